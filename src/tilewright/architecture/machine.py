@@ -1,0 +1,217 @@
+"""A machine: a chain of memories, arrays and one compute unit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A memory level. One instance per element of the arrays above it.
+
+    Attributes
+    ----------
+    name : str
+        Unique within the machine.
+    word_bits : int
+        Width of a word. Energy and bandwidth are per word of this width.
+    capacity_bits : int or None
+        Bits of one instance, shared by all tensors; None when unbounded.
+    tensor_bits : mapping of str to int, or None
+        Bits of one instance per tensor role (``I``, ``W``, ``O``) when it is partitioned;
+        a role that is missing may not be stored.
+    read_energy, write_energy : float
+        pJ per word.
+    read_bandwidth, write_bandwidth, shared_bandwidth : float or None
+        Words per cycle and instance; None when unlimited. ``shared_bandwidth`` limits
+        the sum of reads and writes.
+    buffering : int
+        2 when double buffered: every tile takes its space twice.
+    banks : int or None
+        Number of banks.
+    block_bytes : int or None
+        Burst of the memory in bytes.
+    keep : frozenset of str or None
+        Roles that it may store; None means any.
+    must_keep : frozenset of str
+        Roles that it may not bypass.
+    leakage : float
+        Power of one instance in mW, whether used or not.
+    area : float
+        Area of one instance in mm2.
+    """
+
+    name: str
+    word_bits: int
+    capacity_bits: int | None = None
+    tensor_bits: Mapping[str, int] | None = None
+    read_energy: float = 0.0
+    write_energy: float = 0.0
+    read_bandwidth: float | None = None
+    write_bandwidth: float | None = None
+    shared_bandwidth: float | None = None
+    buffering: int = 1
+    banks: int | None = None
+    block_bytes: int | None = None
+    keep: frozenset[str] | None = None
+    must_keep: frozenset[str] = frozenset()
+    leakage: float = 0.0
+    area: float = 0.0
+
+    def may_store(self, role: str) -> bool:
+        """Whether tensors of this role may be stored here."""
+        if self.tensor_bits is not None and role not in self.tensor_bits:
+            return False
+        return self.keep is None or role in self.keep
+
+
+@dataclass(frozen=True)
+class Array:
+    """A spatial fan-out: everything below it exists once per element.
+
+    Attributes
+    ----------
+    name : str
+        Unique within the machine.
+    axes : mapping of str to int
+        Size of each axis; the number of elements is their product.
+    multicast : bool
+        A word that several elements need in the same step is read and sent once.
+    reduction : bool
+        Partial sums of several elements are added on their way up.
+    forwarding : bool
+        A word that some element already holds is passed on by it, not read from above.
+    hop_energy : float
+        pJ per word and hop; a word that is delivered to n elements makes n hops.
+    bandwidth : float or None
+        Words per cycle that enter or leave one instance of the array; None when unlimited.
+    """
+
+    name: str
+    axes: Mapping[str, int]
+    multicast: bool = True
+    reduction: bool = True
+    forwarding: bool = False
+    hop_energy: float = 0.0
+    bandwidth: float | None = None
+
+    @property
+    def elements(self) -> int:
+        """Number of elements, the product of the axes."""
+        return prod(self.axes.values())
+
+
+@dataclass(frozen=True)
+class Compute:
+    """The compute unit below all memories and arrays.
+
+    Attributes
+    ----------
+    name : str
+        Unique within the machine.
+    energy : float
+        pJ per operation.
+    cycles : float
+        Cycles per operation.
+    leakage : float
+        Power of one unit in mW.
+    area : float
+        Area of one unit in mm2.
+    gated : bool
+        An operation with a zero operand costs no energy (but its cycles).
+    """
+
+    name: str
+    energy: float = 0.0
+    cycles: float = 1.0
+    leakage: float = 0.0
+    area: float = 0.0
+    gated: bool = False
+
+
+Level = Memory | Array | Compute
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """One line of ``constraints``: which dimensions an array axis may unroll.
+
+    Attributes
+    ----------
+    at : str
+        Name of an array.
+    axis : str or None
+        One of its axes; None means every axis.
+    dims : frozenset of str
+        Dimensions that may be spatial there.
+    """
+
+    at: str
+    axis: str | None
+    dims: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """A chain of memories and arrays, from outermost to innermost, and one compute unit.
+
+    Attributes
+    ----------
+    name : str
+        Name of the machine.
+    levels : tuple of Memory, Array or Compute
+        From outermost (a memory) to innermost (the compute unit).
+    clock_hz : float
+        Clock of the arrays in Hz.
+    constraints : tuple of Constraint
+        What the machine can do; empty when anything.
+    source : str
+        Publications that the numbers were taken from.
+    """
+
+    name: str
+    levels: tuple[Level, ...]
+    clock_hz: float = 1e9
+    constraints: tuple[Constraint, ...] = field(default=())
+    source: str = ""
+
+    @cached_property
+    def memories(self) -> tuple[Memory, ...]:
+        """The memories, from outermost to innermost."""
+        return tuple(level for level in self.levels if isinstance(level, Memory))
+
+    @cached_property
+    def arrays(self) -> tuple[Array, ...]:
+        """The arrays, from outermost to innermost."""
+        return tuple(level for level in self.levels if isinstance(level, Array))
+
+    @cached_property
+    def compute(self) -> Compute:
+        """The compute unit."""
+        level = self.levels[-1]
+        assert isinstance(level, Compute)
+        return level
+
+    @cached_property
+    def position(self) -> dict[str, int]:
+        """Position of each level in the chain, by name."""
+        return {level.name: i for i, level in enumerate(self.levels)}
+
+    def instances(self, name: str) -> int:
+        """Instances of a level: the product of the elements of the arrays above it."""
+        above = self.levels[: self.position[name]]
+        return prod(level.elements for level in above if isinstance(level, Array))
+
+    def allowed_dimensions(self, array: str, axis: str) -> frozenset[str] | None:
+        """Dimensions that may be spatial on an axis; None when any may."""
+        allowed: frozenset[str] | None = None
+        for constraint in self.constraints:
+            if constraint.at == array and constraint.axis in (None, axis):
+                allowed = constraint.dims if allowed is None else allowed & constraint.dims
+        return allowed
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.clock_hz, len(self.levels)))

@@ -1,0 +1,212 @@
+"""YAML (and JSON) files read as plain data that knows the line of every key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+
+from tilewright.errors import InputError, nearest
+
+KeyPath = tuple[str | int, ...]
+Model = TypeVar("Model", bound=BaseModel)
+
+MAX_BYTES = 16 * 1024 * 1024
+
+
+class Strict(BaseModel):
+    """Base of everything that is read from a file: unknown keys and implicit conversions are errors."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+@dataclass(frozen=True)
+class Document:
+    """Plain data from a file, with the line on which each key stands.
+
+    Attributes
+    ----------
+    data : object
+        Dicts, lists, strings, numbers, booleans and None.
+    source : str
+        Name of the file, for messages.
+    lines : mapping of key path to int
+        Line (from 1) of every key and list item.
+    """
+
+    data: Any
+    source: str
+    lines: Mapping[KeyPath, int] = field(default_factory=dict)
+
+    def line(self, path: KeyPath) -> int | None:
+        """Return the line of the innermost key of `path` that the file has."""
+        for end in range(len(path), -1, -1):
+            if path[:end] in self.lines:
+                return self.lines[path[:end]]
+        return None
+
+    def error(self, message: str, path: KeyPath = ()) -> InputError:
+        """Return an error that points at `path` in this file."""
+        return InputError(
+            message, source=self.source, line=self.line(path), key=key_text(path) or None
+        )
+
+    def validate(self, model: type[Model], path: KeyPath = ()) -> Model:
+        """Check the part of the data at `path` against a pydantic model.
+
+        Raises
+        ------
+        InputError
+            For the first thing that is wrong, with its line and the nearest valid name.
+        """
+        data = self.data
+        for key in path:
+            data = data[key]
+        if not isinstance(data, dict):
+            expected = ", ".join(f"'{name}'" for name in field_names(model))
+            raise self.error(
+                f"expected keys ({expected}) here, found {describe(data)}", path
+            )
+        try:
+            return model.model_validate(data)
+        except ValidationError as failure:
+            first = min(failure.errors(), key=lambda e: e["type"] != "extra_forbidden")
+            where = path + tuple(first["loc"])
+            raise self._from_pydantic(model, first, where) from None
+
+    def _from_pydantic(
+        self, model: type[BaseModel], first: Any, where: KeyPath
+    ) -> InputError:
+        kind = first["type"]
+        while where and where not in self.lines and kind != "missing":
+            where = where[:-1]
+        owner = owner_model(model, first["loc"][:-1])
+        if kind == "extra_forbidden":
+            name = str(first["loc"][-1])
+            valid = field_names(owner)
+            return self.error(
+                f"unknown key '{name}'; accepted: {', '.join(valid)}{nearest(name, valid)}", where
+            )
+        if kind == "missing":
+            return self.error(f"missing key '{first['loc'][-1]}'", where[:-1])
+        message = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+        return self.error(f"{message}, found {describe(first['input'])}", where)
+
+
+def field_names(model: type[BaseModel]) -> list[str]:
+    """Return the keys that a model accepts, as a file spells them."""
+    return [info.alias or name for name, info in model.model_fields.items()]
+
+
+def owner_model(model: type[BaseModel], path: tuple[str | int, ...]) -> type[BaseModel]:
+    """Return the nested model that the keys of `path` lead to, as far as they can be followed."""
+    for key in path:
+        for name, info in model.model_fields.items():
+            if key in (name, info.alias):
+                for candidate in (info.annotation, *getattr(info.annotation, "__args__", ())):
+                    if isinstance(candidate, type) and issubclass(candidate, BaseModel):
+                        model = candidate
+    return model
+
+
+def key_text(path: KeyPath) -> str:
+    """Return a path of keys as people write it: ``levels[1].size``."""
+    text = ""
+    for key in path:
+        text += f"[{key}]" if isinstance(key, int) else f".{key}" if text else str(key)
+    return text
+
+
+def describe(value: object) -> str:
+    """Return a short description of a value for a message."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, dict):
+        return "a mapping of keys"
+    if isinstance(value, list):
+        return "a list"
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def load(path: str | Path) -> Document:
+    """Read a YAML or JSON file.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be read, is empty, is not YAML, or repeats a key.
+    """
+    source = str(path)
+    try:
+        raw = Path(path).read_bytes()
+    except OSError as failure:
+        raise InputError(f"cannot be read: {failure.strerror}", source=source) from None
+    if len(raw) > MAX_BYTES:
+        raise InputError(f"has {len(raw)} bytes; at most {MAX_BYTES} are read", source=source)
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as failure:
+        raise InputError(
+            f"is not text in UTF-8 (byte {failure.start} is 0x{raw[failure.start]:02x})",
+            source=source,
+        ) from None
+    return parse(text, source)
+
+
+def parse(text: str, source: str = "<text>") -> Document:
+    """Read YAML or JSON text; `source` names it in messages."""
+    yaml = YAML(typ="safe", pure=True)
+    try:
+        root = yaml.compose(text)
+        if root is None:
+            raise InputError("is empty", source=source)
+        lines: dict[KeyPath, int] = {(): root.start_mark.line + 1}
+        data = _plain(root, (), lines, source, yaml)
+    except MarkedYAMLError as failure:
+        mark = failure.problem_mark or failure.context_mark
+        problem = failure.problem or failure.context or "cannot be parsed"
+        line = mark.line + 1 if mark else None
+        raise InputError(f"is not valid YAML: {problem}", source=source, line=line) from None
+    except YAMLError as failure:
+        raise InputError(f"is not valid YAML: {failure}", source=source) from None
+    except RecursionError:
+        raise InputError("is nested too deeply", source=source) from None
+    return Document(data, source, lines)
+
+
+def _plain(node: Any, path: KeyPath, lines: dict[KeyPath, int], source: str, yaml: YAML) -> Any:
+    if isinstance(node, ScalarNode):
+        try:
+            value = yaml.constructor.construct_object(node)
+        except ValueError as failure:
+            line = node.start_mark.line + 1
+            raise InputError(str(failure), source=source, line=line, key=key_text(path)) from None
+        return value if isinstance(value, str | int | float | bool | None) else str(node.value)
+    if isinstance(node, SequenceNode):
+        items = []
+        for i, item in enumerate(node.value):
+            lines[(*path, i)] = item.start_mark.line + 1
+            items.append(_plain(item, (*path, i), lines, source, yaml))
+        return items
+    assert isinstance(node, MappingNode)
+    result: dict[str, Any] = {}
+    for key_node, value_node in node.value:
+        line = key_node.start_mark.line + 1
+        if not isinstance(key_node, ScalarNode):
+            raise InputError("keys must be names", source=source, line=line, key=key_text(path))
+        key = str(key_node.value)
+        if key in result:
+            raise InputError(
+                f"key '{key}' occurs twice (first on line {lines[(*path, key)]})",
+                source=source, line=line, key=key_text((*path, key)),
+            )
+        lines[(*path, key)] = line
+        result[key] = _plain(value_node, (*path, key), lines, source, yaml)
+    return result
