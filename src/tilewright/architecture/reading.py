@@ -1,0 +1,78 @@
+"""Architecture files, checked and turned into machines."""
+
+from __future__ import annotations
+
+from tilewright.architecture import units
+from tilewright.architecture.checks import check_machine
+from tilewright.architecture.levels import (
+    Surroundings,
+    named_technology,
+    read_array,
+    read_compute,
+    read_memory,
+)
+from tilewright.architecture.machine import Architecture, Array, Constraint, Level
+from tilewright.architecture.schema import LEVELS, ArchitectureFile, ConstraintKeys, Kind
+from tilewright.document import Document, KeyPath, describe
+from tilewright.errors import nearest
+
+
+def parse_architecture(document: Document) -> Architecture:
+    """Return the machine that a document describes.
+
+    Parameters
+    ----------
+    document : Document
+        Data in the format of architecture files.
+
+    Raises
+    ------
+    InputError
+        For the first thing that is wrong, with its line and key.
+    """
+    keys = document.validate(ArchitectureFile)
+    try:
+        clock_hz = units.hertz(keys.clock)
+    except ValueError as failure:
+        raise document.error(str(failure), ("clock",)) from None
+    technology = named_technology(document, (), keys.technology)
+    levels: list[Level] = []
+    word_bits: int | None = None
+    for i, data in enumerate(keys.levels):
+        path = ("levels", i)
+        word = _level_kind(document, path, data)
+        below_array = any(isinstance(level, Array) for level in levels)
+        kind: Kind = "dram" if i == 0 else "registers" if below_array else "sram"
+        around = Surroundings(document, path, clock_hz, technology, word_bits, kind)
+        level: Level
+        if word == "memory":
+            level = read_memory(around)
+            word_bits = level.word_bits
+        elif word == "array":
+            level = read_array(around)
+        else:
+            level = read_compute(around)
+        levels.append(level)
+    constraints = tuple(
+        _constraint(document, ("constraints", i)) for i in range(len(keys.constraints))
+    )
+    machine = Architecture(keys.name, tuple(levels), clock_hz, constraints, keys.source)
+    check_machine(machine, document)
+    return machine
+
+
+def _level_kind(document: Document, path: KeyPath, data: object) -> str:
+    if not isinstance(data, dict):
+        raise document.error(f"expected the keys of a level, found {describe(data)}", path)
+    given = [word for word in LEVELS if word in data]
+    if len(given) == 1:
+        return given[0]
+    if given:
+        raise document.error(f"one level cannot be both '{given[0]}' and '{given[1]}'", path)
+    guess = next((hint for key in data if (hint := nearest(key, LEVELS))), "")
+    raise document.error(f"a level needs one of the keys memory, array, compute{guess}", path)
+
+
+def _constraint(document: Document, path: KeyPath) -> Constraint:
+    keys = document.validate(ConstraintKeys, path)
+    return Constraint(keys.at, keys.axis, frozenset(keys.dims))

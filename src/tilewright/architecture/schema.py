@@ -1,0 +1,108 @@
+"""The keys of an architecture file. Quantities with units are read in `reading`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from tilewright.document import Strict
+
+Positive = Annotated[float, Field(gt=0)]
+NotNegative = Annotated[float, Field(ge=0)]
+Kind = Literal["dram", "sram", "registers"]
+Arithmetic = Literal["integer", "float"]
+
+
+class ArchitectureFile(Strict):
+    """A whole file."""
+
+    name: Annotated[str, Field(min_length=1)]
+    clock: Any = "1 GHz"
+    technology: str | None = None
+    levels: Annotated[list[Any], Field(min_length=1)]
+    constraints: list[Any] = Field(default_factory=list)
+    source: str = ""
+
+
+class MemoryLevel(Strict):
+    """A level that starts with ``memory``."""
+
+    memory: str
+    word: Any
+    size: Any = None
+    kind: Kind | None = None
+    technology: str | None = None
+    energy: Any = None
+    bandwidth: Any = None
+    buffering: Literal["single", "double"] = "single"
+    banks: Annotated[int, Field(gt=0)] | None = None
+    block: Any = None
+    keep: list[str] | None = None
+    must_keep: list[str] = Field(default_factory=list)
+    leakage: NotNegative = 0.0
+    area: NotNegative = 0.0
+
+
+class NetworkKeys(Strict):
+    """The network of an array."""
+
+    multicast: bool = True
+    reduction: bool = True
+    forwarding: bool = False
+    energy: NotNegative | None = None
+    bandwidth: Any = None
+    word: Any = None
+
+
+class ArrayLevel(Strict):
+    """A level that starts with ``array``."""
+
+    array: str
+    axes: Annotated[dict[str, Annotated[int, Field(gt=0)]], Field(min_length=1)]
+    network: Any = None
+    technology: str | None = None
+
+
+class ComputeLevel(Strict):
+    """A level that starts with ``compute``."""
+
+    compute: str
+    energy: NotNegative | None = None
+    cycles: Positive = 1.0
+    gated: bool = False
+    word: Any = None
+    arithmetic: Arithmetic = "integer"
+    technology: str | None = None
+    leakage: NotNegative = 0.0
+    area: NotNegative = 0.0
+
+
+class EnergyKeys(Strict):
+    """Energy of a memory, in pJ per word."""
+
+    read: NotNegative | None = None
+    write: NotNegative | None = None
+
+
+class BandwidthKeys(Strict):
+    """Bandwidth of a memory instance."""
+
+    read: Any = None
+    write: Any = None
+    shared: Any = None
+
+
+class ConstraintKeys(Strict):
+    """One item of ``constraints``."""
+
+    at: str
+    axis: str | None = None
+    dims: list[str]
+
+
+LEVELS: dict[str, type[Strict]] = {
+    "memory": MemoryLevel,
+    "array": ArrayLevel,
+    "compute": ComputeLevel,
+}
