@@ -1,0 +1,132 @@
+"""Counts in closed form: equal to the simulator's, for layers of any size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from tilewright.architecture.machine import Architecture
+from tilewright.counts import Counts, NetworkCounts, TensorCounts
+from tilewright.errors import InputError
+from tilewright.mapping.nodes import Mapping
+from tilewright.model.combine import query_values
+from tilewright.model.plan import Compiled, compile_queries
+from tilewright.model.traffic import Query, Structure, Sum, Traffic
+from tilewright.model.types import Ints
+from tilewright.workload.layer import Layer
+
+MAX_OPERATIONS = 2**61
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A mapping structure compiled for counting.
+
+    Attributes
+    ----------
+    compiled : Compiled
+        The queries that the counts need, as arrays.
+    sums : tuple of tuple of (int, int)
+        The counts, in the order in which `count` takes them: (position of a query, weight) pairs.
+    """
+
+    compiled: Compiled
+    sums: tuple[tuple[tuple[int, int], ...], ...]
+
+
+def plan_sums(layer: Layer, structure: Structure, sums: list[Sum]) -> Plan:
+    """Compile sums of queries, each distinct query once."""
+    place: dict[Query, int] = {}
+    for terms in sums:
+        for query in terms:
+            place.setdefault(query, len(place))
+    compiled = compile_queries(layer, structure, place)
+    return Plan(
+        compiled,
+        tuple(tuple((place[q], times) for q, times in terms.items()) for terms in sums),
+    )
+
+
+@lru_cache(maxsize=256)
+def plan(layer: Layer, architecture: Architecture, structure: Structure) -> Plan:
+    """Compile all counts of a mapping structure."""
+    if layer.operations > MAX_OPERATIONS:
+        raise InputError(
+            f"layer '{layer.name}' has {layer.operations} operations; "
+            f"at most 2^61 can be counted exactly"
+        )
+    traffic = Traffic(layer, architecture, structure)
+    names = [tensor.name for tensor in layer.tensors]
+    sums = [traffic.steps()]
+    for memory in architecture.memories:
+        for tensor in names:
+            sums.append(traffic.peak(memory.name, tensor))
+            for alone in (False, True):
+                sums.extend(traffic.memory(memory.name, tensor, alone))
+    for array in architecture.arrays:
+        for tensor in names:
+            for alone in (False, True):
+                sums.extend(traffic.network(array.name, tensor, alone))
+    sums.extend(traffic.instances(level.name) for level in architecture.levels)
+    return plan_sums(layer, structure, sums)
+
+
+def all_tiles(mapping: Mapping, residual: int) -> Ints:
+    """Return the tile sizes of a mapping's loops, followed by ones for the residual loops."""
+    tiles = [node.tile for node in mapping.nodes if hasattr(node, "tile")]
+    return np.array(tiles + [1] * residual, np.int64)
+
+
+def count(layer: Layer, architecture: Architecture, mapping: Mapping) -> Counts:
+    """Count the words that a mapping moves, in closed form.
+
+    Parameters
+    ----------
+    layer : Layer
+        What is computed; at most 2^61 operations.
+    architecture : Architecture
+        What it runs on.
+    mapping : Mapping
+        A valid mapping (see `tilewright.mapping.validity.check`); it is not checked here.
+
+    Returns
+    -------
+    Counts
+        Exact integers, equal to those of `tilewright.simulate.simulate`.
+
+    Notes
+    -----
+    The time does not depend on the number of operations, except where dimensions share an index
+    expression (sliding windows): it is proportional to the product of their bounds.
+    """
+    compiled_plan = plan(layer, architecture, Structure.of(mapping))
+    compiled = compiled_plan.compiled
+    values = query_values(compiled.program, all_tiles(mapping, compiled.residual)).tolist()
+    totals = iter(
+        [sum(times * values[query] for query, times in terms) for terms in compiled_plan.sums]
+    )
+    names = [tensor.name for tensor in layer.tensors]
+    steps = next(totals)
+    memories: dict[str, dict[str, TensorCounts]] = {}
+    busiest: dict[str, dict[str, TensorCounts]] = {}
+    for memory in architecture.memories:
+        for tensor in names:
+            peak = next(totals)
+            for kept in (memories, busiest):
+                kept.setdefault(memory.name, {})[tensor] = TensorCounts(
+                    next(totals), next(totals), peak
+                )
+    networks: dict[str, dict[str, NetworkCounts]] = {}
+    busiest_networks: dict[str, dict[str, NetworkCounts]] = {}
+    for array in architecture.arrays:
+        for tensor in names:
+            for carried in (networks, busiest_networks):
+                carried.setdefault(array.name, {})[tensor] = NetworkCounts(
+                    next(totals), next(totals)
+                )
+    instances = {level.name: next(totals) for level in architecture.levels}
+    return Counts(
+        layer.operations, steps, memories, networks, busiest, busiest_networks, instances
+    )

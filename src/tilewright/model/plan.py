@@ -1,0 +1,279 @@
+"""A mapping structure compiled to flat arrays: its queries, each a product over dimension groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from math import prod
+
+import numpy as np
+
+from tilewright.model import combine
+from tilewright.model.combine import NONE, OWN_STEPS, Program
+from tilewright.model.traffic import Kind, Query, Structure
+from tilewright.model.words import F, S, T, U
+from tilewright.workload.layer import Layer
+
+NO_PLACE = -1
+
+
+@dataclass(frozen=True)
+class Group:
+    """Dimensions that share an index expression of a tensor, or one irrelevant dimension."""
+
+    dims: tuple[int, ...]
+    coefficients: tuple[int, ...]
+    relevant: bool
+
+
+@dataclass(frozen=True)
+class Factor:
+    """What a query needs of a group: a kernel, and the loops that it looks at."""
+
+    kind: int
+    group: Group
+    loops: tuple[int, ...]
+    modes: tuple[int, ...]
+
+    @property
+    def depth(self) -> int:
+        """Number of temporal loops."""
+        return self.modes.count(T)
+
+    @property
+    def width(self) -> int:
+        """How many numbers the kernel computes."""
+        if self.kind in (combine.PEAK, combine.DISTINCT):
+            return 1
+        sums = 2 if self.kind in (combine.CHAIN, combine.IRRELEVANT) else 4
+        return sums * (self.depth + 1)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A group's part in a query: its factor, and where in the factor its single number stands."""
+
+    factor: Factor
+    total: int
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """Queries as arrays.
+
+    Attributes
+    ----------
+    program : Program
+        The arrays.
+    queries : tuple of Query
+        The queries, in the order of the values.
+    tables : tuple of tuple of int
+        For each table the loops whose tile sizes its rows depend on.
+    residual : int
+        Loops at the compute unit, of tile 1, that follow the mapping's own.
+    """
+
+    program: Program
+    queries: tuple[Query, ...]
+    tables: tuple[tuple[int, ...], ...]
+    residual: int
+
+
+def groups(layer: Layer, tensor: int) -> tuple[Group, ...]:
+    """Return the dimension groups of a tensor (all dimensions alone and irrelevant for none).
+
+    A dimension of one iteration changes nothing and is left out.
+    """
+    number = {name: d for d, name in enumerate(layer.dimensions)}
+    found: list[Group] = []
+    seen: set[int] = set()
+    for terms in layer.tensors[tensor].expressions if tensor >= 0 else ():
+        kept = [term for term in terms if layer.bounds[term.dimension] > 1]
+        dims = tuple(number[term.dimension] for term in kept)
+        seen.update(dims)
+        if dims:
+            found.append(Group(dims, tuple(term.coefficient for term in kept), True))
+    for name, d in number.items():
+        if d not in seen and layer.bounds[name] > 1:
+            found.append(Group((d,), (0,), False))
+    return tuple(found)
+
+
+@dataclass
+class _Lists:
+    """The arrays of a program while they grow."""
+
+    lists: dict[str, list[int]] = field(default_factory=dict)
+
+    def put(self, **values: int) -> None:
+        for name, value in values.items():
+            self.lists.setdefault(name, []).append(value)
+
+    def arrays(self) -> Program:
+        return Program(
+            **{
+                name: np.array(self.lists.get(name, []), np.int64) for name in Program._fields
+            }
+        )
+
+
+def compile_queries(layer: Layer, structure: Structure, queries: Iterable[Query]) -> Compiled:
+    """Compile queries about a mapping structure.
+
+    Groups that several queries need are computed once; groups that depend on the same loops of
+    the same dimensions share a table.
+    """
+    queries = tuple(queries)
+    number = {name: d for d, name in enumerate(layer.dimensions)}
+    loop_dim = [number[node.dimension] for node in structure.loops] + list(number.values())
+    groups_of = {t: groups(layer, t) for t in range(-1, len(layer.tensors))}
+    bounds = list(layer.bounds.values())
+    parts = {query: _parts(query, groups_of[query.tensor], loop_dim, bounds) for query in queries}
+
+    tables: dict[tuple[int, ...], int] = {}
+    members: list[dict[Factor, int]] = []
+    widths: list[int] = []
+    table_of: dict[Factor, tuple[int, int]] = {}
+    for _, chosen in parts.values():
+        for part in chosen:
+            factor = part.factor
+            if factor in table_of:
+                continue
+            key = factor.loops
+            if key not in tables:
+                tables[key] = len(tables)
+                members.append({})
+                widths.append(0)
+            t = tables[key]
+            table_of[factor] = (t, widths[t])
+            members[t][factor] = widths[t]
+            widths[t] += factor.width
+
+    out = _Lists()
+    out.lists["bounds"] = bounds
+    out.lists["loop_dim"] = loop_dim
+    out.lists["table_width"] = widths
+    out.put(table_factor_start=0, factor_dim_start=0, factor_loop_start=0)
+    for table in members:
+        for factor, place in table.items():
+            _put_factor(out, factor, place, bounds, loop_dim)
+        out.put(table_factor_start=len(out.lists.get("factor_kind", [])))
+    out.put(query_group_start=0, query_step_start=0)
+    for query, (scale, chosen) in parts.items():
+        out.put(query_scale=scale, query_held=int(query.kind is Kind.MISSING))
+        _put_query(out, query, chosen, table_of, loop_dim)
+        out.put(
+            query_group_start=len(out.lists.get("group_table", [])),
+            query_step_start=len(out.lists.get("step_loop", [])),
+        )
+    return Compiled(out.arrays(), queries, tuple(tables), len(layer.dimensions))
+
+
+def _parts(
+    query: Query, groups: tuple[Group, ...], loop_dim: list[int], bounds: list[int]
+) -> tuple[int, list[Part]]:
+    """Return the constant factor of a query and the part of each group that is not constant."""
+    scale = 1
+    parts = []
+    for group in groups:
+        loops = tuple(i for i in range(len(query.modes)) if loop_dim[i] in group.dims)
+        modes = tuple(query.modes[i] for i in loops)
+        volume = prod(bounds[d] for d in group.dims)
+        single = len(group.dims) == 1
+        match query.kind:
+            case Kind.PEAK:
+                if group.relevant:
+                    parts.append(Part(Factor(combine.PEAK, group, loops, ()), 0))
+            case Kind.DISTINCT:
+                if not group.relevant:
+                    continue
+                if F not in modes:
+                    parts.append(Part(Factor(combine.PEAK, group, (), ()), 0))
+                elif single:
+                    factor = Factor(combine.CHAIN, group, loops, modes)
+                    parts.append(Part(factor, factor.depth))
+                else:
+                    factor = Factor(combine.DISTINCT, group, loops, modes)
+                    parts.append(Part(factor, 0))
+            case Kind.STEPS | Kind.INSTANCES:
+                factor = Factor(combine.IRRELEVANT, group, loops, modes)
+                parts.append(Part(factor, factor.depth if query.kind is Kind.STEPS else 0))
+            case Kind.EVERY:
+                apart = F not in modes and (U not in modes or (single and group.relevant))
+                if apart:
+                    scale *= volume
+                else:
+                    kind = _moved_kind(group)
+                    factor = Factor(kind, group, loops, modes)
+                    parts.append(Part(factor, factor.depth))
+            case Kind.MOVED:
+                factor = Factor(_moved_kind(group), group, loops, modes)
+                constant = single and group.relevant and F not in modes
+                if constant:
+                    scale *= volume
+                parts.append(Part(factor, NO_PLACE if constant else factor.depth))
+            case Kind.MISSING:
+                kind = combine.HELD if group.relevant else combine.HELD_IRRELEVANT
+                factor = Factor(kind, group, loops, modes)
+                parts.append(Part(factor, factor.depth))
+    return scale, parts
+
+
+def _moved_kind(group: Group) -> int:
+    if not group.relevant:
+        return combine.IRRELEVANT
+    return combine.CHAIN if len(group.dims) == 1 else combine.WINDOW
+
+
+def _put_factor(
+    out: _Lists, factor: Factor, place: int, bounds: list[int], loop_dim: list[int]
+) -> None:
+    out.put(factor_kind=factor.kind, factor_place=place)
+    for d, coefficient in zip(factor.group.dims, factor.group.coefficients, strict=True):
+        out.put(dim_coef=coefficient, dim_bound=bounds[d])
+    modes = factor.modes or (S,) * len(factor.loops)
+    for loop, mode in zip(factor.loops, modes, strict=True):
+        local = factor.group.dims.index(loop_dim[loop])
+        out.put(loop_index=loop, loop_local=local, loop_mode=mode)
+    out.put(
+        factor_dim_start=len(out.lists["dim_coef"]),
+        factor_loop_start=len(out.lists.get("loop_index", [])),
+    )
+
+
+def _put_query(
+    out: _Lists,
+    query: Query,
+    parts: list[Part],
+    table_of: dict[Factor, tuple[int, int]],
+    loop_dim: list[int],
+) -> None:
+    owner: dict[int, int] = {}
+    for i, part in enumerate(parts):
+        factor = part.factor
+        table, place = table_of[factor]
+        width = factor.depth + 1
+        total = NONE if part.total == NO_PLACE else place + part.total
+        adv, slide = NONE, NONE
+        if factor.kind == combine.IRRELEVANT:
+            adv = OWN_STEPS
+        elif factor.kind in (combine.WINDOW, combine.HELD, combine.HELD_IRRELEVANT):
+            adv, slide = place + 2 * width, place + 3 * width
+        out.put(
+            group_table=table,
+            group_total=total,
+            group_all=place,
+            group_only=place + width,
+            group_adv=adv,
+            group_slide=slide,
+            group_depth=factor.depth,
+        )
+        for d in factor.group.dims:
+            owner[d] = i
+    if query.kind not in (Kind.MOVED, Kind.MISSING):
+        return
+    for loop in range(len(query.modes) - 1, -1, -1):
+        dim = loop_dim[loop]
+        if query.modes[loop] == T and dim in owner:
+            relevant = parts[owner[dim]].factor.group.relevant
+            out.put(step_loop=loop, step_group=owner[dim], step_relevant=int(relevant))

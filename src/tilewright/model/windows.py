@@ -1,0 +1,353 @@
+"""Compiled kernels: groups of several dimensions, such as ``P + R``, by walking their own loops.
+
+The boxes of all steps and instances partition the group's iterations, so the work is proportional
+to the product of the bounds of its few dimensions, whatever the rest of the nest. Words of the
+group are numbered by the value of the index expression.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from tilewright.model.types import Bools, Ints
+from tilewright.model.words import F, T, U, temporal_loops
+
+
+@njit(cache=True)
+def last_chunk(
+    i: int, dim: Ints, tile: Ints, mode: Ints, index: Ints, extent: int
+) -> int:
+    """Return the last chunk of loop i in which an instance has work, when it has any.
+
+    `extent` is what the loops above leave of its dimension; `index` says where the instance stands.
+    """
+    t = tile[i]
+    last = (extent + t - 1) // t - 1
+    if last > 0 and not _works(i, dim, tile, mode, index, extent - last * t):
+        return last - 1
+    return last
+
+
+@njit(cache=True)
+def _works(i: int, dim: Ints, tile: Ints, mode: Ints, index: Ints, extent: int) -> bool:
+    """Whether an instance has work in a chunk of loop i, deeper loops at their first chunk."""
+    for j in range(i + 1, len(dim)):
+        if dim[j] == dim[i]:
+            if mode[j] != T:
+                extent -= index[j] * tile[j]
+                if extent <= 0:
+                    return False
+            extent = min(extent, tile[j])
+    return True
+
+
+@njit(cache=True)
+def descend(
+    bounds: Ints, dim: Ints, tile: Ints, index: Ints, low: Ints, extent: Ints
+) -> bool:
+    """Walk an instance's loops down to its box; return whether it has work."""
+    for d in range(len(bounds)):
+        low[d] = 0
+        extent[d] = bounds[d]
+    for i in range(len(dim)):
+        d = dim[i]
+        offset = index[i] * tile[i]
+        if offset >= extent[d]:
+            return False
+        low[d] += offset
+        extent[d] = min(tile[i], extent[d] - offset)
+    return True
+
+
+@njit(cache=True)
+def step_back(
+    loop: int,
+    back: int,
+    bounds: Ints,
+    dim: Ints,
+    tile: Ints,
+    mode: Ints,
+    index: Ints,
+    low: Ints,
+    extent: Ints,
+) -> None:
+    """Walk down to the box in which an instance stood earlier.
+
+    Loop `loop` stands `back` chunks back, deeper temporal loops at their last chunk with work.
+    """
+    for d in range(len(bounds)):
+        low[d] = 0
+        extent[d] = bounds[d]
+    for i in range(len(dim)):
+        d = dim[i]
+        chunk = index[i]
+        if i == loop:
+            chunk -= back
+        elif i > loop and mode[i] == T:
+            chunk = last_chunk(i, dim, tile, mode, index, extent[d])
+        low[d] += chunk * tile[i]
+        extent[d] = min(tile[i], extent[d] - chunk * tile[i])
+
+
+@njit(cache=True)
+def box_words(coef: Ints, low: Ints, extent: Ints, out: Ints) -> int:
+    """Put the words of a box, some of them twice, into `out`; return how many were put."""
+    base = 0
+    for d in range(len(coef)):
+        base += coef[d] * low[d]
+    out[0] = base
+    count = 1
+    for d in range(len(coef)):
+        if coef[d] == 0:
+            continue
+        block = count
+        for i in range(1, extent[d]):
+            for w in range(block):
+                out[count] = out[w] + i * coef[d]
+                count += 1
+    return count
+
+
+@njit(cache=True)
+def _later_work(
+    q: int, bounds: Ints, dim: Ints, tile: Ints, mode: Ints, index: Ints
+) -> int:
+    """Return the innermost temporal loop below q in which an instance has another chunk, else 0."""
+    several = 0
+    ordinal = 0
+    extent = bounds.copy()
+    for i in range(len(dim)):
+        d = dim[i]
+        if mode[i] == T:
+            ordinal += 1
+            if ordinal > q and extent[d] > tile[i]:
+                second = min(tile[i], extent[d] - tile[i])
+                if _works(i, dim, tile, mode, index, second):
+                    several = ordinal
+        extent[d] = min(tile[i], extent[d] - index[i] * tile[i])
+    return several
+
+
+@njit(cache=True)
+def chunk_counts(bounds: Ints, dim: Ints, tile: Ints) -> Ints:
+    """Return the chunks of each loop of a group at its largest extent."""
+    extent = bounds.copy()
+    count = np.empty(len(dim), np.int64)
+    for i in range(len(dim)):
+        count[i] = (extent[dim[i]] + tile[i] - 1) // tile[i]
+        extent[dim[i]] = min(tile[i], extent[dim[i]])
+    return count
+
+
+@njit(cache=True)
+def window(
+    coef: Ints, bounds: Ints, dim: Ints, tile: Ints, mode: Ints, row: Ints, at: int
+) -> None:
+    """Put `all`, `only`, `adv` and `slide` of a group of several dimensions into a row.
+
+    Parameters
+    ----------
+    coef, bounds : arrays of dimensions
+        Coefficient and iterations of each dimension of the group.
+    dim, tile, mode : arrays of loops
+        Dimension (its position in the group), chunk size and kind of its loops, outermost first.
+    """
+    loops = len(dim)
+    depth = temporal_loops(mode)
+    width = depth + 1
+    for x in range(4 * width):
+        row[at + x] = 0
+    only = at + width
+    adv = at + 2 * width
+    slide = at + 3 * width
+    span = 1
+    volume = 1
+    for d in range(len(bounds)):
+        span += coef[d] * (bounds[d] - 1)
+        volume *= bounds[d]
+    count = chunk_counts(bounds, dim, tile)
+    order = np.empty(loops, np.int64)  # odometer digits: temporal, then summed, then united
+    digits = 0
+    united = 0
+    for rank in range(3):
+        for i in range(loops):
+            if mode[i] == F:
+                count[i] = 1
+            if rank == (0 if mode[i] == T else 2 if mode[i] == U else 1):
+                order[digits] = i
+                digits += 1
+                if rank == 2:
+                    united += 1
+    index = np.zeros(loops, np.int64)
+    low = np.empty(len(bounds), np.int64)
+    extent = np.empty(len(bounds), np.int64)
+    words = np.empty(volume, np.int64)
+    held = np.zeros(span, np.int64)  # stamp of the set in which the word was last seen
+    latest = np.zeros(span, np.int64)  # largest `several` among the instances that hold it
+    changed = np.zeros(span, np.bool_)  # some instance that holds it has a new tile
+    moved = np.zeros(span, np.int64)  # stamp of the set in which the word last slid in
+    before = np.zeros(span, np.int64)  # mark of the old tile that held the word
+    matched = np.zeros(span, np.int64)  # mark of the old tile that it was found in again
+    touched = np.empty(span, np.int64)
+    stamp = 0
+    mark = 0
+    while True:
+        # q: the group's loop that has just advanced (0: the very first step)
+        q = 0
+        ordinal = 0
+        advanced = -1
+        for i in range(loops):
+            if mode[i] == T:
+                ordinal += 1
+                if index[i] > 0:
+                    q = ordinal
+                    advanced = i
+        stamp += 1
+        seen = 0
+        slid = 0
+        while True:  # over one set of united instances
+            if descend(bounds, dim, tile, index, low, extent):
+                several = _later_work(q, bounds, dim, tile, mode, index)
+                put = box_words(coef, low, extent, words)
+                fresh = True
+                if q > 0:
+                    mark += 1
+                    fresh = _differs(
+                        coef, bounds, dim, tile, mode, index, advanced, words, put,
+                        low, extent, before, matched, mark,
+                    )
+                for x in range(put):
+                    word = words[x]
+                    if held[word] != stamp:
+                        held[word] = stamp
+                        latest[word] = several
+                        changed[word] = fresh
+                        touched[seen] = word
+                        seen += 1
+                    else:
+                        latest[word] = max(latest[word], several)
+                        changed[word] = changed[word] or fresh
+                    if q > 0 and moved[word] != stamp and before[word] != mark:
+                        moved[word] = stamp
+                        slid += 1
+            carry = digits - 1
+            while carry >= 0:
+                i = order[carry]
+                index[i] += 1
+                if index[i] < count[i]:
+                    break
+                index[i] = 0
+                carry -= 1
+            if carry < 0 or carry < digits - united:
+                break
+        row[at + q] += seen
+        row[slide + q] += slid
+        for x in range(seen):
+            word = touched[x]
+            row[only + max(q, latest[word])] += 1
+            if q > 0 and not changed[word]:
+                row[adv + q] += 1
+        if carry < 0:
+            break
+    for q in range(depth):
+        row[at + q + 1] += row[at + q]
+        row[only + q + 1] += row[only + q]
+
+
+@njit(cache=True)
+def _differs(
+    coef: Ints,
+    bounds: Ints,
+    dim: Ints,
+    tile: Ints,
+    mode: Ints,
+    index: Ints,
+    advanced: int,
+    words: Ints,
+    put: int,
+    low: Ints,
+    extent: Ints,
+    before: Ints,
+    matched: Ints,
+    mark: int,
+) -> bool:
+    """Mark the words of an instance's old tile; return whether its new one is another set."""
+    step_back(advanced, 1, bounds, dim, tile, mode, index, low, extent)
+    base = 0
+    for d in range(len(coef)):
+        base += coef[d] * low[d]
+    distinct = 0
+    outer = 1
+    last = len(coef) - 1
+    for d in range(last):
+        outer *= extent[d]
+    for p in range(outer):
+        word = base
+        r = p
+        for d in range(last):
+            word += coef[d] * (r % extent[d])
+            r //= extent[d]
+        for _ in range(extent[last]):
+            if before[word] != mark:
+                before[word] = mark
+                distinct += 1
+            word += coef[last]
+    found = 0
+    for x in range(put):
+        word = words[x]
+        if before[word] != mark:
+            return True
+        if matched[word] != mark:
+            matched[word] = mark
+            found += 1
+    return found != distinct
+
+
+@njit(cache=True)
+def box_footprint(coef: Ints, extent: Ints) -> int:
+    """Return the distinct words of a box of a group."""
+    if len(coef) == 1:
+        return extent[0]
+    if len(coef) == 2:
+        a, b = coef[0], coef[1]
+        while b:
+            a, b = b, a % b
+        shared = max(0, extent[0] - coef[1] // a) * max(0, extent[1] - coef[0] // a)
+        return extent[0] * extent[1] - shared
+    none = np.empty(0, np.int64)
+    return distinct_words(coef, extent, none, none, none)
+
+
+@njit(cache=True)
+def distinct_words(
+    coef: Ints, bounds: Ints, dim: Ints, tile: Ints, mode: Ints
+) -> int:
+    """Return the words of a group that the first instance (F loops) ever touches."""
+    count = chunk_counts(bounds, dim, tile)
+    volume = 1
+    span = 1
+    for d in range(len(bounds)):
+        span += coef[d] * (bounds[d] - 1)
+        volume *= bounds[d]
+    for i in range(len(dim)):
+        if mode[i] == F:
+            count[i] = 1
+    index = np.zeros(len(dim), np.int64)
+    low = np.empty(len(bounds), np.int64)
+    extent = np.empty(len(bounds), np.int64)
+    words = np.empty(volume, np.int64)
+    seen: Bools = np.zeros(span, np.bool_)
+    while True:
+        if descend(bounds, dim, tile, index, low, extent):
+            for x in range(box_words(coef, low, extent, words)):
+                seen[words[x]] = True
+        carry = len(dim) - 1
+        while carry >= 0:
+            index[carry] += 1
+            if index[carry] < count[carry]:
+                break
+            index[carry] = 0
+            carry -= 1
+        if carry < 0:
+            return int(seen.sum())
