@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tilewright.architecture import units
 from tilewright.architecture.machine import Array, Compute, Memory
 from tilewright.architecture.schema import (
+    MAX_NUMBER,
     ArrayLevel,
     BandwidthKeys,
     ComputeLevel,
@@ -131,12 +131,16 @@ def read_memory(around: Surroundings) -> Memory:
     )
 
 
-def _energies(around: Surroundings, given: object) -> EnergyKeys:
+def _energies(around: Surroundings, given: Any) -> EnergyKeys:
     if given is None:
         return EnergyKeys()
     if isinstance(given, dict):
         return around.document.validate(EnergyKeys, (*around.path, "energy"))
-    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given < math.inf:
+    if (
+        isinstance(given, bool)
+        or not isinstance(given, int | float)
+        or not 0 <= given <= MAX_NUMBER
+    ):
         raise around.error(
             "expected pJ per word, a number of at least 0 or {read: , write: }, "
             f"found {describe(given)}",
@@ -162,6 +166,8 @@ def _bandwidths(around: Surroundings, given: object, word_bits: int) -> dict[str
 def read_array(around: Surroundings) -> Array:
     """Return the array that a level describes."""
     keys, technology = _keys(around, ArrayLevel, "array")
+    if not keys.axes:
+        raise around.error("an array needs at least one axis, for example {X: 16, Y: 16}", "axes")
     for axis in keys.axes:
         _check_name(around.document, (*around.path, "axes", axis), axis)
     network = NetworkKeys()

@@ -8,8 +8,10 @@ from pydantic import Field
 
 from tilewright.document import Strict
 
-Positive = Annotated[float, Field(gt=0)]
-NotNegative = Annotated[float, Field(ge=0)]
+# Beyond it, products of energies and counts would not be finite.
+MAX_NUMBER = 1e100
+Positive = Annotated[float, Field(gt=0, le=MAX_NUMBER)]
+NotNegative = Annotated[float, Field(ge=0, le=MAX_NUMBER)]
 Kind = Literal["dram", "sram", "registers"]
 Arithmetic = Literal["integer", "float"]
 
@@ -59,7 +61,7 @@ class ArrayLevel(Strict):
     """A level that starts with ``array``."""
 
     array: str
-    axes: Annotated[dict[str, Annotated[int, Field(gt=0)]], Field(min_length=1)]
+    axes: dict[str, Annotated[int, Field(gt=0)]]
     network: Any = None
     technology: str | None = None
 

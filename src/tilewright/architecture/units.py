@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import re
 from fractions import Fraction
 
+from tilewright.document import describe
 from tilewright.errors import nearest
 
 BITS = {"bit": 1, "bits": 1, "B": 8, "byte": 8, "bytes": 8}
@@ -15,9 +15,10 @@ BYTES_PER_SECOND = {"B/s": 1, "kB/s": 10**3, "MB/s": 10**6, "GB/s": 10**9, "TB/s
 BYTES_PER_SECOND |= {f"{prefix}iB/s": 1024**power for power, prefix in enumerate("KMGT", start=1)}
 WORDS = ("word", "words")
 MAX_BITS = 2**60
+MAX_RATE = 1e15
 
 # The exponent and the digits are bounded so that no text can ask for a number of a gigabyte.
-_QUANTITY = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,18})?(?:[eE][+-]?[0-9]{1,2})?)\s*(\S*)")
+_QUANTITY = re.compile(r"([0-9]{1,25}(?:\.[0-9]{1,25})?(?:[eE][+-]?[0-9]{1,2})?)\s*(\S*)")
 _DECIMAL_PREFIX = re.compile(r"([KkMmGgTt])(?:[Bb](?:ytes?|its?)?)?")
 
 
@@ -61,9 +62,10 @@ def hertz(value: object) -> float:
     number, unit = _split(value, "a frequency", "200 MHz", list(HERTZ))
     if unit not in HERTZ:
         raise ValueError(_unknown_unit(unit, list(HERTZ)))
-    if number <= 0:
-        raise ValueError(f"a frequency must be positive, found {value!r}")
-    return float(number * HERTZ[unit])
+    frequency = number * HERTZ[unit]
+    if not 0 < frequency <= MAX_RATE:
+        raise ValueError(f"a frequency must be positive and at most 1e15 Hz, found {value!r}")
+    return float(frequency)
 
 
 def words_per_cycle(value: object, word_bits: int, clock_hz: float) -> float:
@@ -79,8 +81,8 @@ def words_per_cycle(value: object, word_bits: int, clock_hz: float) -> float:
         Clock in Hz.
     """
     if isinstance(value, int | float) and not isinstance(value, bool):
-        if not (math.isfinite(value) and value > 0):
-            raise ValueError(f"a bandwidth must be positive and finite, found {value!r}")
+        if not 0 < value <= MAX_RATE:
+            raise ValueError(f"a bandwidth must be positive and finite, found {describe(value)}")
         return float(value)
     per_cycle = {f"{unit}/cycle": size for unit, size in BITS.items()}
     per_cycle |= {f"{unit}/cycle": word_bits for unit in WORDS}
@@ -92,8 +94,8 @@ def words_per_cycle(value: object, word_bits: int, clock_hz: float) -> float:
         words = number * BYTES_PER_SECOND[unit] * 8 / word_bits / Fraction(clock_hz)
     else:
         raise ValueError(_unknown_unit(unit, units))
-    if words <= 0:
-        raise ValueError(f"a bandwidth must be positive, found {value!r}")
+    if not 0 < words <= MAX_RATE:
+        raise ValueError(f"a bandwidth must be positive and finite, found {value!r}")
     return float(words)
 
 
@@ -115,10 +117,10 @@ def clock_text(clock_hz: float) -> str:
 
 def _split(value: object, what: str, example: str, units: list[str]) -> tuple[Fraction, str]:
     if isinstance(value, int | float) and not isinstance(value, bool):
-        raise ValueError(f"{value!r} has no unit; accepted: {', '.join(units)}")
+        raise ValueError(f"{describe(value)} has no unit; accepted: {', '.join(units)}")
     match = _QUANTITY.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:
-        raise ValueError(f"expected {what} such as {example}, found {value!r}")
+        raise ValueError(f"expected {what} such as {example}, found {describe(value)}")
     if not match[2]:
         raise ValueError(f"'{value}' has no unit; accepted: {', '.join(units)}")
     return Fraction(match[1]), match[2]
