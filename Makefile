@@ -30,7 +30,7 @@ test: $(VENV)/installed-dev
 	@echo "== lint"   && $(PYTHON) -m ruff check --quiet .
 	@echo "== format" && $(PYTHON) -m ruff format --quiet --check .
 	@echo "== types"  && $(PYTHON) -m mypy --no-error-summary
-	@echo "== layers" && $(VENV)/bin/lint-imports --no-timings >$(VENV)/layers.log \
+	@echo "== layers" && $(VENV)/bin/lint-imports >$(VENV)/layers.log \
 	    || { cat $(VENV)/layers.log; exit 1; }
 	@echo "== tests"  && $(PYTHON) -m pytest -q -n 2
 	@echo "== docs"   && $(PYTHON) -m mkdocs --quiet build --strict
@@ -45,7 +45,7 @@ docs: $(VENV)/installed-dev
 clean:
 	rm -rf $(VENV) build dist site out .pytest_cache .mypy_cache .ruff_cache \
 	    .import_linter_cache .hypothesis
-	find src tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The package is installed editable, so that only a change of the dependencies needs an
 # installation. Development tools include what the demo needs.
@@ -60,7 +60,7 @@ $(VENV)/installed-dev: pyproject.toml $(VENV)/created
 	@touch $(VENV)/installed $@
 
 define install
-$(PYTHON) -m pip --disable-pip-version-check --no-input install --editable '$(1)' \
+$(PYTHON) -m pip --disable-pip-version-check --no-input --retries 2 install --editable '$(1)' \
     >$(VENV)/install.log 2>&1 || { tail -n 15 $(VENV)/install.log >&2; \
     echo "make: the packages could not be installed (see above and $(VENV)/install.log);" \
     "pip needs a network or a package index that it can reach" >&2; exit 1; }
