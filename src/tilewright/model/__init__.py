@@ -1,0 +1,7 @@
+"""What a mapping costs: exact counts in closed form, energy, cycles and statistics."""
+
+from tilewright.model.count import count
+from tilewright.model.evaluate import assess, evaluate
+from tilewright.model.result import Evaluation
+
+__all__ = ["Evaluation", "assess", "count", "evaluate"]

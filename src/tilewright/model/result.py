@@ -1,0 +1,347 @@
+"""What `evaluate` returns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping as Dict
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from tilewright.architecture.machine import Architecture
+from tilewright.counts import Counts
+from tilewright.mapping.nodes import Mapping
+from tilewright.workload.layer import Layer
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class TensorResult:
+    """One tensor at one memory, all instances together.
+
+    Attributes
+    ----------
+    reads, writes : int
+        Elements read and written.
+    peak : int
+        Largest tile of one instance, in elements, without the buffering factor.
+    energy_pj : float
+        Energy of the reads and writes.
+    reuse : float or None
+        Reads per element that is filled from above (written, for an output); None when nothing is
+        written.
+    """
+
+    reads: int
+    writes: int
+    peak: int
+    energy_pj: float
+    reuse: float | None
+
+
+@dataclass(frozen=True)
+class MemoryResult:
+    """One memory level, all instances together unless said otherwise.
+
+    Attributes
+    ----------
+    instances, instances_used : int
+        Instances that there are, and that ever hold something.
+    tensors : mapping of tensor to TensorResult
+        Zeros where a tensor bypasses the memory.
+    energy_pj : float
+        Energy of the accesses, without leakage.
+    energy_share : float
+        Its share of the total energy.
+    cycles : float
+        Cycles that the busiest instance needs for its accesses; 0 when bandwidth is unlimited.
+    bandwidth_demand : float
+        Words (of the memory's width) that the busiest instance reads and writes per cycle of the run.
+    occupied_bits : int
+        Bits that one instance holds at most, buffering included.
+    capacity_share : float or None
+        Share of its capacity that this is; None when unbounded.
+    """
+
+    instances: int
+    instances_used: int
+    tensors: Dict[str, TensorResult]
+    energy_pj: float
+    energy_share: float
+    cycles: float
+    bandwidth_demand: float
+    occupied_bits: int
+    capacity_share: float | None
+
+
+@dataclass(frozen=True)
+class NetworkResult:
+    """The network of one array, all instances together.
+
+    Attributes
+    ----------
+    words, hops : mapping of tensor to int
+        Elements carried, and deliveries to (or collections from) single array elements.
+    energy_pj : float
+        Energy of the hops.
+    cycles : float
+        Cycles that the busiest instance needs; 0 when bandwidth is unlimited.
+    elements, elements_used : int
+        Elements of all instances, and those under which something ever works.
+    """
+
+    words: Dict[str, int]
+    hops: Dict[str, int]
+    energy_pj: float
+    cycles: float
+    elements: int
+    elements_used: int
+
+
+@dataclass(frozen=True)
+class ComputeResult:
+    """The compute units.
+
+    Attributes
+    ----------
+    steps : int
+        Lockstep iterations in which some unit works.
+    instances, instances_used : int
+        Units that there are, and that ever work.
+    cycles : int
+        Cycles of the steps, rounded up.
+    energy_pj : float
+        Energy of the operations.
+    """
+
+    steps: int
+    instances: int
+    instances_used: int
+    cycles: int
+    energy_pj: float
+
+
+@dataclass(frozen=True, repr=False)
+class Evaluation:
+    """Costs and statistics of one mapping of one layer on one machine.
+
+    Attributes
+    ----------
+    layer, architecture, mapping
+        What was evaluated.
+    counts : Counts
+        The exact counts behind everything else.
+    operations : int
+        Operations of the layer.
+    cycles : float
+        The largest bound over compute, memories and networks, not rounded; a whole number (int)
+        when compute sets it.
+    energy_pj : float
+        Accesses, networks, operations and leakage.
+    edp_pj_cycles : float
+        Energy times cycles.
+    utilization : float
+        Operations / (compute steps x compute units of the machine).
+    bound : str
+        Name of the level whose cycles are the latency.
+    memories, networks : mapping of level to result
+        In the order of the machine.
+    compute : ComputeResult
+        The compute units.
+    leakage_pj : float
+        Leakage of all instances over the run.
+    intensity : float
+        Operations per element read from or written to the outermost memory.
+    intensity_per_byte : float
+        Operations per byte of the same traffic.
+    roofline : float
+        Attainable operations per cycle: the machine's peak, or what the outermost memory's
+        bandwidth feeds at this intensity when that is less.
+    area_mm2 : float
+        Area of the machine.
+    """
+
+    layer: Layer
+    architecture: Architecture
+    mapping: Mapping
+    counts: Counts
+    operations: int
+    cycles: float
+    energy_pj: float
+    edp_pj_cycles: float
+    utilization: float
+    bound: str
+    memories: Dict[str, MemoryResult]
+    networks: Dict[str, NetworkResult]
+    compute: ComputeResult
+    leakage_pj: float
+    intensity: float
+    intensity_per_byte: float
+    roofline: float
+    area_mm2: float
+
+    @cached_property
+    def operations_per_cycle(self) -> float:
+        """Operations per cycle over the whole run."""
+        return self.operations / self.cycles
+
+    @cached_property
+    def seconds(self) -> float:
+        """Time of one run of the layer, in s."""
+        return self.cycles / self.architecture.clock_hz
+
+    @cached_property
+    def energy_per_operation(self) -> float:
+        """Energy per operation, in pJ."""
+        return self.energy_pj / self.operations
+
+    @cached_property
+    def power_mw(self) -> float:
+        """Average power over the run, in mW."""
+        return self.energy_pj / self.seconds * 1e-9
+
+    def __repr__(self) -> str:
+        return (
+            f"<Evaluation of {self.layer.name} on {self.architecture.name}: "
+            f"{self.energy_pj:.6g} pJ, {self.cycles:.6g} cycles, "
+            f"utilization {self.utilization:.1%}, bound by {self.bound}>"
+        )
+
+    def text(self) -> str:
+        """Return a summary in several lines, with a table of the accesses."""
+        lines = [
+            f"{self.layer.name} on {self.architecture.name}",
+            f"  operations   {self.operations:,}",
+            f"  cycles       {self.cycles:,.10g} (bound by {self.bound})",
+            f"  energy       {self.energy_pj:,.6g} pJ ({self.energy_per_operation:.4g} pJ/operation)",
+            f"  EDP          {self.edp_pj_cycles:.6g} pJ x cycles",
+            f"  utilization  {self.utilization:.1%} ({self.compute.instances_used} of "
+            f"{self.compute.instances} units used)",
+            f"  intensity    {self.intensity:.4g} operations/word at "
+            f"{self.architecture.memories[0].name}, roofline {self.roofline:.4g} operations/cycle",
+            "",
+        ]
+        rows = [("memory", "tensor", "reads", "writes", "tile", "reuse", "energy pJ")]
+        for name, memory in self.memories.items():
+            for tensor, result in memory.tensors.items():
+                if result.peak:
+                    rows.append(
+                        (
+                            name,
+                            tensor,
+                            f"{result.reads:,}",
+                            f"{result.writes:,}",
+                            f"{result.peak:,}",
+                            "" if result.reuse is None else f"{result.reuse:.4g}",
+                            f"{result.energy_pj:.4g}",
+                        )
+                    )
+        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+        for row in rows:
+            left = "  ".join(cell.ljust(w) for cell, w in zip(row[:2], widths[:2], strict=True))
+            right = "  ".join(cell.rjust(w) for cell, w in zip(row[2:], widths[2:], strict=True))
+            lines.append(f"  {left}  {right}")
+        for label, energy in self._other_energies():
+            lines.append(f"  {label}: {energy:.4g} pJ")
+        return "\n".join(lines)
+
+    def _other_energies(self) -> list[tuple[str, float]]:
+        energies = [(name, network.energy_pj) for name, network in self.networks.items()]
+        energies.append((self.architecture.compute.name, self.compute.energy_pj))
+        energies.append(("leakage", self.leakage_pj))
+        return [(label, energy) for label, energy in energies if energy]
+
+    def _repr_html_(self) -> str:
+        table = self.to_frame().to_html(index=False, border=0)
+        return f"<p>{escape(repr(self)[1:-1])}</p>{table}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with one row per memory and tensor."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            [
+                {
+                    "memory": name,
+                    "tensor": tensor,
+                    "reads": result.reads,
+                    "writes": result.writes,
+                    "peak_words": result.peak,
+                    "reuse": result.reuse,
+                    "energy_pj": result.energy_pj,
+                    "energy_share": result.energy_pj / self.energy_pj if self.energy_pj else 0.0,
+                }
+                for name, memory in self.memories.items()
+                for tensor, result in memory.tensors.items()
+            ]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data, as ``tilewright evaluate --json`` writes it."""
+        return {
+            "layer": self.layer.name,
+            "architecture": self.architecture.name,
+            "operations": self.operations,
+            "cycles": self.cycles,
+            "energy_pj": self.energy_pj,
+            "edp_pj_cycles": self.edp_pj_cycles,
+            "utilization": self.utilization,
+            "bound": self.bound,
+            "seconds": self.seconds,
+            "power_mw": self.power_mw,
+            "energy_per_operation_pj": self.energy_per_operation,
+            "operations_per_cycle": self.operations_per_cycle,
+            "intensity": self.intensity,
+            "intensity_per_byte": self.intensity_per_byte,
+            "roofline": self.roofline,
+            "leakage_pj": self.leakage_pj,
+            "area_mm2": self.area_mm2,
+            "memories": {
+                name: {
+                    "instances": memory.instances,
+                    "instances_used": memory.instances_used,
+                    "peak_words": {t: result.peak for t, result in memory.tensors.items()},
+                    "cycles": memory.cycles,
+                    "energy_pj": memory.energy_pj,
+                    "energy_share": memory.energy_share,
+                    "bandwidth_demand": memory.bandwidth_demand,
+                    "occupied_bits": memory.occupied_bits,
+                    "capacity_share": memory.capacity_share,
+                    "tensors": {
+                        tensor: {
+                            "reads": result.reads,
+                            "writes": result.writes,
+                            "energy_pj": result.energy_pj,
+                            "reuse": result.reuse,
+                        }
+                        for tensor, result in memory.tensors.items()
+                    },
+                }
+                for name, memory in self.memories.items()
+            },
+            "networks": {
+                name: {
+                    "words": dict(network.words),
+                    "hops": dict(network.hops),
+                    "cycles": network.cycles,
+                    "energy_pj": network.energy_pj,
+                    "elements": network.elements,
+                    "elements_used": network.elements_used,
+                }
+                for name, network in self.networks.items()
+            },
+            "compute": {
+                "steps": self.compute.steps,
+                "instances": self.compute.instances,
+                "instances_used": self.compute.instances_used,
+                "cycles": self.compute.cycles,
+                "energy_pj": self.compute.energy_pj,
+            },
+        }
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """Return `to_dict` as JSON text."""
+        return json.dumps(self.to_dict(), indent=indent)
