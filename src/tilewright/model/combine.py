@@ -17,7 +17,7 @@ from tilewright.model.types import Bools, Ints
 from tilewright.model.windows import box_footprint, distinct_words, window
 from tilewright.model.words import chain
 
-CHAIN, IRRELEVANT, WINDOW, HELD, HELD_IRRELEVANT, PEAK, DISTINCT = range(7)
+CHAIN, IRRELEVANT, WINDOW, HELD, PEAK, DISTINCT = range(6)
 NONE, OWN_STEPS = -1, -2  # instead of a place in the row: zero, or the difference of two `all`
 
 
@@ -73,8 +73,8 @@ def fill_row(program: Program, table: int, tiles: Ints, row: Ints, base: int) ->
             chain(tile, mode, bound[0], kind == CHAIN, row, place)
         elif kind == WINDOW:
             window(coef, bound, local, tile, mode, row, place)
-        elif kind in (HELD, HELD_IRRELEVANT):
-            held_group(coef, bound, local, tile, mode, kind == HELD, row, place)
+        elif kind == HELD:
+            held_group(coef, bound, local, tile, mode, row, place)
         elif kind == PEAK:
             extent = bound.copy()
             for i in range(len(tile)):

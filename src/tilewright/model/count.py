@@ -12,8 +12,9 @@ from tilewright.counts import Counts, NetworkCounts, TensorCounts
 from tilewright.errors import InputError
 from tilewright.mapping.nodes import Mapping
 from tilewright.model.combine import query_values
-from tilewright.model.plan import Compiled, compile_queries
-from tilewright.model.traffic import Query, Structure, Sum, Traffic
+from tilewright.model.forwarding import missing_words
+from tilewright.model.plan import Compiled, compile_queries, word_numbers
+from tilewright.model.traffic import Kind, Query, Structure, Sum, Traffic
 from tilewright.model.types import Ints
 from tilewright.workload.layer import Layer
 
@@ -79,6 +80,20 @@ def all_tiles(mapping: Mapping, residual: int) -> Ints:
     return np.array(tiles + [1] * residual, np.int64)
 
 
+def missing(layer: Layer, compiled: Compiled, query: Query, tiles: Ints) -> int:
+    """Return a query's value, step by step, where instances idle and forward."""
+    above = len(query.modes)
+    return int(
+        missing_words(
+            np.array(word_numbers(layer, query.tensor), np.int64),
+            compiled.program.bounds,
+            compiled.program.loop_dim[:above],
+            tiles[:above],
+            np.array(query.modes, np.int64),
+        )
+    )
+
+
 def count(layer: Layer, architecture: Architecture, mapping: Mapping) -> Counts:
     """Count the words that a mapping moves, in closed form.
 
@@ -99,11 +114,17 @@ def count(layer: Layer, architecture: Architecture, mapping: Mapping) -> Counts:
     Notes
     -----
     The time does not depend on the number of operations, except where dimensions share an index
-    expression (sliding windows): it is proportional to the product of their bounds.
+    expression (sliding windows): it is proportional to the product of their bounds. With neighbour
+    forwarding it is proportional to the bounds of all dimensions, and where array elements idle
+    besides, the forwarded words of that link are found step by step, as the simulator does.
     """
     compiled_plan = plan(layer, architecture, Structure.of(mapping))
     compiled = compiled_plan.compiled
-    values = query_values(compiled.program, all_tiles(mapping, compiled.residual)).tolist()
+    tiles = all_tiles(mapping, compiled.residual)
+    values = query_values(compiled.program, tiles).tolist()
+    for i, query in enumerate(compiled.queries):
+        if query.kind is Kind.MISSING and values[i] < 0:
+            values[i] = missing(layer, compiled, query, tiles)
     totals = iter(
         [sum(times * values[query] for query, times in terms) for terms in compiled_plan.sums]
     )

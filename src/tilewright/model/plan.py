@@ -99,6 +99,17 @@ def groups(layer: Layer, tensor: int) -> tuple[Group, ...]:
     return tuple(found)
 
 
+def word_numbers(layer: Layer, tensor: int) -> list[int]:
+    """Return coefficients per dimension that number the words of a tensor, 0 where irrelevant."""
+    coefficients = dict.fromkeys(layer.dimensions, 0)
+    stride = 1
+    for terms in layer.tensors[tensor].expressions:
+        for term in terms:
+            coefficients[term.dimension] = stride * term.coefficient
+        stride *= 1 + sum(t.coefficient * (layer.bounds[t.dimension] - 1) for t in terms)
+    return list(coefficients.values())
+
+
 @dataclass
 class _Lists:
     """The arrays of a program while they grow."""
@@ -213,8 +224,7 @@ def _parts(
                     scale *= volume
                 parts.append(Part(factor, NO_PLACE if constant else factor.depth))
             case Kind.MISSING:
-                kind = combine.HELD if group.relevant else combine.HELD_IRRELEVANT
-                factor = Factor(kind, group, loops, modes)
+                factor = Factor(combine.HELD, group, loops, modes)
                 parts.append(Part(factor, factor.depth))
     return scale, parts
 
@@ -257,7 +267,7 @@ def _put_query(
         adv, slide = NONE, NONE
         if factor.kind == combine.IRRELEVANT:
             adv = OWN_STEPS
-        elif factor.kind in (combine.WINDOW, combine.HELD, combine.HELD_IRRELEVANT):
+        elif factor.kind in (combine.WINDOW, combine.HELD):
             adv, slide = place + 2 * width, place + 3 * width
         out.put(
             group_table=table,
