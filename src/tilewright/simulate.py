@@ -338,9 +338,7 @@ def restrict(instance: Instance, spatial: Sequence[str], arrays: frozenset[str])
     return tuple(i for i, array in zip(instance, spatial, strict=True) if array in arrays)
 
 
-def count(
-    moved: Iterable[tuple[Instance, Words]], spatial: Sequence[str], united: frozenset[str]
-) -> int:
+def count(moved: Moved, spatial: Sequence[str], united: frozenset[str]) -> int:
     """Return the words of all instances; instances apart in `united` arrays share theirs."""
     apart = frozenset(spatial) - united
     shared: dict[Instance, set[tuple[int, ...]]] = defaultdict(set)

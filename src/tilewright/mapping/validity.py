@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import prod
 
 from tilewright.architecture.machine import Architecture, Memory
@@ -11,29 +10,34 @@ from tilewright.mapping.nodes import For, Mapping, Spatial, Store
 from tilewright.mapping.structure import Structure, resolve
 from tilewright.workload.layer import Layer, Tensor
 
-Fault = tuple[int | None, str]
-"""Position of a node (None: the mapping as a whole), and what is wrong there."""
-
 
 def check(mapping: Mapping, layer: Layer, architecture: Architecture) -> None:
     """Accept a mapping that can be carried out.
 
+    Parameters
+    ----------
+    mapping : Mapping
+        Nodes, outermost first.
+    layer : Layer
+        What is computed.
+    architecture : Architecture
+        What computes it.
+
     Raises
     ------
     MappingError
-        For the first thing that is wrong. Its ``key`` is ``mapping[i]`` for node i.
+        For the first thing that is wrong. Its ``key`` is ``mapping[i]`` where it concerns node i.
     """
-    for node, message in faults(mapping, layer, architecture):
-        raise MappingError(message, key="mapping" if node is None else f"mapping[{node}]")
+    check_names(mapping, layer, architecture)
+    check_loops(mapping, layer, architecture)
+    check_stores(mapping, layer, architecture)
+    check_placement(mapping, architecture)
+    check_capacity(resolve(mapping, layer, architecture), layer, architecture)
 
 
-def faults(mapping: Mapping, layer: Layer, architecture: Architecture) -> Iterator[Fault]:
-    """Yield what is wrong with a mapping; only the first fault is sure to be one."""
-    yield from name_faults(mapping, layer, architecture)
-    yield from loop_faults(mapping, layer, architecture)
-    yield from store_faults(mapping, layer, architecture)
-    yield from placement_faults(mapping, architecture)
-    yield from capacity_faults(resolve(mapping, layer, architecture), layer, architecture)
+def fault(message: str, node: int | None = None) -> MappingError:
+    """Return the error for node number `node`, or for the mapping as a whole."""
+    return MappingError(message, key="mapping" if node is None else f"mapping[{node}]")
 
 
 def unknown(kind: str, name: str, valid: list[str], where: str) -> str:
@@ -42,8 +46,8 @@ def unknown(kind: str, name: str, valid: list[str], where: str) -> str:
     return f"no {kind} '{name}' in {where}; accepted: {listed}{nearest(name, valid)}"
 
 
-def name_faults(mapping: Mapping, layer: Layer, architecture: Architecture) -> Iterator[Fault]:
-    """Yield names that the layer or the machine does not have."""
+def check_names(mapping: Mapping, layer: Layer, architecture: Architecture) -> None:
+    """Refuse names that the layer or the machine does not have."""
     memories = [memory.name for memory in architecture.memories]
     arrays = {array.name: list(array.axes) for array in architecture.arrays}
     tensors = [tensor.name for tensor in layer.tensors]
@@ -51,22 +55,23 @@ def name_faults(mapping: Mapping, layer: Layer, architecture: Architecture) -> I
     for i, node in enumerate(mapping.nodes):
         if isinstance(node, Store):
             if node.memory not in memories:
-                yield i, unknown("memory", node.memory, memories, machine)
+                raise fault(unknown("memory", node.memory, memories, machine), i)
             for tensor in node.tensors:
                 if tensor not in tensors:
-                    yield i, unknown("tensor", tensor, tensors, nest)
+                    raise fault(unknown("tensor", tensor, tensors, nest), i)
             continue
         if node.dimension not in layer.bounds:
-            yield i, unknown("dimension", node.dimension, list(layer.dimensions), nest)
+            raise fault(unknown("dimension", node.dimension, list(layer.dimensions), nest), i)
         if isinstance(node, Spatial):
             if node.array not in arrays:
-                yield i, unknown("array", node.array, list(arrays), machine)
-            elif node.axis not in arrays[node.array]:
-                yield i, unknown("axis", node.axis, arrays[node.array], f"array '{node.array}'")
+                raise fault(unknown("array", node.array, list(arrays), machine), i)
+            if node.axis not in arrays[node.array]:
+                axes = arrays[node.array]
+                raise fault(unknown("axis", node.axis, axes, f"array '{node.array}'"), i)
 
 
-def loop_faults(mapping: Mapping, layer: Layer, architecture: Architecture) -> Iterator[Fault]:
-    """Yield tile sizes that do not fit, and spatial loops that an axis has no room for."""
+def check_loops(mapping: Mapping, layer: Layer, architecture: Architecture) -> None:
+    """Refuse tile sizes that do not fit, and spatial loops that an axis has no room for."""
     extents = dict(layer.bounds)
     arrays = {array.name: array for array in architecture.arrays}
     unrolled: dict[tuple[str, str], list[int]] = {}
@@ -75,39 +80,33 @@ def loop_faults(mapping: Mapping, layer: Layer, architecture: Architecture) -> I
             continue
         dimension, tile, extent = node.dimension, node.tile, extents[node.dimension]
         if not 1 <= tile <= extent:
-            yield (
-                i,
-                f"tile of {dimension} must be 1 to {extent}, its extent here; found {tile}",
-            )
+            accepted = f"must be from 1 to {extent}, the extent of {dimension} here"
+            raise fault(f"tile of {dimension} {accepted}; found {tile}", i)
         extents[dimension] = tile
         if isinstance(node, For):
             continue
         array, axis = arrays[node.array], node.axis
         allowed = architecture.allowed_dimensions(array.name, axis)
         if allowed is not None and dimension not in allowed:
-            accepted = ", ".join(sorted(allowed)) or "none"
-            yield (
+            raise fault(
+                f"axis {axis} of '{array.name}' may not unroll {dimension} by the constraints "
+                f"of '{architecture.name}'; accepted: {', '.join(sorted(allowed)) or 'none'}",
                 i,
-                (
-                    f"axis {axis} of '{array.name}' may not unroll {dimension} "
-                    f"(constraints of '{architecture.name}'); accepted: {accepted}"
-                ),
             )
         chunks = unrolled.setdefault((array.name, axis), [])
-        chunks.append(-(-extent // tile) if tile > 0 else 1)
+        chunks.append(-(-extent // tile))
         if prod(chunks) > array.axes[axis]:
-            needs = " x ".join(map(str, chunks))
-            yield (
+            product = " x ".join(map(str, chunks))
+            needs = f"{product} = {prod(chunks)}" if len(chunks) > 1 else product
+            raise fault(
+                f"the spatial loops on axis {axis} of '{array.name}' need {needs} elements, "
+                f"it has {array.axes[axis]}",
                 i,
-                (
-                    f"axis {axis} of '{array.name}' has {array.axes[axis]} elements, but the spatial "
-                    f"loops on it need {needs}{f' = {prod(chunks)}' if len(chunks) > 1 else ''}"
-                ),
             )
 
 
-def store_faults(mapping: Mapping, layer: Layer, architecture: Architecture) -> Iterator[Fault]:
-    """Yield store nodes that a memory or the order of the memories forbids."""
+def check_stores(mapping: Mapping, layer: Layer, architecture: Architecture) -> None:
+    """Refuse store nodes that a memory or the order of the memories forbids."""
     memories = {memory.name: memory for memory in architecture.memories}
     outermost = architecture.memories[0].name
     stored: dict[str, list[str]] = {tensor.name: [] for tensor in layer.tensors}
@@ -116,42 +115,35 @@ def store_faults(mapping: Mapping, layer: Layer, architecture: Architecture) -> 
         if not isinstance(node, Store):
             looped = True
             continue
+        memory = memories[node.memory]
         if not node.tensors:
-            yield i, f"'{node.memory}' stores no tensor here"
-        if looped and node.memory == outermost:
-            yield i, f"'{outermost}', the outermost memory, must store its tensors above every loop"
-        for tensor in (t for t in layer.tensors if t.name in node.tensors):
-            above = stored[tensor.name]
-            if node.tensors.count(tensor.name) > 1 or node.memory in above:
-                yield i, f"'{node.memory}' stores {tensor.name} twice"
-            elif not above and node.memory != outermost:
-                yield (
-                    i,
-                    (
-                        f"'{node.memory}' stores {tensor.name}, which the outermost memory "
-                        f"'{outermost}' must store first"
-                    ),
+            raise fault(f"'{memory.name}' stores no tensor here", i)
+        if looped and memory.name == outermost:
+            raise fault(f"'{outermost}' is the outermost memory: it stores above every loop", i)
+        for name in node.tensors:
+            above = stored[name]
+            if memory.name in above:
+                raise fault(f"'{memory.name}' stores {name} twice", i)
+            if not above and memory.name != outermost:
+                raise fault(
+                    f"'{memory.name}' stores {name} before '{outermost}', the outermost memory", i
                 )
-            elif above and architecture.position[node.memory] < architecture.position[above[-1]]:
-                yield (
+            if above and architecture.position[memory.name] < architecture.position[above[-1]]:
+                raise fault(
+                    f"'{memory.name}' stores {name} below '{above[-1]}', but the stores of a "
+                    f"tensor follow the order of the memories: {', '.join(memories)}",
                     i,
-                    (
-                        f"'{node.memory}' stores {tensor.name} below '{above[-1]}', which lies inside "
-                        f"it: stores of a tensor follow the order {', '.join(memories)}"
-                    ),
                 )
-            if not memories[node.memory].may_store(tensor.role):
-                yield i, f"'{node.memory}' may not store {tensor.name}{kept(memories[node.memory])}"
-            above.append(node.memory)
+            above.append(memory.name)
+        for tensor in layer.tensors:
+            if tensor.name in node.tensors and not memory.may_store(tensor.role):
+                raise fault(f"'{memory.name}' may not store {tensor.name}{kept(memory)}", i)
     for tensor in layer.tensors:
         if not stored[tensor.name]:
-            yield (
-                None,
-                f"'{outermost}', the outermost memory, must store every tensor: {tensor.name} is missing",
-            )
+            raise fault(f"'{outermost}', the outermost memory, does not store {tensor.name}")
         for memory in architecture.memories:
             if tensor.role in memory.must_keep and memory.name not in stored[tensor.name]:
-                yield None, f"'{memory.name}' must keep {tensor.name}, but has no store node for it"
+                raise fault(f"'{memory.name}' must keep {tensor.name}, but does not store it")
 
 
 def kept(memory: Memory) -> str:
@@ -162,71 +154,57 @@ def kept(memory: Memory) -> str:
     return f"; it keeps {', '.join(sorted(roles)) or 'nothing'}" if roles is not None else ""
 
 
-def placement_faults(mapping: Mapping, architecture: Architecture) -> Iterator[Fault]:
-    """Yield spatial loops that do not stand between the memories around their array."""
+def check_placement(mapping: Mapping, architecture: Architecture) -> None:
+    """Refuse spatial loops that do not stand between the memories around their array."""
     position = architecture.position
+    stores = [(j, node) for j, node in enumerate(mapping.nodes) if isinstance(node, Store)]
     for i, node in enumerate(mapping.nodes):
         if not isinstance(node, Spatial):
             continue
-        for j, store in enumerate(mapping.nodes):
-            if not isinstance(store, Store):
-                continue
+        for j, store in stores:
             inside = position[store.memory] > position[node.array]
-            if inside and j < i:
-                yield (
-                    i,
-                    (
-                        f"spatial loop on '{node.array}' stands below the store node of "
-                        f"'{store.memory}' (mapping[{j}]), which lies inside the array"
-                    ),
-                )
-            if not inside and j > i:
-                yield (
-                    i,
-                    (
-                        f"spatial loop on '{node.array}' stands above the store node of "
-                        f"'{store.memory}' (mapping[{j}]), which lies outside the array"
-                    ),
-                )
+            if inside == (i < j):
+                continue
+            stands, lies = ("below", "inside") if inside else ("above", "outside")
+            raise fault(
+                f"the spatial loop on '{node.array}' stands {stands} the store node of "
+                f"'{store.memory}' (mapping[{j}]), which lies {lies} that array",
+                i,
+            )
 
 
-def capacity_faults(
-    structure: Structure, layer: Layer, architecture: Architecture
-) -> Iterator[Fault]:
-    """Yield memories whose tiles do not fit."""
+def check_capacity(structure: Structure, layer: Layer, architecture: Architecture) -> None:
+    """Refuse tiles that do not fit into a memory."""
     for memory in architecture.memories:
         stored = [t for t in layer.tensors if (memory.name, t.name) in structure.depths]
         words = {t.name: structure.tile_words(memory.name, t) for t in stored}
         if memory.capacity_bits is not None:
-            yield from overflow(memory, stored, words, memory.capacity_bits, "")
+            check_share(memory, stored, words, memory.capacity_bits, "")
         for tensor in stored:
-            if memory.tensor_bits is not None and tensor.role in memory.tensor_bits:
+            if memory.tensor_bits is not None:
                 share = memory.tensor_bits[tensor.role]
-                yield from overflow(memory, [tensor], words, share, f" for {tensor.name}")
+                check_share(memory, [tensor], words, share, f" for {tensor.name}")
 
 
-def overflow(
+def check_share(
     memory: Memory, tensors: list[Tensor], words: dict[str, int], capacity: int, share: str
-) -> Iterator[Fault]:
-    """Yield by how much the tiles of some tensors exceed a capacity, and which fill it."""
+) -> None:
+    """Refuse tiles that need more bits than a memory, or the share of a tensor in it, has."""
     bits = {t.name: words[t.name] * element_bits(t, memory) * memory.buffering for t in tensors}
     needed = sum(bits.values())
     if needed <= capacity:
         return
-    largest = sorted(tensors, key=lambda t: -bits[t.name])
     fill = ", ".join(
-        f"{t.name} {words[t.name]} words x {element_bits(t, memory)} bits" for t in largest
+        f"{t.name} {words[t.name]} words of {element_bits(t, memory)} bits"
+        for t in sorted(tensors, key=lambda t: -bits[t.name])
     )
-    twice = ", all of them twice (double buffering)" if memory.buffering == 2 else ""
-    yield (
-        None,
-        (
-            f"does not fit into '{memory.name}': {needed} bits needed, {capacity} there{share}, "
-            f"{needed - capacity} too many; it holds {fill}{twice}"
-        ),
+    twice = ", twice (double buffering)" if memory.buffering == 2 else ""
+    raise fault(
+        f"the tiles in '{memory.name}' need {needed} bits, {needed - capacity} more than the "
+        f"{capacity} that it has{share}; they are: {fill}{twice}"
     )
 
 
 def element_bits(tensor: Tensor, memory: Memory) -> int:
-    """Return the width of a tensor's element in a memory, the memory's word unless it is given."""
+    """Return the width of a tensor's element in a memory: the memory's word unless it is given."""
     return memory.word_bits if tensor.bits is None else tensor.bits
