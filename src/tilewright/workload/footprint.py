@@ -22,8 +22,9 @@ def expression_words(terms: tuple[Term, ...], extents: Mapping[str, int]) -> int
 
     Notes
     -----
-    For ``a*i + b*j`` with extents m, n, two pairs give the same value exactly when they differ by a
-    multiple of (b/g, -a/g), g = gcd(a, b): ``m*n - max(0, m - b/g) * max(0, n - a/g)`` distinct values.
+    For ``a*i + b*j`` with extents m, n, two pairs give the same value exactly when they differ by
+    a multiple of (b/g, -a/g), g = gcd(a, b): there are
+    ``m*n - max(0, m - b/g) * max(0, n - a/g)`` distinct values.
     """
     terms = tuple(term for term in terms if extents[term.dimension] > 1)
     if not terms:

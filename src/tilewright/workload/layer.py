@@ -34,7 +34,8 @@ class Tensor:
         positive coefficients. No dimension occurs in two expressions.
     role : str
         How architectures refer to the tensor: ``"I"`` first input, ``"W"`` second
-        input, ``"O"`` output; its own name for third and later inputs.
+        input, ``"O"`` output; its own name for third and later inputs. An input
+        that is itself called I or W has that role wherever it stands.
     bits : int or None
         Width of an element; None means the word of whichever memory holds it.
     density : float
@@ -111,7 +112,8 @@ class Layer:
         return f"{self.output} += {' * '.join(str(t) for t in self.inputs)}"
 
     def __hash__(self) -> int:
-        return hash((self.name, tuple(self.bounds.items()), self.tensors, self.repeat))
+        # Equal mappings may list their dimensions in different orders.
+        return hash((self.name, frozenset(self.bounds.items()), self.tensors, self.repeat))
 
 
 @dataclass(frozen=True)
