@@ -10,6 +10,7 @@ import numpy as np
 
 from tilewright.model import combine
 from tilewright.model.combine import NONE, OWN_STEPS, Program
+from tilewright.model.sweep import Components
 from tilewright.model.traffic import Kind, Query, Structure
 from tilewright.model.words import F, S, T, U
 from tilewright.workload.layer import Layer
@@ -287,3 +288,40 @@ def _put_query(
         if query.modes[loop] == T and dim in owner:
             relevant = parts[owner[dim]].factor.group.relevant
             out.put(step_loop=loop, step_group=owner[dim], step_relevant=int(relevant))
+
+
+def components_of(layer: Layer, compiled: Compiled) -> Components:
+    """Return the trees of tile choices: one per set of dimensions that share index expressions.
+
+    A table stands at the node that has chosen the last loop that its rows depend on.
+    """
+    number = {name: d for d, name in enumerate(layer.dimensions)}
+    owner = list(range(len(number)))
+    for tensor in layer.tensors:
+        for terms in tensor.expressions:
+            joined = {owner[number[t.dimension]] for t in terms if layer.bounds[t.dimension] > 1}
+            owner = [min(joined) if o in joined else o for o in owner]
+    loop_dim = compiled.program.loop_dim.tolist()
+    start, loop, level_start, table = [0], [], [0], []
+    shift = [0] * len(compiled.tables)
+    free = [t for t, loops in enumerate(compiled.tables) if not loops]
+    for component in sorted(set(owner)):
+        own = [i for i, d in enumerate(loop_dim) if owner[d] == component]
+        ends: dict[int, list[int]] = {0: free}
+        free = []
+        for t, loops in enumerate(compiled.tables):
+            if loops and loops[-1] in own:
+                ends.setdefault(own.index(loops[-1]) + 1, []).append(t)
+        last = max(ends)
+        for walked in range(last + 1):
+            width = 0
+            for t in ends.get(walked, ()):
+                shift[t] = width
+                width += int(compiled.program.table_width[t])
+                table.append(t)
+            level_start.append(len(table))
+        loop.extend(own[:last])
+        start.append(len(loop))
+    return Components(
+        *(np.array(values, np.int64) for values in (start, loop, level_start, table, shift))
+    )
