@@ -21,7 +21,7 @@ from tilewright.workload.layer import Layer
 
 ROOT = Path(__file__).parents[1]
 COUNTS = (ROOT / "docs" / "counts.md").read_text(encoding="utf-8")
-BLOCK = re.compile(r'```yaml title="(\w+)"\n(.*?)```|^((?:\|.*\n)+)', re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r'```yaml title="(\w+)"\n(.*?)```|^((?:\|[^\n]*\n)+)', re.DOTALL | re.MULTILINE)
 
 
 @dataclass(frozen=True)
