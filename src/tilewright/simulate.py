@@ -127,6 +127,7 @@ class Simulation:
         self.expressions = {tensor.name: tensor.expressions for tensor in layer.tensors}
         self.footprint = cache(self._footprint)
         self.traffic = cache(self._traffic)
+        self.touched = cache(self._touched)
         self.ledger = cache(self._ledger)
 
     def counts(self) -> Counts:
@@ -222,8 +223,10 @@ class Simulation:
         link = self.structure.links[tensor][number]
         cuts = [i for i in self.cuts if i < link.depth]
         spatial = self.spatial(cuts)
-        if not alone <= set(spatial):
-            return self.traffic(tensor, number, alone & set(spatial))
+        # what the first instance ever touches depends on the cuts below the link too
+        shaping = self.spatial(self.cuts) if link.tensor.is_output else spatial
+        if not alone <= set(shaping):
+            return self.traffic(tensor, number, alone & set(shaping))
         names = [array.name for array in link.arrays]
         unites = [a.reduction if link.tensor.is_output else a.multicast for a in link.arrays]
         # by array: the arrays that unite words from it inward
@@ -238,6 +241,9 @@ class Simulation:
         touched: set[tuple[int, ...]] = set()
         resident: dict[Instance, tuple[Step, Words]] = {}
         for moved in self.moves(link, cuts, alone, resident):
+            if alone and link.tensor.is_output:
+                mine = self.touched(tensor, alone)
+                moved = [(instance, words & mine) for instance, words in moved]
             sent = moved
             if forwards:
                 held: dict[Instance, set[tuple[int, ...]]] = defaultdict(set)
@@ -251,6 +257,16 @@ class Simulation:
             touched.update(*(words for _, words in moved))
         traffic.distinct = len(touched)
         return traffic
+
+    def _touched(self, tensor: str, alone: frozenset[str]) -> Words:
+        """Return the words that are ever touched below the first element of some arrays.
+
+        Memories above those arrays hold words of other elements as well: a partial sum that comes
+        back to one of them is not the first element's.
+        """
+        link = self.structure.links[tensor][-1]
+        moves = self.moves(link, self.cuts, alone, {})
+        return frozenset().union(*(words for moved in moves for _, words in moved))
 
     def moves(
         self,

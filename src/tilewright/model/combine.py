@@ -14,7 +14,7 @@ from numba import njit
 
 from tilewright.model.forwarding import held_group
 from tilewright.model.types import Bools, Ints
-from tilewright.model.windows import box_footprint, distinct_words, window
+from tilewright.model.windows import box_footprint, distinct_words, whole_window
 from tilewright.model.words import chain
 
 CHAIN, IRRELEVANT, WINDOW, HELD, PEAK, DISTINCT = range(6)
@@ -72,7 +72,7 @@ def fill_row(program: Program, table: int, tiles: Ints, row: Ints, base: int) ->
         if kind in (CHAIN, IRRELEVANT):
             chain(tile, mode, bound[0], kind == CHAIN, row, place)
         elif kind == WINDOW:
-            window(coef, bound, local, tile, mode, row, place)
+            whole_window(coef, bound, local, tile, mode, row, place)
         elif kind == HELD:
             held_group(coef, bound, local, tile, mode, row, place)
         elif kind == PEAK:

@@ -12,7 +12,7 @@ from tilewright.model import combine
 from tilewright.model.combine import NONE, OWN_STEPS, Program
 from tilewright.model.sweep import Components
 from tilewright.model.traffic import Kind, Query, Structure
-from tilewright.model.words import F, S, T, U
+from tilewright.model.words import F, G, H, S, T, U
 from tilewright.workload.layer import Layer
 
 NO_PLACE = -1
@@ -219,8 +219,12 @@ def _parts(
                     factor = Factor(kind, group, loops, modes)
                     parts.append(Part(factor, factor.depth))
             case Kind.MOVED:
-                factor = Factor(_moved_kind(group), group, loops, modes)
-                constant = single and group.relevant and F not in modes
+                masked = group.relevant and G in modes
+                if not masked:
+                    loops, modes = _above(loops, modes)
+                kind = combine.WINDOW if masked else _moved_kind(group)
+                factor = Factor(kind, group, loops, modes)
+                constant = kind == combine.CHAIN and F not in modes
                 if constant:
                     scale *= volume
                 parts.append(Part(factor, NO_PLACE if constant else factor.depth))
@@ -228,6 +232,12 @@ def _parts(
                 factor = Factor(combine.HELD, group, loops, modes)
                 parts.append(Part(factor, factor.depth))
     return scale, parts
+
+
+def _above(loops: tuple[int, ...], modes: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Leave out the loops below the tile."""
+    above = sum(mode not in (G, H) for mode in modes)
+    return loops[:above], modes[:above]
 
 
 def _moved_kind(group: Group) -> int:

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from tilewright.architecture.machine import Architecture, Array
 from tilewright.mapping.nodes import For, Mapping, Spatial, Store
-from tilewright.model.words import F, J, S, T, U
+from tilewright.model.words import F, G, H, J, S, T, U
 from tilewright.workload.layer import Layer
 
 Node = tuple[str, ...]
@@ -38,7 +38,8 @@ class Query:
     tensor : int
         Position of the tensor in the layer, -1 when it is about none.
     modes : tuple of int
-        For each loop above the tile what it does to the words (S, U, F, J or T).
+        For each loop above the tile what it does to the words (S, U, F, J or T);
+        G and H for loops below it, where only some of its words count.
     """
 
     kind: Kind
@@ -144,7 +145,6 @@ class Traffic:
             for chain in self._links.values()
             for link in chain
         }
-        self._moved: dict[tuple[str, Link, str | None], tuple[Sum, Sum, bool]] = {}
 
     def _modes(self, loops: int, united: frozenset[int], only: int, joined: int) -> tuple[int, ...]:
         """Return what each loop does: arrays above level `only` look at the first instance alone."""
@@ -216,8 +216,19 @@ class Traffic:
                 zero = add((1, enter_all), (-1, partial))
             else:
                 sums.append((partial, enter, enter_all, {}))
-                zero = enter_all
+                zero = self._entering_first(tensor, link, only)
         return sums
+
+    def _entering_first(self, tensor: int, link: Link, only: int) -> Sum:
+        """Return the words that enter the child, of those that the first instance ever touches.
+
+        A child outside level `only` holds words of that level's other instances as well.
+        """
+        position = self.architecture.position
+        above = self._modes(link.loops, frozenset(), only, len(position))
+        below = tuple(G if -1 < array < only else H for array in self._array[link.loops :])
+        modes = above + below if G in below else above
+        return {Query(Kind.MOVED, tensor, modes): 1}
 
     def memory(self, memory: str, tensor: str, alone: bool) -> tuple[Sum, Sum]:
         """Return reads and writes of a tensor at a memory, of its first instance `alone` or of all."""

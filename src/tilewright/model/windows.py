@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from tilewright.model.types import Bools, Ints
-from tilewright.model.words import F, T, U, temporal_loops
+from tilewright.model.words import F, G, H, T, U, temporal_loops
 
 
 @njit(cache=True)
@@ -142,7 +142,14 @@ def chunk_counts(bounds: Ints, dim: Ints, tile: Ints) -> Ints:
 
 @njit(cache=True)
 def window(
-    coef: Ints, bounds: Ints, dim: Ints, tile: Ints, mode: Ints, row: Ints, at: int
+    coef: Ints,
+    bounds: Ints,
+    dim: Ints,
+    tile: Ints,
+    mode: Ints,
+    counted: Bools,
+    row: Ints,
+    at: int,
 ) -> None:
     """Put `all`, `only`, `adv` and `slide` of a group of several dimensions into a row.
 
@@ -152,6 +159,8 @@ def window(
         Coefficient and iterations of each dimension of the group.
     dim, tile, mode : arrays of loops
         Dimension (its position in the group), chunk size and kind of its loops, outermost first.
+    counted : array of words
+        The words that count; none of the others does.
     """
     loops = len(dim)
     depth = temporal_loops(mode)
@@ -219,6 +228,8 @@ def window(
                     )
                 for x in range(put):
                     word = words[x]
+                    if not counted[word]:
+                        continue
                     if held[word] != stamp:
                         held[word] = stamp
                         latest[word] = several
@@ -253,6 +264,24 @@ def window(
     for q in range(depth):
         row[at + q + 1] += row[at + q]
         row[only + q + 1] += row[only + q]
+
+
+@njit(cache=True)
+def whole_window(
+    coef: Ints, bounds: Ints, dim: Ints, tile: Ints, mode: Ints, row: Ints, at: int
+) -> None:
+    """Do `window` for all words that loops above the tile (not G or H) leave to the first instance."""
+    span = 1
+    for d in range(len(bounds)):
+        span += coef[d] * (bounds[d] - 1)
+    above = len(mode)
+    while above > 0 and mode[above - 1] in (G, H):
+        above -= 1
+    if above < len(mode):
+        counted = touched_words(coef, bounds, dim, tile, mode)
+    else:
+        counted = np.ones(span, np.bool_)
+    window(coef, bounds, dim[:above], tile[:above], mode[:above], counted, row, at)
 
 
 @njit(cache=True)
@@ -324,6 +353,14 @@ def distinct_words(
     coef: Ints, bounds: Ints, dim: Ints, tile: Ints, mode: Ints
 ) -> int:
     """Return the words of a group that the first instance (F loops) ever touches."""
+    return int(touched_words(coef, bounds, dim, tile, mode).sum())
+
+
+@njit(cache=True)
+def touched_words(
+    coef: Ints, bounds: Ints, dim: Ints, tile: Ints, mode: Ints
+) -> Bools:
+    """Say for each word of a group whether the first instance (F and G loops) ever touches it."""
     count = chunk_counts(bounds, dim, tile)
     volume = 1
     span = 1
@@ -331,13 +368,13 @@ def distinct_words(
         span += coef[d] * (bounds[d] - 1)
         volume *= bounds[d]
     for i in range(len(dim)):
-        if mode[i] == F:
+        if mode[i] in (F, G):
             count[i] = 1
     index = np.zeros(len(dim), np.int64)
     low = np.empty(len(bounds), np.int64)
     extent = np.empty(len(bounds), np.int64)
     words = np.empty(volume, np.int64)
-    seen: Bools = np.zeros(span, np.bool_)
+    seen = np.zeros(span, np.bool_)
     while True:
         if descend(bounds, dim, tile, index, low, extent):
             for x in range(box_words(coef, low, extent, words)):
@@ -350,4 +387,4 @@ def distinct_words(
             index[carry] = 0
             carry -= 1
         if carry < 0:
-            return int(seen.sum())
+            return seen

@@ -30,6 +30,8 @@ U = 1  # spatial: they are united
 F = 2  # spatial: only the first instance is looked at
 J = 3  # spatial: they are summed, but any instance may forward what it holds to any other
 T = 4  # temporal
+G = 5  # below the tile, spatial: words of the first instance alone count
+H = 6  # below the tile, otherwise
 
 
 @njit(cache=True)
