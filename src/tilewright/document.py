@@ -84,7 +84,7 @@ class Document:
         self, model: type[BaseModel], first: Any, where: KeyPath
     ) -> InputError:
         kind = first["type"]
-        while where and where not in self.lines and kind != "missing":
+        while where and self.lines and where not in self.lines and kind != "missing":
             where = where[:-1]
         owner = owner_model(model, first["loc"][:-1])
         if kind == "extra_forbidden":

@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import prod
 
 from tilewright.architecture.machine import Architecture, Memory
-from tilewright.errors import MappingError, nearest
+from tilewright.errors import MappingError
+from tilewright.mapping.names import unknown
 from tilewright.mapping.nodes import For, Mapping, Spatial, Store
 from tilewright.mapping.structure import Structure, resolve
 from tilewright.workload.layer import Layer, Tensor
@@ -38,12 +39,6 @@ def check(mapping: Mapping, layer: Layer, architecture: Architecture) -> None:
 def fault(message: str, node: int | None = None) -> MappingError:
     """Return the error for node number `node`, or for the mapping as a whole."""
     return MappingError(message, key="mapping" if node is None else f"mapping[{node}]")
-
-
-def unknown(kind: str, name: str, valid: list[str], where: str) -> str:
-    """Return the message for a name that does not exist."""
-    listed = ", ".join(valid) if valid else "none"
-    return f"no {kind} '{name}' in {where}; accepted: {listed}{nearest(name, valid)}"
 
 
 def check_names(mapping: Mapping, layer: Layer, architecture: Architecture) -> None:
