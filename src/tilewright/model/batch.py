@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import accumulate, pairwise
 from math import inf
+from operator import mul
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,11 +15,12 @@ from tilewright.architecture.machine import Architecture
 from tilewright.errors import InputError
 from tilewright.mapping.nodes import Mapping, Spatial, Store
 from tilewright.model import energy
+from tilewright.model.combine import Program
 from tilewright.model.count import Plan, plan_sums
 from tilewright.model.evaluate import evaluate
 from tilewright.model.plan import components_of
-from tilewright.model.sweep import INVALID, NO_SUM, UNEVEN, Components, Costs, sweep
-from tilewright.model.traffic import Query, Structure, Sum, Traffic
+from tilewright.model.sweep import INVALID, NO_SUM, UNEVEN, Components, Costs, Memo, sweep
+from tilewright.model.traffic import Kind, Query, Structure, Sum, Traffic
 from tilewright.model.types import Bools, Floats, Ints
 from tilewright.workload.layer import Layer, Tensor
 
@@ -65,6 +68,55 @@ class _CostPlan:
     traffic: tuple[tuple[int, int, int, int], ...]  # memory, tensor, sum of reads, of writes
 
 
+@dataclass(frozen=True)
+class _Counted:
+    """Components of few tile choices, whose nodes are counted through."""
+
+    radix: Ints
+    rank_start: Ints
+    rank: Ints
+    first_node: Ints
+    nodes: int
+
+    def memo(self, nodes: int, widest: int) -> Memo:
+        """Return empty space for as many nodes besides."""
+        return Memo(
+            self.radix,
+            self.rank_start,
+            self.rank,
+            self.first_node,
+            np.empty(4 * nodes, np.int64),
+            np.empty(4 * nodes, np.int64),
+            np.empty(self.nodes + nodes, np.int64),
+            np.empty(NUMBERS_PER_NODE * nodes + widest, np.int64),
+        )
+
+
+def _count_through(components: Components, program: Program, tiles: Ints) -> _Counted:
+    """Number the different tile sizes of each loop, and the choices of small components."""
+    bounds = program.bounds[program.loop_dim[components.loop]]
+    rank_start = np.concatenate(([0], np.cumsum(bounds + 1)))
+    rank = np.zeros(rank_start[-1], np.int64)
+    radix = np.ones(len(bounds), np.int64)
+    for x, loop in enumerate(components.loop.tolist()):
+        seen = np.zeros(bounds[x] + 1, np.bool_)
+        column = tiles[:, loop]
+        seen[column[(column > 0) & (column <= bounds[x])]] = True
+        radix[x] = max(1, seen.sum())
+        rank[rank_start[x] : rank_start[x + 1]] = np.cumsum(seen) - seen
+    roots = len(components.start) - 1
+    most = min(MOST_NODES, 4 * len(tiles) + FIRST_NODES)
+    nodes = roots
+    first_node: list[int] = []
+    for begin, end in pairwise(components.start.tolist()):
+        sizes = list(accumulate(radix[begin:end].tolist(), mul, initial=1))
+        small = sum(sizes) <= most
+        for size in sizes:
+            first_node.append(nodes if small else -1)
+            nodes += size if small else 0
+    return _Counted(radix, rank_start, rank, _ints(first_node), nodes)
+
+
 class _Sums:
     """Sums by number; an empty one, or one that costs nothing, has none."""
 
@@ -97,16 +149,16 @@ def _cost_plan(
     """Compile what costs something, and leave the other counts out."""
     traffic = Traffic(layer, architecture, structure)
     sums = _Sums()
-    limit_start, limit_sum, limit_bits, limits = [0], [], [], []
+    limit_start, limit_query, limit_bits, limits = [0], [], [], []
 
     def limit(bits: int, memory_index: int, tensors: list[Tensor]) -> None:
         memory = architecture.memories[memory_index]
         for tensor in tensors:
             number = sums.add(traffic.peak(memory.name, tensor.name))
             if number != NO_SUM:
-                limit_sum.append(number)
+                limit_query.append(number)
                 limit_bits.append(energy.element_bits(memory, tensor) * memory.buffering)
-        limit_start.append(len(limit_sum))
+        limit_start.append(len(limit_query))
         limits.append(bits)
 
     for m, memory in enumerate(architecture.memories):
@@ -114,7 +166,6 @@ def _cost_plan(
             limit(memory.capacity_bits, m, list(layer.tensors))
         for tensor in layer.tensors if memory.tensor_bits is not None else ():
             limit((memory.tensor_bits or {}).get(tensor.role, 0), m, [tensor])
-    peaks = len(sums.sums)
 
     energy_start, energy_read, energy_write = [0], [], []
     energy_read_cost: list[float] = []
@@ -169,18 +220,20 @@ def _cost_plan(
         for node in structure.loops
     ] + [-1] * len(layer.dimensions)
     plan = plan_sums(layer, structure, sums.sums)
+    varying = plan.compiled.queries[: plan.compiled.varying]
     sum_start = [0]
     for terms in plan.sums:
         sum_start.append(sum_start[-1] + len(terms))
     costs = Costs(
-        peaks=peaks,
+        peaks=sum(query.kind is Kind.PEAK for query in varying),
+        varying=plan.compiled.varying,
         sum_start=_ints(sum_start),
         sum_query=_ints([query for terms in plan.sums for query, _ in terms]),
         sum_weight=_ints([weight for terms in plan.sums for _, weight in terms]),
         axis_of_loop=_ints(axis_of_loop),
         axis_size=_ints(sizes),
         limit_start=_ints(limit_start),
-        limit_sum=_ints(limit_sum),
+        limit_query=_ints([plan.sums[number][0][0] for number in limit_query]),
         limit_bits=_ints(limit_bits),
         limit=_ints(limits),
         energy_start=_ints(energy_start),
@@ -248,8 +301,8 @@ def evaluate_batch(
     sums = len(plan.plan.sums)
     counts = np.zeros((rows if traffic else 0, sums), np.int64)
     done = 0
+    counted = _count_through(plan.components, program, chosen)
     nodes = FIRST_NODES
-    width = int(program.table_width.sum())
     while done < rows:
         done = sweep(
             program,
@@ -258,10 +311,8 @@ def evaluate_batch(
             chosen,
             plan.plan.compiled.residual,
             done,
-            np.empty(4 * nodes, np.int64),
-            np.empty(4 * nodes, np.int64),
-            np.empty(nodes, np.int64),
-            np.empty(NUMBERS_PER_NODE * nodes + width, np.int64),
+            counted.memo(nodes, int(program.table_width.sum())),
+            counted.nodes,
             energies,
             cycles,
             status,

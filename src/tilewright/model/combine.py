@@ -18,6 +18,7 @@ from tilewright.model.windows import box_footprint, distinct_words, whole_window
 from tilewright.model.words import chain
 
 CHAIN, IRRELEVANT, WINDOW, HELD, PEAK, DISTINCT = range(6)
+HEAD, STEP = 5, 7  # numbers of a query's head, and of a step besides its other groups
 NONE, OWN_STEPS = -1, -2  # instead of a place in the row: zero, or the difference of two `all`
 
 
@@ -40,20 +41,8 @@ class Program(NamedTuple):
     loop_index: Ints
     loop_local: Ints  # dimension of the loop within the factor
     loop_mode: Ints
-    query_scale: Ints  # constant factor
-    query_held: Ints  # 1 for words that some instance already held (forwarding)
-    query_group_start: Ints
-    group_table: Ints
-    group_total: Ints  # place of all[D], or of the one number that is asked for, or NONE
-    group_all: Ints
-    group_only: Ints
-    group_adv: Ints
-    group_slide: Ints
-    group_depth: Ints
-    query_step_start: Ints  # temporal loops above the tile, innermost first
-    step_loop: Ints
-    step_group: Ints  # within the query's groups
-    step_relevant: Ints
+    query: Ints  # where each query begins in `code`
+    code: Ints  # the queries, see `query_value`
 
 
 @njit(cache=True)
@@ -95,20 +84,24 @@ def several_chunks(program: Program, tiles: Ints, several: Bools, extent: Ints) 
         extent[d] = tiles[i]
 
 
-@njit(cache=True)
-def query_value(
-    program: Program, query: int, row: Ints, base: Ints, several: Bools, depth: Ints
-) -> int:
+@njit(cache=True, inline="always")
+def query_value(code: Ints, at: int, row: Ints, base: Ints, several: Bools) -> int:
     """Return the value of a query; -1 when instances idle and words are forwarded.
 
     Parameters
     ----------
+    code, at : array, int
+        The query begins at ``code[at]`` with its constant factor and the numbers of its totals,
+        checks, steps and groups. Lists follow, of places in the row of a table.
+        Totals (table, place): the product is taken.
+        Checks (table, place): numbers that are not 0 when the query cannot be answered.
+        Steps, one per temporal loop above the tile, innermost first: loop; its dimension if
+        relevant, else -1; table of its group; places of all[q], adv[q], slide[q] and only[q]; for
+        each other group (table, only, all) at the depth that it has there.
     row, base : arrays
         The numbers of all tables, and where each table's row begins.
     several : array of loops
         Whether a loop has more than one chunk.
-    depth : array
-        Space for as many numbers as the query has groups.
 
     Notes
     -----
@@ -116,79 +109,61 @@ def query_value(
     loop by loop, innermost first: tiles that did not change, and words kept by a sliding window.
     Outside a loop that changes every tile nothing is left to take, so the walk is short.
     """
-    first = program.query_group_start[query]
-    groups = program.query_group_start[query + 1] - first
-    total = program.query_scale[query]
-    for g in range(first, first + groups):
-        if program.group_total[g] != NONE:
-            total *= row[base[program.group_table[g]] + program.group_total[g]]
-    begin = program.query_step_start[query]
-    end = program.query_step_start[query + 1]
-    if begin == end:
+    total = code[at]
+    begin = at + HEAD
+    end = begin + 2 * code[at + 1]
+    for x in range(begin, end, 2):
+        total *= row[base[code[x]] + code[x + 1]]
+    steps = code[at + 3]
+    if steps == 0:
         return total
-    held = program.query_held[query] == 1
+    begin = end
+    end = begin + 2 * code[at + 2]
+    for x in range(begin, end, 2):
+        if row[base[code[x]] + code[x + 1]] != 0:
+            return -1
+    held = end > begin
+    size = STEP + 3 * (code[at + 4] - 1)
+    begin = end
     changing = 0  # groups in which every tile changes in the loops seen so far
     changing_window = False
-    for g in range(groups):
-        depth[g] = program.group_depth[first + g]
-        place = base[program.group_table[first + g]]
-        if held and row[place + program.group_slide[first + g]] != 0:
-            return -1
-        if row[place + program.group_only[first + g] + depth[g]] == 0:
-            changing += 1
-            changing_window = program.group_adv[first + g] != NONE
     run_dim = -1
-    run_group = -1
     run_open = not held
-    for s in range(begin, end):
-        loop = program.step_loop[s]
-        own = program.step_group[s]
-        q = depth[own]
-        depth[own] -= 1
-        if not several[loop]:
+    for s in range(begin, begin + steps * size, size):
+        if not several[code[s]]:
             continue
-        g = first + own
-        place = base[program.group_table[g]]
-        whole = place + program.group_all[g] + q
+        place = base[code[s + 2]]
+        whole = place + code[s + 3]
+        adv = code[s + 4]
+        slide = code[s + 5]
         in_run = False
-        if run_open and program.step_relevant[s]:
-            dim = program.loop_dim[loop]
+        dim = code[s + 1]
+        if run_open and dim >= 0:
             if run_dim < 0:
                 run_dim = dim
-                run_group = own
             in_run = dim == run_dim
-            run_open = in_run and program.group_slide[g] != NONE
+            run_open = in_run and slide != NONE
+        kept = 0
+        which = 1
         if in_run:
-            if program.group_slide[g] != NONE:
-                kept = row[whole] - row[whole - 1] - row[place + program.group_slide[g] + q]
-                for h in range(groups):
-                    if kept != 0 and h != own:
-                        other = first + h
-                        kept *= row[
-                            base[program.group_table[other]] + program.group_all[other] + depth[h]
-                        ]
-                total -= kept
-        elif program.group_adv[g] != NONE:
-            if program.group_adv[g] == OWN_STEPS:
-                kept = row[whole] - row[whole - 1]
-            else:
-                kept = row[place + program.group_adv[g] + q]
-            for h in range(groups):
-                if kept == 0:
-                    break
-                if h != own:
-                    other = first + h
-                    kept *= row[
-                        base[program.group_table[other]] + program.group_only[other] + depth[h]
-                    ]
+            if slide != NONE:
+                kept = row[whole] - row[whole - 1] - row[place + slide]
+                which = 2
+        elif adv == OWN_STEPS:
+            kept = row[whole] - row[whole - 1]
+        elif adv != NONE:
+            kept = row[place + adv]
+        if kept != 0:
+            for x in range(s + STEP, s + size, 3):
+                kept *= row[base[code[x]] + code[x + which]]
             total -= kept
         if held:
             continue
-        unchanged = place + program.group_only[g] + q
-        if row[unchanged] != 0 and row[unchanged - 1] == 0:
+        unchanged = place + code[s + 6]
+        if dim >= 0 and row[unchanged] != 0 and row[unchanged - 1] == 0:
             changing += 1
-            changing_window = program.group_adv[g] != NONE
-        if not run_open and (changing > 1 or (changing == 1 and not changing_window)):
+            changing_window = adv != NONE
+        if changing > 0 and not run_open and (changing > 1 or not changing_window):
             break
     return total
 
@@ -205,9 +180,8 @@ def query_values(program: Program, tiles: Ints) -> Ints:
         fill_row(program, t, tiles, row, base[t])
     several = np.zeros(len(program.loop_dim), np.bool_)
     several_chunks(program, tiles, several, np.empty(len(program.bounds), np.int64))
-    queries = len(program.query_scale)
+    queries = len(program.query)
     values = np.empty(queries, np.int64)
-    depth = np.empty(len(program.group_table) + 1, np.int64)
-    for query in range(queries):
-        values[query] = query_value(program, query, row, base, several, depth)
+    for i in range(queries):
+        values[i] = query_value(program.code, program.query[i], row, base, several)
     return values

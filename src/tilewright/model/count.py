@@ -44,6 +44,8 @@ def plan_sums(layer: Layer, structure: Structure, sums: list[Sum]) -> Plan:
         for query in terms:
             place.setdefault(query, len(place))
     compiled = compile_queries(layer, structure, place)
+    order = compiled.queries
+    place = {query: i for i, query in enumerate(order)}
     return Plan(
         compiled,
         tuple(tuple((place[q], times) for q, times in terms.items()) for terms in sums),

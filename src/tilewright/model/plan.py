@@ -70,6 +70,8 @@ class Compiled:
         The queries, in the order of the values.
     tables : tuple of tuple of int
         For each table the loops whose tile sizes its rows depend on.
+    varying : int
+        How many of the first queries depend on tile sizes.
     residual : int
         Loops at the compute unit, of tile 1, that follow the mapping's own.
     """
@@ -77,6 +79,7 @@ class Compiled:
     program: Program
     queries: tuple[Query, ...]
     tables: tuple[tuple[int, ...], ...]
+    varying: int
     residual: int
 
 
@@ -123,17 +126,15 @@ class _Lists:
 
     def arrays(self) -> Program:
         return Program(
-            **{
-                name: np.array(self.lists.get(name, []), np.int64) for name in Program._fields
-            }
+            **{name: np.array(self.lists.get(name, []), np.int64) for name in Program._fields}
         )
 
 
 def compile_queries(layer: Layer, structure: Structure, queries: Iterable[Query]) -> Compiled:
     """Compile queries about a mapping structure.
 
-    Groups that several queries need are computed once; groups that depend on the same loops of
-    the same dimensions share a table.
+    Groups that several queries need are computed once; groups that depend on the same loops share
+    a table. Queries that do not depend on tile sizes come last.
     """
     queries = tuple(queries)
     number = {name: d for d, name in enumerate(layer.dimensions)}
@@ -141,6 +142,8 @@ def compile_queries(layer: Layer, structure: Structure, queries: Iterable[Query]
     groups_of = {t: groups(layer, t) for t in range(-1, len(layer.tensors))}
     bounds = list(layer.bounds.values())
     parts = {query: _parts(query, groups_of[query.tensor], loop_dim, bounds) for query in queries}
+    parts = dict(sorted(parts.items(), key=lambda item: not item[1][1]))
+    varying = sum(bool(chosen) for _, chosen in parts.values())
 
     tables: dict[tuple[int, ...], int] = {}
     members: list[dict[Factor, int]] = []
@@ -170,15 +173,12 @@ def compile_queries(layer: Layer, structure: Structure, queries: Iterable[Query]
         for factor, place in table.items():
             _put_factor(out, factor, place, bounds, loop_dim)
         out.put(table_factor_start=len(out.lists.get("factor_kind", [])))
-    out.put(query_group_start=0, query_step_start=0)
+    code: list[int] = []
     for query, (scale, chosen) in parts.items():
-        out.put(query_scale=scale, query_held=int(query.kind is Kind.MISSING))
-        _put_query(out, query, chosen, table_of, loop_dim)
-        out.put(
-            query_group_start=len(out.lists.get("group_table", [])),
-            query_step_start=len(out.lists.get("step_loop", [])),
-        )
-    return Compiled(out.arrays(), queries, tuple(tables), len(layer.dimensions))
+        out.put(query=len(code))
+        code.extend(_code(query, scale, chosen, table_of, loop_dim))
+    out.lists["code"] = code
+    return Compiled(out.arrays(), tuple(parts), tuple(tables), varying, len(layer.dimensions))
 
 
 def _parts(
@@ -262,42 +262,55 @@ def _put_factor(
     )
 
 
-def _put_query(
-    out: _Lists,
+def _code(
     query: Query,
+    scale: int,
     parts: list[Part],
     table_of: dict[Factor, tuple[int, int]],
     loop_dim: list[int],
-) -> None:
-    owner: dict[int, int] = {}
-    for i, part in enumerate(parts):
-        factor = part.factor
-        table, place = table_of[factor]
-        width = factor.depth + 1
-        total = NONE if part.total == NO_PLACE else place + part.total
-        adv, slide = NONE, NONE
-        if factor.kind == combine.IRRELEVANT:
-            adv = OWN_STEPS
-        elif factor.kind in (combine.WINDOW, combine.HELD):
-            adv, slide = place + 2 * width, place + 3 * width
-        out.put(
-            group_table=table,
-            group_total=total,
-            group_all=place,
-            group_only=place + width,
-            group_adv=adv,
-            group_slide=slide,
-            group_depth=factor.depth,
-        )
-        for d in factor.group.dims:
-            owner[d] = i
-    if query.kind not in (Kind.MOVED, Kind.MISSING):
-        return
+) -> list[int]:
+    """Return a query as `combine.query_value` reads it."""
+    totals: list[int] = []
+    checks: list[int] = []
+    steps: list[int] = []
+    number = 0
+    owner = {d: i for i, part in enumerate(parts) for d in part.factor.group.dims}
+    for part in parts:
+        table, place = table_of[part.factor]
+        if part.total != NO_PLACE:
+            totals += [table, place + part.total]
+        if query.kind is Kind.MISSING:
+            checks += [table, place + 3 * (part.factor.depth + 1)]
+    depths = [part.factor.depth for part in parts]
     for loop in range(len(query.modes) - 1, -1, -1):
         dim = loop_dim[loop]
-        if query.modes[loop] == T and dim in owner:
-            relevant = parts[owner[dim]].factor.group.relevant
-            out.put(step_loop=loop, step_group=owner[dim], step_relevant=int(relevant))
+        if query.kind not in (Kind.MOVED, Kind.MISSING):
+            break
+        if query.modes[loop] != T or dim not in owner:
+            continue
+        own = owner[dim]
+        steps += [loop, *_step(parts[own].factor, depths[own], dim, *table_of[parts[own].factor])]
+        for other, part in enumerate(parts):
+            if other != own:
+                table, place = table_of[part.factor]
+                q = depths[other]
+                steps += [table, place + part.factor.depth + 1 + q, place + q]
+        depths[own] -= 1
+        number += 1
+    head = [scale, len(totals) // 2, len(checks) // 2, number, len(parts)]
+    return [*head, *totals, *checks, *steps]
+
+
+def _step(factor: Factor, q: int, dim: int, table: int, place: int) -> list[int]:
+    """Return what a step says of its own group, which has q temporal loops down to it."""
+    width = factor.depth + 1
+    adv, slide = NONE, NONE
+    if factor.kind == combine.IRRELEVANT:
+        adv = OWN_STEPS
+    elif factor.kind in (combine.WINDOW, combine.HELD):
+        adv, slide = place + 2 * width + q, place + 3 * width + q
+    relevant = dim if factor.group.relevant else -1
+    return [relevant, table, place + q, adv, slide, place + width + q]
 
 
 def components_of(layer: Layer, compiled: Compiled) -> Components:
@@ -312,16 +325,17 @@ def components_of(layer: Layer, compiled: Compiled) -> Components:
             joined = {owner[number[t.dimension]] for t in terms if layer.bounds[t.dimension] > 1}
             owner = [min(joined) if o in joined else o for o in owner]
     loop_dim = compiled.program.loop_dim.tolist()
+    chosen = loop_dim[: len(loop_dim) - compiled.residual]
     start, loop, level_start, table = [0], [], [0], []
     shift = [0] * len(compiled.tables)
     free = [t for t, loops in enumerate(compiled.tables) if not loops]
     for component in sorted(set(owner)):
-        own = [i for i, d in enumerate(loop_dim) if owner[d] == component]
+        own = [i for i, d in enumerate(chosen) if owner[d] == component]
         ends: dict[int, list[int]] = {0: free}
         free = []
         for t, loops in enumerate(compiled.tables):
-            if loops and loops[-1] in own:
-                ends.setdefault(own.index(loops[-1]) + 1, []).append(t)
+            if loops and owner[loop_dim[loops[-1]]] == component:
+                ends.setdefault(sum(i <= loops[-1] for i in own), []).append(t)
         last = max(ends)
         for walked in range(last + 1):
             width = 0
