@@ -1,0 +1,280 @@
+"""The search for one layer: bypass choices in the order of their bounds, segments from outside in."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from math import inf, prod
+
+import numpy as np
+
+from tilewright.architecture.machine import Architecture
+from tilewright.mapper import kernels
+from tilewright.mapper.lattice import Floats, Ints, Lattice, lattice
+from tilewright.mapper.problem import (
+    Keep,
+    Links,
+    Space,
+    Unrolling,
+    keep_choices,
+    links,
+    ports,
+    segment_of,
+    space,
+    with_tables,
+)
+from tilewright.model.energy import operation_cost
+from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
+from tilewright.workload.layer import Layer
+
+OBJECTIVES = {"energy": 0, "latency": 1, "edp": 2}
+SLACKS = (1.01, 1.03, 1.1, 1.3, 2.0, 5.0, inf)
+SLICES = 16
+
+
+@dataclass
+class Found:
+    """Best mapping so far and what is known about better ones."""
+
+    mapping: Mapping | None = None
+    value: float = inf
+    bound: float = 0.0
+    finished: bool = False
+    labels: int = 0
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Memories between two arrays, and in which order one bypass choice can fill them."""
+
+    place_memory: Ints
+    stage_count: Ints
+    stage_next: Ints
+    first: Ints
+
+
+def segments(keep: Keep, lk: Links, of_memory: list[int], arrays: int) -> list[Segment]:
+    """Return the stages of every segment for one bypass choice."""
+    result = []
+    nt = len(keep)
+    for s in range(arrays + 1):
+        need = [int(lk.first[s + 1, t] - lk.first[s, t]) for t in range(nt)]
+        radix = [prod(n + 1 for n in need[t + 1 :]) for t in range(nt)]
+        stages = prod(n + 1 for n in need)
+        count = np.array(
+            [[stage // radix[t] % (need[t] + 1) for t in range(nt)] for stage in range(stages)],
+            np.int64,
+        )
+        following = np.where(count < np.array(need), np.arange(stages)[:, None] + np.array(radix), -1)
+        slots = np.full(len(of_memory), -1, np.int64)
+        inside = [m for m, segment in enumerate(of_memory) if segment == s]
+        slots[inside] = np.arange(len(inside))
+        result.append(Segment(slots, count, following.astype(np.int64), lk.first[s].copy()))
+    return result
+
+
+@dataclass
+class Plan:
+    """One bypass choice, and what is known of it."""
+
+    keep: Keep
+    lk: Links
+    bound: tuple[float, float]
+    finished: bool = False
+
+
+class Search:
+    """Search of one layer on one machine."""
+
+    def __init__(self, layer: Layer, architecture: Architecture, objective: str) -> None:
+        self.layer = layer
+        self.architecture = architecture
+        self.objective = OBJECTIVES[objective]
+        self.tiles: Lattice = lattice(layer)
+        self.space: Space
+        self.space, self.unrollings = space(layer, self.tiles, architecture)
+        self.of_memory = segment_of(architecture)
+        self.na = len(architecture.arrays)
+        self.memories = max(self.of_memory.count(s) for s in range(self.na + 1))
+        start = self.space.unroll_start
+        most = [
+            float(self.space.unroll_product[start[k] : start[k + 1]].max()) for k in range(self.na)
+        ]
+        self.spread_left = [prod(most[s:]) for s in range(self.na + 1)]
+        self.resources = len(ports(architecture))
+        self.best = np.array([inf, inf, inf, inf])
+        self.found = Found()
+
+    def root(self, lk: Links) -> tuple[Ints, Floats]:
+        """Return tables that hold the label of the whole nest."""
+        nt = len(self.layer.tensors)
+        nw = self.space.members.shape[0]
+        it = np.zeros(
+            (1 << 12, kernels.OPEN + nt + 2 * self.na + kernels.WINDOW_COLUMNS * nw), np.int64
+        )
+        fl = np.zeros(
+            (1 << 12, kernels.LOADS + self.resources + self.memories + kernels.ENTRIES * nw)
+        )
+        top = self.tiles.top
+        it[0, kernels.SHAPE] = top
+        it[0, kernels.LAST] = it[0, kernels.PARENT] = it[0, kernels.NEXT] = -1
+        it[0, kernels.OPEN : kernels.OPEN + nt] = top
+        for w in range(nw):
+            it[0, kernels.OPEN + nt + 2 * self.na + kernels.WINDOW_COLUMNS * w] = -1
+        fl[0, kernels.ZERO] = self.space.words[nt - 1, top]
+        fl[0, kernels.SPREAD] = 1.0
+        fl[0, kernels.ENERGY] = self.layer.operations * operation_cost(self.architecture, self.layer)
+        return it, fl
+
+    def bound(self, lk: Links) -> tuple[float, float]:
+        """Return the lower bound of one bypass choice."""
+        it, fl = self.root(lk)
+        energy, cycles = kernels._lower(
+            self.space, lk, it[0], fl[0], self.resources, 0, lk.first[0], self.spread_left[0]
+        )
+        return kernels.objective_value(self.objective, energy, cycles)
+
+    def run(self, plan: Plan, ceiling: float, stop: Callable[[], bool]) -> bool:
+        """Search one bypass choice below a ceiling.
+
+        Returns
+        -------
+        bool
+            True when nothing better than the best mapping remains in it; False when the search was
+            stopped, or when only the ceiling may have hidden mappings.
+        """
+        t0=time.time(); n0=self.found.labels
+        keep, lk = plan.keep, plan.lk
+        it, fl = self.root(lk)
+        n = 1
+        top = self.tiles.top
+        parts = segments(keep, lk, self.of_memory, self.na)
+        best = self.best.copy()
+        hidden = ceiling < best[0]
+        if hidden:
+            best[0], best[1] = ceiling, inf
+        heads = np.full((top + 1, len(parts[0].stage_count)), -1, np.int64)
+        heads[top, 0] = 0
+        best_row = np.array([-1], np.int64)
+        step = max(64, (top + 1) // SLICES)
+        slices = [(high, max(0, high - step + 1)) for high in range(top, -1, -step)]
+        for s, part in enumerate(parts):
+            for high, low in slices:
+                if stop():
+                    break
+                it, fl, n = kernels.expand(
+                    self.space, lk, s, s == self.na, part.place_memory, part.stage_count,
+                    part.stage_next, part.first, self.spread_left[s], it, fl, n, heads,
+                    high, low, self.resources, self.memories, self.objective, best, best_row,
+                )  # fmt: skip
+            if s == self.na:
+                break
+            full = len(part.stage_count) - 1
+            below = np.full((top + 1, len(parts[s + 1].stage_count)), -1, np.int64)
+            for high, low in slices:
+                if stop():
+                    break
+                it, fl, n = kernels.cross(
+                    self.space, lk, s, it, fl, n, heads, full, below, high, low,
+                    parts[s + 1].first, self.spread_left[s + 1], self.resources, self.memories,
+                    self.objective, best,
+                )  # fmt: skip
+            heads = below
+        self.found.labels += n
+        if DEBUG: print(keep, plan.bound, ceiling, best, round(time.time()-t0,3), n)
+        if best_row[0] >= 0:
+            self.best = best
+            self.found.mapping = self.rebuild(keep, it, int(best_row[0]))
+            hidden = False
+        return not hidden and not stop()
+
+    def rebuild(self, keep: Keep, it: Ints, row: int) -> Mapping:
+        """Return the mapping that a label stands for."""
+        path = []
+        while it[row, kernels.PARENT] >= 0:
+            path.append(row)
+            row = int(it[row, kernels.PARENT])
+        layer, tiles = self.layer, self.tiles
+        memories = self.architecture.memories
+        nodes: list[Node] = [Store(memories[0].name, tuple(t.name for t in layer.tensors))]
+        stored = [1] * len(layer.tensors)
+        array = 0
+        for before, after in pairwise([row, *reversed(path)]):
+            move = int(it[after, kernels.MOVE])
+            shape = it[after, kernels.SHAPE]
+            if move == it[before, kernels.MOVE] and shape == it[before, kernels.SHAPE] and after == path[0]:
+                continue
+            if move >= kernels.CROSS:
+                extents = {
+                    d: int(tiles.values[i, tiles.digits[it[before, kernels.SHAPE], i]])
+                    for i, d in enumerate(tiles.dimensions)
+                }
+                for axis, d, factor in self.unrollings[move - kernels.CROSS].factors:
+                    extents[d] //= factor
+                    nodes.append(
+                        Spatial(d, extents[d], axis, self.architecture.arrays[array].name)
+                    )
+                array += 1
+            elif move >= kernels.PLACE:
+                t = move - kernels.PLACE
+                memory = memories[keep[t][stored[t]]].name
+                stored[t] += 1
+                last = nodes[-1]
+                if isinstance(last, Store) and last.memory == memory and len(nodes) > 1:
+                    nodes[-1] = Store(memory, (*last.tensors, layer.tensors[t].name))
+                else:
+                    nodes.append(Store(memory, (layer.tensors[t].name,)))
+            else:
+                i = int(tiles.moves[move, 0])
+                node = For(tiles.dimensions[i], int(tiles.values[i, tiles.digits[shape, i]]))
+                last = nodes[-1]
+                if isinstance(last, For) and last.dimension == node.dimension:
+                    nodes[-1] = node
+                else:
+                    nodes.append(node)
+        return Mapping(tuple(nodes))
+
+    def solve(
+        self,
+        stop: Callable[[], bool] = lambda: False,
+        progress: Callable[[float, float], None] = lambda best, bound: None,
+    ) -> Found:
+        """Search every bypass choice; `stop` is asked every now and then, `progress` told."""
+        plans = []
+        for keep in keep_choices(self.layer, self.architecture):
+            lk = links(self.layer, self.architecture, keep, self.space)
+            plans.append(Plan(keep, lk, self.bound(lk)))
+        # a good mapping first, from the choice that keeps most; then whatever may be better
+        first = max(plans, key=lambda plan: (sum(map(len, plan.keep)), -plan.bound[0]))
+        plans.sort(key=lambda plan: (plan is not first, plan.bound))
+        for plan in plans:
+            if stop():
+                break
+            if self.beaten(plan):
+                plan.finished = True
+                continue
+            plan.lk = with_tables(self.space, plan.lk, self.of_memory)
+            plan.bound = max(plan.bound, self.bound(plan.lk))
+            for slack in SLACKS:
+                if self.beaten(plan):
+                    plan.finished = True
+                    break
+                ceiling = plan.bound[0] * slack
+                if self.run(plan, ceiling, stop):
+                    plan.finished = True
+                    break
+                if stop():
+                    break
+                plan.bound = max(plan.bound, (ceiling, 0.0))
+            open_bounds = [p.bound[0] for p in plans if not p.finished]
+            self.found.bound = min([float(self.best[0]), *open_bounds])
+            progress(float(self.best[0]), self.found.bound)
+        self.found.value = float(self.best[0])
+        self.found.finished = all(plan.finished for plan in plans)
+        return self.found
+
+    def beaten(self, plan: Plan) -> bool:
+        """Whether nothing in a bypass choice can improve on the best mapping."""
+        return bool(kernels._worse(*plan.bound, self.best[0], self.best[1]))
