@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hypothesis import HealthCheck, given, settings
-from strategies import cases
 
+from strategies import cases
 from tilewright.architecture.machine import Architecture
 from tilewright.mapping.nodes import Mapping
 from tilewright.model import count

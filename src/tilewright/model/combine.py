@@ -12,10 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from tilewright.model.boxes import box_footprint, distinct_words
 from tilewright.model.forwarding import held_group
 from tilewright.model.types import Bools, Ints
-from tilewright.model.windows import box_footprint, distinct_words, whole_window
-from tilewright.model.words import chain
+from tilewright.model.windows import whole_window
+from tilewright.model.words import chain, most_classes
 
 CHAIN, IRRELEVANT, WINDOW, HELD, PEAK, DISTINCT = range(6)
 HEAD, STEP = 5, 7  # numbers of a query's head, and of a step besides its other groups
@@ -25,7 +26,7 @@ NONE, OWN_STEPS = -1, -2  # instead of a place in the row: zero, or the differen
 class Program(NamedTuple):
     """Everything that the kernels need to know of a mapping structure, as flat int64 arrays.
 
-    ``x_start`` arrays delimit the part of a list that belongs to item i: ``[x_start[i]:x_start[i+1]]``.
+    A ``start`` array delimits lists: what belongs to item i is ``[start[i] : start[i + 1]]``.
     """
 
     bounds: Ints  # iterations of each dimension
@@ -46,21 +47,27 @@ class Program(NamedTuple):
 
 
 @njit(cache=True)
-def fill_row(program: Program, table: int, tiles: Ints, row: Ints, base: int) -> None:
-    """Compute the row of a table for tile sizes, from position `base`."""
+def fill_row(
+    program: Program, table: int, tiles: Ints, row: Ints, base: int, scratch: Ints
+) -> None:
+    """Compute the row of a table for tile sizes, from position `base`; see `scratch_space`."""
     for f in range(program.table_factor_start[table], program.table_factor_start[table + 1]):
         place = base + program.factor_place[f]
         kind = program.factor_kind[f]
         loops = slice(program.factor_loop_start[f], program.factor_loop_start[f + 1])
         dims = slice(program.factor_dim_start[f], program.factor_dim_start[f + 1])
-        tile = tiles[program.loop_index[loops]]
+        index = program.loop_index[loops]
+        tile = scratch[2, 0, : len(index)]
+        for i in range(len(index)):
+            tile[i] = tiles[index[i]]
         mode = program.loop_mode[loops]
-        local = program.loop_local[loops]
-        coef = program.dim_coef[dims]
         bound = program.dim_bound[dims]
         if kind in (CHAIN, IRRELEVANT):
-            chain(tile, mode, bound[0], kind == CHAIN, row, place)
-        elif kind == WINDOW:
+            chain(tile, mode, bound[0], kind == CHAIN, row, place, scratch)
+            continue
+        local = program.loop_local[loops]
+        coef = program.dim_coef[dims]
+        if kind == WINDOW:
             whole_window(coef, bound, local, tile, mode, row, place)
         elif kind == HELD:
             held_group(coef, bound, local, tile, mode, row, place)
@@ -71,6 +78,12 @@ def fill_row(program: Program, table: int, tiles: Ints, row: Ints, base: int) ->
             row[place] = box_footprint(coef, extent)
         else:
             row[place] = distinct_words(coef, bound, local, tile, mode)
+
+
+@njit(cache=True)
+def scratch_space(program: Program) -> Ints:
+    """Return space for `fill_row`: classes of instances, and the tile sizes of a factor."""
+    return np.empty((3, 3, most_classes(len(program.loop_dim))), np.int64)
 
 
 @njit(cache=True)
@@ -116,7 +129,7 @@ def query_value(code: Ints, at: int, row: Ints, base: Ints, several: Bools) -> i
         total *= row[base[code[x]] + code[x + 1]]
     steps = code[at + 3]
     if steps == 0:
-        return total
+        return int(total)
     begin = end
     end = begin + 2 * code[at + 2]
     for x in range(begin, end, 2):
@@ -165,7 +178,7 @@ def query_value(code: Ints, at: int, row: Ints, base: Ints, several: Bools) -> i
             changing_window = adv != NONE
         if changing > 0 and not run_open and (changing > 1 or not changing_window):
             break
-    return total
+    return int(total)
 
 
 @njit(cache=True)
@@ -176,8 +189,9 @@ def query_values(program: Program, tiles: Ints) -> Ints:
     for t in range(tables):
         base[t + 1] = base[t] + program.table_width[t]
     row = np.zeros(base[tables], np.int64)
+    scratch = scratch_space(program)
     for t in range(tables):
-        fill_row(program, t, tiles, row, base[t])
+        fill_row(program, t, tiles, row, base[t], scratch)
     several = np.zeros(len(program.loop_dim), np.bool_)
     several_chunks(program, tiles, several, np.empty(len(program.bounds), np.int64))
     queries = len(program.query)

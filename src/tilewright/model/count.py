@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from tilewright.model.types import Ints
 from tilewright.workload.layer import Layer
 
 MAX_OPERATIONS = 2**61
+MAX_WINDOW = 2**24
+MAX_INDEX = 2**25
 
 
 @dataclass(frozen=True)
@@ -52,14 +55,34 @@ def plan_sums(layer: Layer, structure: Structure, sums: list[Sum]) -> Plan:
     )
 
 
-@lru_cache(maxsize=256)
-def plan(layer: Layer, architecture: Architecture, structure: Structure) -> Plan:
-    """Compile all counts of a mapping structure."""
+def check_size(layer: Layer) -> None:
+    """Refuse a layer whose counts need more than 64 bits, or whose windows take too long."""
     if layer.operations > MAX_OPERATIONS:
         raise InputError(
             f"layer '{layer.name}' has {layer.operations} operations; "
             f"at most 2^61 can be counted exactly"
         )
+    for tensor in layer.tensors:
+        for terms in tensor.expressions:
+            if len(terms) < 2:
+                continue
+            index = "+".join(map(str, terms))
+            place = f"index {index} of tensor '{tensor.name}' in layer '{layer.name}'"
+            pairs = prod(layer.bounds[term.dimension] for term in terms)
+            if pairs > MAX_WINDOW:
+                dimensions = " x ".join(term.dimension for term in terms)
+                raise InputError(
+                    f"{place} has {dimensions} = {pairs} iterations; at most 2^24 are walked"
+                )
+            last = sum(t.coefficient * (layer.bounds[t.dimension] - 1) for t in terms)
+            if last >= MAX_INDEX:
+                raise InputError(f"{place} reaches {last}; below 2^25 can be counted")
+
+
+@lru_cache(maxsize=256)
+def plan(layer: Layer, architecture: Architecture, structure: Structure) -> Plan:
+    """Compile all counts of a mapping structure."""
+    check_size(layer)
     traffic = Traffic(layer, architecture, structure)
     names = [tensor.name for tensor in layer.tensors]
     sums = [traffic.steps()]
@@ -102,7 +125,8 @@ def count(layer: Layer, architecture: Architecture, mapping: Mapping) -> Counts:
     Parameters
     ----------
     layer : Layer
-        What is computed; at most 2^61 operations.
+        What is computed; at most 2^61 operations, and 2^24 iterations of the dimensions that share
+        an index expression.
     architecture : Architecture
         What it runs on.
     mapping : Mapping
@@ -150,6 +174,4 @@ def count(layer: Layer, architecture: Architecture, mapping: Mapping) -> Counts:
                     next(totals), next(totals)
                 )
     instances = {level.name: next(totals) for level in architecture.levels}
-    return Counts(
-        layer.operations, steps, memories, networks, busiest, busiest_networks, instances
-    )
+    return Counts(layer.operations, steps, memories, networks, busiest, busiest_networks, instances)

@@ -38,7 +38,9 @@ def operation_cost(architecture: Architecture, layer: Layer) -> float:
     inputs' densities remains.
     """
     compute = architecture.compute
-    return compute.energy * prod(t.density for t in layer.inputs) if compute.gated else compute.energy
+    return (
+        compute.energy * prod(t.density for t in layer.inputs) if compute.gated else compute.energy
+    )
 
 
 def leakage_power(architecture: Architecture) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tilewright.architecture.machine import Architecture, Array, Memory
 from tilewright.counts import Counts
 from tilewright.mapping.nodes import Mapping
+from tilewright.mapping.validity import check as check_mapping
 from tilewright.model import energy, latency
 from tilewright.model.count import count
 from tilewright.model.result import (
@@ -41,8 +42,6 @@ def evaluate(
         When the mapping is malformed or does not fit the machine.
     """
     if check:
-        from tilewright.mapping.validity import check as check_mapping
-
         check_mapping(mapping, layer, architecture)
     return assess(layer, architecture, mapping, count(layer, architecture, mapping))
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from tilewright.model.boxes import box_words, chunk_counts, descend, step_back
 from tilewright.model.types import Ints
-from tilewright.model.windows import box_words, chunk_counts, descend, step_back
 from tilewright.model.words import F, S, T, U, temporal_loops
 
 
@@ -202,9 +202,7 @@ def _meet(
 
 
 @njit(cache=True)
-def missing_words(
-    coef: Ints, bounds: Ints, dim: Ints, tile: Ints, mode: Ints
-) -> int:
+def missing_words(coef: Ints, bounds: Ints, dim: Ints, tile: Ints, mode: Ints) -> int:
     """Return the words that move in and that no instance already holds, step by step.
 
     Parameters

@@ -1,4 +1,4 @@
-"""A mapping structure compiled to flat arrays: its queries, each a product over dimension groups."""
+"""A mapping structure compiled to flat arrays: its queries as products over dimension groups."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from tilewright.model import combine
 from tilewright.model.combine import NONE, OWN_STEPS, Program
-from tilewright.model.sweep import Components
 from tilewright.model.traffic import Kind, Query, Structure
 from tilewright.model.words import F, G, H, S, T, U
 from tilewright.workload.layer import Layer
@@ -234,7 +233,9 @@ def _parts(
     return scale, parts
 
 
-def _above(loops: tuple[int, ...], modes: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _above(
+    loops: tuple[int, ...], modes: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Leave out the loops below the tile."""
     above = sum(mode not in (G, H) for mode in modes)
     return loops[:above], modes[:above]
@@ -311,41 +312,3 @@ def _step(factor: Factor, q: int, dim: int, table: int, place: int) -> list[int]
         adv, slide = place + 2 * width + q, place + 3 * width + q
     relevant = dim if factor.group.relevant else -1
     return [relevant, table, place + q, adv, slide, place + width + q]
-
-
-def components_of(layer: Layer, compiled: Compiled) -> Components:
-    """Return the trees of tile choices: one per set of dimensions that share index expressions.
-
-    A table stands at the node that has chosen the last loop that its rows depend on.
-    """
-    number = {name: d for d, name in enumerate(layer.dimensions)}
-    owner = list(range(len(number)))
-    for tensor in layer.tensors:
-        for terms in tensor.expressions:
-            joined = {owner[number[t.dimension]] for t in terms if layer.bounds[t.dimension] > 1}
-            owner = [min(joined) if o in joined else o for o in owner]
-    loop_dim = compiled.program.loop_dim.tolist()
-    chosen = loop_dim[: len(loop_dim) - compiled.residual]
-    start, loop, level_start, table = [0], [], [0], []
-    shift = [0] * len(compiled.tables)
-    free = [t for t, loops in enumerate(compiled.tables) if not loops]
-    for component in sorted(set(owner)):
-        own = [i for i, d in enumerate(chosen) if owner[d] == component]
-        ends: dict[int, list[int]] = {0: free}
-        free = []
-        for t, loops in enumerate(compiled.tables):
-            if loops and owner[loop_dim[loops[-1]]] == component:
-                ends.setdefault(sum(i <= loops[-1] for i in own), []).append(t)
-        last = max(ends)
-        for walked in range(last + 1):
-            width = 0
-            for t in ends.get(walked, ()):
-                shift[t] = width
-                width += int(compiled.program.table_width[t])
-                table.append(t)
-            level_start.append(len(table))
-        loop.extend(own[:last])
-        start.append(len(loop))
-    return Components(
-        *(np.array(values, np.int64) for values in (start, loop, level_start, table, shift))
-    )

@@ -59,7 +59,7 @@ class MemoryResult:
     cycles : float
         Cycles that the busiest instance needs for its accesses; 0 when bandwidth is unlimited.
     bandwidth_demand : float
-        Words (of the memory's width) that the busiest instance reads and writes per cycle of the run.
+        Words (of its width) that the busiest instance reads and writes per cycle of the run.
     occupied_bits : int
         Bits that one instance holds at most, buffering included.
     capacity_share : float or None
@@ -216,7 +216,8 @@ class Evaluation:
             f"{self.layer.name} on {self.architecture.name}",
             f"  operations   {self.operations:,}",
             f"  cycles       {self.cycles:,.10g} (bound by {self.bound})",
-            f"  energy       {self.energy_pj:,.6g} pJ ({self.energy_per_operation:.4g} pJ/operation)",
+            f"  energy       {self.energy_pj:,.6g} pJ "
+            f"({self.energy_per_operation:.4g} pJ/operation)",
             f"  EDP          {self.edp_pj_cycles:.6g} pJ x cycles",
             f"  utilization  {self.utilization:.1%} ({self.compute.instances_used} of "
             f"{self.compute.instances} units used)",

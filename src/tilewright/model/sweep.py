@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from tilewright.model.combine import Program, fill_row, query_value
+from tilewright.model.combine import Program, fill_row, query_value, scratch_space
 from tilewright.model.types import Bools, Floats, Ints
 
 VALID, INVALID, UNEVEN = 0, 1, 2
@@ -169,7 +169,13 @@ def _locate(
 
 @njit(cache=True)
 def _fill(
-    program: Program, components: Components, memo: Memo, used: Ints, tiles: Ints, missing: Ints
+    program: Program,
+    components: Components,
+    memo: Memo,
+    used: Ints,
+    tiles: Ints,
+    missing: Ints,
+    scratch: Ints,
 ) -> bool:
     """Compute the numbers of a node; False when there is no room for them."""
     final = components.table[missing[2] - 1]
@@ -178,7 +184,7 @@ def _fill(
         return False
     for y in range(missing[1], missing[2]):
         t = components.table[y]
-        fill_row(program, t, tiles, memo.numbers, used[1] + components.table_shift[t])
+        fill_row(program, t, tiles, memo.numbers, used[1] + components.table_shift[t], scratch)
     memo.places[missing[0]] = used[1]
     used[1] += width
     return True
@@ -203,7 +209,7 @@ def _cycles(
     costs: Costs,
     sums: Ints,
 ) -> float:
-    cycles = np.ceil(sums[costs.steps] * costs.cycles_per_step)
+    cycles: float = np.ceil(sums[costs.steps] * costs.cycles_per_step)
     for m in range(len(costs.word_start) - 1):
         reads = 0.0
         writes = 0.0
@@ -279,6 +285,7 @@ def sweep(
         values[q] = query_value(program.code, program.query[q], memo.numbers, base, several)
     sums = np.zeros(len(costs.sum_start), np.int64)  # the last one stays zero: NO_SUM
     missing = np.zeros(3, np.int64)
+    scratch = scratch_space(program)
     used = np.zeros(2, np.int64)
     used[0] = counted_nodes
     memo.keys[:] = -1
@@ -296,24 +303,18 @@ def sweep(
             continue
         found = _locate(components, memo, used, own, base, missing)
         while found == MISSING:
-            if not _fill(program, components, memo, used, own, missing):
+            if not _fill(program, components, memo, used, own, missing, scratch):
                 return row
             found = _locate(components, memo, used, own, base, missing)
         if found == FULL:
             return row
         for q in range(costs.peaks):
-            values[q] = query_value(
-                program.code, program.query[q], memo.numbers, base, several
-            )
-        if not _holds(
-            costs.limit, costs.limit_start, costs.limit_query, costs.limit_bits, values
-        ):
+            values[q] = query_value(program.code, program.query[q], memo.numbers, base, several)
+        if not _holds(costs.limit, costs.limit_start, costs.limit_query, costs.limit_bits, values):
             continue
         status[row] = VALID
         for q in range(costs.peaks, costs.varying):
-            values[q] = query_value(
-                program.code, program.query[q], memo.numbers, base, several
-            )
+            values[q] = query_value(program.code, program.query[q], memo.numbers, base, several)
             if values[q] < 0:
                 status[row] = UNEVEN
         if status[row] == UNEVEN:

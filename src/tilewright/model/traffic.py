@@ -1,11 +1,12 @@
-"""Which words make up which count: the chain of stores of each tensor, written out as sums of queries."""
+"""Which words make up which count: the stores of each tensor, written out as sums of queries."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping as Dict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
+from itertools import pairwise
 
 from tilewright.architecture.machine import Architecture, Array
 from tilewright.mapping.nodes import For, Mapping, Spatial, Store
@@ -91,6 +92,17 @@ class Structure:
         return tuple(node for node in self.nodes if not isinstance(node, Store))
 
 
+def with_tiles(mapping: Mapping, tiles: list[int]) -> Mapping:
+    """Return a mapping with other tile sizes, given outermost first."""
+    rest = iter(tiles)
+    return Mapping(
+        tuple(
+            node if isinstance(node, Store) else replace(node, tile=next(rest))
+            for node in mapping.nodes
+        )
+    )
+
+
 @dataclass(frozen=True)
 class Link:
     """Two consecutive stores of a tensor, or the innermost one and the compute unit.
@@ -108,7 +120,9 @@ class Link:
     loops: int
 
 
-def links(layer: Layer, architecture: Architecture, structure: Structure, tensor: str) -> list[Link]:
+def links(
+    layer: Layer, architecture: Architecture, structure: Structure, tensor: str
+) -> list[Link]:
     """Return the links of a tensor, outermost first."""
     stores: list[tuple[str, int]] = []
     loops = 0
@@ -118,7 +132,7 @@ def links(layer: Layer, architecture: Architecture, structure: Structure, tensor
         elif tensor in node.tensors:
             stores.append((node.memory, loops))
     stores.append((architecture.compute.name, loops + len(layer.dimensions)))
-    return [Link(a, b, n) for (a, _), (b, n) in zip(stores, stores[1:], strict=False)]
+    return [Link(a, b, n) for (a, _), (b, n) in pairwise(stores)]
 
 
 class Traffic:
@@ -147,7 +161,7 @@ class Traffic:
         }
 
     def _modes(self, loops: int, united: frozenset[int], only: int, joined: int) -> tuple[int, ...]:
-        """Return what each loop does: arrays above level `only` look at the first instance alone."""
+        """Return what each loop does: those of arrays above `only` stay at their first chunk."""
         return tuple(
             T
             if array < 0
@@ -176,8 +190,7 @@ class Traffic:
         return frozenset(
             position[array.name]
             for array in self._between[link.parent, link.child]
-            if (array.reduction if output else array.multicast)
-            and position[array.name] >= inside
+            if (array.reduction if output else array.multicast) and position[array.name] >= inside
         )
 
     def _only(self, level: str | None) -> int:
@@ -231,7 +244,7 @@ class Traffic:
         return {Query(Kind.MOVED, tensor, modes): 1}
 
     def memory(self, memory: str, tensor: str, alone: bool) -> tuple[Sum, Sum]:
-        """Return reads and writes of a tensor at a memory, of its first instance `alone` or of all."""
+        """Return reads and writes of a tensor at a memory, of its first instance `alone` or all."""
         only = self._only(memory) if alone else -1
         number = [t.name for t in self.layer.tensors].index(tensor)
         chain = self._links[tensor]
@@ -255,7 +268,7 @@ class Traffic:
         return reads, writes
 
     def network(self, array: str, tensor: str, alone: bool) -> tuple[Sum, Sum]:
-        """Return words and hops of a tensor at an array, of its first instance `alone` or of all."""
+        """Return words and hops of a tensor at an array, of its first instance `alone` or all."""
         only = self._only(array) if alone else -1
         at = self.architecture.position[array]
         number = [t.name for t in self.layer.tensors].index(tensor)
@@ -287,9 +300,7 @@ class Traffic:
     def instances(self, level: str) -> Sum:
         """Return the instances of a level that ever work."""
         at = self.architecture.position[level]
-        modes = tuple(
-            T if array < 0 else S if array < at else F for array in self._array
-        )
+        modes = tuple(T if array < 0 else S if array < at else F for array in self._array)
         return {Query(Kind.INSTANCES, -1, modes): 1}
 
     def steps(self) -> Sum:

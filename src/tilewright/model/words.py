@@ -1,4 +1,4 @@
-"""Compiled kernels: the words that move into the tiles of one tensor, in closed form over the loops.
+"""Compiled kernels: the words that move into a tensor's tiles, in closed form over the loops.
 
 The idea. Dimensions that share an index expression of the tensor form a *group*; an irrelevant
 dimension is a group of its own whose footprint is one word. Footprints, spatial instances and
@@ -19,7 +19,6 @@ module has the groups of one dimension, `windows.py` those of several; `combine.
 
 from __future__ import annotations
 
-import numpy as np
 from numba import njit
 
 from tilewright.model.types import Ints
@@ -46,7 +45,7 @@ def temporal_loops(mode: Ints) -> int:
 
 @njit(cache=True)
 def chain(
-    tile: Ints, mode: Ints, bound: int, relevant: bool, row: Ints, at: int
+    tile: Ints, mode: Ints, bound: int, relevant: bool, row: Ints, at: int, scratch: Ints
 ) -> None:
     """Put `all` and `only` of a group of one dimension into a row, from position `at`.
 
@@ -58,11 +57,13 @@ def chain(
         Iterations of the dimension.
     relevant : bool
         Whether the tensor's words depend on the dimension.
+    scratch : array of (2, 3, classes)
+        Space for as many classes as `most_classes` says.
     """
     extent = bound
     for t in tile:
         if extent % t:
-            _uneven_chain(tile, mode, bound, relevant, row, at)
+            _uneven_chain(tile, mode, bound, relevant, row, at, scratch)
             return
         extent = t
     depth = temporal_loops(mode)
@@ -89,19 +90,27 @@ def chain(
 
 
 @njit(cache=True)
+def most_classes(loops: int) -> int:
+    """Return how many classes of instances so many loops of one dimension can tell apart.
+
+    A loop adds at most one class with a chunk in another iteration per class without, and one
+    class without.
+    """
+    return loops * (loops + 5) // 2 + 4
+
+
+@njit(cache=True)
 def _uneven_chain(
-    tile: Ints, mode: Ints, bound: int, relevant: bool, row: Ints, at: int
+    tile: Ints, mode: Ints, bound: int, relevant: bool, row: Ints, at: int, scratch: Ints
 ) -> None:
     """Do the same when some chunk is short, by classes of equal instances.
 
-    A class is (extent, other): its chunk, and the largest chunk that the same instance would have
-    in another iteration of a deeper loop; an instance is unchanged when that is empty. Each loop
-    adds at most one class of each kind per class without `other`, hence the size of the arrays.
+    A class is (extent, other, number): its chunk; the largest chunk that the same instance would
+    have in another iteration of a deeper loop, so it is unchanged when that is empty; how many.
     """
     loops = len(tile)
-    size = loops * (loops + 5) // 2 + 4
-    classes = np.empty((3, size), np.int64)
-    fresh = np.empty((3, size), np.int64)
+    classes = scratch[0]
+    fresh = scratch[1]
     depth = temporal_loops(mode)
     for q in range(depth + 1):
         classes[0, 0] = bound
