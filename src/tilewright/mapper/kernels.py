@@ -21,7 +21,8 @@ ENTRIES = 4
 WINDOW_COLUMNS = 3 + 2 * ENTRIES
 # float columns
 ENERGY, ZERO, SPREAD = 0, 1, 2
-LOADS = 3  # + resource; then bits used per memory; then per sliding tensor and entry its repeats
+LOADS = 3  # + resource; then bits used per memory, then per sliding tensor and entry its repeats,
+# last (from the end) per sliding tensor the least words that its sender reads
 
 ENERGY_OBJECTIVE, LATENCY_OBJECTIVE, EDP_OBJECTIVE = 0, 1, 2
 PLACE = 1 << 20
@@ -256,6 +257,20 @@ def _charge(sp, lk, row, floats, resources, memories, t, l, seg, out):
 
 
 @njit(cache=True)
+def _least_words(sp, row, t):
+    """Words that move at least into a tile inside the label's shape."""
+    words = sp.words[t, row[SHAPE]] * sp.repeats[row[OPEN + t]]
+    w = sp.windows[t]
+    if w >= 0:
+        column = _window_column(sp.relevant.shape[0], len(sp.unroll_start) - 1, w)
+        if row[column] >= 0:
+            # every run of the loops of a sliding region brings in each of its words once
+            outside = row[column + 1]
+            words = min(words, sp.words[t, outside] * sp.repeats[outside])
+    return words
+
+
+@njit(cache=True)
 def _lower(sp, lk, row, floats, resources, seg, placed, spread_left):
     """Return lower bounds of the energy and the cycles of every completion of a label."""
     nt = sp.relevant.shape[0]
@@ -266,18 +281,18 @@ def _lower(sp, lk, row, floats, resources, seg, placed, spread_left):
     for t in range(nt):
         l = placed[t]
         last = lk.count[t] - 1
-        words = sp.words[t, shape] * sp.repeats[row[OPEN + t]]
+        words = _least_words(sp, row, t)
         w = sp.windows[t]
-        if w >= 0:
-            column = _window_column(nt, na, w)
-            if row[column] >= 0:
-                outside = row[column + 1]
-                words = min(words, sp.words[t, outside] * sp.repeats[outside])
         output = t == nt - 1
         zero = floats[ZERO]
         while l < last and lk.arrays[t, l, 1] <= seg:
             lo, hi = lk.arrays[t, l, 0], lk.arrays[t, l, 1]
             ratio = 1.0
+            if w >= 0 and hi > lo:
+                # instances may share the words of overlapping windows: start from their union
+                words = floats[len(floats) - 1 - w]
+                for k in range(lo, hi):
+                    words *= sp.unroll_reuse[row[OPEN + nt + 2 * k + 1], t]
             for j in range(hi - lo, -1, -1):
                 rate = lk.energy[t, l, j]
                 if output and l == last - 1 and j == hi - lo:
@@ -302,10 +317,7 @@ def _lower(sp, lk, row, floats, resources, seg, placed, spread_left):
         for j in range(na - lo, -1, -1):
             energy += lk.energy[t, last, j] * sp.operations * ratio
             if j > 0 and lk.unites[lo + j - 1, t]:
-                if w >= 0:
-                    ratio /= sp.unroll_product[row[OPEN + nt + 2 * (lo + j - 1) + 1]]
-                else:
-                    ratio /= sp.unroll_reuse[row[OPEN + nt + 2 * (lo + j - 1) + 1], t]
+                ratio /= sp.unroll_sharing[row[OPEN + nt + 2 * (lo + j - 1) + 1], t]
         if output:
             if placed[t] == last:
                 energy += lk.again[t, last] * max(0.0, sp.operations * ratio - zero)
@@ -720,6 +732,7 @@ def cross(
     """Send the complete labels of a segment through the array below it, in every spatial choice."""
     nt = sp.relevant.shape[0]
     nd = sp.relevant.shape[1]
+    entries_end = fl.shape[1] - sp.members.shape[0]
     placed = np.empty(nt, np.int64)
     for t in range(nt):
         placed[t] = first_below[t]
@@ -752,8 +765,11 @@ def cross(
                 it[n, OPEN + nt + 2 * array] = below
                 it[n, OPEN + nt + 2 * array + 1] = choice
                 # from here on steps are counted over all instances
+                for t in range(nt):
+                    if sp.windows[t] >= 0 and lk.arrays[t, placed[t], 0] == array:
+                        fl[n, fl.shape[1] - 1 - sp.windows[t]] = _least_words(sp, it[i], t)
                 fl[n, SPREAD] *= sp.unroll_product[choice]
-                for q in range(LOADS + resources + memories, fl.shape[1]):
+                for q in range(LOADS + resources + memories, entries_end):
                     fl[n, q] *= sp.unroll_product[choice]
                 for t in range(nt):
                     opened = it[n, OPEN + t]

@@ -42,6 +42,9 @@ class Space(NamedTuple):
     unroll_product : array of choices
     unroll_reuse : array of (choices, tensors)
         Product of the factors of the dimensions irrelevant to the tensor.
+    unroll_sharing : array of (choices, tensors)
+        Most units that one word of the tensor can serve in a step: the reuse, and for an expression
+        of several terms no fewer words than 1 + sum(factor - 1).
     operations : float
     """
 
@@ -63,6 +66,7 @@ class Space(NamedTuple):
     unroll: Ints
     unroll_product: Floats
     unroll_reuse: Floats
+    unroll_sharing: Floats
     operations: float
 
 
@@ -244,11 +248,16 @@ def space(layer: Layer, tiles: Lattice, architecture: Architecture) -> tuple[Spa
     reuse = np.ones((len(unroll), nt))
     for t in range(nt):
         reuse[:, t] = factors[:, ~relevant[t]].prod(axis=1)
+    sharing = reuse.copy()
+    for t in np.flatnonzero(windows >= 0):
+        for group in members[windows[t]]:
+            own = factors[:, group[group >= 0]]
+            sharing[:, t] *= own.prod(axis=1) / (1 + (own - 1).sum(axis=1))
     return (
         Space(
             tiles.moves, tiles.strides, tiles.quotient, tiles.product, tiles.sizes, tiles.digits, tiles.values, tiles.repeats,
             tiles.words, relevant, windows, window_of, members, coefs,
-            np.array(start, np.int64), unroll, factors.prod(axis=1), reuse, float(layer.operations),
+            np.array(start, np.int64), unroll, factors.prod(axis=1), reuse, sharing, float(layer.operations),
         ),
         names,
     )
@@ -410,8 +419,8 @@ def links(layer: Layer, architecture: Architecture, keep: Keep, sp: Space) -> Li
                 if j > 0 and unites[lo + j - 1, t]:
                     if lo + j - 1 != k:
                         spread = spread / arrays[lo + j - 1].elements
-                    elif sp.windows[t] >= 0 and l == last:
-                        spread = spread / sp.unroll_product[own]
+                    elif l == last:
+                        spread = spread / sp.unroll_sharing[own, t]
                     else:
                         spread = spread / sp.unroll_reuse[own, t]
             if l < last:

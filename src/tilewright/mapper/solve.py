@@ -82,6 +82,7 @@ class Plan:
     keep: Keep
     lk: Links
     bound: tuple[float, float]
+    tables: bool = False
     finished: bool = False
 
 
@@ -115,7 +116,7 @@ class Search:
             (1 << 12, kernels.OPEN + nt + 2 * self.na + kernels.WINDOW_COLUMNS * nw), np.int64
         )
         fl = np.zeros(
-            (1 << 12, kernels.LOADS + self.resources + self.memories + kernels.ENTRIES * nw)
+            (1 << 12, kernels.LOADS + self.resources + self.memories + (kernels.ENTRIES + 1) * nw)
         )
         top = self.tiles.top
         it[0, kernels.SHAPE] = top
@@ -246,31 +247,25 @@ class Search:
         for keep in keep_choices(self.layer, self.architecture):
             lk = links(self.layer, self.architecture, keep, self.space)
             plans.append(Plan(keep, lk, self.bound(lk)))
-        # a good mapping first, from the choice that keeps most; then whatever may be better
-        first = max(plans, key=lambda plan: (sum(map(len, plan.keep)), -plan.bound[0]))
-        plans.sort(key=lambda plan: (plan is not first, plan.bound))
-        for plan in plans:
-            if stop():
-                break
-            if self.beaten(plan):
-                plan.finished = True
-                continue
-            plan.lk = with_tables(self.space, plan.lk, self.of_memory)
-            plan.bound = max(plan.bound, self.bound(plan.lk))
-            for slack in SLACKS:
-                if self.beaten(plan):
-                    plan.finished = True
-                    break
+        plans.sort(key=lambda plan: plan.bound)
+        for slack in SLACKS:
+            if np.isfinite(self.best[0]):
+                slack = inf  # noqa: PLW2901
+            for plan in plans:
+                if plan.finished or stop():
+                    continue
+                if not plan.tables and not self.beaten(plan):
+                    plan.lk = with_tables(self.space, plan.lk, self.of_memory)
+                    plan.tables = True
+                    plan.bound = max(plan.bound, self.bound(plan.lk))
                 ceiling = plan.bound[0] * slack
-                if self.run(plan, ceiling, stop):
+                if self.beaten(plan) or self.run(plan, ceiling, stop):
                     plan.finished = True
-                    break
-                if stop():
-                    break
-                plan.bound = max(plan.bound, (ceiling, 0.0))
-            open_bounds = [p.bound[0] for p in plans if not p.finished]
-            self.found.bound = min([float(self.best[0]), *open_bounds])
-            progress(float(self.best[0]), self.found.bound)
+                elif not stop():
+                    plan.bound = max(plan.bound, (ceiling, 0.0))
+                open_bounds = [p.bound[0] for p in plans if not p.finished]
+                self.found.bound = min([float(self.best[0]), *open_bounds])
+                progress(float(self.best[0]), self.found.bound)
         self.found.value = float(self.best[0])
         self.found.finished = all(plan.finished for plan in plans)
         return self.found
