@@ -6,7 +6,7 @@ the layer; the package `tilewright.model` computes the same numbers in closed fo
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -16,19 +16,21 @@ from tilewright.architecture.machine import Architecture
 from tilewright.counts import Counts, NetworkCounts, TensorCounts
 from tilewright.errors import InputError
 from tilewright.mapping.nodes import Mapping
-from tilewright.mapping.structure import Link, Structure, resolve
+from tilewright.mapping.structure import Link, Loop, Structure, resolve
 from tilewright.mapping.validity import check as check_validity
-from tilewright.workload.layer import Layer
+from tilewright.workload.layer import Layer, Tensor
 
 LIMIT = 2_000_000
 
-Words = frozenset[tuple[int, ...]]
+Word = tuple[int, ...]
+Words = frozenset[Word]
 # the iterations below some loops, an interval for each dimension of the layer
 Box = tuple[range, ...]
 # index of each spatial loop, outermost first
 Instance = tuple[int, ...]
 # index of each temporal loop, outermost first
 Step = tuple[int, ...]
+Active = list[tuple[Instance, Box]]
 Moved = list[tuple[Instance, Words]]
 
 
@@ -98,15 +100,15 @@ class Traffic:
 
 @dataclass
 class Ledger:
-    """Counts of one tensor by memory and by array, as its links are added."""
+    """Counts of one tensor, by memory (reads, writes) and by array (words, hops)."""
 
-    reads: dict[str, int]
-    writes: dict[str, int]
+    reads: Counter[str] = field(default_factory=Counter)
+    writes: Counter[str] = field(default_factory=Counter)
     words: dict[str, int] = field(default_factory=dict)
     hops: dict[str, int] = field(default_factory=dict)
 
     def cross(self, traffic: Traffic, refetch: int = 0) -> None:
-        """Add what crosses the arrays of a link, either way."""
+        """Enter what crosses the arrays of a link, either way."""
         self.words |= {array: words + refetch for array, words in traffic.words.items()}
         self.hops |= {array: hops + refetch for array, hops in traffic.hops.items()}
 
@@ -138,7 +140,7 @@ class Simulation:
         arrays = [array.name for array in self.architecture.arrays]
         steps = 0
         used: set[Instance] = set()
-        for _, active in self.lockstep(self.cuts, everywhere):
+        for _, active in self.steps(self.cuts, everywhere):
             steps += 1
             used.update(instance for instance, _ in active)
         spatial = self.spatial(self.cuts)
@@ -157,22 +159,18 @@ class Simulation:
 
     def memory(self, memory: str, alone: frozenset[str]) -> dict[str, TensorCounts]:
         """Return the counts of a memory by tensor."""
-        ledgers = {tensor.name: self.ledger(tensor.name, alone) for tensor in self.layer.tensors}
-        return {
-            tensor.name: TensorCounts(
-                reads=ledgers[tensor.name].reads[memory],
-                writes=ledgers[tensor.name].writes[memory],
-                peak=self.structure.tile_words(memory, tensor),
-            )
-            for tensor in self.layer.tensors
-        }
+        counts = {}
+        for tensor in self.layer.tensors:
+            ledger = self.ledger(tensor.name, alone)
+            peak = self.structure.tile_words(memory, tensor)
+            counts[tensor.name] = TensorCounts(ledger.reads[memory], ledger.writes[memory], peak)
+        return counts
 
     def network(self, array: str, alone: frozenset[str]) -> dict[str, NetworkCounts]:
         """Return the counts of an array by tensor."""
         ledgers = {tensor.name: self.ledger(tensor.name, alone) for tensor in self.layer.tensors}
         return {
-            tensor: NetworkCounts(ledger.words[array], ledger.hops[array])
-            for tensor, ledger in ledgers.items()
+            t: NetworkCounts(book.words[array], book.hops[array]) for t, book in ledgers.items()
         }
 
     def arrays_above(self, level: str) -> frozenset[str]:
@@ -183,40 +181,35 @@ class Simulation:
 
     def _ledger(self, tensor: str, alone: frozenset[str]) -> Ledger:
         """Follow a tensor from the outermost memory to the compute unit."""
-        levels = [level.name for level in self.architecture.levels]
-        ledger = Ledger(dict.fromkeys(levels, 0), dict.fromkeys(levels, 0))
+        ledger = Ledger()
         links = self.structure.links[tensor]
-        traffics = [self.traffic(tensor, i, alone) for i in range(len(links))]
+        moved = [(link, self.traffic(tensor, i, alone)) for i, link in enumerate(links)]
         if tensor == self.layer.output.name:
-            self.accumulate(links, traffics, ledger)
-        else:
-            for link, traffic in zip(links, traffics, strict=True):
-                ledger.reads[link.parent] += traffic.sent
-                ledger.writes[link.child] += traffic.entering
-                ledger.cross(traffic)
+            self.accumulate(moved, ledger)
+            return ledger
+        for link, traffic in moved:
+            ledger.reads[link.parent] += traffic.sent
+            ledger.writes[link.child] += traffic.entering
+            ledger.cross(traffic)
         return ledger
 
-    def accumulate(
-        self, links: Sequence[Link], traffics: Sequence[Traffic], ledger: Ledger
-    ) -> None:
+    def accumulate(self, moved: Sequence[tuple[Link, Traffic]], ledger: Ledger) -> None:
         """Enter the partial sums of the output, which leave as often as they enter."""
         # zero(A): words that enter the parent's tiles without a partial sum
-        zero = traffics[0].distinct
-        for link, traffic in zip(links, traffics, strict=True):
+        zero = moved[0][1].distinct
+        for link, traffic in moved:
             partial = traffic.sent - zero
             ledger.writes[link.parent] += traffic.sent
             ledger.reads[link.parent] += partial
             if link.child == self.architecture.compute.name:
                 ledger.cross(traffic)
-            elif all(array.reduction for array in link.arrays):
-                ledger.writes[link.child] += partial
-                ledger.reads[link.child] += traffic.entering
-                ledger.cross(traffic, refetch=partial)
-                zero = traffic.entering - partial
-            else:
-                ledger.reads[link.child] += traffic.entering
-                ledger.cross(traffic)
-                zero = traffic.entering
+                break
+            # where the arrays between do not add up, the parent does, and sends nothing back
+            refetch = partial if all(array.reduction for array in link.arrays) else 0
+            ledger.writes[link.child] += refetch
+            ledger.reads[link.child] += traffic.entering
+            ledger.cross(traffic, refetch)
+            zero = traffic.entering - refetch
 
     def _traffic(self, tensor: str, number: int, alone: frozenset[str]) -> Traffic:
         """Move the words of one link of a tensor, step by step."""
@@ -238,17 +231,13 @@ class Simulation:
         parents = frozenset(array for array in spatial if array not in names)
 
         traffic = Traffic(words=dict.fromkeys(names, 0), hops=dict.fromkeys(names, 0))
-        touched: set[tuple[int, ...]] = set()
-        resident: dict[Instance, tuple[Step, Words]] = {}
-        for moved in self.moves(link, cuts, alone, resident):
-            if alone and link.tensor.is_output:
-                mine = self.touched(tensor, alone)
-                moved = [(instance, words & mine) for instance, words in moved]
+        touched: set[Word] = set()
+        for moved, resident in self.moves(link, cuts, alone):
             sent = moved
             if forwards:
-                held: dict[Instance, set[tuple[int, ...]]] = defaultdict(set)
-                for instance, (_, words) in resident.items():
-                    held[restrict(instance, spatial, parents)] |= words
+                held: dict[Instance, set[Word]] = defaultdict(set)
+                for instance, tile in resident:
+                    held[restrict(instance, spatial, parents)] |= tile
                 sent = [(i, words - held[restrict(i, spatial, parents)]) for i, words in moved]
             traffic.entering += sum(len(words) for _, words in moved)
             for i, name in enumerate(names):
@@ -258,80 +247,74 @@ class Simulation:
         traffic.distinct = len(touched)
         return traffic
 
-    def _touched(self, tensor: str, alone: frozenset[str]) -> Words:
-        """Return the words that are ever touched below the first element of some arrays.
+    def moves(
+        self, link: Link, cuts: Sequence[int], alone: frozenset[str]
+    ) -> Iterator[tuple[Moved, Moved]]:
+        """Yield at each step what enters the child's instances, and what they held before."""
+        temporal = [i for i in cuts if self.structure.loops[i].array is None]
+        mine = self.touched(alone) if alone and link.tensor.is_output else None
+        resident: dict[Instance, tuple[Step, Words]] = {}
+        for step, active in self.steps(cuts, alone):
+            tiles = self.tiles(link.tensor, active)
+            moved = []
+            for instance, tile in tiles:
+                last, old = resident.get(instance, (step, frozenset()))
+                advanced = (t for t, i, j in zip(temporal, step, last, strict=True) if i != j)
+                slides = next(advanced, None) in link.run
+                moved.append((instance, tile - old if slides or tile == old else tile))
+            if mine is not None:
+                moved = [(instance, words & mine) for instance, words in moved]
+            yield moved, [(instance, tile) for instance, (_, tile) in resident.items()]
+            if link.child != self.architecture.compute.name:
+                resident.update((instance, (step, tile)) for instance, tile in tiles)
+
+    def _touched(self, alone: frozenset[str]) -> Words:
+        """Return the words of the output below the first elements of some arrays.
 
         Memories above those arrays hold words of other elements as well: a partial sum that comes
         back to one of them is not the first element's.
         """
-        link = self.structure.links[tensor][-1]
-        moves = self.moves(link, self.cuts, alone, {})
-        return frozenset().union(*(words for moved in moves for _, words in moved))
+        steps = (self.tiles(self.layer.output, at) for _, at in self.steps(self.cuts, alone))
+        return frozenset().union(*(words for tiles in steps for _, words in tiles))
 
-    def moves(
-        self,
-        link: Link,
-        cuts: Sequence[int],
-        alone: frozenset[str],
-        resident: dict[Instance, tuple[Step, Words]],
-    ) -> Iterator[Moved]:
-        """Yield at each step what enters the child's instances; then keep it in `resident`."""
-        axes = [self.layer.dimensions.index(d) for d in link.tensor.dimensions]
-        temporal = [i for i in cuts if self.structure.loops[i].array is None]
-        keeps = link.child != self.architecture.compute.name
-        for step, active in self.lockstep(cuts, alone):
-            tiles = [
-                (instance, self.footprint(link.tensor.name, tuple(box[i] for i in axes)))
-                for instance, box in active
-            ]
-            if not keeps:
-                yield tiles
-                continue
-            moved = []
-            for instance, tile in tiles:
-                last, old = resident.get(instance, (step, frozenset()))
-                advanced = next(
-                    (t for t, i, j in zip(temporal, step, last, strict=True) if i != j), None
-                )
-                if tile == old:
-                    moved.append((instance, frozenset[tuple[int, ...]]()))
-                elif advanced in link.run:
-                    moved.append((instance, tile - old))
-                else:
-                    moved.append((instance, tile))
-            yield moved
-            resident.update((instance, (step, tile)) for instance, tile in tiles)
+    def tiles(self, tensor: Tensor, active: Active) -> Moved:
+        """Return the words of a tensor that the boxes of instances touch."""
+        axes = [self.layer.dimensions.index(dimension) for dimension in tensor.dimensions]
+        return [
+            (instance, self.footprint(tensor.name, tuple(box[axis] for axis in axes)))
+            for instance, box in active
+        ]
+
+    def steps(self, cuts: Sequence[int], alone: frozenset[str]) -> Iterator[tuple[Step, Active]]:
+        """Yield the steps of some loops in order, with the instances that do not idle."""
+        whole = tuple(map(range, self.layer.bounds.values()))
+        return self.lockstep(cuts, alone, (), [((), whole)])
 
     def lockstep(
-        self, cuts: Sequence[int], alone: frozenset[str]
-    ) -> Iterator[tuple[Step, list[tuple[Instance, Box]]]]:
-        """Yield the steps of some loops in order, with the instances that do not idle."""
+        self, cuts: Sequence[int], alone: frozenset[str], step: Step, active: Active
+    ) -> Iterator[tuple[Step, Active]]:
+        """Yield the steps of the loops that are left, within one step of those above."""
+        if not cuts:
+            yield step, active
+            return
+        loop = self.structure.loops[cuts[0]]
+        if loop.array is None:
+            for i in range(loop.chunks):
+                if turn := self.chunk(loop, i, active):
+                    yield from self.lockstep(cuts[1:], alone, (*step, i), turn)
+        else:
+            elements = range(1 if loop.array in alone else loop.chunks)
+            spread = [((*at, i), box) for i in elements for at, box in self.chunk(loop, i, active)]
+            yield from self.lockstep(cuts[1:], alone, step, spread)
 
-        def run(
-            cuts: Sequence[int], step: Step, active: list[tuple[Instance, Box]]
-        ) -> Iterator[tuple[Step, list[tuple[Instance, Box]]]]:
-            if not cuts:
-                yield step, active
-                return
-            loop = self.structure.loops[cuts[0]]
-            axis = self.layer.dimensions.index(loop.dimension)
-
-            def chunk(box: Box, i: int) -> Box:
-                cut = box[axis][i * loop.tile : (i + 1) * loop.tile]
-                return (*box[:axis], cut, *box[axis + 1 :])
-
-            chunks = range(loop.chunks)
-            if loop.array is not None:
-                chunks = range(1) if loop.array in alone else chunks
-                spread = [((*at, i), chunk(box, i)) for at, box in active for i in chunks]
-                yield from run(cuts[1:], step, [(at, box) for at, box in spread if box[axis]])
-                return
-            for i in chunks:
-                turn = [(at, chunk(box, i)) for at, box in active]
-                if turn := [(at, box) for at, box in turn if box[axis]]:
-                    yield from run(cuts[1:], (*step, i), turn)
-
-        yield from run(cuts, (), [((), tuple(map(range, self.layer.bounds.values())))])
+    def chunk(self, loop: Loop, i: int, active: Active) -> Active:
+        """Return chunk `i` of a loop in the instances that have one."""
+        axis = self.layer.dimensions.index(loop.dimension)
+        return [
+            (instance, (*box[:axis], cut, *box[axis + 1 :]))
+            for instance, box in active
+            if (cut := box[axis][i * loop.tile : (i + 1) * loop.tile])
+        ]
 
     def spatial(self, cuts: Sequence[int]) -> list[str]:
         """Return the array of each spatial loop among some loops."""
@@ -357,7 +340,7 @@ def restrict(instance: Instance, spatial: Sequence[str], arrays: frozenset[str])
 def count(moved: Moved, spatial: Sequence[str], united: frozenset[str]) -> int:
     """Return the words of all instances; instances apart in `united` arrays share theirs."""
     apart = frozenset(spatial) - united
-    shared: dict[Instance, set[tuple[int, ...]]] = defaultdict(set)
+    shared: dict[Instance, set[Word]] = defaultdict(set)
     for instance, words in moved:
         shared[restrict(instance, spatial, apart)] |= words
     return sum(map(len, shared.values()))
