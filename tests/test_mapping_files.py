@@ -1,12 +1,14 @@
 """Mappings in files."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 
 from strategies import cases, layer_of
-from tilewright.architecture import Architecture, Array, Compute, Memory
+from tilewright.architecture import Architecture, Array, Compute, Memory, load_architecture
 from tilewright.document import parse
 from tilewright.errors import InputError, MappingError
 from tilewright.mapping import (
@@ -14,12 +16,15 @@ from tilewright.mapping import (
     Mapping,
     Spatial,
     Store,
+    check,
     dump_mapping,
     dump_mappings,
     load_mapping,
     mapping_data,
+    mapping_text,
     parse_mapping,
 )
+from tilewright.workload import load_network, select
 
 LAYER = layer_of("conv1d", {"K": 61, "C": 8, "P": 14, "R": 3})
 MACHINE = Architecture(
@@ -168,3 +173,23 @@ def test_validity_is_checked_unless_it_is_not_wanted():
     with pytest.raises(MappingError, match="'RF' need"):
         parse_mapping(nodes, LAYER, MACHINE)
     assert len(parse_mapping(nodes, LAYER, MACHINE, check=False)) == 2
+
+
+PAGE = (Path(__file__).parents[1] / "docs" / "reference" / "mappings.md").read_text("utf-8")
+
+
+def example(title: str) -> str:
+    found = re.search(rf'^```\w+ title="{title}"\n(.*?)^```', PAGE, re.DOTALL | re.MULTILINE)
+    assert found
+    return found[1]
+
+
+def test_the_examples_of_the_documentation_are_one_mapping():
+    layer = select(load_network("resnet50"), "conv4_2.3x3")
+    simple = load_architecture("simple")
+    mapping = parse_mapping(parse(example("conv4_2.3x3 on simple")), layer, simple)
+    assert mapping_text(mapping, layer, simple) == example("the same as text")
+    *above, loop, store = mapping.nodes[:6]
+    with pytest.raises(MappingError) as failure:
+        check(Mapping((*above, store, loop, *mapping.nodes[6:])), layer, simple)
+    assert failure.value.message in " ".join(PAGE.split())

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from strategies import cases, layer_of
+from strategies import EINSUMS, cases, layer_of
 from tilewright.architecture import Architecture, Array, Compute, Memory, parse_architecture
 from tilewright.counts import Counts, NetworkCounts, TensorCounts
 from tilewright.document import Document
@@ -106,14 +106,14 @@ def test_every_word_of_the_output_that_enters_also_leaves(case):
 
 
 @properties
-@given(cases())
-def test_the_first_instance_receives_most_of_every_input(case):
+@given(cases(kinds=tuple(kind for kind in EINSUMS if kind != "scatter")))
+def test_the_first_instance_is_the_busiest(case):
     layer, architecture, mapping = case
     counts = simulate(layer, architecture, mapping)
     for memory in architecture.memories:
         instances = counts.instances[memory.name]
         assert 1 <= instances <= architecture.instances(memory.name)
-        for tensor in layer.inputs:
+        for tensor in layer.tensors:
             total = counts.memories[memory.name][tensor.name]
             first = counts.busiest[memory.name][tensor.name]
             assert first.reads <= total.reads <= first.reads * instances
