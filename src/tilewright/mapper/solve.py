@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from heapq import heappush, heapreplace
 from itertools import pairwise
 from math import inf, prod
 
@@ -81,9 +83,9 @@ class Plan:
 
     keep: Keep
     lk: Links
-    bound: tuple[float, float]
+    bound: tuple[float, float] = (0.0, 0.0)
     tables: bool = False
-    finished: bool = False
+    runs: int = 0
 
 
 class Search:
@@ -108,7 +110,7 @@ class Search:
         self.best = np.array([inf, inf, inf, inf])
         self.found = Found()
 
-    def root(self, lk: Links) -> tuple[Ints, Floats]:
+    def root(self) -> tuple[Ints, Floats]:
         """Return tables that hold the label of the whole nest."""
         nt = len(self.layer.tensors)
         nw = self.space.members.shape[0]
@@ -129,12 +131,22 @@ class Search:
         fl[0, kernels.ENERGY] = self.layer.operations * operation_cost(self.architecture, self.layer)
         return it, fl
 
-    def bound(self, lk: Links) -> tuple[float, float]:
+    def bound(self, plan: Plan) -> tuple[float, float]:
         """Return the lower bound of one bypass choice."""
-        it, fl = self.root(lk)
+        it, fl = self.root()
+        if not plan.tables and self.na:
+            # instead of the tables: each word of a tensor crosses the outermost array once
+            top, ops = self.tiles.top, float(self.layer.operations)
+            words = [
+                ops if plan.lk.arrays[t, len(chain) - 1, 0] == 0 else float(self.space.words[t, top])
+                for t, chain in enumerate(plan.keep)
+            ]
+            own = plan.lk.rate[: self.space.unroll_start[1]]
+            fl[0, kernels.ENERGY] += float((own @ np.array(words)).min())
         energy, cycles = kernels._lower(
-            self.space, lk, it[0], fl[0], self.resources, 0, lk.first[0], self.spread_left[0]
-        )
+            self.space, plan.lk, it[0], fl[0], self.resources, 0, plan.lk.first[0],
+            self.spread_left[0],
+        )  # fmt: skip
         return kernels.objective_value(self.objective, energy, cycles)
 
     def run(self, plan: Plan, ceiling: float, stop: Callable[[], bool]) -> bool:
@@ -148,7 +160,7 @@ class Search:
         """
         t0=time.time(); n0=self.found.labels
         keep, lk = plan.keep, plan.lk
-        it, fl = self.root(lk)
+        it, fl = self.root()
         n = 1
         top = self.tiles.top
         parts = segments(keep, lk, self.of_memory, self.na)
@@ -243,33 +255,34 @@ class Search:
         progress: Callable[[float, float], None] = lambda best, bound: None,
     ) -> Found:
         """Search every bypass choice; `stop` is asked every now and then, `progress` told."""
-        plans = []
+        order = itertools.count()
+        queue = []
         for keep in keep_choices(self.layer, self.architecture):
-            lk = links(self.layer, self.architecture, keep, self.space)
-            plans.append(Plan(keep, lk, self.bound(lk)))
-        plans.sort(key=lambda plan: plan.bound)
-        for slack in SLACKS:
-            if np.isfinite(self.best[0]):
-                slack = inf  # noqa: PLW2901
-            for plan in plans:
-                if plan.finished or stop():
-                    continue
-                if not plan.tables and not self.beaten(plan):
-                    plan.lk = with_tables(self.space, plan.lk, self.of_memory)
-                    plan.tables = True
-                    plan.bound = max(plan.bound, self.bound(plan.lk))
-                ceiling = plan.bound[0] * slack
-                if self.beaten(plan) or self.run(plan, ceiling, stop):
-                    plan.finished = True
+            plan = Plan(keep, links(self.layer, self.architecture, keep, self.space))
+            plan.bound = self.bound(plan)
+            heappush(queue, (plan.bound, next(order), plan))
+        while queue and not stop():
+            plan = queue[0][2]
+            if kernels._worse(*plan.bound, self.best[0], self.best[1]):
+                queue.clear()
+                break
+            if not plan.tables:
+                plan.lk = with_tables(self.space, plan.lk, self.of_memory)
+                plan.tables = True
+                plan.bound = max(plan.bound, self.bound(plan))
+            else:
+                slack = SLACKS[min(plan.runs, len(SLACKS) - 1)]
+                ceiling = plan.bound[0] * slack if np.isinf(self.best[0]) else inf
+                plan.runs += 1
+                if self.run(plan, ceiling, stop):
+                    plan.bound = (inf, inf)
                 elif not stop():
                     plan.bound = max(plan.bound, (ceiling, 0.0))
-                open_bounds = [p.bound[0] for p in plans if not p.finished]
-                self.found.bound = min([float(self.best[0]), *open_bounds])
-                progress(float(self.best[0]), self.found.bound)
+            heapreplace(queue, (plan.bound, next(order), plan))
+            self.found.bound = min(float(self.best[0]), queue[0][0][0])
+            progress(float(self.best[0]), self.found.bound)
+        self.found.finished = not queue
+        if self.found.finished:
+            self.found.bound = float(self.best[0])
         self.found.value = float(self.best[0])
-        self.found.finished = all(plan.finished for plan in plans)
         return self.found
-
-    def beaten(self, plan: Plan) -> bool:
-        """Whether nothing in a bypass choice can improve on the best mapping."""
-        return bool(kernels._worse(*plan.bound, self.best[0], self.best[1]))
