@@ -43,7 +43,7 @@ class Program(NamedTuple):
     loop_local: Ints  # dimension of the loop within the factor
     loop_mode: Ints
     query: Ints  # where each query begins in `code`
-    code: Ints  # the queries, see `query_value`
+    code: Ints  # the queries, see `query_values`
 
 
 @njit(cache=True)
@@ -87,19 +87,19 @@ def scratch_space(program: Program) -> Ints:
 
 
 @njit(cache=True)
-def several_chunks(program: Program, tiles: Ints, several: Bools, extent: Ints) -> None:
-    """Say which loops have more than one chunk at their largest extent."""
-    for d in range(len(extent)):
-        extent[d] = program.bounds[d]
-    for i in range(len(several)):
-        d = program.loop_dim[i]
-        several[i] = extent[d] > tiles[i]
-        extent[d] = tiles[i]
+def query_values(
+    code: Ints,
+    at: int,
+    row: Ints,
+    base: Ints,
+    several: Bools,
+    live: Ints,
+    value: Ints,
+    state: Ints,
+) -> None:
+    """Find the value of a query for a block of mappings; -1 where it has none.
 
-
-@njit(cache=True, inline="always")
-def query_value(code: Ints, at: int, row: Ints, base: Ints, several: Bools) -> int:
-    """Return the value of a query; -1 when instances idle and words are forwarded.
+    A query about forwarded words has no value when instances idle.
 
     Parameters
     ----------
@@ -107,14 +107,20 @@ def query_value(code: Ints, at: int, row: Ints, base: Ints, several: Bools) -> i
         The query begins at ``code[at]`` with its constant factor and the numbers of its totals,
         checks, steps and groups. Lists follow, of places in the row of a table.
         Totals (table, place): the product is taken.
-        Checks (table, place): numbers that are not 0 when the query cannot be answered.
+        Checks (table, place): numbers that are not 0 when the query has no value.
         Steps, one per temporal loop above the tile, innermost first: loop; its dimension if
         relevant, else -1; table of its group; places of all[q], adv[q], slide[q] and only[q]; for
         each other group (table, only, all) at the depth that it has there.
-    row, base : arrays
+    row, base : array, array of (tables, mappings)
         The numbers of all tables, and where each table's row begins.
-    several : array of loops
+    several : array of (loops, mappings)
         Whether a loop has more than one chunk.
+    live : array
+        The mappings that are asked for.
+    value : array of mappings
+        Takes the values.
+    state : array of (4, mappings)
+        Scratch space.
 
     Notes
     -----
@@ -122,80 +128,102 @@ def query_value(code: Ints, at: int, row: Ints, base: Ints, several: Bools) -> i
     loop by loop, innermost first: tiles that did not change, and words kept by a sliding window.
     Outside a loop that changes every tile nothing is left to take, so the walk is short.
     """
-    total = code[at]
+    for m in live:
+        value[m] = code[at]
     begin = at + HEAD
     end = begin + 2 * code[at + 1]
     for x in range(begin, end, 2):
-        total *= row[base[code[x]] + code[x + 1]]
+        place_of = base[code[x]]
+        place = code[x + 1]
+        for m in live:
+            value[m] *= row[place_of[m] + place]
     steps = code[at + 3]
     if steps == 0:
-        return int(total)
+        return
     begin = end
     end = begin + 2 * code[at + 2]
-    for x in range(begin, end, 2):
-        if row[base[code[x]] + code[x + 1]] != 0:
-            return -1
     held = end > begin
+    walking, changing, run_dim, run_open = state
+    left = 0
+    for m in live:
+        for x in range(begin, end, 2):
+            if row[base[code[x], m] + code[x + 1]] != 0:
+                value[m] = -1
+        if not held or value[m] >= 0:
+            walking[left] = m
+            left += 1
+        changing[m] = 0  # groups in which every tile changes in the loops seen so far
+        run_dim[m] = -1
+        run_open[m] = not held
     size = STEP + 3 * (code[at + 4] - 1)
-    begin = end
-    changing = 0  # groups in which every tile changes in the loops seen so far
-    changing_window = False
-    run_dim = -1
-    run_open = not held
-    for s in range(begin, begin + steps * size, size):
-        if not several[code[s]]:
-            continue
-        place = base[code[s + 2]]
-        whole = place + code[s + 3]
+    for s in range(end, end + steps * size, size):
+        has_chunks = several[code[s]]
+        dim = code[s + 1]
+        place_of = base[code[s + 2]]
+        whole = code[s + 3]
         adv = code[s + 4]
         slide = code[s + 5]
-        in_run = False
-        dim = code[s + 1]
-        if run_open and dim >= 0:
-            if run_dim < 0:
-                run_dim = dim
-            in_run = dim == run_dim
-            run_open = in_run and slide != NONE
-        kept = 0
-        which = 1
-        if in_run:
-            if slide != NONE:
-                kept = row[whole] - row[whole - 1] - row[place + slide]
-                which = 2
-        elif adv == OWN_STEPS:
-            kept = row[whole] - row[whole - 1]
-        elif adv != NONE:
-            kept = row[place + adv]
-        if kept != 0:
-            for x in range(s + STEP, s + size, 3):
-                kept *= row[base[code[x]] + code[x + which]]
-            total -= kept
-        if held:
-            continue
-        unchanged = place + code[s + 6]
-        if dim >= 0 and row[unchanged] != 0 and row[unchanged - 1] == 0:
-            changing += 1
-            changing_window = adv != NONE
-        if changing > 0 and not run_open and (changing > 1 or not changing_window):
+        only = code[s + 6]
+        still = 0
+        for k in range(left):
+            m = walking[k]
+            walking[still] = m
+            still += 1
+            if not has_chunks[m]:
+                continue
+            place = place_of[m]
+            in_run = False
+            if dim >= 0 and run_open[m]:
+                if run_dim[m] < 0:
+                    run_dim[m] = dim
+                in_run = dim == run_dim[m]
+                run_open[m] = in_run and slide != NONE
+            kept = 0
+            which = 1
+            if in_run:
+                if slide != NONE:
+                    kept = row[place + whole] - row[place + whole - 1] - row[place + slide]
+                    which = 2
+            elif adv == OWN_STEPS:
+                kept = row[place + whole] - row[place + whole - 1]
+            elif adv != NONE:
+                kept = row[place + adv]
+            if kept != 0:
+                for x in range(s + STEP, s + size, 3):
+                    kept *= row[base[code[x], m] + code[x + which]]
+                value[m] -= kept
+            if held or dim < 0:
+                continue
+            if row[place + only] != 0 and row[place + only - 1] == 0:
+                changing[m] += 2 if adv == NONE else 1
+            # all tiles change: for good, but for steps of a single group that is a window
+            if changing[m] > 1 and not run_open[m]:
+                still -= 1
+        left = still
+        if left == 0:
             break
-    return int(total)
 
 
 @njit(cache=True)
-def query_values(program: Program, tiles: Ints) -> Ints:
+def all_values(program: Program, tiles: Ints) -> Ints:
     """Return the values of all queries of a program for one choice of tile sizes."""
     tables = len(program.table_width)
-    base = np.zeros(tables + 1, np.int64)
+    base = np.zeros((tables + 1, 1), np.int64)
     for t in range(tables):
         base[t + 1] = base[t] + program.table_width[t]
-    row = np.zeros(base[tables], np.int64)
+    row = np.zeros(base[tables, 0], np.int64)
     scratch = scratch_space(program)
     for t in range(tables):
-        fill_row(program, t, tiles, row, base[t], scratch)
-    several = np.zeros(len(program.loop_dim), np.bool_)
-    several_chunks(program, tiles, several, np.empty(len(program.bounds), np.int64))
-    queries = len(program.query)
-    values = np.empty(queries, np.int64)
-    for i in range(queries):
-        values[i] = query_value(program.code, program.query[i], row, base, several)
-    return values
+        fill_row(program, t, tiles, row, base[t, 0], scratch)
+    several = np.zeros((len(program.loop_dim), 1), np.bool_)
+    extent = program.bounds.copy()
+    for i in range(len(tiles)):
+        d = program.loop_dim[i]
+        several[i, 0] = extent[d] > tiles[i]
+        extent[d] = tiles[i]
+    values = np.zeros((len(program.query), 1), np.int64)
+    live = np.zeros(1, np.int64)
+    state = np.zeros((4, 1), np.int64)
+    for q in range(len(program.query)):
+        query_values(program.code, program.query[q], row, base, several, live, values[q], state)
+    return values[:, 0]

@@ -12,7 +12,7 @@ from tilewright.architecture.machine import Architecture
 from tilewright.counts import Counts, NetworkCounts, TensorCounts
 from tilewright.errors import InputError
 from tilewright.mapping.nodes import Mapping
-from tilewright.model.combine import query_values
+from tilewright.model.combine import all_values
 from tilewright.model.forwarding import missing_words
 from tilewright.model.plan import Compiled, compile_queries, word_numbers
 from tilewright.model.traffic import Kind, Query, Structure, Sum, Traffic
@@ -147,7 +147,7 @@ def count(layer: Layer, architecture: Architecture, mapping: Mapping) -> Counts:
     compiled_plan = plan(layer, architecture, Structure.of(mapping))
     compiled = compiled_plan.compiled
     tiles = all_tiles(mapping, compiled.residual)
-    values = query_values(compiled.program, tiles).tolist()
+    values = all_values(compiled.program, tiles).tolist()
     for i, query in enumerate(compiled.queries):
         if query.kind is Kind.MISSING and values[i] < 0:
             values[i] = missing(layer, compiled, query, tiles)

@@ -10,7 +10,7 @@ import numpy as np
 
 from tilewright.model.combine import Program
 from tilewright.model.plan import Compiled
-from tilewright.model.sweep import Components, Memo
+from tilewright.model.sweep import BLOCK, Components, Memo
 from tilewright.model.types import Ints
 from tilewright.workload.layer import Layer
 
@@ -68,7 +68,17 @@ class Counted:
     nodes: int
 
     def memo(self, nodes: int, widest: int) -> Memo:
-        """Return empty space for as many nodes besides."""
+        """Return empty space for so many nodes besides, at least for a block of mappings.
+
+        Parameters
+        ----------
+        nodes : int
+            A power of two.
+        widest : int
+            Numbers that one mapping needs at most.
+        """
+        while nodes < BLOCK * len(self.radix):
+            nodes *= 2
         return Memo(
             self.radix,
             self.rank_start,
@@ -77,7 +87,7 @@ class Counted:
             np.empty(4 * nodes, np.int64),
             np.empty(4 * nodes, np.int64),
             np.empty(self.nodes + nodes, np.int64),
-            np.empty(NUMBERS_PER_NODE * nodes + widest, np.int64),
+            np.empty(max(NUMBERS_PER_NODE * nodes, BLOCK * widest), np.int64),
         )
 
 

@@ -13,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from tilewright.model.combine import Program, fill_row, query_value, scratch_space
+from tilewright.model.combine import Program, fill_row, query_values, scratch_space
 from tilewright.model.types import Bools, Floats, Ints
 
 VALID, INVALID, UNEVEN = 0, 1, 2
-FOUND, MISSING, FULL = 0, 1, 2
 NO_SUM = -1
+BLOCK = 128
 HASH = -7046029254386353131  # 2^64 / golden ratio, odd: neighbouring keys land far apart
 
 
@@ -82,89 +82,110 @@ class Costs(NamedTuple):
     network_bandwidth: Floats
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _fits(
-    bounds: Ints,
-    loop_dim: Ints,
-    axis_of_loop: Ints,
-    axis_size: Ints,
+    program: Program,
+    costs: Costs,
     tiles: Ints,
+    fits: Bools,
+    several: Bools,
     extent: Ints,
     taken: Ints,
-    several: Bools,
-) -> bool:
-    """Whether tiles shrink inward and spatial chunks fit their axes; which loops have chunks."""
-    extent[:] = bounds
+) -> None:
+    """Say whose tiles shrink inward and whose spatial chunks fit their axes, and cut which loops.
+
+    `tiles` and `several` are by loop and mapping, `extent` by dimension, `taken` by axis.
+    """
+    fits[:] = True
     taken[:] = 1
+    for d in range(len(extent)):
+        extent[d] = program.bounds[d]
     for i in range(len(tiles)):
-        d = loop_dim[i]
-        tile = tiles[i]
-        if tile < 1 or tile > extent[d]:
-            return False
-        several[i] = tile < extent[d]
-        axis = axis_of_loop[i]
-        if axis >= 0:
-            taken[axis] *= (extent[d] + tile - 1) // tile
-            if taken[axis] > axis_size[axis]:
-                return False
-        extent[d] = tile
-    return True
+        left = extent[program.loop_dim[i]]
+        axis = costs.axis_of_loop[i]
+        for m in range(len(fits)):
+            tile = tiles[i, m]
+            fits[m] = fits[m] and 1 <= tile <= left[m]
+            several[i, m] = tile < left[m]
+            if axis >= 0 and fits[m]:
+                taken[axis, m] *= (left[m] + tile - 1) // tile
+                fits[m] = taken[axis, m] <= costs.axis_size[axis]
+            left[m] = tile
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _locate(
+    program: Program,
     components: Components,
     memo: Memo,
     used: Ints,
     tiles: Ints,
+    live: Ints,
     base: Ints,
-    missing: Ints,
+    node: Ints,
+    scratch: Ints,
 ) -> int:
-    """Find the rows that belong to tile sizes.
+    """Find, or compute, the rows that belong to tile sizes.
 
-    Returns FOUND; or FULL, when there is no room for another node; or MISSING, with the node that
-    has no numbers yet and the range of its tables in `missing`.
+    Returns how many of the mappings `live` it found before there was no more room, or so.
     """
-    mask = len(memo.keys) - 1
+    done = len(live)
     slot = 0
     for c in range(len(components.start) - 1):
         counted = memo.first_node[slot] >= 0
-        node = c
-        choice = 0
+        node[:] = 0 if counted else c
         for x in range(components.start[c], components.start[c + 1] + 1):
             if x > components.start[c]:
-                tile = tiles[components.loop[x - 1]]
+                chosen = tiles[components.loop[x - 1]]
                 if counted:
-                    rank = memo.rank[memo.rank_start[x - 1] + tile]
-                    choice = choice * memo.radix[x - 1] + rank
+                    rank = memo.rank[memo.rank_start[x - 1] : memo.rank_start[x]]
+                    radix = memo.radix[x - 1]
+                    for k in range(done):
+                        m = live[k]
+                        node[m] = node[m] * radix + rank[chosen[m]]
                 else:
-                    key = (node << 32) | tile
-                    h = ((key * HASH) >> 20) & mask
-                    while memo.keys[h] != key and memo.keys[h] >= 0:
-                        h = (h + 1) & mask
-                    if memo.keys[h] < 0:
-                        if used[0] >= len(memo.places):
-                            return FULL
-                        memo.keys[h] = key
-                        memo.children[h] = used[0]
-                        memo.places[used[0]] = -1
-                        used[0] += 1
-                    node = memo.children[h]
+                    done = _follow(memo, used, chosen, live[:done], node)
             first = components.level_start[slot]
             last = components.level_start[slot + 1]
             if first < last:
-                at = memo.first_node[slot] + choice if counted else node
-                place = memo.places[at]
-                if place < 0:
-                    missing[0] = at
-                    missing[1] = first
-                    missing[2] = last
-                    return MISSING
-                for y in range(first, last):
-                    t = components.table[y]
-                    base[t] = place + components.table_shift[t]
+                begin = memo.first_node[slot] if counted else 0
+                for k in range(done):
+                    m = live[k]
+                    place = memo.places[begin + node[m]]
+                    if place < 0:
+                        at = begin + node[m]
+                        if not _fill(
+                            program, components, memo, used, tiles[:, m], at, first, last, scratch
+                        ):
+                            done = k
+                            break
+                        place = memo.places[at]
+                    for y in range(first, last):
+                        t = components.table[y]
+                        base[t, m] = place + components.table_shift[t]
             slot += 1
-    return FOUND
+    return done
+
+
+@njit(cache=True)
+def _follow(memo: Memo, used: Ints, chosen: Ints, live: Ints, node: Ints) -> int:
+    """Go to the child that a tile size leads to; return how many mappings found room for it."""
+    mask = len(memo.keys) - 1
+    for k in range(len(live)):
+        m = live[k]
+        key = (node[m] << 32) | chosen[m]
+        h = ((key * HASH) >> 20) & mask
+        while memo.keys[h] != key and memo.keys[h] >= 0:
+            h = (h + 1) & mask
+        if memo.keys[h] < 0:
+            if used[0] >= len(memo.places):
+                return k
+            memo.keys[h] = key
+            memo.children[h] = used[0]
+            memo.places[used[0]] = -1
+            used[0] += 1
+        node[m] = memo.children[h]
+    return len(live)
 
 
 @njit(cache=True)
@@ -174,71 +195,85 @@ def _fill(
     memo: Memo,
     used: Ints,
     tiles: Ints,
-    missing: Ints,
+    node: int,
+    first: int,
+    last: int,
     scratch: Ints,
 ) -> bool:
     """Compute the numbers of a node; False when there is no room for them."""
-    final = components.table[missing[2] - 1]
+    final = components.table[last - 1]
     width = components.table_shift[final] + program.table_width[final]
     if used[1] + width > len(memo.numbers):
         return False
-    for y in range(missing[1], missing[2]):
+    for y in range(first, last):
         t = components.table[y]
-        fill_row(program, t, tiles, memo.numbers, used[1] + components.table_shift[t], scratch)
-    memo.places[missing[0]] = used[1]
+        place = used[1] + components.table_shift[t]
+        fill_row(program, t, tiles, memo.numbers, place, scratch)
+    memo.places[node] = used[1]
     used[1] += width
     return True
 
 
-@njit(cache=True, inline="always")
-def _holds(
-    limit: Ints, limit_start: Ints, limit_query: Ints, limit_bits: Ints, values: Ints
-) -> bool:
-    """Whether every capacity holds its tiles."""
-    for m in range(len(limit)):
-        bits = 0
-        for x in range(limit_start[m], limit_start[m + 1]):
-            bits += values[limit_query[x]] * limit_bits[x]
-        if bits > limit[m]:
-            return False
-    return True
+@njit(cache=True)
+def _holds(costs: Costs, values: Ints, live: Ints) -> int:
+    """Keep the mappings whose tiles every capacity holds; return how many there are."""
+    kept = 0
+    for m in live:
+        holds = True
+        for c in range(len(costs.limit)):
+            bits = 0
+            for x in range(costs.limit_start[c], costs.limit_start[c + 1]):
+                bits += values[costs.limit_query[x], m] * costs.limit_bits[x]
+            holds = holds and bits <= costs.limit[c]
+        live[kept] = m
+        kept += holds
+    return kept
 
 
-@njit(cache=True, inline="always")
-def _cycles(
-    costs: Costs,
-    sums: Ints,
-) -> float:
-    cycles: float = np.ceil(sums[costs.steps] * costs.cycles_per_step)
-    for m in range(len(costs.word_start) - 1):
+@njit(cache=True)
+def _add_up(costs: Costs, values: Ints, live: Ints, sums: Ints) -> None:
+    for s in range(len(sums) - 1):
+        total = sums[s]
+        total[:] = 0
+        for x in range(costs.sum_start[s], costs.sum_start[s + 1]):
+            weight = costs.sum_weight[x]
+            value = values[costs.sum_query[x]]
+            for m in live:
+                total[m] += weight * value[m]
+
+
+@njit(cache=True)
+def _cycles(costs: Costs, sums: Ints, m: int) -> float:
+    cycles: float = np.ceil(sums[costs.steps, m] * costs.cycles_per_step)
+    for c in range(len(costs.word_start) - 1):
         reads = 0.0
         writes = 0.0
-        for x in range(costs.word_start[m], costs.word_start[m + 1]):
-            reads += sums[costs.word_read[x]] * costs.word_ratio[x]
-            writes += sums[costs.word_write[x]] * costs.word_ratio[x]
-        if costs.bandwidth[m, 0] < np.inf:
-            cycles = max(cycles, reads / costs.bandwidth[m, 0])
-        if costs.bandwidth[m, 1] < np.inf:
-            cycles = max(cycles, writes / costs.bandwidth[m, 1])
-        if costs.bandwidth[m, 2] < np.inf:
-            cycles = max(cycles, (reads + writes) / costs.bandwidth[m, 2])
+        for x in range(costs.word_start[c], costs.word_start[c + 1]):
+            reads += sums[costs.word_read[x], m] * costs.word_ratio[x]
+            writes += sums[costs.word_write[x], m] * costs.word_ratio[x]
+        if costs.bandwidth[c, 0] < np.inf:
+            cycles = max(cycles, reads / costs.bandwidth[c, 0])
+        if costs.bandwidth[c, 1] < np.inf:
+            cycles = max(cycles, writes / costs.bandwidth[c, 1])
+        if costs.bandwidth[c, 2] < np.inf:
+            cycles = max(cycles, (reads + writes) / costs.bandwidth[c, 2])
     for a in range(len(costs.network_bandwidth)):
         words = 0
         for x in range(costs.network_start[a], costs.network_start[a + 1]):
-            words += sums[costs.network_sum[x]]
+            words += sums[costs.network_sum[x], m]
         cycles = max(cycles, words / costs.network_bandwidth[a])
     return cycles
 
 
-@njit(cache=True, inline="always")
-def _energy(costs: Costs, sums: Ints, cycles: float) -> float:
+@njit(cache=True)
+def _energy(costs: Costs, sums: Ints, m: int, cycles: float) -> float:
     """Return the energy, added up in the order in which `evaluate` does: equal to the last bit."""
     total = 0.0
-    for m in range(len(costs.energy_start) - 1):
+    for c in range(len(costs.energy_start) - 1):
         part = 0.0
-        for x in range(costs.energy_start[m], costs.energy_start[m + 1]):
-            reads = sums[costs.energy_read[x]] * costs.energy_read_cost[x]
-            part += reads + sums[costs.energy_write[x]] * costs.energy_write_cost[x]
+        for x in range(costs.energy_start[c], costs.energy_start[c + 1]):
+            reads = sums[costs.energy_read[x], m] * costs.energy_read_cost[x]
+            part += reads + sums[costs.energy_write[x], m] * costs.energy_write_cost[x]
         total += part
     return total + costs.operations_energy + cycles * costs.leakage_per_cycle
 
@@ -260,6 +295,8 @@ def sweep(
 ) -> int:
     """Cost the mappings from row `begin`; return how far it came before the memo was full.
 
+    Mappings go through in blocks: each number of the program is read once per block.
+
     Parameters
     ----------
     tiles : array of (mappings, loops)
@@ -274,58 +311,72 @@ def sweep(
         Values of all sums, where they are wanted.
     """
     loops = tiles.shape[1]
-    own = np.ones(loops + residual, np.int64)
-    extent = np.empty(len(program.bounds), np.int64)
-    taken = np.empty(len(costs.axis_size), np.int64)
-    base = np.zeros(len(program.table_width), np.int64)
-    several = np.zeros(loops + residual, np.bool_)
     queries = len(program.query)
-    values = np.zeros(queries, np.int64)
-    for q in range(costs.varying, queries):
-        values[q] = query_value(program.code, program.query[q], memo.numbers, base, several)
-    sums = np.zeros(len(costs.sum_start), np.int64)  # the last one stays zero: NO_SUM
-    missing = np.zeros(3, np.int64)
+    own = np.ones((loops + residual, BLOCK), np.int64)
+    several = np.zeros((loops + residual, BLOCK), np.bool_)
+    fits = np.zeros(BLOCK, np.bool_)
+    extent = np.zeros((len(program.bounds), BLOCK), np.int64)
+    taken = np.zeros((len(costs.axis_size), BLOCK), np.int64)
+    base = np.zeros((len(program.table_width), BLOCK), np.int64)
+    values = np.zeros((queries, BLOCK), np.int64)
+    sums = np.zeros((len(costs.sum_start), BLOCK), np.int64)  # the last stays zero: NO_SUM
+    node = np.zeros(BLOCK, np.int64)
+    state = np.zeros((4, BLOCK), np.int64)
+    live = np.arange(BLOCK)
     scratch = scratch_space(program)
     used = np.zeros(2, np.int64)
     used[0] = counted_nodes
     memo.keys[:] = -1
     memo.places[:counted_nodes] = -1
-    for row in range(begin, len(tiles)):
-        for i in range(loops):
-            own[i] = tiles[row, i]
-        energy[row] = np.inf
-        cycles[row] = np.inf
-        status[row] = INVALID
-        if not _fits(
-            program.bounds, program.loop_dim, costs.axis_of_loop, costs.axis_size,
-            own, extent, taken, several,
-        ):  # fmt: skip
-            continue
-        found = _locate(components, memo, used, own, base, missing)
-        while found == MISSING:
-            if not _fill(program, components, memo, used, own, missing, scratch):
-                return row
-            found = _locate(components, memo, used, own, base, missing)
-        if found == FULL:
+    for q in range(costs.varying, queries):
+        query_values(
+            program.code, program.query[q], memo.numbers, base, several, live, values[q], state
+        )
+    row = begin
+    while row < len(tiles):
+        block = min(BLOCK, len(tiles) - row)
+        for m in range(block):
+            for i in range(loops):
+                own[i, m] = tiles[row + m, i]
+        for m in range(block, BLOCK):
+            own[:loops, m] = 0
+        _fits(program, costs, own, fits, several, extent, taken)
+        count = 0
+        for m in range(block):
+            live[count] = m
+            count += fits[m]
+        found = _locate(program, components, memo, used, own, live[:count], base, node, scratch)
+        if found < count:
+            block = live[found]
+        if block == 0:
             return row
+        energy[row : row + block] = np.inf
+        cycles[row : row + block] = np.inf
+        status[row : row + block] = INVALID
+        chosen = live[:found]
         for q in range(costs.peaks):
-            values[q] = query_value(program.code, program.query[q], memo.numbers, base, several)
-        if not _holds(costs.limit, costs.limit_start, costs.limit_query, costs.limit_bits, values):
-            continue
-        status[row] = VALID
+            query_values(
+                program.code, program.query[q], memo.numbers, base, several, chosen, values[q],
+                state,
+            )  # fmt: skip
+        chosen = live[: _holds(costs, values, chosen)]
+        for m in chosen:
+            status[row + m] = VALID
         for q in range(costs.peaks, costs.varying):
-            values[q] = query_value(program.code, program.query[q], memo.numbers, base, several)
-            if values[q] < 0:
-                status[row] = UNEVEN
-        if status[row] == UNEVEN:
-            continue
-        for s in range(len(sums) - 1):
-            total = 0
-            for x in range(costs.sum_start[s], costs.sum_start[s + 1]):
-                total += costs.sum_weight[x] * values[costs.sum_query[x]]
-            sums[s] = total
-        cycles[row] = _cycles(costs, sums)
-        energy[row] = _energy(costs, sums, cycles[row])
-        if len(counts) > 0:
-            counts[row] = sums[:-1]
-    return len(tiles)
+            query_values(
+                program.code, program.query[q], memo.numbers, base, several, chosen, values[q],
+                state,
+            )  # fmt: skip
+            if program.code[program.query[q] + 2] > 0:
+                for m in chosen:
+                    if values[q, m] < 0:
+                        status[row + m] = UNEVEN
+        _add_up(costs, values, chosen, sums)
+        for m in chosen:
+            if status[row + m] == VALID:
+                cycles[row + m] = _cycles(costs, sums, m)
+                energy[row + m] = _energy(costs, sums, m, cycles[row + m])
+                if len(counts) > 0:
+                    counts[row + m] = sums[:-1, m]
+        row += block
+    return row
