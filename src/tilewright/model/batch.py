@@ -12,11 +12,17 @@ from tilewright.errors import InputError
 from tilewright.mapping.nodes import Mapping
 from tilewright.model.costs import cost_plan
 from tilewright.model.evaluate import evaluate
+from tilewright.model.forwarding import fill_held_rows
+from tilewright.model.locate import BLOCK, locate
 from tilewright.model.memo import FIRST_NODES, MOST_NODES, count_through
-from tilewright.model.sweep import INVALID, NO_SUM, UNEVEN, sweep
+from tilewright.model.program import HELD
+from tilewright.model.rows import fill_rows
+from tilewright.model.sweep import INVALID, NO_SUM, UNEVEN, cost
 from tilewright.model.traffic import Structure, with_tiles
 from tilewright.model.types import Bools, Floats, Ints
 from tilewright.workload.layer import Layer
+
+CHUNK = 2048
 
 
 @dataclass(frozen=True)
@@ -98,25 +104,38 @@ def evaluate_batch(
     status = np.empty(rows, np.int64)
     sums = len(plan.plan.sums)
     counts = np.zeros((rows if traffic else 0, sums), np.int64)
-    done = 0
+    held = HELD in program.factor_kind
+    tables, widest = len(program.table_width), int(program.table_width.sum())
+    chunk = min(CHUNK, max(BLOCK, rows))
+    fits = np.empty(chunk, np.bool_)
+    several = np.zeros((len(program.loop_dim), chunk), np.bool_)
+    base = np.zeros((tables, chunk), np.int64)
+    work = np.empty((tables * chunk, 3), np.int64)
     counted = count_through(plan.components, program, chosen)
     nodes = FIRST_NODES
+    memo = counted.memo(nodes, widest)
+    used = np.array([counted.nodes, 0, 0], np.int64)
+    done = 0
     while done < rows:
-        done = sweep(
-            program,
-            plan.components,
-            plan.costs,
-            chosen,
-            plan.plan.compiled.residual,
-            done,
-            counted.memo(nodes, int(program.table_width.sum())),
-            counted.nodes,
-            energies,
-            cycles,
-            status,
-            counts,
-        )
-        nodes = min(4 * nodes, MOST_NODES)
+        part = chosen[done : done + chunk]
+        found = locate(
+            program, plan.components, plan.costs.axis_of_loop, plan.costs.axis_size, memo, used,
+            part, fits, several, base, work,
+        )  # fmt: skip
+        todo = work[: used[2]]
+        fill_rows(program, part, todo, memo.numbers)
+        if held:
+            fill_held_rows(program, part, todo, memo.numbers)
+        end = done + found
+        cost(
+            program, plan.costs, memo.numbers, fits, several, base,
+            energies[done:end], cycles[done:end], status[done:end], counts[done:end],
+        )  # fmt: skip
+        if found < len(part):
+            nodes = min(4 * nodes, MOST_NODES)
+            memo = counted.memo(nodes, widest)
+            used = np.array([counted.nodes, 0, 0], np.int64)
+        done = end
     reads = writes = None
     if traffic:
         shape = (rows, len(architecture.memories), len(layer.tensors))

@@ -145,7 +145,7 @@ def touched_words(coef: Ints, bounds: Ints, dim: Ints, tile: Ints, mode: Ints) -
         span += coef[d] * (bounds[d] - 1)
         volume *= bounds[d]
     for i in range(len(dim)):
-        if mode[i] in (F, G):
+        if mode[i] == F or mode[i] == G:
             count[i] = 1
     index = np.zeros(len(dim), np.int64)
     low = np.empty(len(bounds), np.int64)

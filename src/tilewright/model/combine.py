@@ -1,89 +1,14 @@
-"""Compiled kernels: rows of numbers per dimension group, and the counts that they multiply to.
-
-A *program* (plan.py) is a list of queries, each a sum of products over dimension groups. What a
-group contributes depends on the tile sizes of its own few loops only. A *table* holds the numbers
-of all groups that depend on the same loops; one of its rows belongs to one choice of tile sizes.
-"""
+"""Compiled kernels: the values of queries, from the numbers of their dimension groups."""
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from tilewright.model.boxes import box_footprint, distinct_words
-from tilewright.model.forwarding import held_group
+from tilewright.model.program import NONE, OWN_STEPS, Program
 from tilewright.model.types import Bools, Ints
-from tilewright.model.windows import whole_window
-from tilewright.model.words import chain, most_classes
 
-CHAIN, IRRELEVANT, WINDOW, HELD, PEAK, DISTINCT = range(6)
 HEAD, STEP = 5, 7  # numbers of a query's head, and of a step besides its other groups
-NONE, OWN_STEPS = -1, -2  # instead of a place in the row: zero, or the difference of two `all`
-
-
-class Program(NamedTuple):
-    """Everything that the kernels need to know of a mapping structure, as flat int64 arrays.
-
-    A ``start`` array delimits lists: what belongs to item i is ``[start[i] : start[i + 1]]``.
-    """
-
-    bounds: Ints  # iterations of each dimension
-    loop_dim: Ints  # dimension of each loop, residual loops at the compute unit included
-    table_factor_start: Ints
-    table_width: Ints
-    factor_kind: Ints
-    factor_place: Ints  # first number of the factor in its table's row
-    factor_dim_start: Ints
-    dim_coef: Ints
-    dim_bound: Ints
-    factor_loop_start: Ints
-    loop_index: Ints
-    loop_local: Ints  # dimension of the loop within the factor
-    loop_mode: Ints
-    query: Ints  # where each query begins in `code`
-    code: Ints  # the queries, see `query_values`
-
-
-@njit(cache=True)
-def fill_row(
-    program: Program, table: int, tiles: Ints, row: Ints, base: int, scratch: Ints
-) -> None:
-    """Compute the row of a table for tile sizes, from position `base`; see `scratch_space`."""
-    for f in range(program.table_factor_start[table], program.table_factor_start[table + 1]):
-        place = base + program.factor_place[f]
-        kind = program.factor_kind[f]
-        loops = slice(program.factor_loop_start[f], program.factor_loop_start[f + 1])
-        dims = slice(program.factor_dim_start[f], program.factor_dim_start[f + 1])
-        index = program.loop_index[loops]
-        tile = scratch[2, 0, : len(index)]
-        for i in range(len(index)):
-            tile[i] = tiles[index[i]]
-        mode = program.loop_mode[loops]
-        bound = program.dim_bound[dims]
-        if kind in (CHAIN, IRRELEVANT):
-            chain(tile, mode, bound[0], kind == CHAIN, row, place, scratch)
-            continue
-        local = program.loop_local[loops]
-        coef = program.dim_coef[dims]
-        if kind == WINDOW:
-            whole_window(coef, bound, local, tile, mode, row, place)
-        elif kind == HELD:
-            held_group(coef, bound, local, tile, mode, row, place)
-        elif kind == PEAK:
-            extent = bound.copy()
-            for i in range(len(tile)):
-                extent[local[i]] = tile[i]
-            row[place] = box_footprint(coef, extent)
-        else:
-            row[place] = distinct_words(coef, bound, local, tile, mode)
-
-
-@njit(cache=True)
-def scratch_space(program: Program) -> Ints:
-    """Return space for `fill_row`: classes of instances, and the tile sizes of a factor."""
-    return np.empty((3, 3, most_classes(len(program.loop_dim))), np.int64)
 
 
 @njit(cache=True)
@@ -205,25 +130,28 @@ def query_values(
 
 
 @njit(cache=True)
-def all_values(program: Program, tiles: Ints) -> Ints:
-    """Return the values of all queries of a program for one choice of tile sizes."""
-    tables = len(program.table_width)
-    base = np.zeros((tables + 1, 1), np.int64)
-    for t in range(tables):
-        base[t + 1] = base[t] + program.table_width[t]
-    row = np.zeros(base[tables, 0], np.int64)
-    scratch = scratch_space(program)
-    for t in range(tables):
-        fill_row(program, t, tiles, row, base[t, 0], scratch)
+def all_values(program: Program, tiles: Ints, numbers: Ints, base: Ints) -> Ints:
+    """Return the values of all queries for one choice of tile sizes.
+
+    Parameters
+    ----------
+    tiles : array of loops
+        Tile sizes, residual loops left out.
+    numbers, base : array, array of (tables, 1)
+        Rows of all tables, and where they begin.
+    """
     several = np.zeros((len(program.loop_dim), 1), np.bool_)
     extent = program.bounds.copy()
-    for i in range(len(tiles)):
+    for i in range(len(program.loop_dim)):
         d = program.loop_dim[i]
-        several[i, 0] = extent[d] > tiles[i]
-        extent[d] = tiles[i]
+        tile = tiles[i] if i < len(tiles) else 1
+        several[i, 0] = extent[d] > tile
+        extent[d] = tile
     values = np.zeros((len(program.query), 1), np.int64)
     live = np.zeros(1, np.int64)
+    cut = several[:, :1]
+    begins = base[:, :1]
     state = np.zeros((4, 1), np.int64)
     for q in range(len(program.query)):
-        query_values(program.code, program.query[q], row, base, several, live, values[q], state)
+        query_values(program.code, program.query[q], numbers, begins, cut, live, values[q], state)
     return values[:, 0]

@@ -13,8 +13,9 @@ from tilewright.mapping import validity
 from tilewright.mapping.nodes import Mapping, Spatial
 from tilewright.model import energy
 from tilewright.model.count import Plan, check_size, plan_sums
+from tilewright.model.locate import Components
 from tilewright.model.memo import components_of
-from tilewright.model.sweep import NO_SUM, Components, Costs
+from tilewright.model.sweep import NO_SUM, Costs
 from tilewright.model.traffic import Kind, Query, Structure, Sum, Traffic, with_tiles
 from tilewright.model.types import Floats, Ints
 from tilewright.workload.layer import Layer, Tensor

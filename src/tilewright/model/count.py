@@ -11,10 +11,12 @@ import numpy as np
 from tilewright.architecture.machine import Architecture
 from tilewright.counts import Counts, NetworkCounts, TensorCounts
 from tilewright.errors import InputError
-from tilewright.mapping.nodes import Mapping
+from tilewright.mapping.nodes import Mapping, Store
 from tilewright.model.combine import all_values
-from tilewright.model.forwarding import missing_words
+from tilewright.model.forwarding import fill_held_rows, missing_words
 from tilewright.model.plan import Compiled, compile_queries, word_numbers
+from tilewright.model.program import HELD
+from tilewright.model.rows import fill_rows
 from tilewright.model.traffic import Kind, Query, Structure, Sum, Traffic
 from tilewright.model.types import Ints
 from tilewright.workload.layer import Layer
@@ -99,12 +101,6 @@ def plan(layer: Layer, architecture: Architecture, structure: Structure) -> Plan
     return plan_sums(layer, structure, sums)
 
 
-def all_tiles(mapping: Mapping, residual: int) -> Ints:
-    """Return the tile sizes of a mapping's loops, followed by ones for the residual loops."""
-    tiles = [node.tile for node in mapping.nodes if hasattr(node, "tile")]
-    return np.array(tiles + [1] * residual, np.int64)
-
-
 def missing(layer: Layer, compiled: Compiled, query: Query, tiles: Ints) -> int:
     """Return a query's value, step by step, where instances idle and forward."""
     above = len(query.modes)
@@ -113,7 +109,7 @@ def missing(layer: Layer, compiled: Compiled, query: Query, tiles: Ints) -> int:
             np.array(word_numbers(layer, query.tensor), np.int64),
             compiled.program.bounds,
             compiled.program.loop_dim[:above],
-            tiles[:above],
+            np.append(tiles, np.ones(compiled.residual, np.int64))[:above],
             np.array(query.modes, np.int64),
         )
     )
@@ -146,8 +142,15 @@ def count(layer: Layer, architecture: Architecture, mapping: Mapping) -> Counts:
     """
     compiled_plan = plan(layer, architecture, Structure.of(mapping))
     compiled = compiled_plan.compiled
-    tiles = all_tiles(mapping, compiled.residual)
-    values = all_values(compiled.program, tiles).tolist()
+    tiles = np.array(
+        [[node.tile for node in mapping.nodes if not isinstance(node, Store)]], np.int64
+    )
+    program = compiled.program
+    numbers = np.zeros(int(program.table_width.sum()), np.int64)
+    fill_rows(program, tiles, compiled.rows, numbers)
+    if HELD in program.factor_kind:
+        fill_held_rows(program, tiles, compiled.rows, numbers)
+    values = all_values(program, tiles[0], numbers, compiled.rows[:, 1:2]).tolist()
     for i, query in enumerate(compiled.queries):
         if query.kind is Kind.MISSING and values[i] < 0:
             values[i] = missing(layer, compiled, query, tiles)

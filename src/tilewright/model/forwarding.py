@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 
 from tilewright.model.boxes import box_words, chunk_counts, descend, step_back
+from tilewright.model.program import HELD, Program
 from tilewright.model.types import Ints
 from tilewright.model.words import F, S, T, U, temporal_loops
 
@@ -33,9 +34,14 @@ def _digits(mode: Ints, rank: Ints) -> tuple[Ints, Ints]:
 
 @njit(cache=True)
 def _ranks(mode: Ints) -> Ints:
-    rank = np.empty(len(mode), np.int64)
+    rank = np.full(len(mode), 2, np.int64)
     for i in range(len(mode)):
-        rank[i] = 0 if mode[i] in (S, F) else 1 if mode[i] == T else 3 if mode[i] == U else 2
+        if mode[i] == S or mode[i] == F:
+            rank[i] = 0
+        elif mode[i] == T:
+            rank[i] = 1
+        elif mode[i] == U:
+            rank[i] = 3
     return rank
 
 
@@ -199,6 +205,33 @@ def _meet(
                 break
         if not _next(order, begin[2], begin[3], count, index):
             return total
+
+
+@njit(cache=True)
+def fill_held_rows(program: Program, tiles: Ints, work: Ints, numbers: Ints) -> None:
+    """Do what `rows.fill_rows` leaves out."""
+    named = tiles.shape[1]
+    for w in range(len(work)):
+        table = work[w, 0]
+        for f in range(program.table_factor_start[table], program.table_factor_start[table + 1]):
+            if program.factor_kind[f] != HELD:
+                continue
+            loops = slice(program.factor_loop_start[f], program.factor_loop_start[f + 1])
+            dims = slice(program.factor_dim_start[f], program.factor_dim_start[f + 1])
+            index = program.loop_index[loops]
+            tile = np.ones(len(index), np.int64)
+            for x in range(len(index)):
+                if index[x] < named:
+                    tile[x] = tiles[work[w, 2], index[x]]
+            held_group(
+                program.dim_coef[dims],
+                program.dim_bound[dims],
+                program.loop_local[loops],
+                tile,
+                program.loop_mode[loops],
+                numbers,
+                work[w, 1] + program.factor_place[f],
+            )
 
 
 @njit(cache=True)

@@ -8,9 +8,9 @@ from operator import mul
 
 import numpy as np
 
-from tilewright.model.combine import Program
+from tilewright.model.locate import BLOCK, Components, Memo
 from tilewright.model.plan import Compiled
-from tilewright.model.sweep import BLOCK, Components, Memo
+from tilewright.model.program import Program
 from tilewright.model.types import Ints
 from tilewright.workload.layer import Layer
 
@@ -84,9 +84,9 @@ class Counted:
             self.rank_start,
             self.rank,
             self.first_node,
+            np.full(4 * nodes, -1, np.int64),
             np.empty(4 * nodes, np.int64),
-            np.empty(4 * nodes, np.int64),
-            np.empty(self.nodes + nodes, np.int64),
+            np.full(self.nodes + nodes, -1, np.int64),
             np.empty(max(NUMBERS_PER_NODE * nodes, BLOCK * widest), np.int64),
         )
 

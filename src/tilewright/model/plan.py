@@ -8,9 +8,10 @@ from math import prod
 
 import numpy as np
 
-from tilewright.model import combine
-from tilewright.model.combine import NONE, OWN_STEPS, Program
+from tilewright.model import program as kinds
+from tilewright.model.program import NONE, OWN_STEPS, Program
 from tilewright.model.traffic import Kind, Query, Structure
+from tilewright.model.types import Ints
 from tilewright.model.words import F, G, H, S, T, U
 from tilewright.workload.layer import Layer
 
@@ -43,9 +44,9 @@ class Factor:
     @property
     def width(self) -> int:
         """How many numbers the kernel computes."""
-        if self.kind in (combine.PEAK, combine.DISTINCT):
+        if self.kind in (kinds.PEAK, kinds.DISTINCT):
             return 1
-        sums = 2 if self.kind in (combine.CHAIN, combine.IRRELEVANT) else 4
+        sums = 2 if self.kind in (kinds.CHAIN, kinds.IRRELEVANT) else 4
         return sums * (self.depth + 1)
 
 
@@ -69,6 +70,8 @@ class Compiled:
         The queries, in the order of the values.
     tables : tuple of tuple of int
         For each table the loops whose tile sizes its rows depend on.
+    rows : array of (tables, 3)
+        Each table, where its row begins when one mapping's stand one after the other, and 0.
     varying : int
         How many of the first queries depend on tile sizes.
     residual : int
@@ -78,6 +81,7 @@ class Compiled:
     program: Program
     queries: tuple[Query, ...]
     tables: tuple[tuple[int, ...], ...]
+    rows: Ints
     varying: int
     residual: int
 
@@ -177,7 +181,10 @@ def compile_queries(layer: Layer, structure: Structure, queries: Iterable[Query]
         out.put(query=len(code))
         code.extend(_code(query, scale, chosen, table_of, loop_dim))
     out.lists["code"] = code
-    return Compiled(out.arrays(), tuple(parts), tuple(tables), varying, len(layer.dimensions))
+    rows = np.zeros((len(widths), 3), np.int64)
+    rows[:, 0] = np.arange(len(widths))
+    rows[1:, 1] = np.cumsum(widths)[:-1]
+    return Compiled(out.arrays(), tuple(parts), tuple(tables), rows, varying, len(layer.dimensions))
 
 
 def _parts(
@@ -194,20 +201,20 @@ def _parts(
         match query.kind:
             case Kind.PEAK:
                 if group.relevant:
-                    parts.append(Part(Factor(combine.PEAK, group, loops, ()), 0))
+                    parts.append(Part(Factor(kinds.PEAK, group, loops, ()), 0))
             case Kind.DISTINCT:
                 if not group.relevant:
                     continue
                 if F not in modes:
-                    parts.append(Part(Factor(combine.PEAK, group, (), ()), 0))
+                    parts.append(Part(Factor(kinds.PEAK, group, (), ()), 0))
                 elif single:
-                    factor = Factor(combine.CHAIN, group, loops, modes)
+                    factor = Factor(kinds.CHAIN, group, loops, modes)
                     parts.append(Part(factor, factor.depth))
                 else:
-                    factor = Factor(combine.DISTINCT, group, loops, modes)
+                    factor = Factor(kinds.DISTINCT, group, loops, modes)
                     parts.append(Part(factor, 0))
             case Kind.STEPS | Kind.INSTANCES:
-                factor = Factor(combine.IRRELEVANT, group, loops, modes)
+                factor = Factor(kinds.IRRELEVANT, group, loops, modes)
                 parts.append(Part(factor, factor.depth if query.kind is Kind.STEPS else 0))
             case Kind.EVERY:
                 apart = F not in modes and (U not in modes or (single and group.relevant))
@@ -221,14 +228,14 @@ def _parts(
                 masked = group.relevant and G in modes
                 if not masked:
                     loops, modes = _above(loops, modes)
-                kind = combine.WINDOW if masked else _moved_kind(group)
+                kind = kinds.WINDOW if masked else _moved_kind(group)
                 factor = Factor(kind, group, loops, modes)
-                constant = kind == combine.CHAIN and F not in modes
+                constant = kind == kinds.CHAIN and F not in modes
                 if constant:
                     scale *= volume
                 parts.append(Part(factor, NO_PLACE if constant else factor.depth))
             case Kind.MISSING:
-                factor = Factor(combine.HELD, group, loops, modes)
+                factor = Factor(kinds.HELD, group, loops, modes)
                 parts.append(Part(factor, factor.depth))
     return scale, parts
 
@@ -243,8 +250,8 @@ def _above(
 
 def _moved_kind(group: Group) -> int:
     if not group.relevant:
-        return combine.IRRELEVANT
-    return combine.CHAIN if len(group.dims) == 1 else combine.WINDOW
+        return kinds.IRRELEVANT
+    return kinds.CHAIN if len(group.dims) == 1 else kinds.WINDOW
 
 
 def _put_factor(
@@ -270,7 +277,7 @@ def _code(
     table_of: dict[Factor, tuple[int, int]],
     loop_dim: list[int],
 ) -> list[int]:
-    """Return a query as `combine.query_value` reads it."""
+    """Return a query as `combine.query_values` reads it."""
     totals: list[int] = []
     checks: list[int] = []
     steps: list[int] = []
@@ -306,9 +313,9 @@ def _step(factor: Factor, q: int, dim: int, table: int, place: int) -> list[int]
     """Return what a step says of its own group, which has q temporal loops down to it."""
     width = factor.depth + 1
     adv, slide = NONE, NONE
-    if factor.kind == combine.IRRELEVANT:
+    if factor.kind == kinds.IRRELEVANT:
         adv = OWN_STEPS
-    elif factor.kind in (combine.WINDOW, combine.HELD):
+    elif factor.kind in (kinds.WINDOW, kinds.HELD):
         adv, slide = place + 2 * width + q, place + 3 * width + q
     relevant = dim if factor.group.relevant else -1
     return [relevant, table, place + q, adv, slide, place + width + q]

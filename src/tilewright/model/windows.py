@@ -18,7 +18,7 @@ from tilewright.model.boxes import (
     works,
 )
 from tilewright.model.types import Bools, Ints
-from tilewright.model.words import F, G, H, T, U, temporal_loops
+from tilewright.model.words import F, G, T, U, temporal_loops
 
 
 @njit(cache=True)
@@ -168,7 +168,7 @@ def whole_window(
     for d in range(len(bounds)):
         span += coef[d] * (bounds[d] - 1)
     above = len(mode)
-    while above > 0 and mode[above - 1] in (G, H):
+    while above > 0 and mode[above - 1] >= G:
         above -= 1
     if above < len(mode):
         counted = touched_words(coef, bounds, dim, tile, mode)
