@@ -28,6 +28,7 @@ ENERGY_OBJECTIVE, LATENCY_OBJECTIVE, EDP_OBJECTIVE = 0, 1, 2
 PLACE = 1 << 20
 CROSS = 1 << 21
 TIE = 1e-12
+LOOK = 24  # labels that a new one is compared with: a missed dominance costs time, nothing else
 
 
 @njit(cache=True)
@@ -293,6 +294,12 @@ def _lower(sp, lk, row, floats, resources, seg, placed, spread_left):
                 words = floats[len(floats) - 1 - w]
                 for k in range(lo, hi):
                     words *= sp.unroll_reuse[row[OPEN + nt + 2 * k + 1], t]
+                if lk.most[t, l] > 0.0:
+                    served = lk.most[t, l]
+                    for d in range(sp.relevant.shape[1]):
+                        if not sp.relevant[t, d]:
+                            served *= sp.values[d, sp.digits[row[OPEN + t], d]]
+                    energy += lk.energy[t, l, hi - lo] * max(0.0, sp.operations / served - words)
             for j in range(hi - lo, -1, -1):
                 rate = lk.energy[t, l, j]
                 if output and l == last - 1 and j == hi - lo:
@@ -332,7 +339,70 @@ def _lower(sp, lk, row, floats, resources, seg, placed, spread_left):
 
 
 @njit(cache=True)
-def inner_table(sp, begin, rate, used, shared, free_dim, bits_of, capacity, share, memory, table):
+def most_reuse(sp, t, bits, capacity):
+    """Return how many operations a word of a sliding tensor serves at most in a memory.
+
+    Counted per iteration of the dimensions irrelevant to it. A tile that fits slides along one
+    dimension as far as that goes; it slides along all of an expression's dimensions only when the
+    steps of one can make up for those of another (two boxes that are the same set of words).
+    """
+    w = sp.windows[t]
+    nd = sp.relevant.shape[1]
+    top = len(sp.repeats) - 1
+    most = 1.0
+    for shape in range(top + 1):
+        if bits * sp.words[t, shape] > capacity:
+            continue
+        skip = False
+        points = 1.0
+        for d in range(nd):
+            if not sp.relevant[t, d]:
+                skip = skip or sp.digits[shape, d] > 0
+            else:
+                points *= sp.values[d, sp.digits[shape, d]]
+        if skip:
+            continue
+        most = max(most, points / sp.words[t, shape])
+        for e in range(sp.members.shape[1]):
+            if sp.members[w, e, 0] < 0:
+                continue
+            full = shape
+            whole = 1.0  # chunks of the expression's dimensions
+            for i in range(sp.members.shape[2]):
+                d = sp.members[w, e, i]
+                if d >= 0:
+                    full += (sp.sizes[d] - 1 - sp.digits[shape, d]) * sp.strides[d]
+                    whole *= sp.values[d, sp.sizes[d] - 1] / sp.values[d, sp.digits[shape, d]]
+            if sp.members.shape[2] > 2 and sp.members[w, e, 2] >= 0:
+                most = max(most, points * whole / sp.words[t, full])
+                continue
+            for i in range(2):
+                d, o = sp.members[w, e, i], sp.members[w, e, 1 - i]
+                a, b = sp.coefs[w, e, i], sp.coefs[w, e, 1 - i]
+                m, n = sp.values[d, sp.digits[shape, d]], sp.values[o, sp.digits[shape, o]]
+                last = sp.values[o, sp.sizes[o] - 1]
+                if last > n and sp.values[d, sp.sizes[d] - 1] > m and a * m <= b * (last - n):
+                    most = max(most, points * whole / sp.words[t, full])
+                g = _gcd(a, b)
+                one = m * n - max(0, m - b // g) * max(0, n - a // g)
+                two = 2 * m * n - max(0, 2 * m - b // g) * max(0, n - a // g)
+                chunks = sp.values[d, sp.sizes[d] - 1] // m
+                rest = sp.words[t, shape] / one
+                most = max(most, points * chunks / (rest * (one + (chunks - 1) * (two - one))))
+    return most
+
+
+@njit(cache=True)
+def _gcd(a, b):
+    while b:
+        a, b = b, a % b
+    return a
+
+
+@njit(cache=True)
+def inner_table(
+    sp, begin, rate, own, most, used, shared, free_dim, bits_of, capacity, share, memory, allowed, table
+):
     """Fill the bound of what an array's children cost, for every shape above the array.
 
     A tile that is stored below the array with u iterations of its tensor's irrelevant dimensions moves at least
@@ -347,6 +417,9 @@ def inner_table(sp, begin, rate, used, shared, free_dim, bits_of, capacity, shar
         First spatial choice of the array.
     rate : array of (choices, tensors)
         pJ per word delivered to the children.
+    own, most : arrays of tensors
+        The part of it that every receiver costs, and the most operations that a word serves there
+        per iteration of the irrelevant dimensions (0 when it is not bounded).
     used : array of tensors
         1 when the tensor is stored below the array, 0 when it goes straight to the compute unit.
     shared : array of dimensions
@@ -356,19 +429,24 @@ def inner_table(sp, begin, rate, used, shared, free_dim, bits_of, capacity, shar
     bits_of, capacity, share, memory : arrays of tensors
         Bits per word, bits of the receiving memory, bits that the tensor may take there, and the
         memory's position, -1 when there is none.
+    allowed : array of shapes
+        Whether the memories above the array can hold their tensors' tiles of a shape.
     table : array of (shapes, tensors + 1)
-        Out: the bound without tensor t (its tile may stay through loops above), and with all.
+        Out: the bound without tensor t, whose tile stays through loops above the array and is
+        therefore the outermost of its memory, and with all.
     """
     nt = sp.relevant.shape[0]
     nd = sp.relevant.shape[1]
     shapes = len(sp.repeats)
     choices = rate.shape[0]
     words = np.empty(nt)
+    more = np.empty(nt)
     orders = 1
     for t in range(nt):
         orders *= t + 1
     order = np.empty(nt, np.int64)
     free = np.empty(nt, np.bool_)
+    outermost = np.empty(nt, np.bool_)
     for shape in range(shapes):
         skip = False
         for d in range(nd):
@@ -376,9 +454,10 @@ def inner_table(sp, begin, rate, used, shared, free_dim, bits_of, capacity, shar
                 skip = True
         if skip:
             continue
-        fits = nt > 4
-        o = 0
-        while o < orders and not fits:
+        possible = nt > 4
+        for t in range(nt):
+            outermost[t] = possible
+        for o in range(0 if possible else orders):
             r = o
             for t in range(nt):
                 free[t] = True
@@ -414,8 +493,10 @@ def inner_table(sp, begin, rate, used, shared, free_dim, bits_of, capacity, shar
                         fits = False
                 if bits > limit:
                     fits = False
-            o += 1
-        if not fits:
+            if fits:
+                possible = True
+                outermost[order[0]] = True
+        if not possible:
             continue
         for t in range(nt):
             words[t] = sp.operations
@@ -424,6 +505,13 @@ def inner_table(sp, begin, rate, used, shared, free_dim, bits_of, capacity, shar
                 for d in range(nd):
                     if not sp.relevant[t, d]:
                         words[t] *= sp.values[d, sp.sizes[d] - 1] / sp.values[d, sp.digits[shape, d]]
+            more[t] = 0.0
+            if used[t] == 1 and most[t] > 0:
+                served = most[t]
+                for d in range(nd):
+                    if not sp.relevant[t, d]:
+                        served *= sp.values[d, sp.digits[shape, d]]
+                more[t] = own[t] * max(0.0, sp.operations / served - words[t])
         for c in range(choices):
             above = shape
             for d in range(nd):
@@ -433,16 +521,16 @@ def inner_table(sp, begin, rate, used, shared, free_dim, bits_of, capacity, shar
                         above = -1
                         break
                     above += (grown - sp.digits[shape, d]) * sp.strides[d]
-            if above < 0:
+            if above < 0 or not allowed[above]:
                 continue
             total = 0.0
             for t in range(nt):
-                total += rate[c, t] * words[t]
+                total += rate[c, t] * words[t] + more[t]
             if total < table[above, nt]:
                 table[above, nt] = total
             for t in range(nt):
-                if used[t] == 1:
-                    less = total - rate[c, t] * words[t]
+                if used[t] == 1 and outermost[t]:
+                    less = total - rate[c, t] * words[t] - more[t]
                     table[above, t] = min(table[above, t], less)
     for shape in range(shapes):
         for move in range(len(sp.moves)):
@@ -539,14 +627,17 @@ def _dominates(sp, lk, ia, fa, ib, fb, resources, memories, objective, placed, s
 def _insert(sp, lk, it, fl, n, heads, resources, memories, objective, placed, seg):
     """File row n unless another label makes it superfluous; return the new number of labels."""
     shape, stage = it[n, SHAPE], it[n, STAGE]
-    before = -1
     i = heads[shape, stage]
-    while i >= 0:
+    looked = 0
+    while i >= 0 and looked < LOOK:
         if _dominates(sp, lk, it[i], fl[i], it[n], fl[n], resources, memories, objective, placed, seg):
             return n
+        looked += 1
         i = it[i, NEXT]
+    before = -1
     i = heads[shape, stage]
-    while i >= 0:
+    looked = 0
+    while i >= 0 and looked < LOOK:
         after = it[i, NEXT]
         if _dominates(sp, lk, it[n], fl[n], it[i], fl[i], resources, memories, objective, placed, seg):
             if before < 0:
@@ -555,6 +646,7 @@ def _insert(sp, lk, it, fl, n, heads, resources, memories, objective, placed, se
                 it[before, NEXT] = after
         else:
             before = i
+        looked += 1
         i = after
     it[n, NEXT] = heads[shape, stage]
     heads[shape, stage] = n

@@ -100,6 +100,8 @@ class Links(NamedTuple):
         Bits that the tensor may take there at most.
     memory : array of (tensors, links)
         Position of the receiving memory.
+    most : array of (tensors, links)
+        Most operations that a word of a sliding tensor serves there, see `kernels.most_reuse`.
     load : array of (resources, tensors, links, cuts)
         Cycles of a bandwidth-limited port per word of T_j, over all instances.
     held : array of (resources, tensors, links)
@@ -131,6 +133,7 @@ class Links(NamedTuple):
     bits: Floats
     share: Floats
     memory: Ints
+    most: Floats
     load: Floats
     held: Floats
     load_arrays: Ints
@@ -433,7 +436,7 @@ def links(layer: Layer, architecture: Architecture, keep: Keep, sp: Space) -> Li
             least[k, t] = (rate[:, t] * united).min()
         rates.append(rate)
     return Links(
-        count, first, crossed, unites, energy, again, fresh, capacity, bits, share, memory, load,
+        count, first, crossed, unites, energy, again, fresh, capacity, bits, share, memory, np.zeros((nt, nl)), load,
         held, np.array([limit[4] for limit in limits], np.int64),
         np.concatenate([np.zeros((0, nt)), *rates]), least, np.zeros((na, len(sp.repeats), nt + 1)),
         rest_slope, rest_base,
@@ -444,9 +447,25 @@ def links(layer: Layer, architecture: Architecture, keep: Keep, sp: Space) -> Li
 def with_tables(sp: Space, lk: Links, segment: list[int]) -> Links:
     """Return the costs with the bounds of what crosses each array, for every shape."""
     na, nt = len(sp.unroll_start) - 1, sp.relevant.shape[0]
+    for t in np.flatnonzero(sp.windows >= 0):
+        for l in range(lk.count[t] - 1):
+            limit = min(lk.share[t, l], lk.capacity[lk.memory[t, l]])
+            if np.isfinite(limit):
+                lk.most[t, l] = kernels.most_reuse(sp, t, lk.bits[t, l], limit)
     table = np.full((na, len(sp.repeats), nt + 1), np.inf)
+    allowed = np.ones(len(sp.repeats), np.bool_)
     for k in range(na):
+        for m in np.flatnonzero(np.array(segment) == k):
+            used_bits = np.zeros(len(sp.repeats))
+            for t in range(nt):
+                for l in range(lk.count[t] - 1):
+                    if lk.memory[t, l] == m:
+                        own_bits = lk.bits[t, l] * sp.words[t]
+                        used_bits += own_bits
+                        allowed &= own_bits <= lk.share[t, l]
+            allowed &= used_bits <= lk.capacity[m]
         used = np.zeros(nt, np.int64)
+        own, most = np.zeros(nt), np.zeros(nt)
         below = np.full(nt, -1, np.int64)
         bits, room, part = np.ones(nt), np.full(nt, np.inf), np.full(nt, np.inf)
         for t in range(nt):
@@ -454,6 +473,8 @@ def with_tables(sp: Space, lk: Links, segment: list[int]) -> Links:
             if l == lk.count[t] - 1:
                 continue
             used[t] = 1
+            if sp.windows[t] >= 0 and t < nt - 1:
+                own[t], most[t] = lk.energy[t, l, lk.arrays[t, l, 1] - lk.arrays[t, l, 0]], lk.most[t, l]
             if segment[lk.memory[t, l]] == k + 1:
                 below[t] = lk.memory[t, l]
                 bits[t], room[t] = lk.bits[t, l], lk.capacity[below[t]]
@@ -462,8 +483,8 @@ def with_tables(sp: Space, lk: Links, segment: list[int]) -> Links:
         irrelevant = ((~sp.relevant) & (used == 1)[:, None]).sum(axis=0)
         begin = sp.unroll_start[k]
         kernels.inner_table(
-            sp, begin, lk.rate[begin : sp.unroll_start[k + 1]], used, irrelevant == 1,
-            irrelevant > 1, bits, room, part, below, table[k],
+            sp, begin, lk.rate[begin : sp.unroll_start[k + 1]], own, most, used,
+            irrelevant == 1, irrelevant > 1, bits, room, part, below, allowed, table[k],
         )  # fmt: skip
     return lk._replace(table=table)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from heapq import heappush, heapreplace
@@ -32,7 +31,8 @@ from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.workload.layer import Layer
 
 OBJECTIVES = {"energy": 0, "latency": 1, "edp": 2}
-SLACKS = (1.01, 1.03, 1.1, 1.3, 2.0, 5.0, inf)
+SLACK = 1.01  # how far above its bound a bypass choice is searched at first
+EASY = 2000  # labels of a search after which the next one may go twice as far
 SLICES = 16
 
 
@@ -85,7 +85,7 @@ class Plan:
     lk: Links
     bound: tuple[float, float] = (0.0, 0.0)
     tables: bool = False
-    runs: int = 0
+    slack: float = SLACK
 
 
 class Search:
@@ -158,7 +158,6 @@ class Search:
             True when nothing better than the best mapping remains in it; False when the search was
             stopped, or when only the ceiling may have hidden mappings.
         """
-        t0=time.time(); n0=self.found.labels
         keep, lk = plan.keep, plan.lk
         it, fl = self.root()
         n = 1
@@ -196,7 +195,6 @@ class Search:
                 )  # fmt: skip
             heads = below
         self.found.labels += n
-        if DEBUG: print(keep, plan.bound, ceiling, best, round(time.time()-t0,3), n)
         if best_row[0] >= 0:
             self.best = best
             self.found.mapping = self.rebuild(keep, it, int(best_row[0]))
@@ -271,12 +269,13 @@ class Search:
                 plan.tables = True
                 plan.bound = max(plan.bound, self.bound(plan))
             else:
-                slack = SLACKS[min(plan.runs, len(SLACKS) - 1)]
-                ceiling = plan.bound[0] * slack if np.isinf(self.best[0]) else inf
-                plan.runs += 1
+                ceiling = plan.bound[0] * plan.slack if np.isinf(self.best[0]) else inf
+                before = self.found.labels
                 if self.run(plan, ceiling, stop):
                     plan.bound = (inf, inf)
-                elif not stop():
+                elif self.found.labels - before < EASY:
+                    plan.slack **= 2
+                if plan.bound[0] < inf and not stop():
                     plan.bound = max(plan.bound, (ceiling, 0.0))
             heapreplace(queue, (plan.bound, next(order), plan))
             self.found.bound = min(float(self.best[0]), queue[0][0][0])
