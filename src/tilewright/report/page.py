@@ -1,0 +1,146 @@
+"""The report: one HTML page that needs nothing but itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import asdict
+from html import escape
+from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+
+from tilewright.errors import InputError
+from tilewright.mapper.result import NetworkResult
+from tilewright.report import figures
+from tilewright.report.layers import layer_sections
+from tilewright.report.machine import machine_html
+from tilewright.report.overview import layers_table, totals_html
+from tilewright.report.palette import variables
+from tilewright.report.proof import objective_text, proof_html
+from tilewright.report.reuse import reuse_table
+from tilewright.report.roofline import roofline
+
+VIEWS = """<div class="controls views" role="group" aria-label="What a bar shows">\
+<button type="button" data-view="network" aria-pressed="true">whole network</button>\
+<button type="button" data-view="layer" aria-pressed="false">one run</button>\
+<button type="button" data-view="operation" aria-pressed="false">per operation</button></div>"""
+
+
+def html(result: NetworkResult) -> str:
+    """Return a result as one self-contained HTML page.
+
+    Everything stands in the page: plotly.js, styles and data. It forbids itself every request.
+
+    Parameters
+    ----------
+    result : NetworkResult
+        What the mapper found.
+
+    Returns
+    -------
+    str
+    """
+    machine, count = result.architecture, len(result.layers)
+    runs = sum(r.layer.repeat for r in result.layers)
+    layers = "1 layer" if count == 1 else f"{count} layers"
+    repeated = f", run {runs} times in all" if runs > count else ""
+    name, title = result.network.name, f"{result.network.name} on {machine.name}"
+    return Template(package_text("page.html")).substitute(
+        title=escape(f"{title} · tilewright"),
+        generator=escape(f"tilewright {package_version()}".strip()),
+        network=escape(name),
+        machine_name=escape(machine.name),
+        lead=f"{layers}{repeated}, mapped for {objective_text(result.objective)}",
+        style=package_text("style.css"),
+        variables=variables(machine),
+        totals=totals_html(result),
+        proof=proof_html(result),
+        machine=machine_html(machine),
+        views=VIEWS,
+        reuse=reuse_table(result.layers),
+        table=layers_table(result),
+        options="".join(
+            f'<option value="layer-{i}">{escape(r.layer.name)}</option>'
+            for i, r in enumerate(result.layers)
+        ),
+        layers=layer_sections(result.layers),
+        figures=figures_json(result),
+        plotly=plotly_script(),
+        script=package_text("page.js"),
+    )
+
+
+def figures_json(result: NetworkResult) -> str:
+    """Return the plots as JSON that can stand inside a script element."""
+    plots = {
+        "energy-levels": figures.energy_levels(result),
+        "energy-tensors": figures.energy_tensors(result),
+        "latency": figures.latency(result),
+        "roofline": roofline(result),
+    }
+    text = json.dumps({key: asdict(plot) for key, plot in plots.items()}, allow_nan=False)
+    # a "<" could close the element, or open a comment that hides its end
+    return text.replace("<", "\\u003c")
+
+
+def write_report(result: NetworkResult, path: str | os.PathLike[str]) -> Path:
+    """Write a result as a self-contained HTML page, in one step.
+
+    Parameters
+    ----------
+    result : NetworkResult
+        What the mapper found.
+    path : path
+        File to write; one that is there is replaced once the page is complete.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be written.
+    """
+    target = Path(path)
+    text = html(result)
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    except OSError as failure:
+        raise InputError(f"cannot be written: {failure.strerror}", source=str(path)) from None
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(name, 0o666 & ~mask)
+        os.replace(name, target)
+    except OSError as failure:
+        raise InputError(f"cannot be written: {failure.strerror}", source=str(path)) from None
+    finally:
+        Path(name).unlink(missing_ok=True)
+    return target
+
+
+def package_text(name: str) -> str:
+    """Return a text file of this package."""
+    return files("tilewright.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def package_version() -> str:
+    """Return the installed version, or nothing when it runs from its sources."""
+    try:
+        return version("tilewright")
+    except PackageNotFoundError:
+        return ""
+
+
+def plotly_script() -> str:
+    """Return plotly.js, as the installed plotly package brings it."""
+    from plotly.offline import get_plotlyjs
+
+    return str(get_plotlyjs())

@@ -1,0 +1,113 @@
+"""What is known about better mappings, in words."""
+
+from __future__ import annotations
+
+from html import escape
+
+from tilewright.mapper.result import LayerResult, NetworkResult, Proof
+from tilewright.report.quantities import (
+    TIMES,
+    cycles,
+    duration,
+    energy,
+    energy_delay,
+    percent,
+    power_of_ten,
+)
+
+OBJECTIVES = {
+    "energy": "least energy",
+    "latency": "fewest cycles",
+    "edp": f"least energy {TIMES} delay",
+}
+
+
+def objective_text(objective: str) -> str:
+    """Return an objective in words."""
+    return OBJECTIVES.get(objective, objective)
+
+
+def objective_value(objective: str, value: float) -> str:
+    """Return a value of an objective with its unit."""
+    if objective == "energy":
+        return energy(value)
+    return cycles(value) if objective == "latency" else energy_delay(value)
+
+
+def proof_html(result: NetworkResult) -> str:
+    """Return what is proven about the network's mappings, and in which space."""
+    open_ = [r for r in result.layers if not r.proof.optimal]
+    left = [layer.name for layer in result.unmapped]
+    count = len(result.layers) + len(left)
+    wanted = objective_text(result.objective)
+    if result.optimal:
+        which = "this layer" if count == 1 else f"any of the {count} layers"
+        head = f"Proven: nothing better exists for {which}."
+        text = (
+            "Every mapping of the space below was covered, by evaluation or by a bound: "
+            f"none has {better(result.objective)}."
+        )
+        mark = "proven"
+    else:
+        bounds = sum(r.proof.lower_bound * r.layer.repeat for r in result.layers)
+        values = sum(r.proof.value * r.layer.repeat for r in result.layers)
+        head = f"{count - len(open_) - len(left)} of {count} layers proven to have the {wanted}."
+        text = "The search stopped before the rest was settled."
+        if open_:
+            worst = max(open_, key=lambda r: r.proof.gap)
+            text += (
+                " Summed over the layers that have a mapping the objective is "
+                f"{objective_value(result.objective, values)} and cannot be less than "
+                f"{objective_value(result.objective, bounds)}; no layer can be more than "
+                f"{percent(worst.proof.gap)} better, which is the gap of "
+                f"{escape(worst.layer.name)}."
+            )
+        if left:
+            text += f" Not mapped: {escape(', '.join(left))}."
+        mark = "open"
+    return (
+        f'<div class="proof {mark}"><p class="head">{head}</p><p>{text}</p>{spaces(result)}</div>'
+    )
+
+
+def better(objective: str) -> str:
+    """Return what a better mapping would have."""
+    return {"energy": "less energy", "latency": "fewer cycles"}.get(
+        objective, "a smaller energy-delay product"
+    )
+
+
+def spaces(result: NetworkResult) -> str:
+    """Return the searched spaces in words, their sizes and the time that the search took."""
+    texts = dict.fromkeys(r.proof.space for r in result.layers)
+    sizes = [r.proof.mappings_in_space for r in result.layers]
+    if not sizes:
+        return ""
+    low, high = power_of_ten(min(sizes)), power_of_ten(max(sizes))
+    span = low if low == high else f"{low} to {high}"
+    each = "" if len(sizes) == 1 else " per layer"
+    words = "".join(f"<p><b>Searched space:</b> {escape(text)}</p>" for text in texts)
+    return f"{words}<p>{span} mappings{each}, in {duration(result.seconds)}.</p>"
+
+
+def layer_proof_html(result: LayerResult) -> str:
+    """Return what is known about better mappings of the layer."""
+    proof, objective = result.proof, result.objective
+    value = objective_value(objective, proof.value)
+    space = power_of_ten(proof.mappings_in_space)
+    if proof.optimal:
+        text = f"{value} is the optimum: none of the {space} mappings is better."
+    else:
+        bound = objective_value(objective, proof.lower_bound)
+        text = (
+            f"{value} is the best found; no mapping has less than {bound} (gap "
+            f"{percent(proof.gap)}, {space} mappings)."
+        )
+    return f"<p>{text} Search: {duration(proof.seconds)}.</p>"
+
+
+def verdict(proof: Proof) -> str:
+    """Return whether a mapping is proven best, else its gap."""
+    if proof.optimal:
+        return '<span class="tick">✓&nbsp;proven</span>'
+    return f'<span class="gap">gap {percent(proof.gap)}</span>'
