@@ -11,6 +11,7 @@ from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.errors import InputError
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.model import count
+from tilewright.model.kernel import source_digest
 from tilewright.model.windows import window
 from tilewright.model.words import F, S, T, U, chain, most_classes, temporal_loops
 from tilewright.workload.layer import Layer, Tensor, Term
@@ -143,6 +144,32 @@ def test_classes_of_equal_instances_count_what_a_walk_counts(
     # consecutive tiles of one dimension share no word: none stays, all of them slide in
     assert not walked[2 * width : 3 * width].any()
     assert walked[3 * width + 1 :].tolist() == np.diff(walked[:width]).tolist()
+
+
+def test_a_window_that_holds_the_same_words_again_does_not_move() -> None:
+    layer = Layer(
+        "window",
+        {"P": 4, "R": 2},
+        (
+            Tensor("I", ((Term(1, "P"), Term(1, "R")),), "I"),
+            Tensor("W", ((Term(1, "R"),),), "W"),
+            Tensor("O", ((Term(1, "P"),),), "O"),
+        ),
+    )
+    stores = [Store(memory, NAMES) for memory in ("DRAM", "GLB", "RF")]
+    one_by_one = Mapping((stores[0], For("P", 1), For("R", 1), stores[1], stores[2]))
+    # words 0 1, 1 2, 2 3, 3 4: where P advances the word stays
+    assert count(layer, machine(), one_by_one).memories["DRAM"]["I"].reads == 5
+    across = Mapping((*stores[:2], For("P", 2), Spatial("P", 1, "X", "PE"), For("R", 1), stores[2]))
+    # instance p holds p, p + 1, then p + 2, p + 3; both together 0 1, 1 2, 2 3, 3 4
+    counts = count(layer, machine(), across)
+    assert counts.memories["RF"]["I"].writes == 8
+    assert counts.memories["GLB"]["I"].reads == 8
+
+
+def test_kept_kernels_are_given_up_when_any_kernel_file_changes() -> None:
+    stamps = {k._cache._cache_file._source_stamp for k in (chain, window)}  # type: ignore[attr-defined]
+    assert stamps == {source_digest()}
 
 
 def test_counts_beyond_64_bits_are_refused_not_wrapped() -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from tilewright.model.kernel import kernel
 from tilewright.model.program import NONE, OWN_STEPS, Program
 from tilewright.model.types import Bools, Ints
 
 HEAD, STEP = 5, 7  # numbers of a query's head, and of a step besides its other groups
 
 
-@njit(cache=True)
+@kernel
 def query_values(
     code: Ints,
     at: int,
@@ -129,7 +129,7 @@ def query_values(
             break
 
 
-@njit(cache=True)
+@kernel
 def all_values(program: Program, tiles: Ints, numbers: Ints, base: Ints) -> Ints:
     """Return the values of all queries for one choice of tile sizes.
 

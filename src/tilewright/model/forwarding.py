@@ -8,15 +8,15 @@ them work in the same steps. Where some idle, with a short chunk, they keep an o
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from tilewright.model.boxes import box_words, chunk_counts, descend, step_back
+from tilewright.model.kernel import kernel
 from tilewright.model.program import HELD, Program
 from tilewright.model.types import Ints
 from tilewright.model.words import F, S, T, U, temporal_loops
 
 
-@njit(cache=True)
+@kernel
 def _digits(mode: Ints, rank: Ints) -> tuple[Ints, Ints]:
     """Return loops by rank (S, temporal, J, U) and where each rank begins in that order."""
     order = np.empty(len(mode), np.int64)
@@ -32,7 +32,7 @@ def _digits(mode: Ints, rank: Ints) -> tuple[Ints, Ints]:
     return order, begin
 
 
-@njit(cache=True)
+@kernel
 def _ranks(mode: Ints) -> Ints:
     rank = np.full(len(mode), 2, np.int64)
     for i in range(len(mode)):
@@ -45,7 +45,7 @@ def _ranks(mode: Ints) -> Ints:
     return rank
 
 
-@njit(cache=True)
+@kernel
 def _next(order: Ints, begin: int, end: int, count: Ints, index: Ints) -> bool:
     """Advance the loops of some ranks like an odometer; False when they are all back at zero."""
     for x in range(end - 1, begin - 1, -1):
@@ -57,7 +57,7 @@ def _next(order: Ints, begin: int, end: int, count: Ints, index: Ints) -> bool:
     return False
 
 
-@njit(cache=True)
+@kernel
 def _first_counts(bounds: Ints, dim: Ints, tile: Ints, mode: Ints) -> Ints:
     count = chunk_counts(bounds, dim, tile)
     for i in range(len(mode)):
@@ -66,7 +66,7 @@ def _first_counts(bounds: Ints, dim: Ints, tile: Ints, mode: Ints) -> Ints:
     return count
 
 
-@njit(cache=True)
+@kernel
 def held_group(
     coef: Ints, bounds: Ints, dim: Ints, tile: Ints, mode: Ints, row: Ints, at: int
 ) -> None:
@@ -144,7 +144,7 @@ def held_group(
         row[at + q + 1] += row[at + q]
 
 
-@njit(cache=True)
+@kernel
 def _hold(
     coef: Ints,
     bounds: Ints,
@@ -173,7 +173,7 @@ def _hold(
             return
 
 
-@njit(cache=True)
+@kernel
 def _meet(
     coef: Ints,
     bounds: Ints,
@@ -207,7 +207,7 @@ def _meet(
             return total
 
 
-@njit(cache=True)
+@kernel
 def fill_held_rows(program: Program, tiles: Ints, work: Ints, numbers: Ints) -> None:
     """Do what `rows.fill_rows` leaves out."""
     named = tiles.shape[1]
@@ -234,7 +234,7 @@ def fill_held_rows(program: Program, tiles: Ints, work: Ints, numbers: Ints) -> 
             )
 
 
-@njit(cache=True)
+@kernel
 def missing_words(coef: Ints, bounds: Ints, dim: Ints, tile: Ints, mode: Ints) -> int:
     """Return the words that move in and that no instance already holds, step by step.
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from tilewright.model.kernel import kernel
 from tilewright.model.program import Program
 from tilewright.model.types import Bools, Ints
 
@@ -47,7 +47,7 @@ class Memo(NamedTuple):
     numbers: Ints
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def locate(
     program: Program,
     components: Components,
@@ -125,7 +125,7 @@ def locate(
     return len(tiles)
 
 
-@njit(cache=True)
+@kernel
 def _fits(
     program: Program,
     axis_of_loop: Ints,
@@ -157,7 +157,7 @@ def _fits(
             left[m] = tile
 
 
-@njit(cache=True)
+@kernel
 def _walk(
     program: Program,
     components: Components,
@@ -215,7 +215,7 @@ def _walk(
     return done
 
 
-@njit(cache=True)
+@kernel
 def _follow(memo: Memo, used: Ints, chosen: Ints, live: Ints, node: Ints) -> int:
     """Go to the child that a tile size leads to; return how many mappings found room for it."""
     mask = len(memo.keys) - 1

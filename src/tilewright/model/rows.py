@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from tilewright.model.boxes import box_footprint, distinct_words
+from tilewright.model.kernel import kernel
 from tilewright.model.program import CHAIN, DISTINCT, IRRELEVANT, PEAK, WINDOW, Program
 from tilewright.model.types import Ints
 from tilewright.model.windows import whole_window
 from tilewright.model.words import chain, most_classes
 
 
-@njit(cache=True)
+@kernel
 def fill_rows(program: Program, tiles: Ints, work: Ints, numbers: Ints) -> None:
     """Compute rows of tables, but for what forwarding needs of them.
 

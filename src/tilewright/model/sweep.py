@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from tilewright.model.combine import query_values
+from tilewright.model.kernel import kernel
 from tilewright.model.locate import BLOCK
 from tilewright.model.program import Program
 from tilewright.model.types import Bools, Floats, Ints
@@ -52,7 +52,7 @@ class Costs(NamedTuple):
     network_bandwidth: Floats
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def cost(
     program: Program,
     costs: Costs,
@@ -124,7 +124,7 @@ def cost(
                     counts[row] = sums[:-1, m]
 
 
-@njit(cache=True)
+@kernel
 def _holds(costs: Costs, values: Ints, live: Ints) -> int:
     """Keep the mappings whose tiles every capacity holds; return how many there are."""
     kept = 0
@@ -140,7 +140,7 @@ def _holds(costs: Costs, values: Ints, live: Ints) -> int:
     return kept
 
 
-@njit(cache=True)
+@kernel
 def _add_up(costs: Costs, values: Ints, live: Ints, sums: Ints) -> None:
     for s in range(len(sums) - 1):
         total = sums[s]
@@ -152,7 +152,7 @@ def _add_up(costs: Costs, values: Ints, live: Ints, sums: Ints) -> None:
                 total[m] += weight * value[m]
 
 
-@njit(cache=True)
+@kernel
 def _cycles(costs: Costs, sums: Ints, m: int) -> float:
     cycles: float = np.ceil(sums[costs.steps, m] * costs.cycles_per_step)
     for c in range(len(costs.word_start) - 1):
@@ -175,7 +175,7 @@ def _cycles(costs: Costs, sums: Ints, m: int) -> float:
     return cycles
 
 
-@njit(cache=True)
+@kernel
 def _energy(costs: Costs, sums: Ints, m: int, cycles: float) -> float:
     """Return the energy, added up in the order in which `evaluate` does: equal to the last bit."""
     total = 0.0

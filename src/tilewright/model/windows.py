@@ -7,7 +7,6 @@ to the product of the bounds of its few dimensions, whatever the rest of the nes
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from tilewright.model.boxes import (
     box_words,
@@ -17,11 +16,12 @@ from tilewright.model.boxes import (
     touched_words,
     works,
 )
+from tilewright.model.kernel import kernel
 from tilewright.model.types import Bools, Ints
 from tilewright.model.words import F, G, T, U, temporal_loops
 
 
-@njit(cache=True)
+@kernel
 def window(
     coef: Ints,
     bounds: Ints,
@@ -159,7 +159,7 @@ def window(
         row[only + q + 1] += row[only + q]
 
 
-@njit(cache=True)
+@kernel
 def whole_window(
     coef: Ints, bounds: Ints, dim: Ints, tile: Ints, mode: Ints, row: Ints, at: int
 ) -> None:
@@ -177,7 +177,7 @@ def whole_window(
     window(coef, bounds, dim[:above], tile[:above], mode[:above], counted, row, at)
 
 
-@njit(cache=True)
+@kernel
 def _later_work(q: int, bounds: Ints, dim: Ints, tile: Ints, mode: Ints, index: Ints) -> int:
     """Return the innermost temporal loop below q in which an instance has another chunk, else 0."""
     several = 0
@@ -195,7 +195,7 @@ def _later_work(q: int, bounds: Ints, dim: Ints, tile: Ints, mode: Ints, index: 
     return several
 
 
-@njit(cache=True)
+@kernel
 def _differs(
     coef: Ints,
     bounds: Ints,

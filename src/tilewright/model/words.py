@@ -19,8 +19,7 @@ module has the groups of one dimension, `windows.py` those of several; `combine.
 
 from __future__ import annotations
 
-from numba import njit
-
+from tilewright.model.kernel import kernel
 from tilewright.model.types import Ints
 
 # What a loop does to the words of the instances or steps that it separates.
@@ -33,7 +32,7 @@ G = 5  # below the tile, spatial: words of the first instance alone count
 H = 6  # below the tile, otherwise
 
 
-@njit(cache=True)
+@kernel
 def temporal_loops(mode: Ints) -> int:
     """Return the number of temporal loops among the loops of a group."""
     depth = 0
@@ -43,7 +42,7 @@ def temporal_loops(mode: Ints) -> int:
     return depth
 
 
-@njit(cache=True)
+@kernel
 def chain(
     tile: Ints, mode: Ints, bound: int, relevant: bool, row: Ints, at: int, scratch: Ints
 ) -> None:
@@ -89,7 +88,7 @@ def chain(
             unchanged = False
 
 
-@njit(cache=True)
+@kernel
 def most_classes(loops: int) -> int:
     """Return how many classes of instances so many loops of one dimension can tell apart.
 
@@ -99,7 +98,7 @@ def most_classes(loops: int) -> int:
     return loops * (loops + 5) // 2 + 4
 
 
-@njit(cache=True)
+@kernel
 def _uneven_chain(
     tile: Ints, mode: Ints, bound: int, relevant: bool, row: Ints, at: int, scratch: Ints
 ) -> None:
@@ -162,7 +161,7 @@ def _uneven_chain(
         row[at + depth + 1 + q] = unchanged
 
 
-@njit(cache=True)
+@kernel
 def _add(classes: Ints, count: int, extent: int, other: int, times: int) -> int:
     for c in range(count):
         if classes[0, c] == extent and classes[1, c] == other:

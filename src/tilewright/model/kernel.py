@@ -1,0 +1,39 @@
+"""How kernels are compiled and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from numba import njit
+
+Kernel = TypeVar("Kernel", bound=Callable[..., object])
+
+HERE = Path(__file__).parent
+
+
+@cache
+def source_digest(folder: Path = HERE) -> str:
+    """Return a digest of the Python files of this folder and another."""
+    digest = blake2b(digest_size=16)
+    for each in sorted({folder, HERE}):
+        for path in sorted(each.glob("*.py")):
+            digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def kernel(function: Kernel) -> Kernel:
+    """Compile a function when it is first called, and keep the machine code on disk.
+
+    Numba keeps code until the file of the function itself changes. But the code of a kernel
+    contains that of the kernels that it calls, from other files: here it is kept until any file
+    of its folder or this one changes, lest an old kernel counts on unnoticed.
+    """
+    compiled: Any = njit(cache=True, nogil=True)(function)
+    compiled._cache._cache_file._source_stamp = source_digest(
+        Path(function.__code__.co_filename).parent
+    )
+    return cast("Kernel", compiled)
