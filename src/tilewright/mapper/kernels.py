@@ -12,8 +12,8 @@ import numpy as np
 from numba import njit
 
 # integer columns
-SHAPE, STAGE, LAST, PARENT, MOVE, NEXT = 0, 1, 2, 3, 4, 5
-OPEN = 6  # + tensor: shape inside the innermost loop relevant to it
+SHAPE, STAGE, LAST, PARENT, MOVE, NEXT, SAME, DEAD = 0, 1, 2, 3, 4, 5, 6, 7
+OPEN = 8  # + tensor: shape inside the innermost loop relevant to it
 # then two columns an array: shape below it, spatial choice
 # then per sliding tensor: expression of its region, shape outside the region, entries, and per
 # entry (segment * 64 + dimension, shape inside the loop)
@@ -28,7 +28,7 @@ ENERGY_OBJECTIVE, LATENCY_OBJECTIVE, EDP_OBJECTIVE = 0, 1, 2
 PLACE = 1 << 20
 CROSS = 1 << 21
 TIE = 1e-12
-LOOK = 24  # labels that a new one is compared with: a missed dominance costs time, nothing else
+LOOK = 200  # labels that a new one is compared with: a missed dominance costs time, nothing else
 
 
 @njit(cache=True)
@@ -324,7 +324,10 @@ def _lower(sp, lk, row, floats, resources, seg, placed, spread_left):
         for j in range(na - lo, -1, -1):
             energy += lk.energy[t, last, j] * sp.operations * ratio
             if j > 0 and lk.unites[lo + j - 1, t]:
-                ratio /= sp.unroll_sharing[row[OPEN + nt + 2 * (lo + j - 1) + 1], t]
+                choice = row[OPEN + nt + 2 * (lo + j - 1) + 1]
+                # windows may overlap across arrays: only the innermost one's sharing is bounded
+                first = j == na - lo or w < 0
+                ratio /= sp.unroll_sharing[choice, t] if first else sp.unroll_product[choice]
         if output:
             if placed[t] == last:
                 energy += lk.again[t, last] * max(0.0, sp.operations * ratio - zero)
@@ -624,32 +627,41 @@ def _dominates(sp, lk, ia, fa, ib, fb, resources, memories, objective, placed, s
 
 
 @njit(cache=True)
-def _insert(sp, lk, it, fl, n, heads, resources, memories, objective, placed, seg):
-    """File row n unless another label makes it superfluous; return the new number of labels."""
+def _insert(
+    sp, lk, it, fl, n, heads, buckets, resources, memories, objective, placed, seg
+):
+    """File row n unless another label makes it superfluous; return the new number of labels.
+
+    Labels are compared with those at the same shape and stage that took the same spatial choice.
+    """
     shape, stage = it[n, SHAPE], it[n, STAGE]
-    i = heads[shape, stage]
+    choice_column = OPEN + sp.relevant.shape[0] + 2 * seg - 1
+    choice = it[n, choice_column] if seg > 0 else 0
+    key = ((shape * len(heads[0]) + stage) * 2654435761 + choice * 40503) % len(buckets)
+    i = buckets[key]
     looked = 0
     while i >= 0 and looked < LOOK:
-        if _dominates(sp, lk, it[i], fl[i], it[n], fl[n], resources, memories, objective, placed, seg):
-            return n
-        looked += 1
-        i = it[i, NEXT]
-    before = -1
-    i = heads[shape, stage]
-    looked = 0
-    while i >= 0 and looked < LOOK:
-        after = it[i, NEXT]
-        if _dominates(sp, lk, it[n], fl[n], it[i], fl[i], resources, memories, objective, placed, seg):
-            if before < 0:
-                heads[shape, stage] = after
-            else:
-                it[before, NEXT] = after
-        else:
-            before = i
-        looked += 1
-        i = after
+        if (
+            it[i, SHAPE] == shape
+            and it[i, STAGE] == stage
+            and it[i, DEAD] == 0
+            and (seg == 0 or it[i, choice_column] == choice)
+        ):
+            looked += 1
+            if _dominates(
+                sp, lk, it[i], fl[i], it[n], fl[n], resources, memories, objective, placed, seg
+            ):
+                return n
+            if _dominates(
+                sp, lk, it[n], fl[n], it[i], fl[i], resources, memories, objective, placed, seg
+            ):
+                it[i, DEAD] = 1
+        i = it[i, SAME]
+    it[n, DEAD] = 0
     it[n, NEXT] = heads[shape, stage]
     heads[shape, stage] = n
+    it[n, SAME] = buckets[key]
+    buckets[key] = n
     return n + 1
 
 
@@ -714,7 +726,7 @@ def _grown(it, fl, n):
 @njit(cache=True, nogil=True)
 def expand(
     sp, lk, seg, last_segment, place_memory, stage_count, stage_next, first, spread_left,
-    it, fl, n, heads, high, low, resources, memories, objective, best, best_row,
+    it, fl, n, heads, buckets, high, low, resources, memories, objective, best, best_row,
 ):
     """Walk the shapes of one segment from `high` down to `low`, placing its store nodes.
 
@@ -739,6 +751,8 @@ def expand(
             while i >= 0:
                 current = i
                 i = it[i, NEXT]
+                if it[current, DEAD] == 1:
+                    continue
                 energy, cycles = _lower(sp, lk, it[current], fl[current], resources, seg, placed, spread_left)
                 value, tie = objective_value(objective, energy, cycles)
                 if _worse(value, tie, best[0], best[1]):
@@ -749,7 +763,7 @@ def expand(
                     fl[n] = fl[current]
                     for t in range(nt):
                         _charge(sp, lk, it[n], fl[n], resources, memories, t, lk.count[t] - 1, seg, out)
-                    cycles = lk.cycles * sp.operations / fl[n, SPREAD]
+                    cycles = np.ceil(lk.cycles * (sp.operations / fl[n, SPREAD]) * (1 - TIE))
                     for r in range(resources):
                         cycles = max(cycles, fl[n, LOADS + r])
                     fl[n, ENERGY] += lk.leakage * cycles
@@ -786,7 +800,7 @@ def expand(
                     value, tie = objective_value(objective, energy, cycles)
                     if _worse(value, tie, best[0], best[1]):
                         continue
-                    n = _insert(sp, lk, it, fl, n, heads, resources, memories, objective, placed_next, seg)
+                    n = _insert(sp, lk, it, fl, n, heads, buckets, resources, memories, objective, placed_next, seg)
                 # loops: directly below an array only those that the array keeps from moving above it
                 stuck = seg > 0 and last < 0 and stage == 0
                 for move in range(len(sp.moves)):
@@ -812,13 +826,13 @@ def expand(
                     value, tie = objective_value(objective, energy, cycles)
                     if _worse(value, tie, best[0], best[1]):
                         continue
-                    n = _insert(sp, lk, it, fl, n, heads, resources, memories, objective, placed, seg)
+                    n = _insert(sp, lk, it, fl, n, heads, buckets, resources, memories, objective, placed, seg)
     return it, fl, n
 
 
 @njit(cache=True, nogil=True)
 def cross(
-    sp, lk, array, it, fl, n, heads, full, heads_below, high, low, first_below, spread_left,
+    sp, lk, array, it, fl, n, heads, full, heads_below, buckets, high, low, first_below, spread_above, spread_left,
     resources, memories, objective, best,
 ):
     """Send the complete labels of a segment through the array below it, in every spatial choice."""
@@ -829,23 +843,34 @@ def cross(
     for t in range(nt):
         placed[t] = first_below[t]
     for shape in range(high, low - 1, -1):
-        if heads[shape, full] < 0:
-            continue
-        for choice in range(sp.unroll_start[array], sp.unroll_start[array + 1]):
-            below = shape
-            for d in range(nd):
-                factor = sp.unroll[choice, d]
-                if factor > 0:
-                    digit = sp.digits[shape, d]
-                    smaller = sp.quotient[d, digit, factor]
-                    if smaller < 0:
-                        below = -1
-                        break
-                    below -= (digit - smaller) * sp.strides[d]
-            if below < 0:
+        i = heads[shape, full]
+        while i >= 0:
+            if it[i, DEAD] == 1:
+                i = it[i, NEXT]
                 continue
-            i = heads[shape, full]
-            while i >= 0:
+            bound, cycles = _lower(sp, lk, it[i], fl[i], resources, array, placed, spread_above)
+            bound -= lk.leakage * cycles
+            for choice in range(sp.unroll_start[array], sp.unroll_start[array + 1]):
+                # choices come with the largest product first
+                spread = fl[i, SPREAD] * sp.unroll_product[choice] * spread_left
+                fewest = lk.cycles * sp.operations / spread
+                value, tie = objective_value(objective, bound + lk.leakage * fewest, fewest)
+                if _worse(value, tie, best[0], best[1]):
+                    if objective != ENERGY_OBJECTIVE or lk.leakage > 0.0 or fewest == cycles:
+                        break
+                    continue
+                below = shape
+                for d in range(nd):
+                    factor = sp.unroll[choice, d]
+                    if factor > 0:
+                        digit = sp.digits[shape, d]
+                        smaller = sp.quotient[d, digit, factor]
+                        if smaller < 0:
+                            below = -1
+                            break
+                        below -= (digit - smaller) * sp.strides[d]
+                if below < 0:
+                    continue
                 it, fl = _grown(it, fl, n)
                 it[n] = it[i]
                 fl[n] = fl[i]
@@ -873,11 +898,13 @@ def cross(
                             ) * sp.strides[d]
                 for m in range(memories):
                     fl[n, LOADS + resources + m] = 0.0
-                energy, cycles = _lower(sp, lk, it[n], fl[n], resources, array + 1, placed, spread_left)
-                value, tie = objective_value(objective, energy, cycles)
+                energy, cycles_below = _lower(
+                    sp, lk, it[n], fl[n], resources, array + 1, placed, spread_left
+                )
+                value, tie = objective_value(objective, energy, cycles_below)
                 if not _worse(value, tie, best[0], best[1]):
                     n = _insert(
-                        sp, lk, it, fl, n, heads_below, resources, memories, objective, placed, array + 1
+                        sp, lk, it, fl, n, heads_below, buckets, resources, memories, objective, placed, array + 1
                     )
-                i = it[i, NEXT]
+            i = it[i, NEXT]
     return it, fl, n

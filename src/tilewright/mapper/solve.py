@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
-from heapq import heappush, heapreplace
+from heapq import heappop, heappush, heapreplace
 from itertools import pairwise
 from math import inf, prod
 
@@ -31,9 +31,11 @@ from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.workload.layer import Layer
 
 OBJECTIVES = {"energy": 0, "latency": 1, "edp": 2}
+MOST_SLACK = 1e9
 SLACK = 1.01  # how far above its bound a bypass choice is searched at first
 EASY = 2000  # labels of a search after which the next one may go twice as far
 SLICES = 16
+BUCKETS = 1 << 17
 
 
 @dataclass
@@ -169,6 +171,7 @@ class Search:
             best[0], best[1] = ceiling, inf
         heads = np.full((top + 1, len(parts[0].stage_count)), -1, np.int64)
         heads[top, 0] = 0
+        buckets = np.full(BUCKETS, -1, np.int64)
         best_row = np.array([-1], np.int64)
         step = max(64, (top + 1) // SLICES)
         slices = [(high, max(0, high - step + 1)) for high in range(top, -1, -step)]
@@ -178,19 +181,20 @@ class Search:
                     break
                 it, fl, n = kernels.expand(
                     self.space, lk, s, s == self.na, part.place_memory, part.stage_count,
-                    part.stage_next, part.first, self.spread_left[s], it, fl, n, heads,
+                    part.stage_next, part.first, self.spread_left[s], it, fl, n, heads, buckets,
                     high, low, self.resources, self.memories, self.objective, best, best_row,
                 )  # fmt: skip
             if s == self.na:
                 break
             full = len(part.stage_count) - 1
             below = np.full((top + 1, len(parts[s + 1].stage_count)), -1, np.int64)
+            buckets = np.full(BUCKETS, -1, np.int64)
             for high, low in slices:
                 if stop():
                     break
                 it, fl, n = kernels.cross(
-                    self.space, lk, s, it, fl, n, heads, full, below, high, low,
-                    parts[s + 1].first, self.spread_left[s + 1], self.resources, self.memories,
+                    self.space, lk, s, it, fl, n, heads, full, below, buckets, high, low,
+                    parts[s + 1].first, self.spread_left[s], self.spread_left[s + 1], self.resources, self.memories,
                     self.objective, best,
                 )  # fmt: skip
             heads = below
@@ -262,23 +266,23 @@ class Search:
         while queue and not stop():
             plan = queue[0][2]
             if kernels._worse(*plan.bound, self.best[0], self.best[1]):
-                queue.clear()
-                break
+                heappop(queue)
+                continue
             if not plan.tables:
                 plan.lk = with_tables(self.space, plan.lk, self.of_memory)
                 plan.tables = True
                 plan.bound = max(plan.bound, self.bound(plan))
             else:
-                ceiling = plan.bound[0] * plan.slack if np.isinf(self.best[0]) else inf
+                ceiling = plan.bound[0] * plan.slack
                 before = self.found.labels
                 if self.run(plan, ceiling, stop):
                     plan.bound = (inf, inf)
                 elif self.found.labels - before < EASY:
-                    plan.slack **= 2
+                    plan.slack = min(plan.slack**2, MOST_SLACK)
                 if plan.bound[0] < inf and not stop():
                     plan.bound = max(plan.bound, (ceiling, 0.0))
             heapreplace(queue, (plan.bound, next(order), plan))
-            self.found.bound = min(float(self.best[0]), queue[0][0][0])
+            self.found.bound = min(float(self.best[0]), min(entry[0][0] for entry in queue))
             progress(float(self.best[0]), self.found.bound)
         self.found.finished = not queue
         if self.found.finished:
