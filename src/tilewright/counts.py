@@ -30,10 +30,11 @@ class NetworkCounts:
     Attributes
     ----------
     words : int
-        Words that enter the array from above or leave it upward, summed over the instances of the array;
-        a multicast word and a reduced partial sum count once.
+        Words that enter the array from above or leave it upward, summed over its instances; a
+        multicast word and a reduced partial sum count once.
     hops : int
-        Words delivered to, or collected from, single elements: a word multicast to n elements makes n hops.
+        Words delivered to, or collected from, single elements: a word multicast to n elements makes
+        n hops.
     """
 
     words: int = 0

@@ -21,7 +21,7 @@ MAX_BYTES = 16 * 1024 * 1024
 
 
 class Strict(BaseModel):
-    """Base of everything that is read from a file: unknown keys and implicit conversions are errors."""
+    """Base of what is read from a file: unknown keys and implicit conversions are errors."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
@@ -70,9 +70,7 @@ class Document:
             data = data[key]
         if not isinstance(data, dict):
             expected = ", ".join(f"'{name}'" for name in field_names(model))
-            raise self.error(
-                f"expected keys ({expected}) here, found {describe(data)}", path
-            )
+            raise self.error(f"expected keys ({expected}) here, found {describe(data)}", path)
         try:
             return model.model_validate(data)
         except ValidationError as failure:
@@ -80,9 +78,7 @@ class Document:
             where = path + tuple(first["loc"])
             raise self._from_pydantic(model, first, where) from None
 
-    def _from_pydantic(
-        self, model: type[BaseModel], first: Any, where: KeyPath
-    ) -> InputError:
+    def _from_pydantic(self, model: type[BaseModel], first: Any, where: KeyPath) -> InputError:
         kind = first["type"]
         while where and self.lines and where not in self.lines and kind != "missing":
             where = where[:-1]
@@ -205,7 +201,9 @@ def _plain(node: Any, path: KeyPath, lines: dict[KeyPath, int], source: str, yam
         if key in result:
             raise InputError(
                 f"key '{key}' occurs twice (first on line {lines[(*path, key)]})",
-                source=source, line=line, key=key_text((*path, key)),
+                source=source,
+                line=line,
+                key=key_text((*path, key)),
             )
         lines[(*path, key)] = line
         result[key] = _plain(value_node, (*path, key), lines, source, yaml)

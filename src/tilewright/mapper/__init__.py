@@ -1,0 +1,1 @@
+"""The mapper: what is best, with the proof that nothing is better."""

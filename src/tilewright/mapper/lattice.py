@@ -124,6 +124,14 @@ def lattice(layer: Layer) -> Lattice:
                 table[at] = expression_words(live, extents)
             words[t] *= table[tuple(digits[:, position_of[term.dimension]] for term in live)]
     return Lattice(
-        names, values, sizes, strides, quotient, times,
-        np.array(moves, np.int64).reshape(-1, 2), digits, repeats, words,
+        names,
+        values,
+        sizes,
+        strides,
+        quotient,
+        times,
+        np.array(moves, np.int64).reshape(-1, 2),
+        digits,
+        repeats,
+        words,
     )

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from math import prod
 
 import numpy as np
-from numba import njit
 
 from tilewright.architecture.machine import Architecture, Array, Memory
-from tilewright.mapper.lattice import Floats, lattice
+from tilewright.mapper.lattice import Floats, Ints, lattice
 from tilewright.mapper.problem import array_choices
+from tilewright.model.kernel import kernel
 from tilewright.workload.layer import Layer, Tensor
 
 
@@ -73,7 +73,8 @@ def placements(tensors: Sequence[Tensor], memories: Sequence[Memory]) -> tuple[F
         1 where everything that is left may be bypassed, else 0.
     """
     n = len(memories)
-    ways, rest = np.ones((1, 1)), np.ones(1)
+    ways: Floats = np.ones((1, 1))
+    rest: Floats = np.ones(1)
     for tensor in tensors:
         stored = [float(memory.may_store(tensor.role)) for memory in memories]
         bypassed = [float(tensor.role not in memory.must_keep) for memory in memories]
@@ -87,8 +88,10 @@ def placements(tensors: Sequence[Tensor], memories: Sequence[Memory]) -> tuple[F
     return ways, rest
 
 
-@njit(cache=True, nogil=True)
-def through_array(digits, strides, quotient, unroll, inside):
+@kernel
+def through_array(
+    digits: Ints, strides: Ints, quotient: Ints, unroll: Ints, inside: Floats
+) -> Floats:
     """Return the completions of each shape above an array, from those of the shapes below it.
 
     `unroll` holds the digits of the spatial factors, a row for each choice.
@@ -110,8 +113,16 @@ def through_array(digits, strides, quotient, unroll, inside):
     return ends
 
 
-@njit(cache=True, nogil=True)
-def through_zone(digits, strides, quotient, ways, rest, ends, last):
+@kernel
+def through_zone(
+    digits: Ints,
+    strides: Ints,
+    quotient: Ints,
+    ways: Floats,
+    rest: Floats,
+    ends: Floats,
+    last: bool,
+) -> Floats:
     """Return the completions of each shape that enters the memories between two arrays.
 
     With x a shape, g a stage and d a dimension, and completions counted from there on:

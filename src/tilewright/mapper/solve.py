@@ -1,4 +1,4 @@
-"""The search for one layer: bypass choices in the order of their bounds, segments from outside in."""
+"""The search for one layer: bypass choices best first, their segments from outside in."""
 
 from __future__ import annotations
 
@@ -12,22 +12,21 @@ from math import inf, prod
 import numpy as np
 
 from tilewright.architecture.machine import Architecture
-from tilewright.mapper import kernels
+from tilewright.mapper import labels, walk
+from tilewright.mapper.bounds import lower_bound
 from tilewright.mapper.lattice import Floats, Ints, Lattice, lattice
-from tilewright.mapper.problem import (
+from tilewright.mapper.links import (
     Keep,
     Links,
-    Space,
-    Unrolling,
     keep_choices,
     links,
     ports,
     segment_of,
-    space,
     with_tables,
 )
-from tilewright.model.energy import operation_cost
+from tilewright.mapper.problem import Space, space
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
+from tilewright.model.energy import operation_cost
 from tilewright.workload.layer import Layer
 
 OBJECTIVES = {"energy": 0, "latency": 1, "edp": 2}
@@ -71,7 +70,9 @@ def segments(keep: Keep, lk: Links, of_memory: list[int], arrays: int) -> list[S
             [[stage // radix[t] % (need[t] + 1) for t in range(nt)] for stage in range(stages)],
             np.int64,
         )
-        following = np.where(count < np.array(need), np.arange(stages)[:, None] + np.array(radix), -1)
+        following = np.where(
+            count < np.array(need), np.arange(stages)[:, None] + np.array(radix), -1
+        )
         slots = np.full(len(of_memory), -1, np.int64)
         inside = [m for m, segment in enumerate(of_memory) if segment == s]
         slots[inside] = np.arange(len(inside))
@@ -117,20 +118,20 @@ class Search:
         nt = len(self.layer.tensors)
         nw = self.space.members.shape[0]
         it = np.zeros(
-            (1 << 12, kernels.OPEN + nt + 2 * self.na + kernels.WINDOW_COLUMNS * nw), np.int64
+            (1 << 12, labels.OPEN + nt + 2 * self.na + labels.WINDOW_COLUMNS * nw), np.int64
         )
         fl = np.zeros(
-            (1 << 12, kernels.LOADS + self.resources + self.memories + (kernels.ENTRIES + 1) * nw)
+            (1 << 12, labels.LOADS + self.resources + self.memories + (labels.ENTRIES + 1) * nw)
         )
         top = self.tiles.top
-        it[0, kernels.SHAPE] = top
-        it[0, kernels.LAST] = it[0, kernels.PARENT] = it[0, kernels.NEXT] = -1
-        it[0, kernels.OPEN : kernels.OPEN + nt] = top
+        it[0, labels.SHAPE] = top
+        it[0, labels.LAST] = it[0, labels.PARENT] = it[0, labels.NEXT] = -1
+        it[0, labels.OPEN : labels.OPEN + nt] = top
         for w in range(nw):
-            it[0, kernels.OPEN + nt + 2 * self.na + kernels.WINDOW_COLUMNS * w] = -1
-        fl[0, kernels.ZERO] = self.space.words[nt - 1, top]
-        fl[0, kernels.SPREAD] = 1.0
-        fl[0, kernels.ENERGY] = self.layer.operations * operation_cost(self.architecture, self.layer)
+            it[0, labels.OPEN + nt + 2 * self.na + labels.WINDOW_COLUMNS * w] = -1
+        fl[0, labels.ZERO] = self.space.words[nt - 1, top]
+        fl[0, labels.SPREAD] = 1.0
+        fl[0, labels.ENERGY] = self.layer.operations * operation_cost(self.architecture, self.layer)
         return it, fl
 
     def bound(self, plan: Plan) -> tuple[float, float]:
@@ -140,16 +141,18 @@ class Search:
             # instead of the tables: each word of a tensor crosses the outermost array once
             top, ops = self.tiles.top, float(self.layer.operations)
             words = [
-                ops if plan.lk.arrays[t, len(chain) - 1, 0] == 0 else float(self.space.words[t, top])
+                ops
+                if plan.lk.arrays[t, len(chain) - 1, 0] == 0
+                else float(self.space.words[t, top])
                 for t, chain in enumerate(plan.keep)
             ]
             own = plan.lk.rate[: self.space.unroll_start[1]]
-            fl[0, kernels.ENERGY] += float((own @ np.array(words)).min())
-        energy, cycles = kernels._lower(
+            fl[0, labels.ENERGY] += float((own @ np.array(words)).min())
+        energy, cycles = lower_bound(
             self.space, plan.lk, it[0], fl[0], self.resources, 0, plan.lk.first[0],
             self.spread_left[0],
         )  # fmt: skip
-        return kernels.objective_value(self.objective, energy, cycles)
+        return labels.objective_value(self.objective, energy, cycles)
 
     def run(self, plan: Plan, ceiling: float, stop: Callable[[], bool]) -> bool:
         """Search one bypass choice below a ceiling.
@@ -179,7 +182,7 @@ class Search:
             for high, low in slices:
                 if stop():
                     break
-                it, fl, n = kernels.expand(
+                it, fl, n = walk.expand(
                     self.space, lk, s, s == self.na, part.place_memory, part.stage_count,
                     part.stage_next, part.first, self.spread_left[s], it, fl, n, heads, buckets,
                     high, low, self.resources, self.memories, self.objective, best, best_row,
@@ -192,10 +195,10 @@ class Search:
             for high, low in slices:
                 if stop():
                     break
-                it, fl, n = kernels.cross(
+                it, fl, n = walk.cross(
                     self.space, lk, s, it, fl, n, heads, full, below, buckets, high, low,
-                    parts[s + 1].first, self.spread_left[s], self.spread_left[s + 1], self.resources, self.memories,
-                    self.objective, best,
+                    parts[s + 1].first, self.spread_left[s], self.spread_left[s + 1],
+                    self.resources, self.memories, self.objective, best,
                 )  # fmt: skip
             heads = below
         self.found.labels += n
@@ -208,32 +211,34 @@ class Search:
     def rebuild(self, keep: Keep, it: Ints, row: int) -> Mapping:
         """Return the mapping that a label stands for."""
         path = []
-        while it[row, kernels.PARENT] >= 0:
+        while it[row, labels.PARENT] >= 0:
             path.append(row)
-            row = int(it[row, kernels.PARENT])
+            row = int(it[row, labels.PARENT])
         layer, tiles = self.layer, self.tiles
         memories = self.architecture.memories
         nodes: list[Node] = [Store(memories[0].name, tuple(t.name for t in layer.tensors))]
         stored = [1] * len(layer.tensors)
         array = 0
         for before, after in pairwise([row, *reversed(path)]):
-            move = int(it[after, kernels.MOVE])
-            shape = it[after, kernels.SHAPE]
-            if move == it[before, kernels.MOVE] and shape == it[before, kernels.SHAPE] and after == path[0]:
+            move = int(it[after, labels.MOVE])
+            shape = it[after, labels.SHAPE]
+            if (
+                move == it[before, labels.MOVE]
+                and shape == it[before, labels.SHAPE]
+                and after == path[0]
+            ):
                 continue
-            if move >= kernels.CROSS:
+            if move >= labels.CROSS:
                 extents = {
-                    d: int(tiles.values[i, tiles.digits[it[before, kernels.SHAPE], i]])
+                    d: int(tiles.values[i, tiles.digits[it[before, labels.SHAPE], i]])
                     for i, d in enumerate(tiles.dimensions)
                 }
-                for axis, d, factor in self.unrollings[move - kernels.CROSS].factors:
+                for axis, d, factor in self.unrollings[move - labels.CROSS].factors:
                     extents[d] //= factor
-                    nodes.append(
-                        Spatial(d, extents[d], axis, self.architecture.arrays[array].name)
-                    )
+                    nodes.append(Spatial(d, extents[d], axis, self.architecture.arrays[array].name))
                 array += 1
-            elif move >= kernels.PLACE:
-                t = move - kernels.PLACE
+            elif move >= labels.PLACE:
+                t = move - labels.PLACE
                 memory = memories[keep[t][stored[t]]].name
                 stored[t] += 1
                 last = nodes[-1]
@@ -258,14 +263,14 @@ class Search:
     ) -> Found:
         """Search every bypass choice; `stop` is asked every now and then, `progress` told."""
         order = itertools.count()
-        queue = []
+        queue: list[tuple[tuple[float, float], int, Plan]] = []
         for keep in keep_choices(self.layer, self.architecture):
             plan = Plan(keep, links(self.layer, self.architecture, keep, self.space))
             plan.bound = self.bound(plan)
             heappush(queue, (plan.bound, next(order), plan))
         while queue and not stop():
             plan = queue[0][2]
-            if kernels._worse(*plan.bound, self.best[0], self.best[1]):
+            if labels.worse(*plan.bound, float(self.best[0]), float(self.best[1])):
                 heappop(queue)
                 continue
             if not plan.tables:
@@ -282,7 +287,7 @@ class Search:
                 if plan.bound[0] < inf and not stop():
                     plan.bound = max(plan.bound, (ceiling, 0.0))
             heapreplace(queue, (plan.bound, next(order), plan))
-            self.found.bound = min(float(self.best[0]), min(entry[0][0] for entry in queue))
+            self.found.bound = min(float(self.best[0]), *(entry[0][0] for entry in queue))
             progress(float(self.best[0]), self.found.bound)
         self.found.finished = not queue
         if self.found.finished:

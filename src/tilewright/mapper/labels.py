@@ -1,0 +1,267 @@
+"""Labels: partial mappings as rows of two tables, and when one makes another superfluous.
+
+A label is everything outside a shape of the tile lattice. `it` holds its integers and `fl` its
+floats, in the columns named below.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilewright.model.kernel import kernel
+
+if TYPE_CHECKING:
+    from tilewright.mapper.lattice import Floats, Ints
+    from tilewright.mapper.links import Links
+    from tilewright.mapper.problem import Space
+
+# integer columns
+SHAPE, STAGE, LAST, PARENT, MOVE, NEXT, SAME, DEAD = 0, 1, 2, 3, 4, 5, 6, 7
+OPEN = 8  # + tensor: shape inside the innermost loop relevant to it
+# then two columns an array: shape below it, spatial choice
+# then per sliding tensor: expression of its region, shape outside the region, entries, and per
+# entry (segment * 64 + dimension, shape inside the loop)
+ENTRIES = 4
+WINDOW_COLUMNS = 3 + 2 * ENTRIES
+# float columns
+ENERGY, ZERO, SPREAD = 0, 1, 2
+LOADS = 3  # + resource; then bits used per memory, then per sliding tensor and entry its repeats,
+# last (from the end) per sliding tensor the least words that its sender reads
+
+ENERGY_OBJECTIVE, LATENCY_OBJECTIVE, EDP_OBJECTIVE = 0, 1, 2
+PLACE = 1 << 20
+CROSS = 1 << 21
+TIE = 1e-12
+LOOK = 200  # labels that a new one is compared with: a missed dominance costs time, nothing else
+
+
+@kernel
+def objective_value(objective: int, energy: float, cycles: float) -> tuple[float, float]:
+    """Return (what is minimised, what breaks ties)."""
+    if objective == ENERGY_OBJECTIVE:
+        return energy, cycles
+    if objective == LATENCY_OBJECTIVE:
+        return cycles, energy
+    return energy * cycles, energy
+
+
+@kernel
+def worse(first: float, second: float, best_first: float, best_second: float) -> bool:
+    """Whether a value (or lower bound) cannot improve on the best one."""
+    if first > best_first * (1 + TIE):
+        return True
+    return first >= best_first * (1 - TIE) and second >= best_second * (1 - TIE)
+
+
+@kernel
+def window_column(nt: int, na: int, w: int) -> int:
+    """Return where the columns of the w-th sliding tensor begin."""
+    return OPEN + nt + 2 * na + WINDOW_COLUMNS * w
+
+
+@kernel
+def enter_loop(
+    sp: Space, row: Ints, floats: Floats, loads: int, move: int, inside: int, seg: int
+) -> None:
+    """Turn a label into the one with one more loop around; `inside` is the shape below it."""
+    nt = sp.relevant.shape[0]
+    na = len(sp.unroll_start) - 1
+    d = sp.moves[move, 0]
+    outside = row[SHAPE]
+    row[SHAPE] = inside
+    row[LAST] = d
+    row[MOVE] = move
+    for t in range(nt):
+        if not sp.relevant[t, d]:
+            continue
+        row[OPEN + t] = inside
+        w = sp.windows[t]
+        if w < 0:
+            continue
+        column = window_column(nt, na, w)
+        e = sp.window_of[w, d]
+        if e < 0:
+            row[column] = -1
+            row[column + 2] = 0
+            continue
+        if row[column] != e:
+            row[column] = e
+            row[column + 1] = outside
+            row[column + 2] = 0
+        n = row[column + 2]
+        at = loads + ENTRIES * w
+        steps = sp.repeats[inside] - sp.repeats[outside]
+        code = seg * 64 + d
+        if n > 0 and row[column + 3 + 2 * (n - 1)] == code:
+            floats[at + n - 1] += steps
+            row[column + 4 + 2 * (n - 1)] = inside
+            continue
+        if n == ENTRIES:
+            for q in range(1, n):
+                row[column + 3 + 2 * (q - 1)] = row[column + 3 + 2 * q]
+                row[column + 4 + 2 * (q - 1)] = row[column + 4 + 2 * q]
+                floats[at + q - 1] = floats[at + q]
+            n -= 1
+        row[column + 3 + 2 * n] = code
+        row[column + 4 + 2 * n] = inside
+        floats[at + n] = steps
+        row[column + 2] = n + 1
+
+
+@kernel
+def with_room(it: Ints, fl: Floats, n: int) -> tuple[Ints, Floats]:
+    """Return the tables with room for the labels that one expansion adds."""
+    if n + 128 < len(it):
+        return it, fl
+    it2 = np.empty((2 * len(it), it.shape[1]), np.int64)
+    fl2 = np.empty((2 * len(fl), fl.shape[1]), np.float64)
+    it2[:n] = it[:n]
+    fl2[:n] = fl[:n]
+    return it2, fl2
+
+
+@kernel
+def dominates(
+    sp: Space,
+    lk: Links,
+    ia: Ints,
+    fa: Floats,
+    ib: Ints,
+    fb: Floats,
+    resources: int,
+    memories: int,
+    objective: int,
+    placed: Ints,
+    seg: int,
+) -> bool:
+    """Whether label a makes label b superfluous (same shape and stage)."""
+    nt = sp.relevant.shape[0]
+    na = len(sp.unroll_start) - 1
+    strict = (
+        objective == ENERGY_OBJECTIVE and lk.leakage == 0.0 and fa[ENERGY] < fb[ENERGY] * (1 - TIE)
+    )
+    if fa[ENERGY] > fb[ENERGY] * (1 + TIE):
+        return False
+    if not strict:
+        if fa[SPREAD] < fb[SPREAD]:
+            return False
+        for r in range(resources):
+            if fa[LOADS + r] > fb[LOADS + r] * (1 + TIE):
+                return False
+    for m in range(memories):
+        if fa[LOADS + resources + m] > fb[LOADS + resources + m]:
+            return False
+    if fa[ZERO] < fb[ZERO]:
+        return False
+    for t in range(nt):
+        link = placed[t]
+        last = lk.length[t] - 1
+        # entries from zero above an inner memory may pay later: then only equals compare
+        signed = t == nt - 1 and link < last - 1 and na > 0
+        if link < last:
+            steps_a = sp.repeats[ia[OPEN + t]]
+            steps_b = sp.repeats[ib[OPEN + t]]
+            if steps_a > steps_b or (signed and steps_a != steps_b):
+                return False
+        w = sp.windows[t]
+        for k in range(lk.arrays[t, link, 0], seg):
+            ca = ia[OPEN + nt + 2 * k + 1]
+            cb = ib[OPEN + nt + 2 * k + 1]
+            if ca == cb and ia[OPEN + nt + 2 * k] == ib[OPEN + nt + 2 * k]:
+                continue
+            reuse_a = sp.unroll_reuse[ca, t]
+            reuse_b = sp.unroll_reuse[cb, t]
+            if reuse_a < reuse_b or (signed and reuse_a != reuse_b):
+                return False
+            if w >= 0:
+                for d in range(sp.relevant.shape[1]):
+                    if sp.window_of[w, d] >= 0:
+                        if sp.unroll[ca, d] != sp.unroll[cb, d]:
+                            return False
+                        if sp.unroll[ca, d] > 0 and (
+                            sp.digits[ia[OPEN + nt + 2 * k], d]
+                            != sp.digits[ib[OPEN + nt + 2 * k], d]
+                        ):
+                            return False
+        if w >= 0 and link < last:
+            column = window_column(nt, na, w)
+            entries = ib[column + 2]
+            if entries > 0:
+                if ia[column] != ib[column] or ia[column + 2] != entries:
+                    return False
+                loads = LOADS + resources + memories + ENTRIES * w
+                lowest = seg
+                for q in range(entries):
+                    if ia[column + 3 + 2 * q] != ib[column + 3 + 2 * q]:
+                        return False
+                    if q < entries - 1 and ia[column + 4 + 2 * q] != ib[column + 4 + 2 * q]:
+                        return False
+                    if fa[loads + q] < fb[loads + q]:
+                        return False
+                    lowest = min(lowest, ib[column + 3 + 2 * q] // 64)
+                # arrays that the slide has crossed set its distance
+                for k in range(lowest, seg):
+                    ca = ia[OPEN + nt + 2 * k + 1]
+                    cb = ib[OPEN + nt + 2 * k + 1]
+                    for d in range(sp.relevant.shape[1]):
+                        if sp.window_of[w, d] >= 0:
+                            if sp.unroll[ca, d] != sp.unroll[cb, d]:
+                                return False
+                            if sp.unroll[ca, d] > 0 and (
+                                sp.digits[ia[OPEN + nt + 2 * k], d]
+                                != sp.digits[ib[OPEN + nt + 2 * k], d]
+                            ):
+                                return False
+    return True
+
+
+@kernel
+def insert(
+    sp: Space,
+    lk: Links,
+    it: Ints,
+    fl: Floats,
+    n: int,
+    heads: Ints,
+    buckets: Ints,
+    resources: int,
+    memories: int,
+    objective: int,
+    placed: Ints,
+    seg: int,
+) -> int:
+    """File row n unless another label makes it superfluous; return the new number of labels.
+
+    Labels are compared with those at the same shape and stage that took the same spatial choice.
+    """
+    shape, stage = it[n, SHAPE], it[n, STAGE]
+    choice_column = OPEN + sp.relevant.shape[0] + 2 * seg - 1
+    choice = it[n, choice_column] if seg > 0 else 0
+    key = ((shape * len(heads[0]) + stage) * 2654435761 + choice * 40503) % len(buckets)
+    i = buckets[key]
+    looked = 0
+    while i >= 0 and looked < LOOK:
+        if (
+            it[i, SHAPE] == shape
+            and it[i, STAGE] == stage
+            and it[i, DEAD] == 0
+            and (seg == 0 or it[i, choice_column] == choice)
+        ):
+            looked += 1
+            if dominates(
+                sp, lk, it[i], fl[i], it[n], fl[n], resources, memories, objective, placed, seg
+            ):
+                return n
+            if dominates(
+                sp, lk, it[n], fl[n], it[i], fl[i], resources, memories, objective, placed, seg
+            ):
+                it[i, DEAD] = 1
+        i = it[i, SAME]
+    it[n, DEAD] = 0
+    it[n, NEXT] = heads[shape, stage]
+    heads[shape, stage] = n
+    it[n, SAME] = buckets[key]
+    buckets[key] = n
+    return n + 1

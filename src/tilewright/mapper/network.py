@@ -1,0 +1,237 @@
+"""The search for a network: every different layer once, in parallel."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from math import inf, prod
+from threading import Event, Lock
+from time import perf_counter
+
+from tilewright.architecture.machine import Architecture
+from tilewright.errors import MappingError, NoMappingError
+from tilewright.mapper.lattice import divisors
+from tilewright.mapper.progress import Progress
+from tilewright.mapper.result import DisagreementError, NetworkResult, confirmed
+from tilewright.mapper.size import mappings_in_space
+from tilewright.mapper.solve import Found, Search
+from tilewright.mapping.nodes import For, Mapping, Node, Store
+from tilewright.mapping.validity import check
+from tilewright.workload.layer import Layer, Network
+
+POLL = 0.2
+
+
+@dataclass
+class Budget:
+    """Shares the time that is left among the layers that are still to be searched.
+
+    Attributes
+    ----------
+    deadline : float
+        When everything ends, on the clock of `perf_counter`; infinite without a limit.
+    waiting : int
+        Layers whose search has not begun.
+    workers : int
+        Layers that are searched at the same time.
+    halted : Event
+        Set when all searches shall end.
+    """
+
+    deadline: float
+    waiting: int
+    workers: int
+    halted: Event = field(default_factory=Event)
+    lock: Lock = field(default_factory=Lock)
+
+    def take(self) -> Callable[[], bool]:
+        """Return what one more search asks whether it has to end."""
+        with self.lock:
+            now = perf_counter()
+            share = max(0.0, self.deadline - now) * min(1.0, self.workers / self.waiting)
+            self.waiting -= 1
+        return lambda: self.halted.is_set() or perf_counter() >= now + share
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What the search of one layer ended with."""
+
+    found: Found
+    mappings_in_space: float
+    seconds: float
+
+
+def map_network(
+    network: Network,
+    architecture: Architecture,
+    objective: str,
+    *,
+    time_limit: float | None = None,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> NetworkResult:
+    """Find the best mapping of every layer of a network.
+
+    Parameters
+    ----------
+    network : Network
+        What is computed. Layers that are equal but for their names are searched once.
+    architecture : Architecture
+        What computes it.
+    objective : str
+        What to minimise for each layer: ``"energy"``, ``"latency"`` or ``"edp"``.
+    time_limit : float, optional
+        Seconds for all layers together. What small layers leave goes to the larger ones.
+    workers : int, optional
+        Layers searched at the same time; by default the number of processors. The result does not
+        depend on it, unless a time limit cuts the search short.
+    progress : Progress, optional
+        What is told meanwhile.
+
+    Returns
+    -------
+    NetworkResult
+        Ctrl-C ends the search with the best mappings so far; a second one raises
+        KeyboardInterrupt.
+
+    Raises
+    ------
+    NoMappingError
+        When no mapping can run one of the layers.
+    """
+    start = perf_counter()
+    progress = progress or Progress()
+    alike: dict[object, Layer] = {}
+    for layer in network.layers:
+        alike.setdefault(likeness(layer), layer)
+    layers = sorted(alike.values(), key=search_effort)
+    if time_limit is None:
+        # the longest searches first, so that none runs alone in the end
+        layers.reverse()
+    workers = max(1, min(workers or os.cpu_count() or 1, len(layers)))
+    budget = Budget(start + (inf if time_limit is None else time_limit), len(layers), workers)
+    for layer in alike.values():
+        check_possible(layer, architecture)
+    progress.begin(len(layers), objective)
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="tilewright")
+    try:
+        futures = [
+            pool.submit(search, layer, architecture, objective, budget, progress)
+            for layer in layers
+        ]
+        interrupted = collect(futures, budget.halted, progress)
+    finally:
+        budget.halted.set()
+        pool.shutdown(wait=False, cancel_futures=True)
+        progress.end()
+    failures = {
+        layer.name: failure
+        for layer, future in zip(layers, futures, strict=True)
+        if (failure := future.exception()) is not None
+    }
+    for layer in network.layers:
+        if layer.name in failures:
+            raise failures[layer.name]
+    searched = {
+        likeness(layer): future.result() for layer, future in zip(layers, futures, strict=True)
+    }
+    results = []
+    unmapped = []
+    for layer in network.layers:
+        outcome = searched[likeness(layer)]
+        found = outcome.found
+        if found.mapping is None:
+            unmapped.append(layer)
+            continue
+        results.append(
+            confirmed(
+                layer, architecture, objective, found.mapping,
+                value=found.value, bound=found.bound, finished=found.finished,
+                mappings_in_space=outcome.mappings_in_space, seconds=outcome.seconds,
+            )
+        )  # fmt: skip
+    return NetworkResult(
+        network,
+        architecture,
+        objective,
+        tuple(results),
+        perf_counter() - start,
+        interrupted,
+        tuple(unmapped),
+    )
+
+
+def likeness(layer: Layer) -> tuple[object, ...]:
+    """Return what two layers have in common when one mapping is the best of both."""
+    return (tuple(layer.bounds.items()), layer.tensors, layer.operation)
+
+
+def search_effort(layer: Layer) -> tuple[int, int]:
+    """Return what orders layers by how long their search takes: shapes of the lattice, first."""
+    return prod(len(divisors(bound)) for bound in layer.bounds.values()), layer.operations
+
+
+def check_possible(layer: Layer, architecture: Architecture) -> None:
+    """Refuse a layer that no mapping can run, by trying the one that needs the least storage.
+
+    Raises
+    ------
+    NoMappingError
+        With the memory that excludes every mapping.
+    """
+    outermost, *inner = architecture.memories
+    nodes: list[Node] = [Store(outermost.name, tuple(t.name for t in layer.tensors))]
+    nodes += [For(dimension, 1) for dimension in layer.dimensions]
+    for memory in inner:
+        if kept := tuple(t.name for t in layer.tensors if t.role in memory.must_keep):
+            nodes.append(Store(memory.name, kept))
+    try:
+        check(Mapping(tuple(nodes)), layer, architecture)
+    except MappingError as failure:
+        raise NoMappingError(
+            f"no mapping of layer '{layer.name}' exists on '{architecture.name}': even when every "
+            f"memory but the outermost holds one element of what it must keep, {failure.message}"
+        ) from None
+
+
+def search(
+    layer: Layer, architecture: Architecture, objective: str, budget: Budget, progress: Progress
+) -> Searched:
+    """Search one layer in its share of the time."""
+    start = perf_counter()
+    stop = budget.take()
+    if stop():
+        return Searched(Found(), 0.0, 0.0)
+    progress.started(layer)
+    size = mappings_in_space(layer, architecture)
+    found = Search(layer, architecture, objective).solve(
+        stop, lambda best, bound: progress.improved(layer, best, bound)
+    )
+    if found.finished and found.mapping is None:
+        raise DisagreementError(
+            f"internal error: the search finds no mapping of layer '{layer.name}' on "
+            f"'{architecture.name}', although there is one; please report this with the layer and "
+            "the architecture"
+        )
+    progress.done(layer, found.value, found.bound, found.finished)
+    return Searched(found, size, perf_counter() - start)
+
+
+def collect(futures: Sequence[Future[Searched]], halted: Event, progress: Progress) -> bool:
+    """Wait for all searches; return whether Ctrl-C ended them."""
+    try:
+        pending = set(futures)
+        while pending:
+            # a wait without a limit would not notice Ctrl-C on every platform
+            done, pending = wait(pending, POLL, FIRST_EXCEPTION)
+            if any(future.exception() for future in done):
+                halted.set()
+    except KeyboardInterrupt:
+        halted.set()
+        progress.stopping()
+        wait(futures)
+        return True
+    return False

@@ -1,0 +1,136 @@
+"""How a search tells what it has reached."""
+
+from __future__ import annotations
+
+from math import isfinite
+from threading import Lock
+
+from rich.console import Console
+from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as RichProgress
+
+from tilewright.mapper.result import UNITS
+from tilewright.workload.layer import Layer
+
+
+class Progress:
+    """What `map_network` tells while it searches; this one listens to nothing.
+
+    Its methods are called from several threads.
+    """
+
+    def begin(self, layers: int, objective: str) -> None:
+        """So many different layers are going to be searched."""
+
+    def started(self, layer: Layer) -> None:
+        """Tell that the search of a layer begins."""
+
+    def improved(self, layer: Layer, best: float, bound: float) -> None:
+        """Tell a new best value (infinite before there is one) or lower bound."""
+
+    def done(self, layer: Layer, best: float, bound: float, proven: bool) -> None:
+        """Tell that the search of a layer has ended."""
+
+    def stopping(self) -> None:
+        """Tell that the user has asked the search to end."""
+
+    def end(self) -> None:
+        """All searches have ended."""
+
+
+class Lines(Progress):
+    """One line per layer, for logs.
+
+    Parameters
+    ----------
+    console : rich Console
+        Where they go; the standard error stream by default.
+    """
+
+    def __init__(self, console: Console | None = None) -> None:
+        self.console = console or Console(stderr=True)
+        self.unit = ""
+        self.layers = self.finished = 0
+        self.lock = Lock()
+
+    def begin(self, layers: int, objective: str) -> None:
+        """Remember how many lines there will be."""
+        self.unit = UNITS[objective]
+        self.layers = layers
+
+    def done(self, layer: Layer, best: float, bound: float, proven: bool) -> None:
+        """Write the line of a layer."""
+        with self.lock:
+            self.finished += 1
+            found = f"{best:.6g} {self.unit}" if isfinite(best) else "no mapping yet"
+            self.write(
+                f"[{self.finished}/{self.layers}] {layer.name}: {found}, "
+                f"{'proven optimal' if proven else f'gap {gap_text(best, bound)}'}"
+            )
+
+    def stopping(self) -> None:
+        """Say that the end is near."""
+        self.write("stopping with the best so far; Ctrl-C again ends at once")
+
+    def write(self, text: str) -> None:
+        """Write a line as it is, whatever its length."""
+        self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+class Bars(Lines):
+    """A bar per layer that is being searched: best value, lower bound and gap."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        super().__init__(console)
+        self.bars = RichProgress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=20),
+            TextColumn("{task.fields[status]}", markup=False),
+            TimeElapsedColumn(),
+            console=self.console,
+            transient=True,
+        )
+        self.tasks: dict[str, TaskID] = {}
+        self.whole = self.bars.add_task("layers", status="")
+
+    def begin(self, layers: int, objective: str) -> None:
+        """Show the bar of the whole network."""
+        super().begin(layers, objective)
+        self.bars.update(self.whole, total=layers, status=f"0 of {layers}")
+        self.bars.start()
+
+    def started(self, layer: Layer) -> None:
+        """Add the bar of a layer."""
+        with self.lock:
+            self.tasks[layer.name] = self.bars.add_task(layer.name, total=1.0, status="")
+
+    def improved(self, layer: Layer, best: float, bound: float) -> None:
+        """Move the bar: full when the bound has reached the best value."""
+        reached = bound / best if best > 0 and isfinite(best) else 0.0
+        value = f"{best:.5g}" if isfinite(best) else "none yet"
+        status = f"best {value}, bound {bound:.5g} {self.unit}, gap {gap_text(best, bound)}"
+        with self.lock:
+            self.bars.update(self.tasks[layer.name], completed=reached, status=status)
+
+    def done(self, layer: Layer, best: float, bound: float, proven: bool) -> None:
+        """Replace the bar of a layer by its line."""
+        super().done(layer, best, bound, proven)
+        with self.lock:
+            self.bars.remove_task(self.tasks.pop(layer.name))
+            status = f"{self.finished} of {self.layers}"
+            self.bars.update(self.whole, completed=self.finished, status=status)
+
+    def end(self) -> None:
+        """Take the bars away."""
+        self.bars.stop()
+
+
+def watching() -> Progress:
+    """Return bars where the standard error stream is a terminal, lines elsewhere."""
+    console = Console(stderr=True)
+    return Bars(console) if console.is_terminal else Lines(console)
+
+
+def gap_text(best: float, bound: float) -> str:
+    """Return by how much of the best value a better one could be less."""
+    return f"{(best - bound) / best:.1%}" if best > 0 and isfinite(best) else "unknown"

@@ -1,0 +1,396 @@
+"""What the mapper returns: mappings, what they cost, and why nothing is better."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from tilewright.architecture.machine import Architecture
+from tilewright.errors import TilewrightError
+from tilewright.mapping.files import mapping_data
+from tilewright.mapping.nodes import Mapping
+from tilewright.model.evaluate import evaluate
+from tilewright.model.result import Evaluation
+from tilewright.workload.layer import Layer, Network
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+UNITS = {"energy": "pJ", "latency": "cycles", "edp": "pJ x cycles"}
+TOLERANCE = 1e-9
+SPACE = (
+    "Tile sizes that divide evenly; loops in any order; uneven storage: each tensor's store nodes "
+    "anywhere among the loops; every bypass that the machine allows; every spatial choice whose "
+    "factors divide the bounds and fit the axes. Reuse counts sliding windows; the axes of an "
+    "array are interchangeable, so choices that differ in them alone are one."
+)
+HEADERS = (
+    "layer", "repeat", "energy (uJ)", "cycles", "EDP (pJ x cycles)", "utilization", "bound by",
+    "gap", "proven",
+)  # fmt: skip
+
+
+class DisagreementError(TilewrightError, RuntimeError):
+    """Search and model give one mapping two values: a fault of tilewright, not of its user."""
+
+    exit_status = 1
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Why a mapping is the best of a space, or how far from it it can be at most.
+
+    Attributes
+    ----------
+    optimal : bool
+        Whether every mapping of the space was covered, by evaluation or by a bound.
+    lower_bound : float
+        No mapping of the space has less; equal to `value` when optimal.
+    value : float
+        Objective of the mapping: pJ, cycles, or pJ x cycles.
+    gap : float
+        (value - lower_bound) / value, in [0, 1]; 0 when optimal.
+    space : str
+        What was searched, in words.
+    mappings_in_space : float
+        Number of different mappings in it, those that exceed a capacity included.
+    seconds : float
+        Time that the search of this layer took.
+    """
+
+    optimal: bool
+    lower_bound: float
+    value: float
+    gap: float
+    space: str
+    mappings_in_space: float
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the proof as plain data."""
+        return {
+            "optimal": self.optimal,
+            "lower_bound": self.lower_bound,
+            "value": self.value,
+            "gap": self.gap,
+            "space": self.space,
+            "mappings_in_space": self.mappings_in_space,
+            "seconds": self.seconds,
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class LayerResult:
+    """The best mapping of one layer.
+
+    Attributes
+    ----------
+    layer : Layer
+        What is computed.
+    mapping : Mapping
+        How it runs.
+    evaluation : Evaluation
+        What that costs, for one run of the layer.
+    objective : str
+        What was minimised: ``"energy"``, ``"latency"`` or ``"edp"``.
+    proof : Proof
+        Why nothing is better.
+    """
+
+    layer: Layer
+    mapping: Mapping
+    evaluation: Evaluation
+    objective: str
+    proof: Proof
+
+    def __repr__(self) -> str:
+        return (
+            f"<LayerResult of {self.layer.name}: {self.proof.value:.6g} "
+            f"{UNITS[self.objective]}, {standing(self.proof)}>"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the evaluation with the mapping and the proof, as plain data."""
+        return self.evaluation.to_dict() | {
+            "repeat": self.layer.repeat,
+            "objective": self.objective,
+            "mapping": mapping_data(self.mapping, self.layer),
+            "proof": self.proof.to_dict(),
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class NetworkResult:
+    """The best mapping of every layer of a network, and what they cost together.
+
+    Attributes
+    ----------
+    network : Network
+        What is computed.
+    architecture : Architecture
+        What computes it.
+    objective : str
+        What was minimised for each layer: ``"energy"``, ``"latency"`` or ``"edp"``.
+    layers : tuple of LayerResult
+        In the order of the network.
+    seconds : float
+        Time from the first layer to the last.
+    interrupted : bool
+        Whether Ctrl-C ended the search.
+    unmapped : tuple of Layer
+        Layers for which the search was stopped before it had any mapping. The totals lack them.
+    """
+
+    network: Network
+    architecture: Architecture
+    objective: str
+    layers: tuple[LayerResult, ...]
+    seconds: float
+    interrupted: bool = False
+    unmapped: tuple[Layer, ...] = ()
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the mapping of every layer is proven to be the best."""
+        return not self.unmapped and all(result.proof.optimal for result in self.layers)
+
+    @cached_property
+    def energy_pj(self) -> float:
+        """Energy of all layers in pJ, repeats counted."""
+        return sum(r.evaluation.energy_pj * r.layer.repeat for r in self.layers)
+
+    @cached_property
+    def cycles(self) -> float:
+        """Cycles of all layers one after the other, repeats counted."""
+        return sum(r.evaluation.cycles * r.layer.repeat for r in self.layers)
+
+    @property
+    def edp_pj_cycles(self) -> float:
+        """Energy of the network times its cycles, in pJ x cycles."""
+        return self.energy_pj * self.cycles
+
+    @cached_property
+    def operations(self) -> int:
+        """Operations of all layers, repeats counted."""
+        return sum(r.evaluation.operations * r.layer.repeat for r in self.layers)
+
+    @cached_property
+    def utilization(self) -> float:
+        """Operations / (compute steps x compute units), over all layers."""
+        units = self.architecture.instances(self.architecture.compute.name)
+        steps = sum(r.evaluation.compute.steps * r.layer.repeat for r in self.layers)
+        return self.operations / (steps * units) if steps else 0.0
+
+    def __getitem__(self, name: str) -> LayerResult:
+        """Return the result of the layer with this name."""
+        return next(result for result in self.layers if result.layer.name == name)
+
+    def __repr__(self) -> str:
+        proven = sum(result.proof.optimal for result in self.layers)
+        return (
+            f"<NetworkResult of {self.network.name} on {self.architecture.name}: "
+            f"{self.energy_pj:.6g} pJ, {self.cycles:.6g} cycles, "
+            f"{proven} of {len(self.layers) + len(self.unmapped)} layers proven optimal>"
+        )
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return the cells of a table: one row per layer under `HEADERS`, then the totals."""
+        rows = [cells(result) for result in self.layers]
+        rows += [(layer.name, f"{layer.repeat}", *["-"] * 6, "no") for layer in self.unmapped]
+        runs = sum(layer.repeat for layer in self.network.layers)
+        total = (
+            "total",
+            f"{runs}",
+            number(self.energy_pj * 1e-6),
+            f"{self.cycles:,.0f}",
+            f"{self.edp_pj_cycles:.4e}",
+            f"{self.utilization:.1%}",
+            "",
+            "",
+            "yes" if self.optimal else "no",
+        )
+        return [*rows, total]
+
+    def statement(self) -> str:
+        """Return in a few sentences what is proven."""
+        least = {"energy": "less energy", "latency": "fewer cycles", "edp": "a smaller EDP"}
+        count = len(self.network.layers)
+        sizes = [result.proof.mappings_in_space for result in self.layers]
+        if self.optimal:
+            every = "every layer" if count > 1 else "the layer"
+            text = (
+                f"Proven for {every}: no mapping of the space has {least[self.objective]}. "
+                f"All {sum(sizes):.3g} mappings were covered, by evaluation or by a bound, "
+                f"in {self.seconds:.1f} s."
+            )
+        else:
+            proven = sum(result.proof.optimal for result in self.layers)
+            stopped = "interrupted" if self.interrupted else "stopped at the time limit"
+            text = f"Not proven: {stopped}, with {proven} of {count} layers proven optimal."
+            open_ = [result for result in self.layers if not result.proof.optimal]
+            if open_:
+                worst = max(open_, key=lambda result: result.proof.gap)
+                text += (
+                    f" The largest gap is that of '{worst.layer.name}': no mapping of it can be "
+                    f"more than {percent(worst.proof.gap)} better."
+                )
+            if self.unmapped:
+                names = ", ".join(layer.name for layer in self.unmapped)
+                text += f" Without any mapping so far: {names}."
+        return f"{text}\nSpace: {SPACE}"
+
+    def text(self) -> str:
+        """Return a table with a row per layer, the totals, and what is proven."""
+        table = [HEADERS, *self.rows()]
+        widths = [max(len(row[i]) for row in table) for i in range(len(HEADERS))]
+        lines = [
+            "  ".join(
+                cell.ljust(width) if i in (0, 6) else cell.rjust(width)
+                for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in table
+        ]
+        title = f"{self.network.name} on {self.architecture.name}, least {self.objective}"
+        return "\n".join([title, "", *lines, "", self.statement()])
+
+    def _repr_html_(self) -> str:
+        table = self.to_frame().to_html(index=False, border=0)
+        return f"<p>{escape(repr(self)[1:-1])}</p>{table}<p>{escape(self.statement())}</p>"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with one row per layer; energies and cycles are of one run of it."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            [
+                {
+                    "layer": r.layer.name,
+                    "repeat": r.layer.repeat,
+                    "operations": r.evaluation.operations,
+                    "energy_pj": r.evaluation.energy_pj,
+                    "cycles": r.evaluation.cycles,
+                    "edp_pj_cycles": r.evaluation.edp_pj_cycles,
+                    "utilization": r.evaluation.utilization,
+                    "bound": r.evaluation.bound,
+                    "optimal": r.proof.optimal,
+                    "lower_bound": r.proof.lower_bound,
+                    "value": r.proof.value,
+                    "gap": r.proof.gap,
+                    "mappings_in_space": r.proof.mappings_in_space,
+                    "seconds": r.proof.seconds,
+                }
+                for r in self.layers
+            ]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data, as ``tilewright map --json`` writes it."""
+        return {
+            "network": self.network.name,
+            "architecture": self.architecture.name,
+            "objective": self.objective,
+            "optimal": self.optimal,
+            "interrupted": self.interrupted,
+            "seconds": self.seconds,
+            "layers": [result.to_dict() for result in self.layers],
+            "unmapped": [layer.name for layer in self.unmapped],
+            "total": {
+                "operations": self.operations,
+                "energy_pj": self.energy_pj,
+                "cycles": self.cycles,
+                "edp_pj_cycles": self.edp_pj_cycles,
+                "utilization": self.utilization,
+            },
+        }
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """Return `to_dict` as JSON text."""
+        return json.dumps(self.to_dict(), indent=indent)
+
+
+def confirmed(
+    layer: Layer,
+    architecture: Architecture,
+    objective: str,
+    mapping: Mapping,
+    *,
+    value: float,
+    bound: float,
+    finished: bool,
+    mappings_in_space: float,
+    seconds: float,
+) -> LayerResult:
+    """Return the result for a mapping that the search found, as the model values it.
+
+    Parameters
+    ----------
+    layer, architecture, objective, mapping
+        What was found for what.
+    value, bound : float
+        The search's value of the mapping and its lower bound of every mapping.
+    finished : bool
+        Whether the search covered the whole space.
+    mappings_in_space, seconds : float
+        For the proof.
+
+    Raises
+    ------
+    DisagreementError
+        When the model gives the mapping another value than the search.
+    """
+    evaluation = evaluate(layer, architecture, mapping)
+    exact = objective_value(evaluation, objective)
+    if abs(exact - value) > TOLERANCE * max(abs(exact), abs(value)):
+        raise DisagreementError(
+            f"internal error: for layer '{layer.name}' on '{architecture.name}' the search gives "
+            f"its mapping {value!r} {UNITS[objective]}, the model {exact!r}; please report this "
+            "with the layer and the architecture"
+        )
+    least = exact if finished else min(max(bound, 0.0), exact)
+    gap = (exact - least) / exact if exact else 0.0
+    proof = Proof(finished, least, exact, gap, SPACE, mappings_in_space, seconds)
+    return LayerResult(layer, mapping, evaluation, objective, proof)
+
+
+def objective_value(evaluation: Evaluation, objective: str) -> float:
+    """Return what an objective minimises: pJ, cycles, or pJ x cycles."""
+    if objective == "energy":
+        return evaluation.energy_pj
+    return evaluation.cycles if objective == "latency" else evaluation.edp_pj_cycles
+
+
+def standing(proof: Proof) -> str:
+    """Return how good a value is known to be, in two words."""
+    return "proven optimal" if proof.optimal else f"gap {percent(proof.gap)}"
+
+
+def cells(result: LayerResult) -> tuple[str, ...]:
+    """Return the row of a layer in the table of `NetworkResult.rows`."""
+    evaluation, proof = result.evaluation, result.proof
+    return (
+        result.layer.name,
+        f"{result.layer.repeat}",
+        number(evaluation.energy_pj * 1e-6),
+        f"{evaluation.cycles:,.0f}",
+        f"{evaluation.edp_pj_cycles:.4e}",
+        f"{evaluation.utilization:.1%}",
+        evaluation.bound,
+        percent(proof.gap),
+        "yes" if proof.optimal else "no",
+    )
+
+
+def number(value: float) -> str:
+    """Return a number with two decimals, or with four digits when that would show too few."""
+    return f"{value:,.2f}" if 1 <= value < 1e9 or value == 0 else f"{value:.4g}"
+
+
+def percent(share: float) -> str:
+    """Return a share in percent; what is not zero does not look like it."""
+    return f"{share:.1%}" if share == 0 or share >= 0.0005 else "<0.1%"

@@ -1,0 +1,316 @@
+"""The compiled search: labels walk the tile lattice from the whole nest inward."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilewright.mapper.bounds import least_words, lower_bound
+from tilewright.mapper.charge import charge
+from tilewright.mapper.labels import (
+    CROSS,
+    DEAD,
+    ENERGY,
+    ENERGY_OBJECTIVE,
+    LAST,
+    LOADS,
+    MOVE,
+    NEXT,
+    OPEN,
+    PARENT,
+    PLACE,
+    SHAPE,
+    SPREAD,
+    STAGE,
+    TIE,
+    enter_loop,
+    insert,
+    objective_value,
+    with_room,
+    worse,
+)
+from tilewright.model.kernel import kernel
+
+if TYPE_CHECKING:
+    from tilewright.mapper.lattice import Floats, Ints
+    from tilewright.mapper.links import Links
+    from tilewright.mapper.problem import Space
+
+
+@kernel
+def expand(
+    sp: Space,
+    lk: Links,
+    seg: int,
+    last_segment: bool,
+    place_memory: Ints,
+    stage_count: Ints,
+    stage_next: Ints,
+    first: Ints,
+    spread_left: float,
+    it: Ints,
+    fl: Floats,
+    n: int,
+    heads: Ints,
+    buckets: Ints,
+    high: int,
+    low: int,
+    resources: int,
+    memories: int,
+    objective: int,
+    best: Floats,
+    best_row: Ints,
+) -> tuple[Ints, Floats, int]:
+    """Walk the shapes of one segment from `high` down to `low`, placing its store nodes.
+
+    A segment is the part of the chain between two arrays. `best` holds the best objective so far
+    and its tie-break; in the last segment a complete label is a mapping and may improve it.
+    """
+    nt = sp.relevant.shape[0]
+    stages = stage_count.shape[0]
+    full = stages - 1
+    loads = LOADS + resources + memories
+    out = np.zeros(8)
+    placed = np.empty(nt, np.int64)
+    placed_next = np.empty(nt, np.int64)
+    for shape in range(high, low - 1, -1):
+        for stage in range(stages):
+            i = heads[shape, stage]
+            if i < 0:
+                continue
+            for t in range(nt):
+                placed[t] = first[t] + stage_count[stage, t]
+            i = heads[shape, stage]
+            while i >= 0:
+                current = i
+                i = it[i, NEXT]
+                if it[current, DEAD] == 1:
+                    continue
+                energy, cycles = lower_bound(
+                    sp, lk, it[current], fl[current], resources, seg, placed, spread_left
+                )
+                value, tie = objective_value(objective, energy, cycles)
+                if worse(value, tie, best[0], best[1]):
+                    continue
+                it, fl = with_room(it, fl, n)
+                if last_segment and stage == full:
+                    it[n] = it[current]
+                    fl[n] = fl[current]
+                    for t in range(nt):
+                        charge(
+                            sp, lk, it[n], fl[n], resources, memories, t, lk.length[t] - 1, seg, out
+                        )
+                    cycles = np.ceil(lk.cycles * (sp.operations / fl[n, SPREAD]) * (1 - TIE))
+                    for r in range(resources):
+                        cycles = max(cycles, fl[n, LOADS + r])
+                    fl[n, ENERGY] += lk.leakage * cycles
+                    value, tie = objective_value(objective, fl[n, ENERGY], cycles)
+                    if not worse(value, tie, best[0], best[1]):
+                        best[0], best[1] = value, tie
+                        best[2], best[3] = fl[n, ENERGY], cycles
+                        it[n, PARENT] = current
+                        best_row[0] = n
+                        n += 1
+                    continue
+                last = it[current, LAST]
+                # store nodes: a loop irrelevant to the tensor could as well stand inside its node
+                for t in range(nt):
+                    if stage_next[stage, t] < 0 or (last >= 0 and not sp.relevant[t, last]):
+                        continue
+                    link = placed[t]
+                    bits = sp.words[t, shape] * lk.bits[t, link]
+                    m = place_memory[lk.memory[t, link]]
+                    used = fl[current, LOADS + resources + m] + bits
+                    if bits > lk.share[t, link] or used > lk.capacity[lk.memory[t, link]]:
+                        continue
+                    it[n] = it[current]
+                    fl[n] = fl[current]
+                    it[n, PARENT] = current
+                    it[n, MOVE] = PLACE + t
+                    it[n, STAGE] = stage_next[stage, t]
+                    fl[n, LOADS + resources + m] = used
+                    charge(sp, lk, it[n], fl[n], resources, memories, t, link, seg, out)
+                    for u in range(nt):
+                        placed_next[u] = placed[u]
+                    placed_next[t] += 1
+                    energy, cycles = lower_bound(
+                        sp, lk, it[n], fl[n], resources, seg, placed_next, spread_left
+                    )
+                    value, tie = objective_value(objective, energy, cycles)
+                    if worse(value, tie, best[0], best[1]):
+                        continue
+                    n = insert(
+                        sp,
+                        lk,
+                        it,
+                        fl,
+                        n,
+                        heads,
+                        buckets,
+                        resources,
+                        memories,
+                        objective,
+                        placed_next,
+                        seg,
+                    )
+                # loops: directly below an array only those that it keeps from moving above it
+                stuck = seg > 0 and last < 0 and stage == 0
+                for move in range(len(sp.moves)):
+                    d = sp.moves[move, 0]
+                    if stuck:
+                        choice = it[current, OPEN + nt + 2 * (seg - 1) + 1]
+                        free = sp.unroll[choice, d] == 0
+                        if not free:
+                            free = True
+                            for w in range(sp.window_of.shape[0]):
+                                free = free and sp.window_of[w, d] < 0
+                        if free:
+                            continue
+                    digit = sp.digits[shape, d]
+                    smaller = sp.quotient[d, digit, sp.moves[move, 1]]
+                    if smaller < 0:
+                        continue
+                    it[n] = it[current]
+                    fl[n] = fl[current]
+                    it[n, PARENT] = current
+                    enter_loop(
+                        sp,
+                        it[n],
+                        fl[n],
+                        loads,
+                        move,
+                        shape - (digit - smaller) * sp.strides[d],
+                        seg,
+                    )
+                    energy, cycles = lower_bound(
+                        sp, lk, it[n], fl[n], resources, seg, placed, spread_left
+                    )
+                    value, tie = objective_value(objective, energy, cycles)
+                    if worse(value, tie, best[0], best[1]):
+                        continue
+                    n = insert(
+                        sp,
+                        lk,
+                        it,
+                        fl,
+                        n,
+                        heads,
+                        buckets,
+                        resources,
+                        memories,
+                        objective,
+                        placed,
+                        seg,
+                    )
+    return it, fl, n
+
+
+@kernel
+def cross(
+    sp: Space,
+    lk: Links,
+    array: int,
+    it: Ints,
+    fl: Floats,
+    n: int,
+    heads: Ints,
+    full: int,
+    heads_below: Ints,
+    buckets: Ints,
+    high: int,
+    low: int,
+    first_below: Ints,
+    spread_above: float,
+    spread_left: float,
+    resources: int,
+    memories: int,
+    objective: int,
+    best: Floats,
+) -> tuple[Ints, Floats, int]:
+    """Send the complete labels of a segment through the array below it, in every spatial choice."""
+    nt = sp.relevant.shape[0]
+    nd = sp.relevant.shape[1]
+    entries_end = fl.shape[1] - sp.members.shape[0]
+    placed = np.empty(nt, np.int64)
+    for t in range(nt):
+        placed[t] = first_below[t]
+    for shape in range(high, low - 1, -1):
+        i = heads[shape, full]
+        while i >= 0:
+            if it[i, DEAD] == 1:
+                i = it[i, NEXT]
+                continue
+            bound, cycles = lower_bound(
+                sp, lk, it[i], fl[i], resources, array, placed, spread_above
+            )
+            bound -= lk.leakage * cycles
+            for choice in range(sp.unroll_start[array], sp.unroll_start[array + 1]):
+                # choices come with the largest product first
+                spread = fl[i, SPREAD] * sp.unroll_product[choice] * spread_left
+                fewest = lk.cycles * sp.operations / spread
+                value, tie = objective_value(objective, bound + lk.leakage * fewest, fewest)
+                if worse(value, tie, best[0], best[1]):
+                    if objective != ENERGY_OBJECTIVE or lk.leakage > 0.0 or fewest == cycles:
+                        break
+                    continue
+                below = shape
+                for d in range(nd):
+                    factor = sp.unroll[choice, d]
+                    if factor > 0:
+                        digit = sp.digits[shape, d]
+                        smaller = sp.quotient[d, digit, factor]
+                        if smaller < 0:
+                            below = -1
+                            break
+                        below -= (digit - smaller) * sp.strides[d]
+                if below < 0:
+                    continue
+                it, fl = with_room(it, fl, n)
+                it[n] = it[i]
+                fl[n] = fl[i]
+                it[n, SHAPE] = below
+                it[n, STAGE] = 0
+                it[n, LAST] = -1
+                it[n, PARENT] = i
+                it[n, MOVE] = CROSS + choice
+                it[n, OPEN + nt + 2 * array] = below
+                it[n, OPEN + nt + 2 * array + 1] = choice
+                # from here on steps are counted over all instances
+                for t in range(nt):
+                    if sp.windows[t] >= 0 and lk.arrays[t, placed[t], 0] == array:
+                        fl[n, fl.shape[1] - 1 - sp.windows[t]] = least_words(sp, it[i], t)
+                fl[n, SPREAD] *= sp.unroll_product[choice]
+                for q in range(LOADS + resources + memories, entries_end):
+                    fl[n, q] *= sp.unroll_product[choice]
+                for t in range(nt):
+                    opened = it[n, OPEN + t]
+                    for d in range(nd):
+                        if sp.unroll[choice, d] > 0:
+                            digit = sp.digits[opened, d]
+                            it[n, OPEN + t] -= (
+                                digit - sp.quotient[d, digit, sp.unroll[choice, d]]
+                            ) * sp.strides[d]
+                for m in range(memories):
+                    fl[n, LOADS + resources + m] = 0.0
+                energy, cycles_below = lower_bound(
+                    sp, lk, it[n], fl[n], resources, array + 1, placed, spread_left
+                )
+                value, tie = objective_value(objective, energy, cycles_below)
+                if not worse(value, tie, best[0], best[1]):
+                    n = insert(
+                        sp,
+                        lk,
+                        it,
+                        fl,
+                        n,
+                        heads_below,
+                        buckets,
+                        resources,
+                        memories,
+                        objective,
+                        placed,
+                        array + 1,
+                    )
+            i = it[i, NEXT]
+    return it, fl, n
