@@ -9,8 +9,8 @@ from math import prod
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import architectures, layers
 
+from strategies import architectures, layers
 from tilewright.architecture.machine import Architecture, Array, Compute, Constraint, Level, Memory
 from tilewright.mapper.size import mappings_in_space
 from tilewright.workload.layer import Layer

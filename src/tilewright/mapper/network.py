@@ -128,13 +128,13 @@ def map_network(
         pool.shutdown(wait=False, cancel_futures=True)
         progress.end()
     failures = {
-        layer.name: failure
+        likeness(layer): failure
         for layer, future in zip(layers, futures, strict=True)
         if (failure := future.exception()) is not None
     }
     for layer in network.layers:
-        if layer.name in failures:
-            raise failures[layer.name]
+        if likeness(layer) in failures:
+            raise failures[likeness(layer)]
     searched = {
         likeness(layer): future.result() for layer, future in zip(layers, futures, strict=True)
     }

@@ -54,9 +54,13 @@ class Lines(Progress):
         self.lock = Lock()
 
     def begin(self, layers: int, objective: str) -> None:
-        """Remember how many lines there will be."""
+        """Say that the search has to be compiled, if it has."""
+        from tilewright.mapper.compilation import SECONDS, is_compiled
+
         self.unit = UNITS[objective]
         self.layers = layers
+        if not is_compiled():
+            self.write(f"compiling kernels once (about {SECONDS} s)")
 
     def done(self, layer: Layer, best: float, bound: float, proven: bool) -> None:
         """Write the line of a layer."""
@@ -90,7 +94,7 @@ class Bars(Lines):
             console=self.console,
             transient=True,
         )
-        self.tasks: dict[str, TaskID] = {}
+        self.tasks: dict[Layer, TaskID] = {}
         self.whole = self.bars.add_task("layers", status="")
 
     def begin(self, layers: int, objective: str) -> None:
@@ -102,7 +106,7 @@ class Bars(Lines):
     def started(self, layer: Layer) -> None:
         """Add the bar of a layer."""
         with self.lock:
-            self.tasks[layer.name] = self.bars.add_task(layer.name, total=1.0, status="")
+            self.tasks[layer] = self.bars.add_task(layer.name, total=1.0, status="")
 
     def improved(self, layer: Layer, best: float, bound: float) -> None:
         """Move the bar: full when the bound has reached the best value."""
@@ -110,13 +114,13 @@ class Bars(Lines):
         value = f"{best:.5g}" if isfinite(best) else "none yet"
         status = f"best {value}, bound {bound:.5g} {self.unit}, gap {gap_text(best, bound)}"
         with self.lock:
-            self.bars.update(self.tasks[layer.name], completed=reached, status=status)
+            self.bars.update(self.tasks[layer], completed=reached, status=status)
 
     def done(self, layer: Layer, best: float, bound: float, proven: bool) -> None:
         """Replace the bar of a layer by its line."""
         super().done(layer, best, bound, proven)
         with self.lock:
-            self.bars.remove_task(self.tasks.pop(layer.name))
+            self.bars.remove_task(self.tasks.pop(layer))
             status = f"{self.finished} of {self.layers}"
             self.bars.update(self.whole, completed=self.finished, status=status)
 

@@ -186,7 +186,10 @@ class NetworkResult:
 
     def __getitem__(self, name: str) -> LayerResult:
         """Return the result of the layer with this name."""
-        return next(result for result in self.layers if result.layer.name == name)
+        for result in self.layers:
+            if result.layer.name == name:
+                return result
+        raise KeyError(name)
 
     def __repr__(self) -> str:
         proven = sum(result.proof.optimal for result in self.layers)

@@ -83,8 +83,8 @@ def placements(tensors: Sequence[Tensor], memories: Sequence[Memory]) -> tuple[F
             for j in range(i + 1, n + 1):
                 between = (stored[m] + bypassed[m] for m in range(i, j - 1))
                 further[i, j] = prod(between) * stored[j - 1]
-        ways = np.kron(ways, further)
-        rest = np.kron(rest, [prod(bypassed[i:]) for i in range(n + 1)])
+        ways = np.asarray(np.kron(ways, further), np.float64)
+        rest = np.asarray(np.kron(rest, [prod(bypassed[i:]) for i in range(n + 1)]), np.float64)
     return ways, rest
 
 

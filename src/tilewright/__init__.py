@@ -1,0 +1,130 @@
+"""Exact counts and proven-optimal mappings of tensor workloads on spatial accelerators.
+
+`map` finds the best mapping of a workload on a machine, `evaluate` tells what a given one costs,
+`simulate` counts the same by brute force. Names are imported when they are first used.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tilewright.api import evaluate, map, simulate
+    from tilewright.architecture.files import load_architecture
+    from tilewright.architecture.machine import Architecture
+    from tilewright.errors import InputError, MappingError, NoMappingError, TilewrightError
+    from tilewright.mapper.result import LayerResult, NetworkResult, Proof
+    from tilewright.mapping.files import load_mapping
+    from tilewright.mapping.nodes import For, Mapping, Spatial, Store
+    from tilewright.model.batch import Batch, evaluate_batch
+    from tilewright.model.result import Evaluation
+    from tilewright.workload.einsum import einsum
+    from tilewright.workload.layer import Layer, Network
+    from tilewright.workload.network import load_network
+    from tilewright.workload.operators import (
+        add,
+        conv1d,
+        conv2d,
+        conv3d,
+        depthwise,
+        fully_connected,
+        grouped,
+        matmul,
+        pointwise,
+        pooling,
+        transposed_conv2d,
+    )
+
+    __version__: str
+
+__all__ = [
+    "Architecture",
+    "Batch",
+    "Evaluation",
+    "For",
+    "InputError",
+    "Layer",
+    "LayerResult",
+    "Mapping",
+    "MappingError",
+    "Network",
+    "NetworkResult",
+    "NoMappingError",
+    "Proof",
+    "Spatial",
+    "Store",
+    "TilewrightError",
+    "__version__",
+    "add",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "depthwise",
+    "einsum",
+    "evaluate",
+    "evaluate_batch",
+    "fully_connected",
+    "grouped",
+    "load_architecture",
+    "load_mapping",
+    "load_network",
+    "map",
+    "matmul",
+    "pointwise",
+    "pooling",
+    "simulate",
+    "transposed_conv2d",
+]
+
+HOMES = {
+    "api": ("evaluate", "map", "simulate"),
+    "architecture.files": ("load_architecture",),
+    "architecture.machine": ("Architecture",),
+    "errors": ("InputError", "MappingError", "NoMappingError", "TilewrightError"),
+    "mapper.result": ("LayerResult", "NetworkResult", "Proof"),
+    "mapping.files": ("load_mapping",),
+    "mapping.nodes": ("For", "Mapping", "Spatial", "Store"),
+    "model.batch": ("Batch", "evaluate_batch"),
+    "model.result": ("Evaluation",),
+    "workload.einsum": ("einsum",),
+    "workload.layer": ("Layer", "Network"),
+    "workload.network": ("load_network",),
+    "workload.operators": (
+        "add", "conv1d", "conv2d", "conv3d", "depthwise", "fully_connected", "grouped", "matmul",
+        "pointwise", "pooling", "transposed_conv2d",
+    ),
+}  # fmt: skip
+HOME = {name: f"tilewright.{module}" for module, names in HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            return version("tilewright")
+        except PackageNotFoundError:
+            return "unknown"
+    if name not in HOME:
+        raise AttributeError(f"module 'tilewright' has no attribute '{name}'")
+    value = getattr(import_module(HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+class Package(ModuleType):
+    """A package in which no submodule takes the name of a function."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in HOME and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = Package

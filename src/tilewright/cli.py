@@ -1,0 +1,249 @@
+"""The command line: a thin layer over `tilewright.api`.
+
+Exit status: 0 done, 1 a fault of tilewright, 2 bad input, 3 no mapping, 130 Ctrl-C. Packages that
+take long to import are imported by the commands that need them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from tilewright.errors import InputError, TilewrightError, nearest
+
+BROKEN_PIPE = 141
+INTERRUPTED = 130
+NO_MAPPING = 3
+OPTIONS = {"layer": "--layer", "objective": "--objective", "time_limit": "--time-limit"}
+# some versions of typer bring a copy of click: take the class from what typer itself offers
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+
+commands = typer.Typer(
+    name="tilewright",
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode=None,
+)
+
+Workload = Annotated[
+    str, typer.Argument(metavar="WORKLOAD", help="Workload: a file, or a name that ships.")
+]
+Machine = Annotated[
+    str, typer.Argument(metavar="ARCH", help="Architecture: a file, or a name that ships.")
+]
+MappingFile = Annotated[str, typer.Argument(metavar="MAPPING", help="Mapping: a file.")]
+LayerName = Annotated[
+    str | None, typer.Option("--layer", metavar="NAME", help="Only this layer of the workload.")
+]
+Json = Annotated[
+    str | None,
+    typer.Option("--json", metavar="FILE", help="Write results as JSON; - for standard output."),
+]
+
+
+def app() -> NoReturn:
+    """Run the command line of this process and end it with its exit status."""
+    status = main()
+    if status == INTERRUPTED:
+        # searches that a second Ctrl-C has left behind would keep the process alive
+        sys.stdout.flush()
+        os._exit(status)
+    sys.exit(status)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Words after the program's name; by default those of this process.
+
+    Returns
+    -------
+    int
+        The exit status.
+    """
+    command = typer.main.get_command(commands)
+    try:
+        status = command.main(arguments, prog_name="tilewright", standalone_mode=False)
+        return status if isinstance(status, int) else 0
+    except InputError as failure:
+        if failure.source is None and failure.key in OPTIONS:
+            failure = InputError(failure.message, key=OPTIONS[failure.key])
+        say(f"error: {failure}")
+        return failure.exit_status
+    except TilewrightError as failure:
+        say(f"error: {failure}")
+        return failure.exit_status
+    except UsageError as failure:
+        say(f"error: {usage_message(failure)}")
+        return InputError.exit_status
+    except BrokenPipeError:
+        # what is still buffered must not fail again when Python ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except Exception as failure:
+        if os.environ.get("TILEWRIGHT_TRACEBACK"):
+            raise
+        say(
+            f"internal error: {type(failure).__name__}: {failure}; please report it, with the "
+            "input and the traceback that TILEWRIGHT_TRACEBACK=1 shows"
+        )
+        return TilewrightError.exit_status
+
+
+@commands.callback(invoke_without_command=True)
+def start(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+) -> None:
+    """Exact counts and proven-optimal mappings of tensor workloads on spatial accelerators."""
+    from tilewright.commands.files import write_out
+
+    if version:
+        import tilewright
+
+        write_out(f"tilewright {tilewright.__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        write_out(context.get_help())
+
+
+@commands.command("map")
+def map_command(
+    workload: Workload,
+    arch: Machine,
+    layer: LayerName = None,
+    objective: Annotated[
+        str, typer.Option("--objective", metavar="energy|latency|edp", help="What to minimise.")
+    ] = "energy",
+    time_limit: Annotated[
+        str | None,
+        typer.Option("--time-limit", metavar="S", help="Seconds, for all layers together."),
+    ] = None,
+    json: Json = None,
+    report: Annotated[
+        str | None,
+        typer.Option("--report", metavar="FILE.html", help="Write a report to look at."),
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option("-o", "--output", metavar="MAPPINGS.yaml", help="Write the mappings."),
+    ] = None,
+) -> int:
+    """Find the best mapping of every layer, with a proof."""
+    from tilewright import api
+    from tilewright.commands.files import check_outputs
+    from tilewright.commands.output import put_mappings
+
+    files = {"--json": json, "--report": report, "--output": output}
+    check_outputs(files, [workload, arch])
+    limit = seconds(time_limit)
+    api.check_options(objective, limit, None)
+    network = api.the_network(workload, layer)
+    machine = api.the_architecture(arch)
+    result = api.map(network, machine, objective, time_limit=limit, progress=True)
+    put_mappings(result, json, report, output)
+    if result.interrupted:
+        say("interrupted: these are the best mappings so far")
+        return INTERRUPTED
+    if result.unmapped:
+        names = ", ".join(layer.name for layer in result.unmapped)
+        say(f"error: the time limit ended the search before it had any mapping of {names}")
+        return NO_MAPPING
+    return 0
+
+
+@commands.command("evaluate")
+def evaluate_command(
+    workload: Workload, arch: Machine, mapping: MappingFile, layer: LayerName = None,
+    json: Json = None,
+) -> int:  # fmt: skip
+    """Show what a mapping costs."""
+    from tilewright import api
+    from tilewright.commands.files import check_outputs
+    from tilewright.commands.output import put_evaluation
+
+    check_outputs({"--json": json}, [workload, arch, mapping])
+    put_evaluation(api.evaluate(workload, arch, mapping, layer=layer), json)
+    return 0
+
+
+@commands.command("simulate")
+def simulate_command(
+    workload: Workload, arch: Machine, mapping: MappingFile, layer: LayerName = None,
+    json: Json = None,
+) -> int:  # fmt: skip
+    """Show the same by brute force; small layers only."""
+    from tilewright import api
+    from tilewright.commands.files import check_outputs
+    from tilewright.commands.output import put_evaluation
+
+    check_outputs({"--json": json}, [workload, arch, mapping])
+    put_evaluation(api.simulate(workload, arch, mapping, layer=layer), json)
+    return 0
+
+
+@commands.command("list")
+def list_command(
+    kind: Annotated[
+        str | None, typer.Argument(metavar="[workloads|architectures]", help="One kind only.")
+    ] = None,
+) -> int:
+    """List the workloads and architectures that ship."""
+    from tilewright.commands.catalogue import listed
+    from tilewright.commands.files import write_out
+
+    write_out(listed(kind))
+    return 0
+
+
+@commands.command("show")
+def show_command(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A name that ships, or a file of either kind.")
+    ],
+) -> int:
+    """Show a workload or an architecture, with its source."""
+    from tilewright.commands.catalogue import shown
+    from tilewright.commands.files import write_out
+
+    write_out(shown(name))
+    return 0
+
+
+def seconds(text: str | None) -> float | None:
+    """Return the number that an option gives."""
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        raise InputError(
+            f"expected a number of seconds greater than 0, found '{text}'", key="time_limit"
+        ) from None
+
+
+def usage_message(failure: Any) -> str:
+    """Return what is wrong with a command line, and what is accepted."""
+    message = failure.format_message().rstrip(".")
+    context = getattr(failure, "ctx", None)
+    if context is None:
+        return f"{message}; see 'tilewright --help'"
+    if found := re.match(r"No such command '(.*?)'", message):
+        names = sorted(context.command.commands)
+        return f"no command '{found[1]}'; accepted: {', '.join(names)}{nearest(found[1], names)}"
+    if found := re.match(r"No such option: (\S+)", message):
+        names = [name for p in context.command.params for name in p.opts if name[0] == "-"]
+        names = [*dict.fromkeys(names), "--help"]
+        return f"no option '{found[1]}'; accepted: {', '.join(names)}{nearest(found[1], names)}"
+    return f"{message}; see '{context.command_path} --help'"
+
+
+def say(message: str) -> None:
+    """Write a message to the standard error stream."""
+    print(message, file=sys.stderr, flush=True)

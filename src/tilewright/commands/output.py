@@ -1,0 +1,62 @@
+"""What commands do with results: the files that were asked for, then the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tilewright.commands.files import STANDARD_OUTPUT, write_file, write_out
+
+if TYPE_CHECKING:
+    from tilewright.mapper.result import NetworkResult
+    from tilewright.model.result import Evaluation
+
+
+def put_mappings(
+    result: NetworkResult, json: str | None, report: str | None, output: str | None
+) -> None:
+    """Write what the mapper found.
+
+    Parameters
+    ----------
+    result : NetworkResult
+        The best mappings, or the best so far.
+    json, report, output : str or None
+        Files for the results, the report and the mappings; ``-`` for JSON on standard output,
+        where it then stands alone.
+    """
+    if output is not None:
+        from tilewright.mapping.files import dump_mappings
+
+        pairs = [(found.layer, found.mapping) for found in result.layers]
+        write_file(output, dump_mappings(pairs, result.architecture.name, result.network.name))
+    if report is not None and result.layers:
+        from tilewright.report import html
+
+        write_file(report, html(result))
+    if json == STANDARD_OUTPUT:
+        write_out(result.to_json())
+        return
+    if json is not None:
+        write_file(json, result.to_json() + "\n")
+
+    from tilewright.commands.tables import summary
+    from tilewright.mapping.text import mapping_text
+
+    write_out(summary(result))
+    if len(result.layers) == 1:
+        (found,) = result.layers
+        write_out("\n" + mapping_text(found.mapping, found.layer, result.architecture))
+
+
+def put_evaluation(evaluation: Evaluation, json: str | None) -> None:
+    """Write an evaluation as JSON, show it with its mapping, or both."""
+    if json == STANDARD_OUTPUT:
+        write_out(evaluation.to_json())
+        return
+    if json is not None:
+        write_file(json, evaluation.to_json() + "\n")
+
+    from tilewright.mapping.text import mapping_text
+
+    nest = mapping_text(evaluation.mapping, evaluation.layer, evaluation.architecture)
+    write_out(f"{evaluation.text()}\n\n{nest}")
