@@ -32,6 +32,8 @@ from tilewright.workload.layer import Layer
 OBJECTIVES = {"energy": 0, "latency": 1, "edp": 2}
 MOST_SLACK = 1e9
 SLACK = 1.01  # how far above its bound a bypass choice is searched at first
+HARD = 50000  # labels after which each bypass choice first dives for a mapping
+WIDTH = 64  # shapes that a dive takes through an array
 EASY = 2000  # labels of a search after which the next one may go twice as far
 SLICES = 16
 BUCKETS = 1 << 17
@@ -89,6 +91,7 @@ class Plan:
     bound: tuple[float, float] = (0.0, 0.0)
     tables: bool = False
     slack: float = SLACK
+    dived: bool = False
 
 
 class Search:
@@ -154,8 +157,8 @@ class Search:
         )  # fmt: skip
         return labels.objective_value(self.objective, energy, cycles)
 
-    def run(self, plan: Plan, ceiling: float, stop: Callable[[], bool]) -> bool:
-        """Search one bypass choice below a ceiling.
+    def run(self, plan: Plan, ceiling: float, stop: Callable[[], bool], dive: bool = False) -> bool:
+        """Search one bypass choice below a ceiling, or dive for some good mapping.
 
         Returns
         -------
@@ -186,10 +189,16 @@ class Search:
                     self.space, lk, s, s == self.na, part.place_memory, part.stage_count,
                     part.stage_next, part.first, self.spread_left[s], it, fl, n, heads, buckets,
                     high, low, self.resources, self.memories, self.objective, best, best_row,
+                    dive,
                 )  # fmt: skip
             if s == self.na:
                 break
             full = len(part.stage_count) - 1
+            if dive:
+                walk.narrow(
+                    self.space, lk, it, fl, heads, full, self.resources, self.objective, s,
+                    parts[s + 1].first, self.spread_left[s], WIDTH,
+                )  # fmt: skip
             below = np.full((top + 1, len(parts[s + 1].stage_count)), -1, np.int64)
             buckets = np.full(BUCKETS, -1, np.int64)
             for high, low in slices:
@@ -206,7 +215,7 @@ class Search:
             self.best = best
             self.found.mapping = self.rebuild(keep, it, int(best_row[0]))
             hidden = False
-        return not hidden and not stop()
+        return not hidden and not dive and not stop()
 
     def rebuild(self, keep: Keep, it: Ints, row: int) -> Mapping:
         """Return the mapping that a label stands for."""
@@ -277,6 +286,9 @@ class Search:
                 plan.lk = with_tables(self.space, plan.lk, self.of_memory)
                 plan.tables = True
                 plan.bound = max(plan.bound, self.bound(plan))
+            elif self.found.labels > HARD and not plan.dived:
+                plan.dived = True
+                self.run(plan, inf, stop, dive=True)
             else:
                 ceiling = plan.bound[0] * plan.slack
                 before = self.found.labels

@@ -39,6 +39,66 @@ if TYPE_CHECKING:
 
 
 @kernel
+def leave_best(
+    sp: Space,
+    lk: Links,
+    it: Ints,
+    fl: Floats,
+    head: int,
+    resources: int,
+    objective: int,
+    seg: int,
+    placed: Ints,
+    spread_left: float,
+) -> float:
+    """Mark all labels of a list as dead but the one of the least bound; return that bound."""
+    least = np.inf
+    chosen = -1
+    i = head
+    while i >= 0:
+        if it[i, DEAD] == 0:
+            energy, cycles = lower_bound(sp, lk, it[i], fl[i], resources, seg, placed, spread_left)
+            value, _ = objective_value(objective, energy, cycles)
+            if value < least:
+                least, chosen = value, i
+        i = it[i, NEXT]
+    i = head
+    while i >= 0:
+        if i != chosen:
+            it[i, DEAD] = 1
+        i = it[i, NEXT]
+    return least
+
+
+@kernel
+def narrow(
+    sp: Space,
+    lk: Links,
+    it: Ints,
+    fl: Floats,
+    heads: Ints,
+    full: int,
+    resources: int,
+    objective: int,
+    seg: int,
+    placed: Ints,
+    spread_left: float,
+    width: int,
+) -> None:
+    """Keep the complete labels of the `width` shapes of the least bounds, for a dive."""
+    shapes = len(heads)
+    least = np.full(shapes, np.inf)
+    for shape in range(shapes):
+        least[shape] = leave_best(
+            sp, lk, it, fl, heads[shape, full], resources, objective, seg, placed, spread_left
+        )
+    limit = np.sort(least)[min(width, shapes) - 1]
+    for shape in range(shapes):
+        if least[shape] > limit:
+            heads[shape, full] = -1
+
+
+@kernel
 def expand(
     sp: Space,
     lk: Links,
@@ -61,11 +121,13 @@ def expand(
     objective: int,
     best: Floats,
     best_row: Ints,
+    dive: bool,
 ) -> tuple[Ints, Floats, int]:
     """Walk the shapes of one segment from `high` down to `low`, placing its store nodes.
 
     A segment is the part of the chain between two arrays. `best` holds the best objective so far
-    and its tie-break; in the last segment a complete label is a mapping and may improve it.
+    and its tie-break; in the last segment a complete label is a mapping and may improve it. A dive
+    follows only the most promising label of each shape and stage.
     """
     nt = sp.relevant.shape[0]
     stages = stage_count.shape[0]
@@ -81,6 +143,19 @@ def expand(
                 continue
             for t in range(nt):
                 placed[t] = first[t] + stage_count[stage, t]
+            if dive:
+                leave_best(
+                    sp,
+                    lk,
+                    it,
+                    fl,
+                    heads[shape, stage],
+                    resources,
+                    objective,
+                    seg,
+                    placed,
+                    spread_left,
+                )
             i = heads[shape, stage]
             while i >= 0:
                 current = i
