@@ -1,0 +1,84 @@
+"""Run every benchmark and print the results.
+
+python -m benchmarks [--markdown]
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numba
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks import Section, evaluate, mapper
+
+
+def machine() -> str:
+    """Return what the benchmarks run on, in a line."""
+    processor = platform.processor() or platform.machine()
+    description = Path("/proc/cpuinfo")
+    if description.exists():
+        for line in description.read_text().splitlines():
+            if line.startswith("model name"):
+                processor = line.partition(":")[2].strip()
+                break
+    load = f", load average {os.getloadavg()[0]:.1f} before" if hasattr(os, "getloadavg") else ""
+    return (
+        f"{os.cpu_count()} cores of {processor}, {platform.system()}, "
+        f"Python {platform.python_version()}, NumPy {np.__version__}, Numba {numba.__version__}"
+        f"{load}"
+    )
+
+
+def evaluation() -> Section:
+    """Return the table of single evaluations and batches."""
+    rows = tuple(
+        (m.what, f"{m.best:.3g}", f"{m.typical:.3g}", f"{1e6 / m.best:,.0f}", m.note)
+        for m in evaluate.measurements()
+    )
+    return Section(
+        "Evaluation, one core, machine simple, a mapping of 15 loops",
+        ("what", "us, best", "us, median", "per second, best", "rows"),
+        rows,
+    )
+
+
+def sections() -> Iterator[Section]:
+    """Yield the tables one after the other, as they are measured."""
+    yield from mapper.sections()
+    yield evaluation()
+
+
+def show(section: Section, console: Console) -> None:
+    """Print a table for people."""
+    table = Table(title=section.title, title_justify="left")
+    for i, column in enumerate(section.columns):
+        table.add_column(column, justify="right" if i else "left")
+    for row in section.rows:
+        table.add_row(*row)
+    console.print(table)
+    if section.note:
+        console.print(section.note, markup=False)
+    console.print()
+
+
+def main() -> None:
+    console = Console(width=120)
+    if "--markdown" in sys.argv[1:]:
+        print(machine() + ".", flush=True)
+        for section in sections():
+            print("\n" + section.markdown(), flush=True)
+        return
+    console.print(machine() + "\n", markup=False, highlight=False)
+    for section in sections():
+        show(section, console)
+
+
+if __name__ == "__main__":
+    main()
