@@ -30,6 +30,43 @@ def least_words(sp: Space, row: Ints, t: int) -> float:
 
 
 @kernel
+def least_load(sp: Space, lk: Links, row: Ints, r: int, seg: int, placed: Ints) -> float:
+    """Return the cycles that the remaining links take at least at one bandwidth-limited port."""
+    nt = sp.relevant.shape[0]
+    total = 0.0
+    for t in range(nt):
+        words = -1.0
+        for link in range(placed[t], lk.length[t]):
+            lo, hi = lk.arrays[t, link, 0], lk.arrays[t, link, 1]
+            per_word = 0.0
+            for j in range(hi - lo + 1):
+                per_word += lk.load[r, t, link, j]
+            if per_word == 0.0:
+                continue
+            # words that the sender reads: at most as many copies unite as instances work
+            if link == lk.length[t] - 1:
+                sent = sp.operations
+                for k in range(lo, hi):
+                    sent /= sp.unroll_product[sp.unroll_start[k]]
+            else:
+                if words < 0.0:
+                    words = least_words(sp, row, t)
+                sent = words
+                for k in range(lo, seg):
+                    sent /= sp.unroll_product[row[OPEN + nt + 2 * k + 1]]
+            cycles = per_word * sent
+            distinct = float(sp.words[t, len(sp.repeats) - 1])
+            cycles -= lk.held[r, t, link] * min(distinct, sent)
+            for k in range(lk.load_arrays[r]):
+                if k < seg:
+                    cycles /= sp.unroll_product[row[OPEN + nt + 2 * k + 1]]
+                else:
+                    cycles /= sp.unroll_product[sp.unroll_start[k]]
+            total += max(0.0, cycles)
+    return total
+
+
+@kernel
 def lower_bound(
     sp: Space,
     lk: Links,
@@ -104,7 +141,8 @@ def lower_bound(
         energy += min(carried, lk.table[seg, shape, nt])
     cycles = lk.cycles * sp.operations / (floats[SPREAD] * spread_left)
     for r in range(resources):
-        cycles = max(cycles, floats[LOADS + r])
+        load = floats[LOADS + r] + least_load(sp, lk, row, r, seg, placed)
+        cycles = max(cycles, load)
     return energy + lk.leakage * cycles, cycles
 
 

@@ -294,8 +294,9 @@ class Search:
                 before = self.found.labels
                 if self.run(plan, ceiling, stop):
                     plan.bound = (inf, inf)
-                elif self.found.labels - before < EASY:
-                    plan.slack = min(plan.slack**2, MOST_SLACK)
+                else:
+                    growth = 2.0 if self.found.labels - before < EASY else 1.25
+                    plan.slack = min(plan.slack**growth, MOST_SLACK)
                 if plan.bound[0] < inf and not stop():
                     plan.bound = max(plan.bound, (ceiling, 0.0))
             heapreplace(queue, (plan.bound, next(order), plan))
