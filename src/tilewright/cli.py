@@ -14,6 +14,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from tilewright.commands.files import ReaderGoneError
 from tilewright.errors import InputError, TilewrightError, nearest
 
 BROKEN_PIPE = 141
@@ -84,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UsageError as failure:
         say(f"error: {usage_message(failure)}")
         return InputError.exit_status
-    except BrokenPipeError:
+    except ReaderGoneError:
         # what is still buffered must not fail again when Python ends
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE

@@ -14,6 +14,10 @@ from tilewright.errors import InputError
 STANDARD_OUTPUT = "-"
 
 
+class ReaderGoneError(Exception):
+    """Whoever read the standard output has closed it, as ``head`` does."""
+
+
 def check_outputs(outputs: Mapping[str, str | None], inputs: Sequence[str] = ()) -> None:
     """Refuse files that could not be written in the end.
 
@@ -96,7 +100,7 @@ def write_out(text: str) -> None:
 
     Raises
     ------
-    BrokenPipeError
+    ReaderGoneError
         When nobody reads it any more.
     InputError
         When it cannot be written.
@@ -105,7 +109,7 @@ def write_out(text: str) -> None:
         sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
         sys.stdout.flush()
     except BrokenPipeError:
-        raise
+        raise ReaderGoneError from None
     except OSError as failure:
         message = f"cannot be written: {failure.strerror}"
         raise InputError(message, source="standard output") from None

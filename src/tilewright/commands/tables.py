@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from io import StringIO
+from shutil import get_terminal_size
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, RenderableType
@@ -20,14 +22,19 @@ UNLIMITED_WIDTH = 400
 
 def rendered(*parts: RenderableType) -> str:
     """Return what rich makes of some parts: in colour and as wide as the terminal, if it is one."""
-    console = Console(file=sys.stdout, highlight=False, markup=False, soft_wrap=False)
-    if not console.is_terminal:
+    terminal = sys.stdout.isatty()
+    text = StringIO()
+    console = Console(
+        file=text,
+        force_terminal=terminal,
         # a pipe has no width: nothing is cut off
-        console.width = UNLIMITED_WIDTH
-    with console.capture() as captured:
-        for part in parts:
-            console.print(part)
-    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+        width=get_terminal_size().columns if terminal else UNLIMITED_WIDTH,
+        highlight=False,
+        markup=False,
+    )
+    for part in parts:
+        console.print(part, soft_wrap=isinstance(part, Text))
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]], left: Sequence[str]) -> Table:

@@ -117,31 +117,27 @@ def map_network(
         check_possible(layer, architecture)
     progress.begin(len(layers), objective)
     pool = ThreadPoolExecutor(workers, thread_name_prefix="tilewright")
+    searched: dict[object, Searched] = {}
+
+    def task(layer: Layer) -> None:
+        searched[likeness(layer)] = search(layer, architecture, objective, budget, progress)
+
+    interrupted = False
     try:
-        futures = [
-            pool.submit(search, layer, architecture, objective, budget, progress)
-            for layer in layers
-        ]
-        interrupted = collect(futures, budget.halted, progress)
+        collect([pool.submit(task, layer) for layer in layers], budget.halted)
+    except KeyboardInterrupt:
+        interrupted = True
+        budget.halted.set()
+        progress.stopping()
+        pool.shutdown(cancel_futures=True)
     finally:
         budget.halted.set()
         pool.shutdown(wait=False, cancel_futures=True)
         progress.end()
-    failures = {
-        likeness(layer): failure
-        for layer, future in zip(layers, futures, strict=True)
-        if (failure := future.exception()) is not None
-    }
-    for layer in network.layers:
-        if likeness(layer) in failures:
-            raise failures[likeness(layer)]
-    searched = {
-        likeness(layer): future.result() for layer, future in zip(layers, futures, strict=True)
-    }
     results = []
     unmapped = []
     for layer in network.layers:
-        outcome = searched[likeness(layer)]
+        outcome = searched.get(likeness(layer), Searched(Found(), 0.0, 0.0))
         found = outcome.found
         if found.mapping is None:
             unmapped.append(layer)
@@ -220,18 +216,13 @@ def search(
     return Searched(found, size, perf_counter() - start)
 
 
-def collect(futures: Sequence[Future[Searched]], halted: Event, progress: Progress) -> bool:
-    """Wait for all searches; return whether Ctrl-C ended them."""
-    try:
-        pending = set(futures)
-        while pending:
-            # a wait without a limit would not notice Ctrl-C on every platform
-            done, pending = wait(pending, POLL, FIRST_EXCEPTION)
-            if any(future.exception() for future in done):
-                halted.set()
-    except KeyboardInterrupt:
-        halted.set()
-        progress.stopping()
-        wait(futures)
-        return True
-    return False
+def collect(futures: Sequence[Future[None]], halted: Event) -> None:
+    """Wait for all searches; a failure of one ends the others and is raised."""
+    pending = set(futures)
+    while pending:
+        # a wait without a limit would not notice Ctrl-C on every platform
+        done, pending = wait(pending, POLL, FIRST_EXCEPTION)
+        if any(future.exception() for future in done):
+            halted.set()
+    for future in futures:
+        future.result()
