@@ -278,6 +278,32 @@ def test_a_search_that_disagrees_with_the_model_is_an_internal_error(
     assert isinstance(error.value, RuntimeError)
 
 
+def test_nothing_is_proven_where_neighbours_forward_words() -> None:
+    machine = tw.load_architecture("shidiannao")
+    free = replace(machine.arrays[0], hop_energy=0.0)
+    dear = replace(machine.memories[1], read_energy=60.0)
+    swapped = {free.name: free, dear.name: dear}
+    machine = replace(machine, levels=tuple(swapped.get(x.name, x) for x in machine.levels))
+    layer = tw.conv2d(K=2, C=2, P=8, Q=8, R=3, S=3)
+    nodes = [
+        {"store": "DRAM"},
+        {"store": "BUFFERS"},
+        {"for": "K", "tile": 1},
+        {"for": "C", "tile": 1},
+        {"spatial": "P", "tile": 1, "axis": "Y"},
+        {"spatial": "Q", "tile": 1, "axis": "X"},
+        {"store": "REG", "tensors": ["O"]},
+        {"for": "R", "tile": 1},
+        {"for": "S", "tile": 1},
+        {"store": "REG", "tensors": ["I"]},
+    ]
+    result = tw.map(layer, machine)
+    (found,) = result.layers
+    assert not found.proof.optimal
+    assert found.proof.lower_bound <= tw.evaluate(layer, machine, nodes).energy_pj
+    assert "neighbours forward words" in result.statement()
+
+
 def test_a_layer_that_no_mapping_can_run_names_the_memory() -> None:
     machine = tw.load_architecture("simple")
     tight = replace(machine.memories[2], capacity_bits=40, must_keep=frozenset("IWO"))

@@ -27,6 +27,10 @@ SPACE = (
     "factors divide the bounds and fit the axes. Reuse counts sliding windows; the axes of an "
     "array are interchangeable, so choices that differ in them alone are one."
 )
+UNSEEN = (
+    "Words that neighbours forward are counted in what the mapping costs, but not looked for: "
+    "nothing is proven on this machine."
+)
 HEADERS = (
     "layer", "repeat", "energy (uJ)", "cycles", "EDP (pJ x cycles)", "utilization", "bound by",
     "gap", "proven",
@@ -234,8 +238,12 @@ class NetworkResult:
             )
         else:
             proven = sum(result.proof.optimal for result in self.layers)
-            stopped = "interrupted" if self.interrupted else "stopped at the time limit"
-            text = f"Not proven: {stopped}, with {proven} of {count} layers proven optimal."
+            reason = "stopped at the time limit"
+            if self.interrupted:
+                reason = "interrupted"
+            elif forwards(self.architecture):
+                reason = "neighbours forward words on this machine"
+            text = f"Not proven: {reason}, with {proven} of {count} layers proven optimal."
             open_ = [result for result in self.layers if not result.proof.optimal]
             if open_:
                 worst = max(open_, key=lambda result: result.proof.gap)
@@ -246,7 +254,7 @@ class NetworkResult:
             if self.unmapped:
                 names = ", ".join(layer.name for layer in self.unmapped)
                 text += f" Without any mapping so far: {names}."
-        return f"{text}\nSpace: {SPACE}"
+        return f"{text}\nSpace: {space_text(self.architecture)}"
 
     def text(self) -> str:
         """Return a table with a row per layer, the totals, and what is proven."""
@@ -357,8 +365,19 @@ def confirmed(
         )
     least = exact if finished else min(max(bound, 0.0), exact)
     gap = (exact - least) / exact if exact else 0.0
-    proof = Proof(finished, least, exact, gap, SPACE, mappings_in_space, seconds)
+    space = space_text(architecture)
+    proof = Proof(finished, least, exact, gap, space, mappings_in_space, seconds)
     return LayerResult(layer, mapping, evaluation, objective, proof)
+
+
+def forwards(architecture: Architecture) -> bool:
+    """Whether elements of some array pass words on to each other."""
+    return any(array.forwarding for array in architecture.arrays)
+
+
+def space_text(architecture: Architecture) -> str:
+    """Return what is searched on a machine, in words."""
+    return f"{SPACE} {UNSEEN}" if forwards(architecture) else SPACE
 
 
 def objective_value(evaluation: Evaluation, objective: str) -> float:
