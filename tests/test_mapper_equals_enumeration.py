@@ -1,0 +1,168 @@
+"""What the search proves is what trying every mapping of a small problem finds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from itertools import count
+from math import isclose, isinf
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from enumeration import Enumeration, Optimum
+from problems import problem
+from strategies import layer_of, mappings
+from tilewright.architecture.machine import Architecture, Array, Compute, Memory
+from tilewright.errors import MappingError
+from tilewright.mapper.solve import Search
+from tilewright.mapping.nodes import Mapping, Store
+from tilewright.mapping.validity import check
+from tilewright.model import evaluate
+from tilewright.model.evaluate import assess
+from tilewright.simulate import simulate
+from tilewright.workload.layer import Layer
+
+OBJECTIVES = ("energy", "latency", "edp")
+FEW, MANY = range(60), range(60, 500)
+# times a search asks whether to go on: a few thousand at most on these problems
+PATIENCE = 50_000
+
+
+def same(a: float, b: float) -> bool:
+    return isclose(a, b, rel_tol=1e-9)
+
+
+def compare(layer: Layer, machine: Architecture) -> None:
+    """Search for all objectives and compare with the enumeration, ties included."""
+    every = Enumeration(layer, machine)
+    for objective in OBJECTIVES:
+        asked = count()
+        found = Search(layer, machine, objective).solve(lambda asked=asked: next(asked) > PATIENCE)
+        best = every.best[objective]
+        assert found.finished
+        if best.mapping is None:
+            assert found.mapping is None
+            assert isinf(found.value)
+            continue
+        assert found.mapping is not None, f"{objective}: {best} exists"
+        check(found.mapping, layer, machine)
+        cost = evaluate(layer, machine, found.mapping)
+        value = {"energy": cost.energy_pj, "latency": cost.cycles, "edp": cost.edp_pj_cycles}
+        assert same(found.value, value[objective]), f"{objective}: {found.mapping} costs otherwise"
+        assert same(found.value, best.value), f"{objective}: {found.mapping}, but best is {best}"
+        # among equal energies the fewest cycles, among equal cycles the least energy
+        if objective == "energy":
+            assert same(cost.cycles, best.cycles), f"{found.mapping} ties with {best}"
+        if objective == "latency":
+            assert same(cost.energy_pj, best.energy_pj), f"{found.mapping} ties with {best}"
+
+
+@pytest.mark.parametrize("seed", FEW)
+def test_search_equals_enumeration(seed: int) -> None:
+    compare(*problem(seed))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", MANY)
+def test_search_equals_enumeration_on_many_problems(seed: int) -> None:
+    compare(*problem(seed, fewest=500, most=20_000))
+
+
+@pytest.mark.parametrize("multicast", [True, False])
+def test_window_that_two_arrays_cut_is_read_once(multicast: bool) -> None:
+    layer = layer_of("conv1d", {"K": 1, "P": 6, "C": 1, "R": 2})
+    machine = Architecture(
+        "two arrays",
+        (
+            Memory("DRAM", 16, read_energy=10.0, write_energy=10.0),
+            Array("A", {"X": 2}, multicast=multicast),
+            Memory("GLB", 16, read_energy=1.0, write_energy=1.0),
+            Array("B", {"X": 3}),
+            Compute("MAC"),
+        ),
+    )
+    compare(layer, machine)
+
+
+@pytest.mark.parametrize("r, p", [(3, 4), (3, 6), (2, 8), (4, 4), (3, 9)])
+@pytest.mark.parametrize("stride, dilation", [(1, 1), (2, 1), (1, 2), (3, 2)])
+def test_windows_slide_at_their_cheapest(r: int, p: int, stride: int, dilation: int) -> None:
+    layer = layer_of("conv1d", {"K": 2, "P": p, "C": 1, "R": r}, stride, dilation)
+    machine = Architecture(
+        "small buffers",
+        (
+            Memory("DRAM", 16, read_energy=64.0, write_energy=64.0, shared_bandwidth=0.5),
+            Memory("GLB", 16, 12 * 16, read_energy=4.0, write_energy=4.0, shared_bandwidth=2.0),
+            Array("PE", {"X": 3}),
+            Memory("RF", 16, 5 * 16, read_energy=1.0, write_energy=1.0),
+            Compute("MAC", 1.0),
+        ),
+    )
+    compare(layer, machine)
+
+
+def evaluated(every: Enumeration, best: Optimum) -> None:
+    assert best.mapping is not None
+    check(best.mapping, every.layer, every.architecture)
+    counted = simulate(every.layer, every.architecture, best.mapping)
+    cost = assess(every.layer, every.architecture, best.mapping, counted)
+    assert same(cost.energy_pj, best.energy_pj)
+    assert same(cost.cycles, best.cycles)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_enumeration_counts_as_the_simulator_does(seed: int) -> None:
+    layer, machine = problem(seed, fewest=20, most=2000)
+    levels = tuple(
+        replace(x, forwarding=seed % 3 == 0) if isinstance(x, Array) else x for x in machine.levels
+    )
+    every = Enumeration(layer, replace(machine, levels=levels))
+    for best in every.best.values():
+        if best.mapping is not None:
+            evaluated(every, best)
+
+
+def divides_evenly(layer: Layer, mapping: Mapping) -> bool:
+    extents = dict(layer.bounds)
+    for node in mapping.nodes:
+        if not isinstance(node, Store):
+            if extents[node.dimension] % node.tile:
+                return False
+            extents[node.dimension] = node.tile
+    return True
+
+
+def crosses_in_order(machine: Architecture, mapping: Mapping) -> bool:
+    """Whether the stores inside an array stand below those outside it, idle arrays included."""
+    zones = [
+        sum(machine.position[a.name] < machine.position[node.memory] for a in machine.arrays)
+        for node in mapping.nodes
+        if isinstance(node, Store)
+    ]
+    return zones == sorted(zones)
+
+
+@cache
+def enumerated(seed: int) -> Enumeration:
+    return Enumeration(*problem(seed, fewest=20, most=2000))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(seed=st.integers(0, 5), data=st.data())
+def test_no_mapping_is_better_than_the_enumeration_says(seed: int, data: st.DataObject) -> None:
+    every = enumerated(seed)
+    layer, machine = every.layer, every.architecture
+    mapping = data.draw(mappings(layer, machine))
+    assume(divides_evenly(layer, mapping))
+    assume(crosses_in_order(machine, mapping))
+    try:
+        check(mapping, layer, machine)
+    except MappingError:
+        assume(False)
+    cost = evaluate(layer, machine, mapping)
+    floor = 1 - 1e-9
+    assert cost.energy_pj >= every.best["energy"].value * floor
+    assert cost.cycles >= every.best["latency"].value * floor
+    assert cost.edp_pj_cycles >= every.best["edp"].value * floor
