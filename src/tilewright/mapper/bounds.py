@@ -56,6 +56,12 @@ def least_load(sp: Space, lk: Links, row: Ints, r: int, seg: int, placed: Ints) 
                     sent /= sp.unroll_product[row[OPEN + nt + 2 * k + 1]]
             cycles = per_word * sent
             distinct = float(sp.words[t, len(sp.repeats) - 1])
+            # every instance of a reducing group starts its own partial sum from zero
+            for k in range(lk.load_arrays[r]):
+                if k < seg:
+                    distinct *= sp.unroll_reuse[row[OPEN + nt + 2 * k + 1], t]
+                else:
+                    distinct *= sp.unroll_product[sp.unroll_start[k]]
             cycles -= lk.held[r, t, link] * min(distinct, sent)
             for k in range(lk.load_arrays[r]):
                 if k < seg:

@@ -27,6 +27,7 @@ from tilewright.mapper.links import (
 from tilewright.mapper.problem import Space, space
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.model.energy import operation_cost
+from tilewright.model.evaluate import evaluate
 from tilewright.workload.layer import Layer
 
 OBJECTIVES = {"energy": 0, "latency": 1, "edp": 2}
@@ -306,4 +307,18 @@ class Search:
         if self.found.finished:
             self.found.bound = float(self.best[0])
         self.found.value = float(self.best[0])
+        if self.found.mapping and any(array.forwarding for array in self.architecture.arrays):
+            self.without_proof(self.found.mapping)
         return self.found
+
+    def without_proof(self, mapping: Mapping) -> None:
+        """State what is known when neighbours forward words, which the search does not see."""
+        result = evaluate(self.layer, self.architecture, mapping)
+        operations = self.layer.operations
+        cycles = operations * self.architecture.compute.cycles / self.spread_left[0]
+        energy = operations * operation_cost(self.architecture, self.layer)
+        known = (result.energy_pj, float(result.cycles)), (energy, cycles)
+        self.found.value, self.found.bound = (
+            labels.objective_value(self.objective, *pair)[0] for pair in known
+        )
+        self.found.finished = False
