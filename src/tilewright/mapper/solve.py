@@ -292,6 +292,8 @@ class Search:
                 self.run(plan, inf, stop, dive=True)
             else:
                 ceiling = plan.bound[0] * plan.slack
+                if plan.bound[0] <= 0.0 or plan.slack >= MOST_SLACK:
+                    ceiling = inf
                 before = self.found.labels
                 if self.run(plan, ceiling, stop):
                     plan.bound = (inf, inf)
