@@ -26,8 +26,8 @@ OPEN = 8  # + tensor: shape inside the innermost loop relevant to it
 ENTRIES = 4
 WINDOW_COLUMNS = 3 + 2 * ENTRIES
 # float columns
-ENERGY, ZERO, SPREAD = 0, 1, 2
-LOADS = 3  # + resource; then bits used per memory, then per sliding tensor and entry its repeats,
+ENERGY, ZERO, SPREAD, LEAST_ENERGY, LEAST_CYCLES = 0, 1, 2, 3, 4
+LOADS = 5  # + resource; then bits used per memory, then per sliding tensor and entry its repeats,
 # last (from the end) per sliding tensor the least words that its sender reads
 
 ENERGY_OBJECTIVE, LATENCY_OBJECTIVE, EDP_OBJECTIVE = 0, 1, 2

@@ -11,7 +11,6 @@ import numpy as np
 
 from tilewright.architecture.machine import Architecture, Array, Memory
 from tilewright.errors import NoMappingError
-from tilewright.mapper.bounds import inner_table, most_reuse
 from tilewright.mapper.lattice import Floats, Ints
 from tilewright.mapper.problem import Bools, Space
 from tilewright.model.energy import leakage_per_cycle, read_cost, word_ratio, write_cost
@@ -52,6 +51,8 @@ class Links(NamedTuple):
         Position of the receiving memory.
     most : array of (tensors, links)
         Most operations that a word of a sliding tensor serves there, see `bounds.most_reuse`.
+    sent : array of (choices, tensors)
+        The same per word that is sent to all instances of a spatial choice; 0 where not known.
     load : array of (resources, tensors, links, cuts)
         Cycles of a bandwidth-limited port per word of T_j, over all instances.
     held : array of (resources, tensors, links)
@@ -84,6 +85,7 @@ class Links(NamedTuple):
     share: Floats
     memory: Ints
     most: Floats
+    sent: Floats
     load: Floats
     held: Floats
     load_arrays: Ints
@@ -291,6 +293,7 @@ def links(layer: Layer, architecture: Architecture, keep: Keep, sp: Space) -> Li
         share,
         memory,
         np.zeros((nt, nl)),
+        np.zeros((len(sp.unroll), nt)),
         load,
         held,
         np.array([limit[4] for limit in limits], np.int64),
@@ -302,54 +305,6 @@ def links(layer: Layer, architecture: Architecture, keep: Keep, sp: Space) -> Li
         float(architecture.compute.cycles),
         leakage_per_cycle(architecture),
     )
-
-
-def with_tables(sp: Space, lk: Links, segment: list[int]) -> Links:
-    """Return the costs with the bounds of what crosses each array, for every shape."""
-    na, nt = len(sp.unroll_start) - 1, sp.relevant.shape[0]
-    for t in range(nt):
-        for link in range(int(lk.length[t]) - 1 if sp.windows[t] >= 0 else 0):
-            limit = min(lk.share[t, link], lk.capacity[lk.memory[t, link]])
-            if np.isfinite(limit):
-                lk.most[t, link] = most_reuse(sp, t, lk.bits[t, link], limit)
-    table = np.full((na, len(sp.repeats), nt + 1), np.inf)
-    allowed = np.ones(len(sp.repeats), np.bool_)
-    for k in range(na):
-        for m in np.flatnonzero(np.array(segment) == k):
-            used_bits = np.zeros(len(sp.repeats))
-            for t in range(nt):
-                for link in range(int(lk.length[t]) - 1):
-                    if lk.memory[t, link] == m:
-                        own_bits = lk.bits[t, link] * sp.words[t]
-                        used_bits += own_bits
-                        allowed &= own_bits <= lk.share[t, link]
-            allowed &= used_bits <= lk.capacity[m]
-        used = np.zeros(nt, np.int64)
-        own, most = np.zeros(nt), np.zeros(nt)
-        below = np.full(nt, -1, np.int64)
-        bits, room, part = np.ones(nt), np.full(nt, np.inf), np.full(nt, np.inf)
-        for t in range(nt):
-            link = next(i for i in range(int(lk.length[t])) if lk.arrays[t, i, 1] > k)
-            if link == lk.length[t] - 1:
-                continue
-            used[t] = 1
-            if sp.windows[t] >= 0 and t < nt - 1:
-                own[t], most[t] = (
-                    lk.energy[t, link, lk.arrays[t, link, 1] - lk.arrays[t, link, 0]],
-                    lk.most[t, link],
-                )
-            if segment[lk.memory[t, link]] == k + 1:
-                below[t] = lk.memory[t, link]
-                bits[t], room[t] = lk.bits[t, link], lk.capacity[below[t]]
-                part[t] = lk.share[t, link]
-        # u counts for dimensions irrelevant to exactly one tensor that is stored below
-        irrelevant = ((~sp.relevant) & (used == 1)[:, None]).sum(axis=0)
-        begin = sp.unroll_start[k]
-        inner_table(
-            sp, begin, lk.rate[begin : sp.unroll_start[k + 1]], own, most, used,
-            irrelevant == 1, irrelevant > 1, bits, room, part, below, allowed, table[k],
-        )  # fmt: skip
-    return lk._replace(table=table)
 
 
 def _add_load(

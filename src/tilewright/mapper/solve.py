@@ -22,9 +22,16 @@ from tilewright.mapper.links import (
     links,
     ports,
     segment_of,
-    with_tables,
 )
+from tilewright.mapper.outer import Outer
 from tilewright.mapper.problem import Space, space
+from tilewright.mapper.tables import (
+    NOTHING,
+    Reuse,
+    Segment,
+    inner_bounds,
+    outer_bounds,
+)
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.model.energy import operation_cost
 from tilewright.model.evaluate import evaluate
@@ -49,16 +56,6 @@ class Found:
     bound: float = 0.0
     finished: bool = False
     labels: int = 0
-
-
-@dataclass(frozen=True)
-class Segment:
-    """Memories between two arrays, and in which order one bypass choice can fill them."""
-
-    place_memory: Ints
-    stage_count: Ints
-    stage_next: Ints
-    first: Ints
 
 
 def segments(keep: Keep, lk: Links, of_memory: list[int], arrays: int) -> list[Segment]:
@@ -89,8 +86,11 @@ class Plan:
 
     keep: Keep
     lk: Links
+    parts: list[Segment]
     bound: tuple[float, float] = (0.0, 0.0)
-    tables: bool = False
+    outer: Outer = NOTHING
+    energy: float = 0.0  # pJ at least, whatever the spatial choices
+    choices: Ints | None = None  # spatial choices of each array that the tables consider
     slack: float = SLACK
     dived: bool = False
 
@@ -114,6 +114,7 @@ class Search:
         ]
         self.spread_left = [prod(most[s:]) for s in range(self.na + 1)]
         self.resources = len(ports(architecture))
+        self.reuse = Reuse()
         self.best = np.array([inf, inf, inf, inf])
         self.found = Found()
 
@@ -139,9 +140,9 @@ class Search:
         return it, fl
 
     def bound(self, plan: Plan) -> tuple[float, float]:
-        """Return the lower bound of one bypass choice."""
+        """Return lower bounds of the energy and the cycles of one bypass choice."""
         it, fl = self.root()
-        if not plan.tables and self.na:
+        if plan.choices is None and self.na:
             # instead of the tables: each word of a tensor crosses the outermost array once
             top, ops = self.tiles.top, float(self.layer.operations)
             words = [
@@ -152,11 +153,50 @@ class Search:
             ]
             own = plan.lk.rate[: self.space.unroll_start[1]]
             fl[0, labels.ENERGY] += float((own @ np.array(words)).min())
-        energy, cycles = lower_bound(
+        return lower_bound(
             self.space, plan.lk, it[0], fl[0], self.resources, 0, plan.lk.first[0],
-            self.spread_left[0],
+            self.spread_left[0], plan.outer, int(plan.parts[0].place_memory[plan.outer.memory]),
         )  # fmt: skip
-        return labels.objective_value(self.objective, energy, cycles)
+
+    def choices_below(self, plan: Plan, ceiling: float) -> Ints:
+        """Return how many spatial choices of each array can lead to a value below a ceiling.
+
+        They come with the largest product first; with fewer instances at work a mapping takes more
+        cycles, and no less energy than any.
+        """
+        start, product = self.space.unroll_start, self.space.unroll_product
+        most = [float(product[start[k]]) for k in range(self.na)]
+        counts = []
+        for k in range(self.na):
+            others = prod(most) / most[k]
+            least = [
+                labels.objective_value(
+                    self.objective,
+                    plan.energy,
+                    plan.lk.cycles * self.layer.operations / (others * float(p)),
+                )[0]
+                for p in product[start[k] : start[k + 1]]
+            ]
+            counts.append(max(1, sum(value < ceiling for value in least)))
+        return np.array(counts, np.int64)
+
+    def prepare(self, plan: Plan, ceiling: float) -> None:
+        """Fill the tables of a bypass choice for mappings below a ceiling, and raise its bound."""
+        first = plan.choices is None
+        choices = self.choices_below(plan, inf if first else ceiling)
+        if plan.choices is not None and (choices == plan.choices).all():
+            return
+        if first:
+            self.reuse.fill(self.space, plan.lk)
+        plan.lk = inner_bounds(self.space, plan.lk, self.of_memory, choices)
+        plan.outer = outer_bounds(self.space, plan.lk, plan.parts[0])
+        plan.choices = choices
+        energy, cycles = self.bound(plan)
+        if first:
+            plan.energy = energy
+        value = labels.objective_value(self.objective, energy, cycles)
+        # what the tables leave out is not below the ceiling
+        plan.bound = max(plan.bound, value if first else min(value, (ceiling, 0.0)))
 
     def run(self, plan: Plan, ceiling: float, stop: Callable[[], bool], dive: bool = False) -> bool:
         """Search one bypass choice below a ceiling, or dive for some good mapping.
@@ -167,11 +207,10 @@ class Search:
             True when nothing better than the best mapping remains in it; False when the search was
             stopped, or when only the ceiling may have hidden mappings.
         """
-        keep, lk = plan.keep, plan.lk
+        keep, lk, parts = plan.keep, plan.lk, plan.parts
         it, fl = self.root()
         n = 1
         top = self.tiles.top
-        parts = segments(keep, lk, self.of_memory, self.na)
         best = self.best.copy()
         hidden = ceiling < best[0]
         if hidden:
@@ -187,8 +226,8 @@ class Search:
                 if stop():
                     break
                 it, fl, n = walk.expand(
-                    self.space, lk, s, s == self.na, part.place_memory, part.stage_count,
-                    part.stage_next, part.first, self.spread_left[s], it, fl, n, heads, buckets,
+                    self.space, lk, plan.outer, s, s == self.na, part.place_memory,
+                    part.stage_count, part.stage_next, part.first, self.spread_left[s], it, fl, n, heads, buckets,
                     high, low, self.resources, self.memories, self.objective, best, best_row,
                     dive,
                 )  # fmt: skip
@@ -196,19 +235,16 @@ class Search:
                 break
             full = len(part.stage_count) - 1
             if dive:
-                walk.narrow(
-                    self.space, lk, it, fl, heads, full, self.resources, self.objective, s,
-                    parts[s + 1].first, self.spread_left[s], WIDTH,
-                )  # fmt: skip
+                walk.narrow(it, fl, heads, full, self.objective, WIDTH)
             below = np.full((top + 1, len(parts[s + 1].stage_count)), -1, np.int64)
             buckets = np.full(BUCKETS, -1, np.int64)
             for high, low in slices:
                 if stop():
                     break
                 it, fl, n = walk.cross(
-                    self.space, lk, s, it, fl, n, heads, full, below, buckets, high, low,
-                    parts[s + 1].first, self.spread_left[s], self.spread_left[s + 1],
-                    self.resources, self.memories, self.objective, best,
+                    self.space, lk, plan.outer, s, it, fl, n, heads, full, below, buckets, high,
+                    low, parts[s + 1].first, self.spread_left[s + 1], self.resources,
+                    self.memories, self.objective, best,
                 )  # fmt: skip
             heads = below
         self.found.labels += n
@@ -275,33 +311,23 @@ class Search:
         order = itertools.count()
         queue: list[tuple[tuple[float, float], int, Plan]] = []
         for keep in keep_choices(self.layer, self.architecture):
-            plan = Plan(keep, links(self.layer, self.architecture, keep, self.space))
-            plan.bound = self.bound(plan)
+            lk = links(self.layer, self.architecture, keep, self.space)
+            plan = Plan(keep, lk, segments(keep, lk, self.of_memory, self.na))
+            plan.bound = labels.objective_value(self.objective, *self.bound(plan))
             heappush(queue, (plan.bound, next(order), plan))
         while queue and not stop():
             plan = queue[0][2]
             if labels.worse(*plan.bound, float(self.best[0]), float(self.best[1])):
                 heappop(queue)
                 continue
-            if not plan.tables:
-                plan.lk = with_tables(self.space, plan.lk, self.of_memory)
-                plan.tables = True
-                plan.bound = max(plan.bound, self.bound(plan))
+            if plan.choices is None:
+                self.prepare(plan, inf)
             elif self.found.labels > HARD and not plan.dived:
                 plan.dived = True
+                self.prepare(plan, inf)
                 self.run(plan, inf, stop, dive=True)
             else:
-                ceiling = plan.bound[0] * plan.slack
-                if plan.bound[0] <= 0.0 or plan.slack >= MOST_SLACK:
-                    ceiling = inf
-                before = self.found.labels
-                if self.run(plan, ceiling, stop):
-                    plan.bound = (inf, inf)
-                else:
-                    growth = 2.0 if self.found.labels - before < EASY else 1.25
-                    plan.slack = min(plan.slack**growth, MOST_SLACK)
-                if plan.bound[0] < inf and not stop():
-                    plan.bound = max(plan.bound, (ceiling, 0.0))
+                self.advance(plan, stop)
             heapreplace(queue, (plan.bound, next(order), plan))
             self.found.bound = min(float(self.best[0]), *(entry[0][0] for entry in queue))
             progress(float(self.best[0]), self.found.bound)
@@ -312,6 +338,24 @@ class Search:
         if self.found.mapping and any(array.forwarding for array in self.architecture.arrays):
             self.without_proof(self.found.mapping)
         return self.found
+
+    def advance(self, plan: Plan, stop: Callable[[], bool]) -> None:
+        """Search a bypass choice a little above its bound, which rises to there or to the end."""
+        ceiling = min(plan.bound[0] * plan.slack, float(self.best[0]))
+        if plan.bound[0] <= 0.0 or plan.slack >= MOST_SLACK:
+            ceiling = inf
+        below = plan.bound
+        self.prepare(plan, ceiling)
+        if plan.bound > below:
+            return
+        before = self.found.labels
+        if self.run(plan, ceiling, stop):
+            plan.bound = (inf, inf)
+        else:
+            growth = 2.0 if self.found.labels - before < EASY else 1.25
+            plan.slack = min(plan.slack**growth, MOST_SLACK)
+        if plan.bound[0] < inf and not stop():
+            plan.bound = max(plan.bound, (ceiling, 0.0))
 
     def without_proof(self, mapping: Mapping) -> None:
         """State what is known when neighbours forward words, which the search does not see."""

@@ -14,6 +14,8 @@ from tilewright.mapper.labels import (
     ENERGY,
     ENERGY_OBJECTIVE,
     LAST,
+    LEAST_CYCLES,
+    LEAST_ENERGY,
     LOADS,
     MOVE,
     NEXT,
@@ -35,30 +37,19 @@ from tilewright.model.kernel import kernel
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
     from tilewright.mapper.links import Links
+    from tilewright.mapper.outer import Outer
     from tilewright.mapper.problem import Space
 
 
 @kernel
-def leave_best(
-    sp: Space,
-    lk: Links,
-    it: Ints,
-    fl: Floats,
-    head: int,
-    resources: int,
-    objective: int,
-    seg: int,
-    placed: Ints,
-    spread_left: float,
-) -> float:
+def leave_best(it: Ints, fl: Floats, head: int, objective: int) -> float:
     """Mark all labels of a list as dead but the one of the least bound; return that bound."""
     least = np.inf
     chosen = -1
     i = head
     while i >= 0:
         if it[i, DEAD] == 0:
-            energy, cycles = lower_bound(sp, lk, it[i], fl[i], resources, seg, placed, spread_left)
-            value, _ = objective_value(objective, energy, cycles)
+            value, _ = objective_value(objective, fl[i, LEAST_ENERGY], fl[i, LEAST_CYCLES])
             if value < least:
                 least, chosen = value, i
         i = it[i, NEXT]
@@ -71,27 +62,12 @@ def leave_best(
 
 
 @kernel
-def narrow(
-    sp: Space,
-    lk: Links,
-    it: Ints,
-    fl: Floats,
-    heads: Ints,
-    full: int,
-    resources: int,
-    objective: int,
-    seg: int,
-    placed: Ints,
-    spread_left: float,
-    width: int,
-) -> None:
+def narrow(it: Ints, fl: Floats, heads: Ints, full: int, objective: int, width: int) -> None:
     """Keep the complete labels of the `width` shapes of the least bounds, for a dive."""
     shapes = len(heads)
     least = np.full(shapes, np.inf)
     for shape in range(shapes):
-        least[shape] = leave_best(
-            sp, lk, it, fl, heads[shape, full], resources, objective, seg, placed, spread_left
-        )
+        least[shape] = leave_best(it, fl, heads[shape, full], objective)
     limit = np.sort(least)[min(width, shapes) - 1]
     for shape in range(shapes):
         if least[shape] > limit:
@@ -99,9 +75,44 @@ def narrow(
 
 
 @kernel
+def keep(
+    sp: Space,
+    lk: Links,
+    outer: Outer,
+    it: Ints,
+    fl: Floats,
+    n: int,
+    heads: Ints,
+    buckets: Ints,
+    resources: int,
+    memories: int,
+    objective: int,
+    best: Floats,
+    placed: Ints,
+    seg: int,
+    spread_left: float,
+    slot: int,
+) -> int:
+    """File row n unless its bound or another label makes it superfluous; return the labels' number.
+
+    What bounds a label bounds those that follow from it, too.
+    """
+    energy, cycles = lower_bound(
+        sp, lk, it[n], fl[n], resources, seg, placed, spread_left, outer, slot
+    )
+    fl[n, LEAST_ENERGY] = max(energy, fl[n, LEAST_ENERGY])
+    fl[n, LEAST_CYCLES] = max(cycles, fl[n, LEAST_CYCLES])
+    value, tie = objective_value(objective, fl[n, LEAST_ENERGY], fl[n, LEAST_CYCLES])
+    if worse(value, tie, best[0], best[1]):
+        return n
+    return insert(sp, lk, it, fl, n, heads, buckets, resources, memories, objective, placed, seg)
+
+
+@kernel
 def expand(
     sp: Space,
     lk: Links,
+    outer: Outer,
     seg: int,
     last_segment: bool,
     place_memory: Ints,
@@ -135,156 +146,119 @@ def expand(
     loads = LOADS + resources + memories
     out = np.zeros(8)
     placed = np.empty(nt, np.int64)
-    placed_next = np.empty(nt, np.int64)
+    slot = place_memory[outer.memory]
     for shape in range(high, low - 1, -1):
         for stage in range(stages):
-            i = heads[shape, stage]
-            if i < 0:
-                continue
-            for t in range(nt):
-                placed[t] = first[t] + stage_count[stage, t]
             if dive:
-                leave_best(
-                    sp,
-                    lk,
-                    it,
-                    fl,
-                    heads[shape, stage],
-                    resources,
-                    objective,
-                    seg,
-                    placed,
-                    spread_left,
-                )
+                leave_best(it, fl, heads[shape, stage], objective)
             i = heads[shape, stage]
             while i >= 0:
                 current = i
                 i = it[i, NEXT]
                 if it[current, DEAD] == 1:
                     continue
-                energy, cycles = lower_bound(
-                    sp, lk, it[current], fl[current], resources, seg, placed, spread_left
+                value, tie = objective_value(
+                    objective, fl[current, LEAST_ENERGY], fl[current, LEAST_CYCLES]
                 )
-                value, tie = objective_value(objective, energy, cycles)
                 if worse(value, tie, best[0], best[1]):
                     continue
                 it, fl = with_room(it, fl, n)
                 if last_segment and stage == full:
-                    it[n] = it[current]
-                    fl[n] = fl[current]
-                    for t in range(nt):
-                        charge(
-                            sp, lk, it[n], fl[n], resources, memories, t, lk.length[t] - 1, seg, out
-                        )
-                    cycles = np.ceil(lk.cycles * (sp.operations / fl[n, SPREAD]) * (1 - TIE))
-                    for r in range(resources):
-                        cycles = max(cycles, fl[n, LOADS + r])
-                    fl[n, ENERGY] += lk.leakage * cycles
-                    value, tie = objective_value(objective, fl[n, ENERGY], cycles)
-                    if not worse(value, tie, best[0], best[1]):
-                        best[0], best[1] = value, tie
-                        best[2], best[3] = fl[n, ENERGY], cycles
-                        it[n, PARENT] = current
-                        best_row[0] = n
-                        n += 1
+                    n = complete(
+                        sp, lk, it, fl, n, current, resources, memories, objective, best, best_row,
+                        seg, out,
+                    )  # fmt: skip
                     continue
                 last = it[current, LAST]
-                # store nodes: a loop irrelevant to the tensor could as well stand inside its node
-                for t in range(nt):
-                    if stage_next[stage, t] < 0 or (last >= 0 and not sp.relevant[t, last]):
-                        continue
-                    link = placed[t]
-                    bits = sp.words[t, shape] * lk.bits[t, link]
-                    m = place_memory[lk.memory[t, link]]
-                    used = fl[current, LOADS + resources + m] + bits
-                    if bits > lk.share[t, link] or used > lk.capacity[lk.memory[t, link]]:
-                        continue
-                    it[n] = it[current]
-                    fl[n] = fl[current]
-                    it[n, PARENT] = current
-                    it[n, MOVE] = PLACE + t
-                    it[n, STAGE] = stage_next[stage, t]
-                    fl[n, LOADS + resources + m] = used
-                    charge(sp, lk, it[n], fl[n], resources, memories, t, link, seg, out)
-                    for u in range(nt):
-                        placed_next[u] = placed[u]
-                    placed_next[t] += 1
-                    energy, cycles = lower_bound(
-                        sp, lk, it[n], fl[n], resources, seg, placed_next, spread_left
-                    )
-                    value, tie = objective_value(objective, energy, cycles)
-                    if worse(value, tie, best[0], best[1]):
-                        continue
-                    n = insert(
-                        sp,
-                        lk,
-                        it,
-                        fl,
-                        n,
-                        heads,
-                        buckets,
-                        resources,
-                        memories,
-                        objective,
-                        placed_next,
-                        seg,
-                    )
-                # loops: directly below an array only those that it keeps from moving above it
-                stuck = seg > 0 and last < 0 and stage == 0
-                for move in range(len(sp.moves)):
-                    d = sp.moves[move, 0]
-                    if stuck:
-                        choice = it[current, OPEN + nt + 2 * (seg - 1) + 1]
-                        free = sp.unroll[choice, d] == 0
-                        if not free:
-                            free = True
-                            for w in range(sp.window_of.shape[0]):
-                                free = free and sp.window_of[w, d] < 0
-                        if free:
+                # store nodes, then loops
+                for action in range(nt + len(sp.moves)):
+                    for t in range(nt):
+                        placed[t] = first[t] + stage_count[stage, t]
+                    if action < nt:
+                        # a loop irrelevant to the tensor could as well stand inside its node
+                        t = action
+                        if stage_next[stage, t] < 0 or (last >= 0 and not sp.relevant[t, last]):
                             continue
-                    digit = sp.digits[shape, d]
-                    smaller = sp.quotient[d, digit, sp.moves[move, 1]]
-                    if smaller < 0:
-                        continue
-                    it[n] = it[current]
-                    fl[n] = fl[current]
+                        link = placed[t]
+                        bits = sp.words[t, shape] * lk.bits[t, link]
+                        m = place_memory[lk.memory[t, link]]
+                        used = fl[current, LOADS + resources + m] + bits
+                        if bits > lk.share[t, link] or used > lk.capacity[lk.memory[t, link]]:
+                            continue
+                        it[n] = it[current]
+                        fl[n] = fl[current]
+                        it[n, MOVE] = PLACE + t
+                        it[n, STAGE] = stage_next[stage, t]
+                        fl[n, LOADS + resources + m] = used
+                        charge(sp, lk, it[n], fl[n], resources, memories, t, link, seg, out)
+                        placed[t] += 1
+                    else:
+                        move = action - nt
+                        d = sp.moves[move, 0]
+                        if seg > 0 and last < 0 and stage == 0:
+                            # directly below an array only loops that it keeps from moving above it
+                            stuck = sp.unroll[it[current, OPEN + nt + 2 * seg - 1], d] == 0
+                            for w in range(sp.window_of.shape[0]):
+                                stuck = stuck and sp.window_of[w, d] < 0
+                            if stuck:
+                                continue
+                        digit = sp.digits[shape, d]
+                        smaller = sp.quotient[d, digit, sp.moves[move, 1]]
+                        if smaller < 0:
+                            continue
+                        it[n] = it[current]
+                        fl[n] = fl[current]
+                        inside = shape - (digit - smaller) * sp.strides[d]
+                        enter_loop(sp, it[n], fl[n], loads, move, inside, seg)
                     it[n, PARENT] = current
-                    enter_loop(
-                        sp,
-                        it[n],
-                        fl[n],
-                        loads,
-                        move,
-                        shape - (digit - smaller) * sp.strides[d],
-                        seg,
-                    )
-                    energy, cycles = lower_bound(
-                        sp, lk, it[n], fl[n], resources, seg, placed, spread_left
-                    )
-                    value, tie = objective_value(objective, energy, cycles)
-                    if worse(value, tie, best[0], best[1]):
-                        continue
-                    n = insert(
-                        sp,
-                        lk,
-                        it,
-                        fl,
-                        n,
-                        heads,
-                        buckets,
-                        resources,
-                        memories,
-                        objective,
-                        placed,
-                        seg,
-                    )
+                    n = keep(
+                        sp, lk, outer, it, fl, n, heads, buckets, resources, memories, objective,
+                        best, placed, seg, spread_left, slot,
+                    )  # fmt: skip
     return it, fl, n
+
+
+@kernel
+def complete(
+    sp: Space,
+    lk: Links,
+    it: Ints,
+    fl: Floats,
+    n: int,
+    current: int,
+    resources: int,
+    memories: int,
+    objective: int,
+    best: Floats,
+    best_row: Ints,
+    seg: int,
+    out: Floats,
+) -> int:
+    """Charge what the compute unit costs a complete label, and keep it if it is the best so far."""
+    nt = sp.relevant.shape[0]
+    it[n] = it[current]
+    fl[n] = fl[current]
+    for t in range(nt):
+        charge(sp, lk, it[n], fl[n], resources, memories, t, lk.length[t] - 1, seg, out)
+    cycles = np.ceil(lk.cycles * (sp.operations / fl[n, SPREAD]) * (1 - TIE))
+    for r in range(resources):
+        cycles = max(cycles, fl[n, LOADS + r])
+    fl[n, ENERGY] += lk.leakage * cycles
+    value, tie = objective_value(objective, fl[n, ENERGY], cycles)
+    if worse(value, tie, best[0], best[1]):
+        return n
+    best[0], best[1] = value, tie
+    best[2], best[3] = fl[n, ENERGY], cycles
+    it[n, PARENT] = current
+    best_row[0] = n
+    return n + 1
 
 
 @kernel
 def cross(
     sp: Space,
     lk: Links,
+    outer: Outer,
     array: int,
     it: Ints,
     fl: Floats,
@@ -296,7 +270,6 @@ def cross(
     high: int,
     low: int,
     first_below: Ints,
-    spread_above: float,
     spread_left: float,
     resources: int,
     memories: int,
@@ -316,10 +289,8 @@ def cross(
             if it[i, DEAD] == 1:
                 i = it[i, NEXT]
                 continue
-            bound, cycles = lower_bound(
-                sp, lk, it[i], fl[i], resources, array, placed, spread_above
-            )
-            bound -= lk.leakage * cycles
+            cycles = fl[i, LEAST_CYCLES]
+            bound = fl[i, LEAST_ENERGY] - lk.leakage * cycles
             for choice in range(sp.unroll_start[array], sp.unroll_start[array + 1]):
                 # choices come with the largest product first
                 spread = fl[i, SPREAD] * sp.unroll_product[choice] * spread_left
@@ -368,24 +339,9 @@ def cross(
                             ) * sp.strides[d]
                 for m in range(memories):
                     fl[n, LOADS + resources + m] = 0.0
-                energy, cycles_below = lower_bound(
-                    sp, lk, it[n], fl[n], resources, array + 1, placed, spread_left
-                )
-                value, tie = objective_value(objective, energy, cycles_below)
-                if not worse(value, tie, best[0], best[1]):
-                    n = insert(
-                        sp,
-                        lk,
-                        it,
-                        fl,
-                        n,
-                        heads_below,
-                        buckets,
-                        resources,
-                        memories,
-                        objective,
-                        placed,
-                        array + 1,
-                    )
+                n = keep(
+                    sp, lk, outer, it, fl, n, heads_below, buckets, resources, memories, objective,
+                    best, placed, array + 1, spread_left, 0,
+                )  # fmt: skip
             i = it[i, NEXT]
     return it, fl, n

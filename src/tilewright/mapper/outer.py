@@ -1,0 +1,281 @@
+"""What is still to come above the first array: exact but for sliding windows, for every capacity.
+
+From a shape and a stage (which tensors have store nodes already) inward, the cheapest way to place
+the rest and to go through the array costs no less than the table says. An entry is a step function
+of the bits that the memory has left: (bits needed, pJ) in ascending order of the bits.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tilewright.model.kernel import kernel
+
+if TYPE_CHECKING:
+    from tilewright.mapper.lattice import Floats, Ints
+    from tilewright.mapper.problem import Space
+
+CARRIED, RUN, REGION, NONE = 0, 1, 2, 3
+STEPS = 16  # of a function; where there are more, two become one that bounds both
+
+
+class Outer(NamedTuple):
+    """Step functions of every state, one after the other.
+
+    Attributes
+    ----------
+    begin, length : arrays of (shapes, stages, flags)
+        Where the function is. Without shapes nothing is known.
+    bits, cost : arrays of steps
+    kind, tensor, at : arrays of flags
+        What is paid already at this point: the tile of a tensor below the array, which stays from
+        here on (CARRIED); or the next tile of a sliding tensor, which from here on moves along one
+        dimension (RUN) or within one expression (REGION, `at`). The last flag is NONE.
+    memory : int
+        The memory whose bits count.
+    """
+
+    begin: Ints
+    length: Ints
+    bits: Floats
+    cost: Floats
+    kind: Ints
+    tensor: Ints
+    at: Ints
+    memory: int
+
+
+@kernel
+def at_least(outer: Outer, flag: int, stage: int, shape: int, left: float) -> float:
+    """Return what a state costs at least with some bits left."""
+    best = np.inf
+    begin = outer.begin[shape, stage, flag]
+    for i in range(begin, begin + outer.length[shape, stage, flag]):
+        if outer.bits[i] > left:
+            break
+        best = outer.cost[i]
+    return best
+
+
+@kernel
+def merge(
+    bits: Floats,
+    cost: Floats,
+    count: int,
+    from_bits: Floats,
+    from_cost: Floats,
+    begin: int,
+    end: int,
+    more_bits: float,
+    more_cost: float,
+    limit: float,
+    new_bits: Floats,
+    new_cost: Floats,
+) -> int:
+    """Merge a shifted step function into another one; return the number of its steps."""
+    i = 0
+    j = begin
+    n = 0
+    lowest = np.inf
+    while i < count or j < end:
+        if j < end and from_bits[j] + more_bits > limit:
+            j = end
+            continue
+        if j >= end or (i < count and bits[i] <= from_bits[j] + more_bits):
+            b, c = bits[i], cost[i]
+            i += 1
+        else:
+            b, c = from_bits[j] + more_bits, from_cost[j] + more_cost
+            j += 1
+        if c < lowest:
+            lowest = c
+            if n > 0 and new_bits[n - 1] == b:
+                n -= 1
+            new_bits[n] = b
+            new_cost[n] = c
+            n += 1
+    while n > STEPS:
+        # the two steps that differ least in cost become one
+        least = np.inf
+        at = 0
+        for k in range(n - 1):
+            difference = new_cost[k] - new_cost[k + 1]
+            if difference < least:
+                least, at = difference, k
+        new_cost[at] = new_cost[at + 1]
+        for k in range(at + 1, n - 1):
+            new_bits[k] = new_bits[k + 1]
+            new_cost[k] = new_cost[k + 1]
+        n -= 1
+    for k in range(n):
+        bits[k] = new_bits[k]
+        cost[k] = new_cost[k]
+    return n
+
+
+@kernel
+def may_repeat(sp: Space, w: int, e: int, shape: int) -> bool:
+    """Whether steps of one dimension of an expression may make up for those of another.
+
+    Then a tile can be the same set of words as another one, and a whole region of loops on the
+    expression's dimensions may bring in each of its words once. Three dimensions always may.
+    """
+    if sp.members.shape[2] > 2 and sp.members[w, e, 2] >= 0:
+        return True
+    for i in range(2):
+        d, o = sp.members[w, e, i], sp.members[w, e, 1 - i]
+        digit = sp.digits[shape, d]
+        if digit < sp.sizes[d] - 1 and sp.coefs[w, e, i] * sp.values[d, digit] <= sp.coefs[
+            w, e, 1 - i
+        ] * (sp.values[o, sp.sizes[o] - 1] - sp.values[o, sp.digits[shape, o]]):
+            return True
+    return False
+
+
+@kernel
+def outer_table(
+    sp: Space,
+    flag_kind: Ints,
+    flag_tensor: Ints,
+    flag_at: Ints,
+    stage_count: Ints,
+    stage_next: Ints,
+    need: Ints,
+    rate: Floats,
+    bits: Floats,
+    share: Floats,
+    run_words: Floats,
+    slid: Floats,
+    carried_rate: Floats,
+    carried_words: Floats,
+    end: Floats,
+    limit: float,
+) -> tuple[Ints, Ints, Floats, Floats]:
+    """Fill the step functions of every shape, stage and flag.
+
+    Parameters
+    ----------
+    flag_kind, flag_tensor, flag_at : arrays of flags
+        CARRIED, RUN or REGION, of which tensor, and along which dimension or expression. NONE
+        comes last.
+    stage_count, stage_next
+        As in `tables.Segment`.
+    need : array of tensors
+        Store nodes of each tensor above the array.
+    rate, bits, share : arrays of (tensors, nodes)
+        pJ per word that moves in, bits per word of the tile, and bits that the tile may take, for
+        each of them.
+    run_words : array of (flags, shapes)
+        Words that a run or region brings in when it begins at a shape.
+    slid : array of (tensors, shapes)
+        Words that move at least into a store node at a shape, whatever the loops above.
+    carried_rate : array of tensors
+        Least pJ per word for a tile below the array that stays, negative where none is stored.
+    carried_words : array of (tensors, shapes)
+        Words that move at least when the innermost relevant loop ends at a shape.
+    end : array of (shapes, tensors + 1)
+        What is below costs at least without a tensor, and with all.
+    limit : float
+        Bits of the memory.
+    """
+    nt = len(need)
+    stages = len(stage_count)
+    shapes = len(sp.repeats)
+    flags = len(flag_kind)
+    none = flags - 1
+    moves = len(sp.moves)
+    size = 1 << 16
+    all_bits, all_cost = np.empty(size), np.empty(size)
+    begin_of = np.zeros((shapes, stages, flags), np.int64)
+    length = np.zeros((shapes, stages, flags), np.int64)
+    used = 0
+    own_bits, new_bits = np.empty(STEPS + 1), np.empty(4 * STEPS)
+    own_cost, new_cost = np.empty(STEPS + 1), np.empty(4 * STEPS)
+    zero, one_cost = np.zeros(1), np.zeros(1)
+    for shape in range(shapes):
+        if used + stages * flags * STEPS > size:
+            grown_bits, grown_cost = np.empty(2 * size), np.empty(2 * size)
+            grown_bits[:used] = all_bits[:used]
+            grown_cost[:used] = all_cost[:used]
+            all_bits, all_cost = grown_bits, grown_cost
+            size *= 2
+        for stage in range(stages - 1, -1, -1):
+            for flag in range(flags):
+                kind, own = flag_kind[flag], flag_tensor[flag]
+                if kind == CARRIED and (
+                    carried_rate[own] < 0 or stage_count[stage, own] < need[own]
+                ):
+                    continue
+                if kind in (RUN, REGION) and stage_next[stage, own] < 0:
+                    continue
+                n = 0
+                below = own if kind == CARRIED else nt
+                if stage == stages - 1 and end[shape, below] < np.inf:
+                    one_cost[0] = end[shape, below]
+                    n = merge(
+                        own_bits, own_cost, n, zero, one_cost, 0, 1, 0.0, 0.0, limit,
+                        new_bits, new_cost,
+                    )  # fmt: skip
+                # store nodes, then loops, then what begins here: one place merges them all
+                for option in range(nt + moves + none):
+                    more_bits = more_cost = 0.0
+                    if option < nt:
+                        t = option
+                        after = stage_next[stage, t]
+                        if after < 0:
+                            continue
+                        to = flag
+                        k = stage_count[stage, t]
+                        more_bits = bits[t, k] * sp.words[t, shape]
+                        if more_bits > share[t, k]:
+                            continue
+                        if kind == NONE:
+                            more_cost = rate[t, k] * sp.words[t, shape] * sp.repeats[shape]
+                        elif kind == CARRIED or t != own:
+                            more_cost = rate[t, k] * slid[t, shape]
+                        else:
+                            to = none
+                            if kind == REGION and not may_repeat(
+                                sp, sp.windows[t], flag_at[flag], shape
+                            ):
+                                continue
+                        begin, steps = begin_of[shape, after, to], length[shape, after, to]
+                    elif option < nt + moves:
+                        d = sp.moves[option - nt, 0]
+                        if (
+                            (kind == CARRIED and sp.relevant[own, d])
+                            or (kind == RUN and d != flag_at[flag])
+                            or (
+                                kind == REGION and sp.window_of[sp.windows[own], d] != flag_at[flag]
+                            )
+                        ):
+                            continue
+                        digit = sp.digits[shape, d]
+                        smaller = sp.quotient[d, digit, sp.moves[option - nt, 1]]
+                        if smaller < 0:
+                            continue
+                        inner = shape - (digit - smaller) * sp.strides[d]
+                        begin, steps = begin_of[inner, stage, flag], length[inner, stage, flag]
+                    else:
+                        to = option - nt - moves
+                        if kind != NONE or length[shape, stage, to] == 0:
+                            continue
+                        t = flag_tensor[to]
+                        if flag_kind[to] == CARRIED:
+                            more_cost = carried_rate[t] * carried_words[t, shape]
+                        else:
+                            more_cost = rate[t, stage_count[stage, t]] * run_words[to, shape]
+                        begin, steps = begin_of[shape, stage, to], length[shape, stage, to]
+                    n = merge(
+                        own_bits, own_cost, n, all_bits, all_cost, begin, begin + steps,
+                        more_bits, more_cost, limit, new_bits, new_cost,
+                    )  # fmt: skip
+                begin_of[shape, stage, flag] = used
+                length[shape, stage, flag] = n
+                for k in range(n):
+                    all_bits[used + k] = own_bits[k]
+                    all_cost[used + k] = own_cost[k]
+                used += n
+    return begin_of, length, all_bits[:used], all_cost[:used]
