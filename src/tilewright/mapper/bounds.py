@@ -250,7 +250,7 @@ def served_pairs(sp: Space, w: int, e: int, shape: int, choice: int, run: bool) 
         most = max(most, m * second / pair_words(m, second, a, b, apart))
         if may_repeat(sp, w, e, shape):
             most = max(most, first * second / pair_words(first, second, a, b, False))
-    return most
+    return float(most)
 
 
 @kernel

@@ -227,9 +227,9 @@ class Search:
                     break
                 it, fl, n = walk.expand(
                     self.space, lk, plan.outer, s, s == self.na, part.place_memory,
-                    part.stage_count, part.stage_next, part.first, self.spread_left[s], it, fl, n, heads, buckets,
-                    high, low, self.resources, self.memories, self.objective, best, best_row,
-                    dive,
+                    part.stage_count, part.stage_next, part.first, self.spread_left[s], it, fl, n,
+                    heads, buckets, high, low, self.resources, self.memories, self.objective,
+                    best, best_row, dive,
                 )  # fmt: skip
             if s == self.na:
                 break
