@@ -51,7 +51,7 @@ def process(*words: str, stdout: int = subprocess.PIPE) -> subprocess.CompletedP
 def timeless(data: object) -> object:
     """Leave out how long things took."""
     if isinstance(data, dict):
-        return {k: timeless(v) for k, v in data.items() if k != "seconds"}
+        return {k: timeless(v) for k, v in data.items() if not k.endswith("seconds")}
     return [timeless(item) for item in data] if isinstance(data, list) else data
 
 
