@@ -157,10 +157,16 @@ def user_cache() -> Cache | None:
     """
     from platformdirs import user_cache_path
 
-    if given := os.environ.get(VARIABLE):
-        return None if given == OFF else Cache(Path(given).expanduser())
-    directory = user_cache_path("tilewright", appauthor=False)
-    # a user without a home has no such directory
+    given = os.environ.get(VARIABLE)
+    if given == OFF:
+        return None
+    try:
+        if given:
+            return Cache(Path(given).expanduser())
+        directory = user_cache_path("tilewright", appauthor=False)
+    except RuntimeError:
+        return None  # a user without a home has no such directory
+    # which some versions of platformdirs do not notice
     return Cache(directory) if directory.is_absolute() else None
 
 
