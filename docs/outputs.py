@@ -5,6 +5,7 @@ Run it with `python docs/outputs.py` after a change of what the commands print.
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -46,7 +47,14 @@ def main() -> None:
 def run(command: str, folder: str) -> str:
     """Return what a command prints."""
     done = subprocess.run(
-        command.split(), cwd=folder, capture_output=True, text=True, check=True, timeout=600
+        command.split(),
+        # what the pages show is searched, not looked up
+        env=os.environ | {"TILEWRIGHT_CACHE": "off"},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=600,
     )
     return "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
 

@@ -11,6 +11,7 @@ from tilewright.architecture.files import load_architecture
 from tilewright.architecture.machine import Architecture
 from tilewright.document import Document, describe, load
 from tilewright.errors import InputError, nearest
+from tilewright.mapper.cache import Cache, user_cache
 from tilewright.mapper.progress import Progress, watching
 from tilewright.mapper.result import UNITS, NetworkResult
 from tilewright.mapping.files import parse_mapping
@@ -26,6 +27,7 @@ from tilewright.workload.network import load_network, select
 WorkloadLike = str | PathLike[str] | Layer | Network
 ArchitectureLike = str | PathLike[str] | Architecture
 MappingLike = str | PathLike[str] | Mapping | list[Any] | dict[str, Any]
+CacheLike = bool | str | PathLike[str]
 
 
 def evaluate(
@@ -93,6 +95,7 @@ def map(
     time_limit: float | None = None,
     workers: int | None = None,
     progress: bool | Progress = False,
+    cache: CacheLike = True,
 ) -> NetworkResult:
     """Find the best mapping of every layer of a workload, and prove that none is better.
 
@@ -113,6 +116,9 @@ def map(
         Layers searched at the same time, at least 1; by default the number of processors.
     progress : bool or Progress
         Whether to show bars on the standard error stream, or who is told instead.
+    cache : bool, str or path
+        Whether proven results are looked up in the user's cache and kept there, or in which
+        directory instead. Where the cache cannot be written, results are only not kept.
 
     Returns
     -------
@@ -127,6 +133,7 @@ def map(
         When no mapping can run one of the layers.
     """
     check_options(objective, time_limit, workers)
+    kept = the_cache(cache)
     network = the_network(workload, layer)
     machine = the_architecture(architecture)
     # the compiled search is only imported once the input is known to be good
@@ -135,8 +142,9 @@ def map(
     if isinstance(progress, bool):
         progress = watching() if progress else Progress()
     return map_network(
-        network, machine, objective, time_limit=time_limit, workers=workers, progress=progress
-    )
+        network, machine, objective,
+        time_limit=time_limit, workers=workers, progress=progress, cache=kept,
+    )  # fmt: skip
 
 
 def check_options(objective: str, time_limit: float | None, workers: int | None) -> None:
@@ -158,6 +166,24 @@ def check_options(objective: str, time_limit: float | None, workers: int | None)
         raise InputError(
             f"expected a whole number of at least 1, found {describe(workers)}", key="workers"
         )
+
+
+def the_cache(cache: CacheLike) -> Cache | None:
+    """Return where proven results are kept, or None when they are not."""
+    if isinstance(cache, bool):
+        return user_cache() if cache else None
+    if not isinstance(cache, str | PathLike) or not fspath(cache):
+        raise InputError(
+            f"expected True, False or the path of a directory, found {describe(cache)}",
+            key="cache",
+        )
+    directory = Path(cache)
+    if directory.exists() and not directory.is_dir():
+        raise InputError(
+            f"'{directory}' is no directory; True, False or the path of a directory is accepted",
+            key="cache",
+        )
+    return Cache(directory)
 
 
 def the_network(workload: WorkloadLike, layer: str | None = None) -> Network:

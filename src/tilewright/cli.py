@@ -137,6 +137,9 @@ def map_command(
         str | None,
         typer.Option("-o", "--output", metavar="MAPPINGS.yaml", help="Write the mappings."),
     ] = None,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Search every layer again, and keep no result.")
+    ] = False,
 ) -> int:
     """Find the best mapping of every layer, with a proof."""
     from tilewright import api
@@ -149,7 +152,9 @@ def map_command(
     api.check_options(objective, limit, None)
     network = api.the_network(workload, layer)
     machine = api.the_architecture(arch)
-    result = api.map(network, machine, objective, time_limit=limit, progress=True)
+    result = api.map(
+        network, machine, objective, time_limit=limit, progress=True, cache=not no_cache
+    )
     put_mappings(result, json, report, output)
     if result.interrupted:
         say("interrupted: these are the best mappings so far")
@@ -216,6 +221,18 @@ def show_command(
     from tilewright.commands.files import write_out
 
     write_out(shown(name))
+    return 0
+
+
+@commands.command("cache")
+def cache_command(
+    clear: Annotated[bool, typer.Option("--clear", help="Remove all results in it.")] = False,
+) -> int:
+    """Show or clear the cache of solved layers."""
+    from tilewright.commands.cache import cache_text, clear_cache
+    from tilewright.commands.files import write_out
+
+    write_out(clear_cache() if clear else cache_text())
     return 0
 
 

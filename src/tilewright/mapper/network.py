@@ -12,11 +12,14 @@ from time import perf_counter
 
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import MappingError, NoMappingError
+from tilewright.mapper.cache import Cache
+from tilewright.mapper.key import likeness
 from tilewright.mapper.lattice import divisors
 from tilewright.mapper.progress import Progress
-from tilewright.mapper.result import DisagreementError, NetworkResult, confirmed
+from tilewright.mapper.result import DisagreementError, NetworkResult
 from tilewright.mapper.size import mappings_in_space
 from tilewright.mapper.solve import Found, Search
+from tilewright.mapper.solved import Searched, SolvedLayers
 from tilewright.mapping.nodes import For, Mapping, Node, Store
 from tilewright.mapping.validity import check
 from tilewright.workload.layer import Layer, Network
@@ -55,15 +58,6 @@ class Budget:
         return lambda: self.halted.is_set() or perf_counter() >= now + share
 
 
-@dataclass(frozen=True)
-class Searched:
-    """What the search of one layer ended with."""
-
-    found: Found
-    mappings_in_space: float
-    seconds: float
-
-
 def map_network(
     network: Network,
     architecture: Architecture,
@@ -72,6 +66,7 @@ def map_network(
     time_limit: float | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
+    cache: Cache | None = None,
 ) -> NetworkResult:
     """Find the best mapping of every layer of a network.
 
@@ -90,6 +85,8 @@ def map_network(
         depend on it, unless a time limit cuts the search short.
     progress : Progress, optional
         What is told meanwhile.
+    cache : Cache, optional
+        Where proven results are looked up before a search and kept after it.
 
     Returns
     -------
@@ -111,20 +108,28 @@ def map_network(
     if time_limit is None:
         # the longest searches first, so that none runs alone in the end
         layers.reverse()
-    workers = max(1, min(workers or os.cpu_count() or 1, len(layers)))
-    budget = Budget(start + (inf if time_limit is None else time_limit), len(layers), workers)
     for layer in alike.values():
         check_possible(layer, architecture)
+    solved = SolvedLayers(cache, architecture, objective, options={})
+    earlier = {likeness(layer): solved.find(layer) for layer in layers}
+    searched: dict[object, Searched] = {kind: hit for kind, hit in earlier.items() if hit}
+    waiting = [layer for layer in layers if likeness(layer) not in searched]
+    workers = max(1, min(workers or os.cpu_count() or 1, len(waiting)))
+    budget = Budget(start + (inf if time_limit is None else time_limit), len(waiting), workers)
     progress.begin(len(layers), objective)
+    for layer in layers:
+        if hit := searched.get(likeness(layer)):
+            progress.recalled(layer, hit.found.value)
     pool = ThreadPoolExecutor(workers, thread_name_prefix="tilewright")
-    searched: dict[object, Searched] = {}
 
     def task(layer: Layer) -> None:
-        searched[likeness(layer)] = search(layer, architecture, objective, budget, progress)
+        ended = search(layer, architecture, objective, budget, progress)
+        searched[likeness(layer)] = ended
+        solved.keep(layer, ended)
 
     interrupted = False
     try:
-        collect([pool.submit(task, layer) for layer in layers], budget.halted)
+        collect([pool.submit(task, layer) for layer in waiting], budget.halted)
     except KeyboardInterrupt:
         interrupted = True
         budget.halted.set()
@@ -134,21 +139,16 @@ def map_network(
         budget.halted.set()
         pool.shutdown(wait=False, cancel_futures=True)
         progress.end()
+    if solved.failure:
+        progress.unkept(solved.failure)
     results = []
     unmapped = []
     for layer in network.layers:
         outcome = searched.get(likeness(layer), Searched(Found(), 0.0, 0.0))
-        found = outcome.found
-        if found.mapping is None:
+        if outcome.found.mapping is None:
             unmapped.append(layer)
-            continue
-        results.append(
-            confirmed(
-                layer, architecture, objective, found.mapping,
-                value=found.value, bound=found.bound, finished=found.finished,
-                mappings_in_space=outcome.mappings_in_space, seconds=outcome.seconds,
-            )
-        )  # fmt: skip
+        else:
+            results.append(solved.confirm(layer, outcome))
     return NetworkResult(
         network,
         architecture,
@@ -158,11 +158,6 @@ def map_network(
         interrupted,
         tuple(unmapped),
     )
-
-
-def likeness(layer: Layer) -> tuple[object, ...]:
-    """Return what two layers have in common when one mapping is the best of both."""
-    return (tuple(layer.bounds.items()), layer.tensors, layer.operation)
 
 
 def search_effort(layer: Layer) -> tuple[int, int]:

@@ -22,6 +22,9 @@ class Progress:
     def begin(self, layers: int, objective: str) -> None:
         """So many different layers are going to be searched."""
 
+    def recalled(self, layer: Layer, best: float) -> None:
+        """Tell that a layer need not be searched: its proven result is in the cache."""
+
     def started(self, layer: Layer) -> None:
         """Tell that the search of a layer begins."""
 
@@ -36,6 +39,9 @@ class Progress:
 
     def end(self) -> None:
         """All searches have ended."""
+
+    def unkept(self, reason: str) -> None:
+        """Tell that results could not be kept in the cache."""
 
 
 class Lines(Progress):
@@ -62,19 +68,29 @@ class Lines(Progress):
         if not is_compiled():
             self.write(f"compiling kernels once (about {SECONDS} s)")
 
+    def recalled(self, layer: Layer, best: float) -> None:
+        """Write the line of a layer that need not be searched."""
+        self.count(layer, f"{best:.6g} {self.unit}, proven optimal, from the cache")
+
     def done(self, layer: Layer, best: float, bound: float, proven: bool) -> None:
         """Write the line of a layer."""
+        found = f"{best:.6g} {self.unit}" if isfinite(best) else "no mapping yet"
+        known = "proven optimal" if proven else f"gap {gap_text(best, bound)}"
+        self.count(layer, f"{found}, {known}")
+
+    def count(self, layer: Layer, text: str) -> None:
+        """Write how far the network is, and what is known of a layer."""
         with self.lock:
             self.finished += 1
-            found = f"{best:.6g} {self.unit}" if isfinite(best) else "no mapping yet"
-            self.write(
-                f"[{self.finished}/{self.layers}] {layer.name}: {found}, "
-                f"{'proven optimal' if proven else f'gap {gap_text(best, bound)}'}"
-            )
+            self.write(f"[{self.finished}/{self.layers}] {layer.name}: {text}")
 
     def stopping(self) -> None:
         """Say that the end is near."""
         self.write("stopping with the best so far; Ctrl-C again ends at once")
+
+    def unkept(self, reason: str) -> None:
+        """Say why these results will be searched again."""
+        self.write(f"note: results are not kept in the cache: {reason}")
 
     def write(self, text: str) -> None:
         """Write a line as it is, whatever its length."""
@@ -116,11 +132,12 @@ class Bars(Lines):
         with self.lock:
             self.bars.update(self.tasks[layer], completed=reached, status=status)
 
-    def done(self, layer: Layer, best: float, bound: float, proven: bool) -> None:
+    def count(self, layer: Layer, text: str) -> None:
         """Replace the bar of a layer by its line."""
-        super().done(layer, best, bound, proven)
+        super().count(layer, text)
         with self.lock:
-            self.bars.remove_task(self.tasks.pop(layer))
+            if layer in self.tasks:
+                self.bars.remove_task(self.tasks.pop(layer))
             status = f"{self.finished} of {self.layers}"
             self.bars.update(self.whole, completed=self.finished, status=status)
 

@@ -62,7 +62,9 @@ class Proof:
     mappings_in_space : float
         Number of different mappings in it, those that exceed a capacity included.
     seconds : float
-        Time that the search of this layer took.
+        Time that the search of this layer took, or to look its result up in the cache.
+    search_seconds : float or None
+        Time that the search took, when its result comes from the cache.
     """
 
     optimal: bool
@@ -72,6 +74,12 @@ class Proof:
     space: str
     mappings_in_space: float
     seconds: float
+    search_seconds: float | None = None
+
+    @property
+    def cached(self) -> bool:
+        """Whether this is the result of an earlier search, looked up in the cache."""
+        return self.search_seconds is not None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the proof as plain data."""
@@ -83,6 +91,8 @@ class Proof:
             "space": self.space,
             "mappings_in_space": self.mappings_in_space,
             "seconds": self.seconds,
+            "cached": self.cached,
+            "search_seconds": self.seconds if self.search_seconds is None else self.search_seconds,
         }
 
 
@@ -234,7 +244,7 @@ class NetworkResult:
             text = (
                 f"Proven for {every}: no mapping of the space has {least[self.objective]}. "
                 f"All {sum(sizes):.3g} mappings were covered, by evaluation or by a bound, "
-                f"in {self.seconds:.1f} s."
+                f"in {self.seconds:.1f} s{self.reuse()}."
             )
         else:
             proven = sum(result.proof.optimal for result in self.layers)
@@ -255,6 +265,16 @@ class NetworkResult:
                 names = ", ".join(layer.name for layer in self.unmapped)
                 text += f" Without any mapping so far: {names}."
         return f"{text}\nSpace: {space_text(self.architecture)}"
+
+    def reuse(self) -> str:
+        """Return how many layers come from the cache, as the end of a sentence."""
+        cached = sum(result.proof.cached for result in self.layers)
+        if not cached:
+            return ""
+        which = f"{cached} of {len(self.layers)} layers by" if len(self.layers) > 1 else "by"
+        earlier = "earlier searches" if cached > 1 else "an earlier search"
+        results = "results were" if cached > 1 else "result was"
+        return f"; {which} {earlier}, whose {results} in the cache"
 
     def text(self) -> str:
         """Return a table with a row per layer, the totals, and what is proven."""
@@ -295,6 +315,7 @@ class NetworkResult:
                     "gap": r.proof.gap,
                     "mappings_in_space": r.proof.mappings_in_space,
                     "seconds": r.proof.seconds,
+                    "cached": r.proof.cached,
                 }
                 for r in self.layers
             ]
@@ -336,6 +357,7 @@ def confirmed(
     finished: bool,
     mappings_in_space: float,
     seconds: float,
+    search_seconds: float | None = None,
 ) -> LayerResult:
     """Return the result for a mapping that the search found, as the model values it.
 
@@ -347,7 +369,7 @@ def confirmed(
         The search's value of the mapping and its lower bound of every mapping.
     finished : bool
         Whether the search covered the whole space.
-    mappings_in_space, seconds : float
+    mappings_in_space, seconds, search_seconds
         For the proof.
 
     Raises
@@ -366,7 +388,7 @@ def confirmed(
     least = exact if finished else min(max(bound, 0.0), exact)
     gap = (exact - least) / exact if exact else 0.0
     space = space_text(architecture)
-    proof = Proof(finished, least, exact, gap, space, mappings_in_space, seconds)
+    proof = Proof(finished, least, exact, gap, space, mappings_in_space, seconds, search_seconds)
     return LayerResult(layer, mapping, evaluation, objective, proof)
 
 

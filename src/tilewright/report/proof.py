@@ -87,7 +87,7 @@ def spaces(result: NetworkResult) -> str:
     span = low if low == high else f"{low} to {high}"
     each = "" if len(sizes) == 1 else " per layer"
     words = "".join(f"<p><b>Searched space:</b> {escape(text)}</p>" for text in texts)
-    return f"{words}<p>{span} mappings{each}, in {duration(result.seconds)}.</p>"
+    return f"{words}<p>{span} mappings{each}, in {duration(result.seconds)}{result.reuse()}.</p>"
 
 
 def layer_proof_html(result: LayerResult) -> str:
@@ -103,7 +103,10 @@ def layer_proof_html(result: LayerResult) -> str:
             f"{value} is the best found; no mapping has less than {bound} (gap "
             f"{percent(proof.gap)}, {space} mappings)."
         )
-    return f"<p>{text} Search: {duration(proof.seconds)}.</p>"
+    if proof.search_seconds is None:
+        return f"<p>{text} Search: {duration(proof.seconds)}.</p>"
+    earlier = f"Search: {duration(proof.search_seconds)}, earlier; from the cache"
+    return f"<p>{text} {earlier} in {duration(proof.seconds)}.</p>"
 
 
 def verdict(proof: Proof) -> str:
