@@ -55,6 +55,8 @@ class Enumeration:
     best : dict of str to Optimum
         By objective; where several mappings reach the value, one with the fewest cycles among
         equal energies, and with the least energy among equal cycles.
+    front : array of (mappings, 2)
+        Energies and cycles of which none is better in both, the least energy first.
     nests : int
         Orders of loops that were tried.
     """
@@ -64,6 +66,7 @@ class Enumeration:
     idle_arrays_separate: bool = True
     run: bool = True
     best: dict[str, Optimum] = field(default_factory=dict)
+    front: Floats = field(default_factory=lambda: np.zeros((0, 2)))
     nests: int = 0
 
     def __post_init__(self) -> None:
@@ -202,6 +205,7 @@ class Enumeration:
         )
         worth = prod(t.density for t in self.layer.inputs) if compute.gated else 1.0
         energy = sums[:, 0] + self.layer.operations * compute.energy * worth + cycles * self.leakage
+        self.front = merged(self.front, energy, cycles)
         for name, value, other in (
             ("energy", energy, cycles),
             ("latency", cycles, energy),
@@ -294,3 +298,11 @@ def undominated(costs: Floats) -> NDArray[np.intp]:
     rows = costs[first]
     keep = [i for i in range(len(rows)) if (rows <= rows[i]).all(axis=1).sum() == 1]
     return np.asarray(first[keep], np.intp)
+
+
+def merged(front: Floats, energy: Floats, cycles: Floats) -> Floats:
+    """Return the points of a front and others that no other point is as good as in both."""
+    points = np.concatenate([front, np.column_stack([energy, cycles])])
+    points = points[np.lexsort((points[:, 1], points[:, 0]))]
+    fewest = np.minimum.accumulate(np.concatenate([[inf], points[:-1, 1]]))
+    return points[points[:, 1] < fewest * (1 - 1e-12)]

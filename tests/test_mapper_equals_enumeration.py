@@ -7,6 +7,7 @@ from functools import cache
 from itertools import count
 from math import isclose, isinf
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -16,6 +17,8 @@ from problems import problem
 from strategies import layer_of, mappings
 from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.errors import MappingError
+from tilewright.mapper.front import trade_offs
+from tilewright.mapper.objective import parse_objective
 from tilewright.mapper.solve import Search
 from tilewright.mapping.nodes import Mapping, Store
 from tilewright.mapping.validity import check
@@ -62,6 +65,25 @@ def compare(layer: Layer, machine: Architecture) -> None:
 @pytest.mark.parametrize("seed", FEW)
 def test_search_equals_enumeration(seed: int) -> None:
     compare(*problem(seed))
+
+
+@pytest.mark.parametrize("seed", FEW)
+def test_front_and_products_and_limits_equal_enumeration(seed: int) -> None:
+    layer, machine = problem(seed)
+    front = Enumeration(layer, machine).front
+    points = trade_offs(layer, machine).points
+    found = [(p.evaluation.energy_pj, p.evaluation.cycles) for p in points]
+    assert len(found) == len(front)
+    assert np.allclose(np.array(found).reshape(-1, 2), front, rtol=1e-9)
+    if not len(front):
+        return
+    middle = float(front[len(front) // 2, 1])
+    for text in ("ed2p", "energy*latency^0.5", f"energy, latency<={middle}", "edp, latency"):
+        objective = parse_objective(text)
+        best = min(objective.value(energy, cycles) for energy, cycles in front)
+        assert same(Search(layer, machine, text).solve().value, best), text
+    impossible = f"edp, latency<={front[-1, 1] * 0.99}"
+    assert Search(layer, machine, impossible).solve().mapping is None
 
 
 @pytest.mark.slow

@@ -12,10 +12,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tilewright.api import evaluate, map, simulate
+    from tilewright.api import evaluate, map, pareto, simulate
     from tilewright.architecture.files import load_architecture
     from tilewright.architecture.machine import Architecture
     from tilewright.errors import InputError, MappingError, NoMappingError, TilewrightError
+    from tilewright.mapper.front import Front
     from tilewright.mapper.result import LayerResult, NetworkResult, Proof
     from tilewright.mapping.files import load_mapping
     from tilewright.mapping.nodes import For, Mapping, Spatial, Store
@@ -45,6 +46,7 @@ __all__ = [
     "Batch",
     "Evaluation",
     "For",
+    "Front",
     "InputError",
     "Layer",
     "LayerResult",
@@ -73,6 +75,7 @@ __all__ = [
     "load_network",
     "map",
     "matmul",
+    "pareto",
     "pointwise",
     "pooling",
     "simulate",
@@ -80,10 +83,11 @@ __all__ = [
 ]
 
 HOMES = {
-    "api": ("evaluate", "map", "simulate"),
+    "api": ("evaluate", "map", "pareto", "simulate"),
     "architecture.files": ("load_architecture",),
     "architecture.machine": ("Architecture",),
     "errors": ("InputError", "MappingError", "NoMappingError", "TilewrightError"),
+    "mapper.front": ("Front",),
     "mapper.result": ("LayerResult", "NetworkResult", "Proof"),
     "mapping.files": ("load_mapping",),
     "mapping.nodes": ("For", "Mapping", "Spatial", "Store"),

@@ -10,10 +10,12 @@ from typing import Any
 from tilewright.architecture.files import load_architecture
 from tilewright.architecture.machine import Architecture
 from tilewright.document import Document, describe, load
-from tilewright.errors import InputError, nearest
+from tilewright.errors import InputError
 from tilewright.mapper.cache import Cache, user_cache
+from tilewright.mapper.front import Front
+from tilewright.mapper.objective import ACCEPTED, parse_objective
 from tilewright.mapper.progress import Progress, watching
-from tilewright.mapper.result import UNITS, NetworkResult
+from tilewright.mapper.result import NetworkResult
 from tilewright.mapping.files import parse_mapping
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.text import parse_text
@@ -106,8 +108,10 @@ def map(
     architecture : str, path or Architecture
         Name of a machine that ships, a file, or the thing itself.
     objective : str
-        What to minimise for each layer: ``"energy"`` (pJ), ``"latency"`` (cycles) or ``"edp"``
-        (pJ x cycles).
+        What to minimise for each layer: ``"energy"`` (pJ), ``"latency"`` (cycles), ``"edp"``,
+        ``"ed2p"`` or a product of powers such as ``"energy*latency^0.5"``. After a comma a second
+        one that decides between equals (else the other one of energy and cycles), and
+        limits: ``"energy, latency<=1e6"`` is the least energy within a million cycles.
     layer : str, optional
         Map this layer of the workload alone.
     time_limit : float, optional
@@ -147,14 +151,54 @@ def map(
     )  # fmt: skip
 
 
+def pareto(
+    workload: WorkloadLike,
+    architecture: ArchitectureLike,
+    limits: str = "energy",
+    *,
+    layer: str | None = None,
+    time_limit: float | None = None,
+) -> Front:
+    """Find every trade-off of energy against cycles of one layer, and prove that none is missing.
+
+    Parameters
+    ----------
+    workload : str, path, Layer or Network
+        Name of a network that ships, a file, or the thing itself.
+    architecture : str, path or Architecture
+        Name of a machine that ships, a file, or the thing itself.
+    limits : str
+        An objective whose limits hold for every point, for example ``"energy, latency<=1e6"``.
+    layer : str, optional
+        Which layer of the workload; needed where it has several.
+    time_limit : float, optional
+        Seconds, more than 0; the result has the points found until then.
+
+    Returns
+    -------
+    Front
+        Mapping and evaluation of each point, the least energy first.
+
+    Raises
+    ------
+    InputError
+        When something cannot be read.
+    NoMappingError
+        When no mapping can run the layer within the limits.
+    """
+    check_options(limits, time_limit, None)
+    chosen = the_layer(workload, layer)
+    machine = the_architecture(architecture)
+    from tilewright.mapper.network import map_front
+
+    return map_front(chosen, machine, limits, time_limit=time_limit)
+
+
 def check_options(objective: str, time_limit: float | None, workers: int | None) -> None:
     """Refuse values that `map` cannot use."""
-    if objective not in UNITS:
-        raise InputError(
-            f"no objective {describe(objective)}; accepted: {', '.join(UNITS)}"
-            f"{nearest(str(objective), UNITS)}",
-            key="objective",
-        )
+    if not isinstance(objective, str):
+        raise InputError(f"expected text, found {describe(objective)}; {ACCEPTED}", key="objective")
+    parse_objective(objective)
     if time_limit is not None:
         number = isinstance(time_limit, int | float) and not isinstance(time_limit, bool)
         if not number or not isfinite(time_limit) or time_limit <= 0:

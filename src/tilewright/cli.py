@@ -122,12 +122,22 @@ def map_command(
     arch: Machine,
     layer: LayerName = None,
     objective: Annotated[
-        str, typer.Option("--objective", metavar="energy|latency|edp", help="What to minimise.")
+        str,
+        typer.Option(
+            "--objective",
+            metavar="TEXT",
+            help="What to minimise: energy, latency, edp, ed2p, a product such as "
+            "energy*latency^0.5; with limits: 'energy, latency<=1e6'.",
+        ),
     ] = "energy",
     time_limit: Annotated[
         str | None,
         typer.Option("--time-limit", metavar="S", help="Seconds, for all layers together."),
     ] = None,
+    pareto: Annotated[
+        bool,
+        typer.Option("--pareto", help="Every trade-off of energy against cycles of one layer."),
+    ] = False,
     json: Json = None,
     report: Annotated[
         str | None,
@@ -144,12 +154,19 @@ def map_command(
     """Find the best mapping of every layer, with a proof."""
     from tilewright import api
     from tilewright.commands.files import check_outputs
-    from tilewright.commands.output import put_mappings
+    from tilewright.commands.output import put_front, put_mappings
 
     files = {"--json": json, "--report": report, "--output": output}
     check_outputs(files, [workload, arch])
+    if pareto and (report or output):
+        raise InputError(
+            "takes no --report and no --output; --json has the mappings", key="--pareto"
+        )
     limit = seconds(time_limit)
     api.check_options(objective, limit, None)
+    if pareto:
+        put_front(api.pareto(workload, arch, objective, layer=layer, time_limit=limit), json)
+        return 0
     network = api.the_network(workload, layer)
     machine = api.the_architecture(arch)
     result = api.map(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tilewright.commands.files import STANDARD_OUTPUT, write_file, write_out
 
 if TYPE_CHECKING:
+    from tilewright.mapper.front import Front
     from tilewright.mapper.result import NetworkResult
     from tilewright.model.result import Evaluation
 
@@ -46,6 +47,16 @@ def put_mappings(
     if len(result.layers) == 1:
         (found,) = result.layers
         write_out("\n" + mapping_text(found.mapping, found.layer, result.architecture))
+
+
+def put_front(front: Front, json: str | None) -> None:
+    """Write a trade-off of energy against cycles as JSON, show it as a table, or both."""
+    if json == STANDARD_OUTPUT:
+        write_out(front.to_json())
+        return
+    if json is not None:
+        write_file(json, front.to_json() + "\n")
+    write_out(front.text())
 
 
 def put_evaluation(evaluation: Evaluation, json: str | None) -> None:

@@ -54,8 +54,7 @@ def summary(result: NetworkResult) -> str:
     shown = table(HEADERS, rows[:-1], left=("layer", "bound by"))
     shown.add_section()
     shown.add_row(*(Text(cell) for cell in rows[-1]), style="bold")
-    title = f"{result.network.name} on {result.architecture.name}, least {result.objective}"
-    return rendered(Text(title, style="bold"), shown, Text(result.statement()))
+    return rendered(Text(result.title, style="bold"), shown, Text(result.statement()))
 
 
 def network_text(network: Network) -> str:

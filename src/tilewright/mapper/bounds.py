@@ -73,6 +73,9 @@ def least_load(sp: Space, lk: Links, row: Ints, r: int, seg: int, placed: Ints) 
                     distinct *= sp.unroll_reuse[row[OPEN + nt + 2 * k + 1], t]
                 else:
                     distinct *= sp.unroll_product[sp.unroll_start[k]]
+            for k in range(link):
+                if lk.fresh[t, k] == 1:
+                    distinct = sent  # every entry may have begun with a new partial sum
             cycles -= lk.held[r, t, link] * min(distinct, sent)
             for k in range(lk.load_arrays[r]):
                 if k < seg:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.mapper.labels import ENERGY, ENTRIES, LOADS, OPEN, SHAPE, ZERO, window_column
+from tilewright.mapper.labels import ENERGY, ENTRIES, FIRST, LOADS, OPEN, SHAPE, ZERO, window_column
 from tilewright.model.kernel import kernel
 
 if TYPE_CHECKING:
@@ -257,10 +257,17 @@ def charge(
     energy = 0.0
     for j in range(n + 1):
         energy += lk.energy[t, link, j] * out[j]
+    first = 0.0  # entries from zero of the busiest instance of the sender
     if t == nt - 1:
+        first = floats[FIRST]
         energy += lk.again[t, link] * (out[0] - floats[ZERO])
+        for k in range(lk.arrays[t, link, 0], lk.arrays[t, link, 1]):
+            choice = row[OPEN + nt + 2 * k + 1]
+            floats[FIRST] *= sp.unroll_reuse[choice, t] / sp.unroll_product[choice]
         if lk.fresh[t, link] == 1:
-            floats[ZERO] = out[n]
+            floats[ZERO] = floats[FIRST] = out[n]
+            for k in range(lk.arrays[t, link, 1]):
+                floats[FIRST] /= sp.unroll_product[row[OPEN + nt + 2 * k + 1]]
         else:
             floats[ZERO] += out[n] - out[0]
     floats[ENERGY] += energy
@@ -270,9 +277,10 @@ def charge(
             cycles += lk.load[r, t, link, j] * out[j]
         if cycles == 0.0:
             continue
-        distinct = float(sp.words[t, len(sp.repeats) - 1])
+        zero = first
         for k in range(lk.load_arrays[r]):
             choice = row[OPEN + nt + 2 * k + 1]
             cycles /= sp.unroll_product[choice]
-            distinct /= sp.unroll_product[choice] / sp.unroll_reuse[choice, t]
-        floats[LOADS + r] += cycles - lk.held[r, t, link] * distinct
+            if k >= lk.arrays[t, link, 0]:
+                zero *= sp.unroll_reuse[choice, t] / sp.unroll_product[choice]
+        floats[LOADS + r] += cycles - lk.held[r, t, link] * zero

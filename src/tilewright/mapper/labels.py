@@ -27,10 +27,10 @@ ENTRIES = 4
 WINDOW_COLUMNS = 3 + 2 * ENTRIES
 # float columns
 ENERGY, ZERO, SPREAD, LEAST_ENERGY, LEAST_CYCLES = 0, 1, 2, 3, 4
-LOADS = 5  # + resource; then bits used per memory, then per sliding tensor and entry its repeats,
+FIRST = 5  # partial sums from zero of the busiest instance of the output's last memory so far
+LOADS = 6  # + resource; then bits used per memory, then per sliding tensor and entry its repeats,
 # last (from the end) per sliding tensor the least words that its sender reads
 
-ENERGY_OBJECTIVE, LATENCY_OBJECTIVE, EDP_OBJECTIVE = 0, 1, 2
 PLACE = 1 << 20
 CROSS = 1 << 21
 TIE = 1e-12
@@ -38,13 +38,26 @@ LOOK = 200  # labels that a new one is compared with: a missed dominance costs t
 
 
 @kernel
-def objective_value(objective: int, energy: float, cycles: float) -> tuple[float, float]:
-    """Return (what is minimised, what breaks ties)."""
-    if objective == ENERGY_OBJECTIVE:
-        return energy, cycles
-    if objective == LATENCY_OBJECTIVE:
-        return cycles, energy
-    return energy * cycles, energy
+def objective_value(goal: Floats, energy: float, cycles: float) -> tuple[float, float]:
+    """Return (what is minimised, what breaks ties); infinite beyond a limit.
+
+    `goal` holds the powers of energy and cycles in both, and the limits of energy and cycles.
+    """
+    if energy > goal[4] * (1 + TIE) or cycles > goal[5] * (1 + TIE):
+        return np.inf, np.inf
+    return power(energy, goal[0]) * power(cycles, goal[1]), power(energy, goal[2]) * power(
+        cycles, goal[3]
+    )
+
+
+@kernel
+def power(x: float, exponent: float) -> float:
+    """Return a power of a number that is not negative."""
+    if exponent == 0.0:
+        return 1.0
+    if exponent == 1.0:
+        return x
+    return float(max(x, 0.0) ** exponent)
 
 
 @kernel
@@ -132,15 +145,19 @@ def dominates(
     fb: Floats,
     resources: int,
     memories: int,
-    objective: int,
+    goal: Floats,
     placed: Ints,
     seg: int,
 ) -> bool:
     """Whether label a makes label b superfluous (same shape and stage)."""
     nt = sp.relevant.shape[0]
     na = len(sp.unroll_start) - 1
+    # when cycles cannot matter less energy is enough
     strict = (
-        objective == ENERGY_OBJECTIVE and lk.leakage == 0.0 and fa[ENERGY] < fb[ENERGY] * (1 - TIE)
+        goal[1] == 0.0
+        and goal[5] == np.inf
+        and lk.leakage == 0.0
+        and fa[ENERGY] < fb[ENERGY] * (1 - TIE)
     )
     if fa[ENERGY] > fb[ENERGY] * (1 + TIE):
         return False
@@ -153,7 +170,7 @@ def dominates(
     for m in range(memories):
         if fa[LOADS + resources + m] > fb[LOADS + resources + m]:
             return False
-    if fa[ZERO] < fb[ZERO]:
+    if fa[ZERO] < fb[ZERO] or (resources > 0 and fa[FIRST] < fb[FIRST] * (1 - TIE)):
         return False
     for t in range(nt):
         link = placed[t]
@@ -228,7 +245,7 @@ def insert(
     buckets: Ints,
     resources: int,
     memories: int,
-    objective: int,
+    goal: Floats,
     placed: Ints,
     seg: int,
 ) -> int:
@@ -251,11 +268,11 @@ def insert(
         ):
             looked += 1
             if dominates(
-                sp, lk, it[i], fl[i], it[n], fl[n], resources, memories, objective, placed, seg
+                sp, lk, it[i], fl[i], it[n], fl[n], resources, memories, goal, placed, seg
             ):
                 return n
             if dominates(
-                sp, lk, it[n], fl[n], it[i], fl[i], resources, memories, objective, placed, seg
+                sp, lk, it[n], fl[n], it[i], fl[i], resources, memories, goal, placed, seg
             ):
                 it[i, DEAD] = 1
         i = it[i, SAME]

@@ -56,7 +56,7 @@ class Links(NamedTuple):
     load : array of (resources, tensors, links, cuts)
         Cycles of a bandwidth-limited port per word of T_j, over all instances.
     held : array of (resources, tensors, links)
-        Cycles per distinct output word of one instance that are not spent.
+        Cycles per output word that are not spent where its partial sum starts from zero.
     load_arrays : array of resources
         Arrays above the port.
     rate : array of (choices, tensors)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
-from math import inf, prod
+from dataclasses import dataclass, field, replace
+from math import inf, isfinite, prod
 from threading import Event, Lock
 from time import perf_counter
 
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import MappingError, NoMappingError
 from tilewright.mapper.cache import Cache
+from tilewright.mapper.front import Front, trade_offs
 from tilewright.mapper.key import likeness
 from tilewright.mapper.lattice import divisors
+from tilewright.mapper.objective import Objective, parse_objective
 from tilewright.mapper.progress import Progress
 from tilewright.mapper.result import DisagreementError, NetworkResult
 from tilewright.mapper.size import mappings_in_space
@@ -77,7 +79,7 @@ def map_network(
     architecture : Architecture
         What computes it.
     objective : str
-        What to minimise for each layer: ``"energy"``, ``"latency"`` or ``"edp"``.
+        What to minimise for each layer, see `objective.parse_objective`.
     time_limit : float, optional
         Seconds for all layers together. What small layers leave goes to the larger ones.
     workers : int, optional
@@ -100,6 +102,7 @@ def map_network(
         When no mapping can run one of the layers.
     """
     start = perf_counter()
+    objective = str(parse_objective(objective))
     progress = progress or Progress()
     alike: dict[object, Layer] = {}
     for layer in network.layers:
@@ -160,6 +163,25 @@ def map_network(
     )
 
 
+def map_front(
+    layer: Layer, architecture: Architecture, limits: str, *, time_limit: float | None = None
+) -> Front:
+    """Find every trade-off of energy against cycles of a layer, see `front.trade_offs`.
+
+    Raises
+    ------
+    NoMappingError
+        When no mapping can run the layer, or none within the limits.
+    """
+    check_possible(layer, architecture)
+    end = perf_counter() + (inf if time_limit is None else time_limit)
+    objective = parse_objective(limits)
+    found = trade_offs(layer, architecture, objective, lambda: perf_counter() >= end)
+    if not found.points and found.optimal:
+        raise NoMappingError(beyond_limits(layer, architecture, objective))
+    return found
+
+
 def search_effort(layer: Layer) -> tuple[int, int]:
     """Return what orders layers by how long their search takes: shapes of the lattice, first."""
     return prod(len(divisors(bound)) for bound in layer.bounds.values()), layer.operations
@@ -201,6 +223,8 @@ def search(
     found = Search(layer, architecture, objective).solve(
         stop, lambda best, bound: progress.improved(layer, best, bound)
     )
+    if found.finished and found.mapping is None and parse_objective(objective).limited:
+        raise NoMappingError(beyond_limits(layer, architecture, parse_objective(objective)))
     if found.finished and found.mapping is None:
         raise DisagreementError(
             f"internal error: the search finds no mapping of layer '{layer.name}' on "
@@ -209,6 +233,33 @@ def search(
         )
     progress.done(layer, found.value, found.bound, found.finished)
     return Searched(found, size, perf_counter() - start)
+
+
+def beyond_limits(layer: Layer, architecture: Architecture, objective: Objective) -> str:
+    """Return why no mapping keeps to the limits of an objective."""
+    free = replace(objective, most_energy=inf, most_cycles=inf)
+    least = []
+    if isfinite(objective.most_cycles):
+        limited = replace(free, powers=(0.0, 1.0), then=(1.0, 0.0))
+        limited = replace(limited, most_energy=objective.most_energy)
+        least.append((limited, "cycles"))
+    if isfinite(objective.most_energy):
+        limited = replace(free, powers=(1.0, 0.0), then=(0.0, 1.0))
+        limited = replace(limited, most_cycles=objective.most_cycles)
+        least.append((limited, "pJ"))
+    facts = []
+    for limited, unit in least:
+        found = Search(layer, architecture, str(limited)).solve()
+        if found.mapping is not None:
+            facts.append(f"the {limited.least} is {found.value:.10g} {unit}")
+        else:
+            alone = replace(limited, most_energy=inf, most_cycles=inf)
+            found = Search(layer, architecture, str(alone)).solve()
+            facts.append(f"the {alone.least} of all is {found.value:.10g} {unit}")
+    return (
+        f"no mapping of layer '{layer.name}' on '{architecture.name}' is "
+        f"{objective.within('').strip()}: {', '.join(dict.fromkeys(facts))}"
+    )
 
 
 def collect(futures: Sequence[Future[None]], halted: Event) -> None:

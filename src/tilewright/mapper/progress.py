@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as RichProgress
 
-from tilewright.mapper.result import UNITS
+from tilewright.mapper.objective import parse_objective
 from tilewright.workload.layer import Layer
 
 
@@ -63,7 +63,7 @@ class Lines(Progress):
         """Say that the search has to be compiled, if it has."""
         from tilewright.mapper.compilation import SECONDS, is_compiled
 
-        self.unit = UNITS[objective]
+        self.unit = parse_objective(objective).unit
         self.layers = layers
         if not is_compiled():
             self.write(f"compiling kernels once (about {SECONDS} s)")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import TilewrightError
+from tilewright.mapper.objective import parse_objective
 from tilewright.mapping.files import mapping_data
 from tilewright.mapping.nodes import Mapping
 from tilewright.model.evaluate import evaluate
@@ -19,7 +20,6 @@ from tilewright.workload.layer import Layer, Network
 if TYPE_CHECKING:
     import pandas as pd
 
-UNITS = {"energy": "pJ", "latency": "cycles", "edp": "pJ x cycles"}
 TOLERANCE = 1e-9
 SPACE = (
     "Tile sizes that divide evenly; loops in any order; uneven storage: each tensor's store nodes "
@@ -109,7 +109,7 @@ class LayerResult:
     evaluation : Evaluation
         What that costs, for one run of the layer.
     objective : str
-        What was minimised: ``"energy"``, ``"latency"`` or ``"edp"``.
+        What was minimised, see `objective.parse_objective`.
     proof : Proof
         Why nothing is better.
     """
@@ -123,7 +123,7 @@ class LayerResult:
     def __repr__(self) -> str:
         return (
             f"<LayerResult of {self.layer.name}: {self.proof.value:.6g} "
-            f"{UNITS[self.objective]}, {standing(self.proof)}>"
+            f"{parse_objective(self.objective).unit}, {standing(self.proof)}>"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -147,7 +147,7 @@ class NetworkResult:
     architecture : Architecture
         What computes it.
     objective : str
-        What was minimised for each layer: ``"energy"``, ``"latency"`` or ``"edp"``.
+        What was minimised for each layer, see `objective.parse_objective`.
     layers : tuple of LayerResult
         In the order of the network.
     seconds : float
@@ -216,6 +216,12 @@ class NetworkResult:
     def __str__(self) -> str:
         return self.text()
 
+    @property
+    def title(self) -> str:
+        """What was mapped onto what, and what was minimised."""
+        least = parse_objective(self.objective).least
+        return f"{self.network.name} on {self.architecture.name}, {least}"
+
     def rows(self) -> list[tuple[str, ...]]:
         """Return the cells of a table: one row per layer under `HEADERS`, then the totals."""
         rows = [cells(result) for result in self.layers]
@@ -236,13 +242,13 @@ class NetworkResult:
 
     def statement(self) -> str:
         """Return in a few sentences what is proven."""
-        least = {"energy": "less energy", "latency": "fewer cycles", "edp": "a smaller EDP"}
         count = len(self.network.layers)
         sizes = [result.proof.mappings_in_space for result in self.layers]
         if self.optimal:
             every = "every layer" if count > 1 else "the layer"
+            better = parse_objective(self.objective).better
             text = (
-                f"Proven for {every}: no mapping of the space has {least[self.objective]}. "
+                f"Proven for {every}: no mapping of the space has {better}. "
                 f"All {sum(sizes):.3g} mappings were covered, by evaluation or by a bound, "
                 f"in {self.seconds:.1f} s{self.reuse()}."
             )
@@ -287,8 +293,7 @@ class NetworkResult:
             ).rstrip()
             for row in table
         ]
-        title = f"{self.network.name} on {self.architecture.name}, least {self.objective}"
-        return "\n".join([title, "", *lines, "", self.statement()])
+        return "\n".join([self.title, "", *lines, "", self.statement()])
 
     def _repr_html_(self) -> str:
         table = self.to_frame().to_html(index=False, border=0)
@@ -380,9 +385,10 @@ def confirmed(
     evaluation = evaluate(layer, architecture, mapping)
     exact = objective_value(evaluation, objective)
     if abs(exact - value) > TOLERANCE * max(abs(exact), abs(value)):
+        unit = parse_objective(objective).unit
         raise DisagreementError(
             f"internal error: for layer '{layer.name}' on '{architecture.name}' the search gives "
-            f"its mapping {value!r} {UNITS[objective]}, the model {exact!r}; please report this "
+            f"its mapping {value!r} {unit}, the model {exact!r}; please report this "
             "with the layer and the architecture"
         )
     least = exact if finished else min(max(bound, 0.0), exact)
@@ -403,10 +409,8 @@ def space_text(architecture: Architecture) -> str:
 
 
 def objective_value(evaluation: Evaluation, objective: str) -> float:
-    """Return what an objective minimises: pJ, cycles, or pJ x cycles."""
-    if objective == "energy":
-        return evaluation.energy_pj
-    return evaluation.cycles if objective == "latency" else evaluation.edp_pj_cycles
+    """Return what an objective minimises, in its unit."""
+    return parse_objective(objective).value(evaluation.energy_pj, evaluation.cycles)
 
 
 def standing(proof: Proof) -> str:

@@ -23,6 +23,7 @@ from tilewright.mapper.links import (
     ports,
     segment_of,
 )
+from tilewright.mapper.objective import Objective, parse_objective
 from tilewright.mapper.outer import Outer
 from tilewright.mapper.problem import Space, space
 from tilewright.mapper.tables import (
@@ -37,7 +38,6 @@ from tilewright.model.energy import operation_cost
 from tilewright.model.evaluate import evaluate
 from tilewright.workload.layer import Layer
 
-OBJECTIVES = {"energy": 0, "latency": 1, "edp": 2}
 MOST_SLACK = 1e9
 SLACK = 1.01  # how far above its bound a bypass choice is searched at first
 HARD = 50000  # labels after which each bypass choice first dives for a mapping
@@ -101,7 +101,7 @@ class Search:
     def __init__(self, layer: Layer, architecture: Architecture, objective: str) -> None:
         self.layer = layer
         self.architecture = architecture
-        self.objective = OBJECTIVES[objective]
+        self.goal = parse_objective(objective).goal()
         self.tiles: Lattice = lattice(layer)
         self.space: Space
         self.space, self.unrollings = space(layer, self.tiles, architecture)
@@ -115,6 +115,12 @@ class Search:
         self.spread_left = [prod(most[s:]) for s in range(self.na + 1)]
         self.resources = len(ports(architecture))
         self.reuse = Reuse()
+        self.best = np.array([inf, inf, inf, inf])
+        self.found = Found()
+
+    def aim(self, objective: Objective) -> None:
+        """Begin anew with another objective; what does not depend on it stays."""
+        self.goal = objective.goal()
         self.best = np.array([inf, inf, inf, inf])
         self.found = Found()
 
@@ -134,7 +140,7 @@ class Search:
         it[0, labels.OPEN : labels.OPEN + nt] = top
         for w in range(nw):
             it[0, labels.OPEN + nt + 2 * self.na + labels.WINDOW_COLUMNS * w] = -1
-        fl[0, labels.ZERO] = self.space.words[nt - 1, top]
+        fl[0, labels.ZERO] = fl[0, labels.FIRST] = self.space.words[nt - 1, top]
         fl[0, labels.SPREAD] = 1.0
         fl[0, labels.ENERGY] = self.layer.operations * operation_cost(self.architecture, self.layer)
         return it, fl
@@ -171,7 +177,7 @@ class Search:
             others = prod(most) / most[k]
             least = [
                 labels.objective_value(
-                    self.objective,
+                    self.goal,
                     plan.energy,
                     plan.lk.cycles * self.layer.operations / (others * float(p)),
                 )[0]
@@ -194,7 +200,7 @@ class Search:
         energy, cycles = self.bound(plan)
         if first:
             plan.energy = energy
-        value = labels.objective_value(self.objective, energy, cycles)
+        value = labels.objective_value(self.goal, energy, cycles)
         # what the tables leave out is not below the ceiling
         plan.bound = max(plan.bound, value if first else min(value, (ceiling, 0.0)))
 
@@ -228,14 +234,14 @@ class Search:
                 it, fl, n = walk.expand(
                     self.space, lk, plan.outer, s, s == self.na, part.place_memory,
                     part.stage_count, part.stage_next, part.first, self.spread_left[s], it, fl, n,
-                    heads, buckets, high, low, self.resources, self.memories, self.objective,
+                    heads, buckets, high, low, self.resources, self.memories, self.goal,
                     best, best_row, dive,
                 )  # fmt: skip
             if s == self.na:
                 break
             full = len(part.stage_count) - 1
             if dive:
-                walk.narrow(it, fl, heads, full, self.objective, WIDTH)
+                walk.narrow(it, fl, heads, full, self.goal, WIDTH)
             below = np.full((top + 1, len(parts[s + 1].stage_count)), -1, np.int64)
             buckets = np.full(BUCKETS, -1, np.int64)
             for high, low in slices:
@@ -244,7 +250,7 @@ class Search:
                 it, fl, n = walk.cross(
                     self.space, lk, plan.outer, s, it, fl, n, heads, full, below, buckets, high,
                     low, parts[s + 1].first, self.spread_left[s + 1], self.resources,
-                    self.memories, self.objective, best,
+                    self.memories, self.goal, best,
                 )  # fmt: skip
             heads = below
         self.found.labels += n
@@ -313,7 +319,7 @@ class Search:
         for keep in keep_choices(self.layer, self.architecture):
             lk = links(self.layer, self.architecture, keep, self.space)
             plan = Plan(keep, lk, segments(keep, lk, self.of_memory, self.na))
-            plan.bound = labels.objective_value(self.objective, *self.bound(plan))
+            plan.bound = labels.objective_value(self.goal, *self.bound(plan))
             heappush(queue, (plan.bound, next(order), plan))
         while queue and not stop():
             plan = queue[0][2]
@@ -365,6 +371,6 @@ class Search:
         energy = operations * operation_cost(self.architecture, self.layer)
         known = (result.energy_pj, float(result.cycles)), (energy, cycles)
         self.found.value, self.found.bound = (
-            labels.objective_value(self.objective, *pair)[0] for pair in known
+            labels.objective_value(self.goal, *pair)[0] for pair in known
         )
         self.found.finished = False

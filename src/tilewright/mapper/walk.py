@@ -12,7 +12,6 @@ from tilewright.mapper.labels import (
     CROSS,
     DEAD,
     ENERGY,
-    ENERGY_OBJECTIVE,
     LAST,
     LEAST_CYCLES,
     LEAST_ENERGY,
@@ -42,14 +41,14 @@ if TYPE_CHECKING:
 
 
 @kernel
-def leave_best(it: Ints, fl: Floats, head: int, objective: int) -> float:
+def leave_best(it: Ints, fl: Floats, head: int, goal: Floats) -> float:
     """Mark all labels of a list as dead but the one of the least bound; return that bound."""
     least = np.inf
     chosen = -1
     i = head
     while i >= 0:
         if it[i, DEAD] == 0:
-            value, _ = objective_value(objective, fl[i, LEAST_ENERGY], fl[i, LEAST_CYCLES])
+            value, _ = objective_value(goal, fl[i, LEAST_ENERGY], fl[i, LEAST_CYCLES])
             if value < least:
                 least, chosen = value, i
         i = it[i, NEXT]
@@ -62,12 +61,12 @@ def leave_best(it: Ints, fl: Floats, head: int, objective: int) -> float:
 
 
 @kernel
-def narrow(it: Ints, fl: Floats, heads: Ints, full: int, objective: int, width: int) -> None:
+def narrow(it: Ints, fl: Floats, heads: Ints, full: int, goal: Floats, width: int) -> None:
     """Keep the complete labels of the `width` shapes of the least bounds, for a dive."""
     shapes = len(heads)
     least = np.full(shapes, np.inf)
     for shape in range(shapes):
-        least[shape] = leave_best(it, fl, heads[shape, full], objective)
+        least[shape] = leave_best(it, fl, heads[shape, full], goal)
     limit = np.sort(least)[min(width, shapes) - 1]
     for shape in range(shapes):
         if least[shape] > limit:
@@ -86,7 +85,7 @@ def keep(
     buckets: Ints,
     resources: int,
     memories: int,
-    objective: int,
+    goal: Floats,
     best: Floats,
     placed: Ints,
     seg: int,
@@ -102,10 +101,10 @@ def keep(
     )
     fl[n, LEAST_ENERGY] = max(energy, fl[n, LEAST_ENERGY])
     fl[n, LEAST_CYCLES] = max(cycles, fl[n, LEAST_CYCLES])
-    value, tie = objective_value(objective, fl[n, LEAST_ENERGY], fl[n, LEAST_CYCLES])
+    value, tie = objective_value(goal, fl[n, LEAST_ENERGY], fl[n, LEAST_CYCLES])
     if worse(value, tie, best[0], best[1]):
         return n
-    return insert(sp, lk, it, fl, n, heads, buckets, resources, memories, objective, placed, seg)
+    return insert(sp, lk, it, fl, n, heads, buckets, resources, memories, goal, placed, seg)
 
 
 @kernel
@@ -129,7 +128,7 @@ def expand(
     low: int,
     resources: int,
     memories: int,
-    objective: int,
+    goal: Floats,
     best: Floats,
     best_row: Ints,
     dive: bool,
@@ -150,7 +149,7 @@ def expand(
     for shape in range(high, low - 1, -1):
         for stage in range(stages):
             if dive:
-                leave_best(it, fl, heads[shape, stage], objective)
+                leave_best(it, fl, heads[shape, stage], goal)
             i = heads[shape, stage]
             while i >= 0:
                 current = i
@@ -158,14 +157,14 @@ def expand(
                 if it[current, DEAD] == 1:
                     continue
                 value, tie = objective_value(
-                    objective, fl[current, LEAST_ENERGY], fl[current, LEAST_CYCLES]
+                    goal, fl[current, LEAST_ENERGY], fl[current, LEAST_CYCLES]
                 )
                 if worse(value, tie, best[0], best[1]):
                     continue
                 it, fl = with_room(it, fl, n)
                 if last_segment and stage == full:
                     n = complete(
-                        sp, lk, it, fl, n, current, resources, memories, objective, best, best_row,
+                        sp, lk, it, fl, n, current, resources, memories, goal, best, best_row,
                         seg, out,
                     )  # fmt: skip
                     continue
@@ -212,7 +211,7 @@ def expand(
                         enter_loop(sp, it[n], fl[n], loads, move, inside, seg)
                     it[n, PARENT] = current
                     n = keep(
-                        sp, lk, outer, it, fl, n, heads, buckets, resources, memories, objective,
+                        sp, lk, outer, it, fl, n, heads, buckets, resources, memories, goal,
                         best, placed, seg, spread_left, slot,
                     )  # fmt: skip
     return it, fl, n
@@ -228,7 +227,7 @@ def complete(
     current: int,
     resources: int,
     memories: int,
-    objective: int,
+    goal: Floats,
     best: Floats,
     best_row: Ints,
     seg: int,
@@ -244,7 +243,7 @@ def complete(
     for r in range(resources):
         cycles = max(cycles, fl[n, LOADS + r])
     fl[n, ENERGY] += lk.leakage * cycles
-    value, tie = objective_value(objective, fl[n, ENERGY], cycles)
+    value, tie = objective_value(goal, fl[n, ENERGY], cycles)
     if worse(value, tie, best[0], best[1]):
         return n
     best[0], best[1] = value, tie
@@ -273,7 +272,7 @@ def cross(
     spread_left: float,
     resources: int,
     memories: int,
-    objective: int,
+    goal: Floats,
     best: Floats,
 ) -> tuple[Ints, Floats, int]:
     """Send the complete labels of a segment through the array below it, in every spatial choice."""
@@ -295,11 +294,9 @@ def cross(
                 # choices come with the largest product first
                 spread = fl[i, SPREAD] * sp.unroll_product[choice] * spread_left
                 fewest = lk.cycles * sp.operations / spread
-                value, tie = objective_value(objective, bound + lk.leakage * fewest, fewest)
+                value, tie = objective_value(goal, bound + lk.leakage * fewest, fewest)
                 if worse(value, tie, best[0], best[1]):
-                    if objective != ENERGY_OBJECTIVE or lk.leakage > 0.0 or fewest == cycles:
-                        break
-                    continue
+                    break
                 below = shape
                 for d in range(nd):
                     factor = sp.unroll[choice, d]
@@ -340,7 +337,7 @@ def cross(
                 for m in range(memories):
                     fl[n, LOADS + resources + m] = 0.0
                 n = keep(
-                    sp, lk, outer, it, fl, n, heads_below, buckets, resources, memories, objective,
+                    sp, lk, outer, it, fl, n, heads_below, buckets, resources, memories, goal,
                     best, placed, array + 1, spread_left, 0,
                 )  # fmt: skip
             i = it[i, NEXT]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from html import escape
 
+from tilewright.mapper.objective import parse_objective, unit_of
 from tilewright.mapper.result import LayerResult, NetworkResult, Proof
 from tilewright.report.quantities import (
-    TIMES,
     cycles,
     duration,
     energy,
@@ -15,23 +15,20 @@ from tilewright.report.quantities import (
     power_of_ten,
 )
 
-OBJECTIVES = {
-    "energy": "least energy",
-    "latency": "fewest cycles",
-    "edp": f"least energy {TIMES} delay",
-}
-
 
 def objective_text(objective: str) -> str:
     """Return an objective in words."""
-    return OBJECTIVES.get(objective, objective)
+    return parse_objective(objective).least
 
 
 def objective_value(objective: str, value: float) -> str:
     """Return a value of an objective with its unit."""
-    if objective == "energy":
+    powers = parse_objective(objective).powers
+    if powers == (1.0, 0.0):
         return energy(value)
-    return cycles(value) if objective == "latency" else energy_delay(value)
+    if powers == (0.0, 1.0):
+        return cycles(value)
+    return energy_delay(value) if powers == (1.0, 1.0) else f"{value:.4g} {unit_of(powers)}"
 
 
 def proof_html(result: NetworkResult) -> str:
@@ -45,7 +42,7 @@ def proof_html(result: NetworkResult) -> str:
         head = f"Proven: nothing better exists for {which}."
         text = (
             "Every mapping of the space below was covered, by evaluation or by a bound: "
-            f"none has {better(result.objective)}."
+            f"none has {parse_objective(result.objective).better}."
         )
         mark = "proven"
     else:
@@ -67,13 +64,6 @@ def proof_html(result: NetworkResult) -> str:
         mark = "open"
     return (
         f'<div class="proof {mark}"><p class="head">{head}</p><p>{text}</p>{spaces(result)}</div>'
-    )
-
-
-def better(objective: str) -> str:
-    """Return what a better mapping would have."""
-    return {"energy": "less energy", "latency": "fewer cycles"}.get(
-        objective, "a smaller energy-delay product"
     )
 
 
