@@ -13,7 +13,7 @@ from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.model import count
 from tilewright.model.kernel import source_digest
 from tilewright.model.windows import window
-from tilewright.model.words import F, S, T, U, chain, most_classes, temporal_loops
+from tilewright.model.words import F, S, T, U, chain, chain_scratch, temporal_loops
 from tilewright.workload.layer import Layer, Tensor, Term
 
 NAMES = ("I", "W", "O")
@@ -135,12 +135,16 @@ def test_classes_of_equal_instances_count_what_a_walk_counts(
     tile, mode = np.array(tiles, np.int64), np.array(modes, np.int64)
     width = temporal_loops(mode) + 1
     classes, walked = np.zeros(2 * width, np.int64), np.zeros(4 * width, np.int64)
-    scratch = np.empty((2, 3, most_classes(len(tile))), np.int64)
-    chain(tile, mode, bound, True, classes, 0, scratch)
+    loops, scratch = np.arange(len(tile)), chain_scratch(len(tile))
+    column = (tile.reshape(-1, 1), 0, loops, mode, 0, len(tile), bound, True)
+    chain(*column, False, classes, 0, scratch)
     one, bounds = np.ones(1, np.int64), np.array([bound], np.int64)
     counted = np.ones(bound, np.bool_)
     window(one, bounds, np.zeros(len(tile), np.int64), tile, mode, counted, walked, 0)
     assert classes.tolist() == walked[: 2 * width].tolist()
+    total = np.zeros(1, np.int64)
+    chain(*column, True, total, 0, scratch)
+    assert total[0] == classes[width - 1]
     # consecutive tiles of one dimension share no word: none stays, all of them slide in
     assert not walked[2 * width : 3 * width].any()
     assert walked[3 * width + 1 :].tolist() == np.diff(walked[:width]).tolist()

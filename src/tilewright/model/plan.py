@@ -43,11 +43,16 @@ class Factor:
 
     @property
     def width(self) -> int:
-        """How many numbers the kernel computes."""
-        if self.kind in (kinds.PEAK, kinds.DISTINCT):
+        """Number of numbers that the kernel computes."""
+        if self.kind in (kinds.PEAK, kinds.DISTINCT, kinds.TOTAL):
             return 1
-        sums = 2 if self.kind in (kinds.CHAIN, kinds.IRRELEVANT) else 4
+        sums = {kinds.IRRELEVANT: 1, kinds.CHAIN: 2}.get(self.kind, 4)
         return sums * (self.depth + 1)
+
+    @property
+    def only(self) -> int:
+        """Where the numbers `only` begin."""
+        return 0 if self.kind == kinds.IRRELEVANT else self.depth + 1
 
 
 @dataclass(frozen=True)
@@ -208,29 +213,34 @@ def _parts(
                 if F not in modes:
                     parts.append(Part(Factor(kinds.PEAK, group, (), ()), 0))
                 elif single:
-                    factor = Factor(kinds.CHAIN, group, loops, modes)
-                    parts.append(Part(factor, factor.depth))
+                    parts.append(Part(_total(group, loops, modes), 0))
                 else:
                     factor = Factor(kinds.DISTINCT, group, loops, modes)
                     parts.append(Part(factor, 0))
-            case Kind.STEPS | Kind.INSTANCES:
-                factor = Factor(kinds.IRRELEVANT, group, loops, modes)
-                parts.append(Part(factor, factor.depth if query.kind is Kind.STEPS else 0))
+            case Kind.STEPS:
+                parts.append(Part(_total(group, loops, modes), 0))
+            case Kind.INSTANCES:
+                first = tuple(F if mode == T else mode for mode in modes)
+                parts.append(Part(_total(group, loops, first), 0))
             case Kind.EVERY:
                 apart = F not in modes and (U not in modes or (single and group.relevant))
                 if apart:
                     scale *= volume
+                elif single:
+                    parts.append(Part(_total(group, loops, modes), 0))
                 else:
-                    kind = _moved_kind(group)
-                    factor = Factor(kind, group, loops, modes)
+                    factor = _moved(group, loops, modes)
                     parts.append(Part(factor, factor.depth))
             case Kind.MOVED:
                 masked = group.relevant and G in modes
                 if not masked:
                     loops, modes = _above(loops, modes)
-                kind = kinds.WINDOW if masked else _moved_kind(group)
-                factor = Factor(kind, group, loops, modes)
-                constant = kind == kinds.CHAIN and F not in modes
+                factor = (
+                    Factor(kinds.WINDOW, group, loops, modes)
+                    if masked
+                    else _moved(group, loops, modes)
+                )
+                constant = factor.kind == kinds.CHAIN and F not in modes
                 if constant:
                     scale *= volume
                 parts.append(Part(factor, NO_PLACE if constant else factor.depth))
@@ -248,16 +258,27 @@ def _above(
     return loops[:above], modes[:above]
 
 
-def _moved_kind(group: Group) -> int:
-    if not group.relevant:
-        return kinds.IRRELEVANT
-    return kinds.CHAIN if len(group.dims) == 1 else kinds.WINDOW
+def _moved(group: Group, loops: tuple[int, ...], modes: tuple[int, ...]) -> Factor:
+    if len(group.dims) > 1:
+        return Factor(kinds.WINDOW, group, loops, modes)
+    kind = kinds.CHAIN if group.relevant else kinds.IRRELEVANT
+    return Factor(kind, group, loops, _united(group, modes))
+
+
+def _total(group: Group, loops: tuple[int, ...], modes: tuple[int, ...]) -> Factor:
+    return Factor(kinds.TOTAL, group, loops, _united(group, modes))
+
+
+def _united(group: Group, modes: tuple[int, ...]) -> tuple[int, ...]:
+    """Write uniting loops on one dimension as what they do: its chunks are apart, or all alike."""
+    return tuple((S if group.relevant else F) if mode == U else mode for mode in modes)
 
 
 def _put_factor(
     out: _Lists, factor: Factor, place: int, bounds: list[int], loop_dim: list[int]
 ) -> None:
     out.put(factor_kind=factor.kind, factor_place=place)
+    out.put(factor_relevant=int(factor.group.relevant))
     for d, coefficient in zip(factor.group.dims, factor.group.coefficients, strict=True):
         out.put(dim_coef=coefficient, dim_bound=bounds[d])
     modes = factor.modes or (S,) * len(factor.loops)
@@ -302,7 +323,7 @@ def _code(
             if other != own:
                 table, place = table_of[part.factor]
                 q = depths[other]
-                steps += [table, place + part.factor.depth + 1 + q, place + q]
+                steps += [table, place + part.factor.only + q, place + q]
         depths[own] -= 1
         number += 1
     head = [scale, len(totals) // 2, len(checks) // 2, number, len(parts)]
@@ -318,4 +339,4 @@ def _step(factor: Factor, q: int, dim: int, table: int, place: int) -> list[int]
     elif factor.kind in (kinds.WINDOW, kinds.HELD):
         adv, slide = place + 2 * width + q, place + 3 * width + q
     relevant = dim if factor.group.relevant else -1
-    return [relevant, table, place + q, adv, slide, place + width + q]
+    return [relevant, table, place + q, adv, slide, place + factor.only + q]

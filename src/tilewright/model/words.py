@@ -13,11 +13,14 @@ are at their first chunk) the kernels compute
     slide[q] the words that its loop q, when it slides the window, brings in
 
 A group with D temporal loops takes 4 (D + 1) numbers, in this order, in a row of numbers; one of a
-single dimension takes the first 2 (D + 1) only, for its `adv` and `slide` follow from `all`. This
-module has the groups of one dimension, `windows.py` those of several; `combine.py` multiplies.
+single dimension takes the first 2 (D + 1) only, for its `adv` and `slide` follow from `all`, and an
+irrelevant one D + 1, for its `only` is its `all`. This module has the groups of one dimension,
+`windows.py` those of several; `combine.py` multiplies.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from tilewright.model.kernel import kernel
 from tilewright.model.types import Ints
@@ -43,49 +46,9 @@ def temporal_loops(mode: Ints) -> int:
 
 
 @kernel
-def chain(
-    tile: Ints, mode: Ints, bound: int, relevant: bool, row: Ints, at: int, scratch: Ints
-) -> None:
-    """Put `all` and `only` of a group of one dimension into a row, from position `at`.
-
-    Parameters
-    ----------
-    tile, mode : arrays of loops
-        Chunk size and kind of the dimension's loops, outermost first.
-    bound : int
-        Iterations of the dimension.
-    relevant : bool
-        Whether the tensor's words depend on the dimension.
-    scratch : array of (2, 3, classes)
-        Space for as many classes as `most_classes` says.
-    """
-    extent = bound
-    for t in tile:
-        if extent % t:
-            _uneven_chain(tile, mode, bound, relevant, row, at, scratch)
-            return
-        extent = t
-    depth = temporal_loops(mode)
-    words = extent if relevant else 1
-    extent = bound
-    for i in range(len(tile)):
-        if mode[i] == S or (mode[i] == U and relevant):
-            words *= extent // tile[i]
-        extent = tile[i]
-    row[at] = words
-    extent = bound
-    q = 0
-    for i in range(len(tile)):
-        if mode[i] == T:
-            q += 1
-            words *= extent // tile[i]
-            row[at + q] = words
-        extent = tile[i]
-    unchanged = True
-    for q in range(depth, -1, -1):
-        row[at + depth + 1 + q] = row[at + q] if unchanged or not relevant else 0
-        if q > 0 and row[at + q] != row[at + q - 1]:
-            unchanged = False
+def chain_scratch(loops: int) -> Ints:
+    """Return space for `chain`, for at most so many loops: three lists of classes."""
+    return np.empty((3, 3, most_classes(loops)), np.int64)
 
 
 @kernel
@@ -99,66 +62,173 @@ def most_classes(loops: int) -> int:
 
 
 @kernel
-def _uneven_chain(
-    tile: Ints, mode: Ints, bound: int, relevant: bool, row: Ints, at: int, scratch: Ints
+def chain(
+    tiles: Ints,
+    m: int,
+    loop: Ints,
+    mode: Ints,
+    first: int,
+    last: int,
+    bound: int,
+    relevant: bool,
+    total: bool,
+    row: Ints,
+    at: int,
+    scratch: Ints,
 ) -> None:
-    """Do the same when some chunk is short, by classes of equal instances.
+    """Put `all` and `only` of a group of one dimension into a row, from position `at`.
+
+    Parameters
+    ----------
+    tiles, m : array of (loops, mappings), int
+        Tile sizes, and the mapping that is asked for.
+    loop, mode : arrays
+        From `first` up to `last` the dimension's loops and their kinds, outermost first.
+    bound : int
+        Iterations of the dimension.
+    relevant : bool
+        Whether the tensor's words depend on the dimension; when not, `only` is left out.
+    total : bool
+        Whether all[D] is wanted alone.
+    scratch : array
+        See `chain_scratch`.
+
+    Notes
+    -----
+    Instances and steps with chunks of the same size form a class. The steps at depth q + 1 are the
+    classes that loop q + 1 makes of those at depth q; in those at depth q it stays at its first
+    chunk, and so do the temporal loops inside it.
+    """
+    depth = 0
+    fixed = first  # from here on loops stay at one chunk
+    for x in range(first, last):
+        if mode[x] == T:
+            depth += 1
+        elif relevant or mode[x] == S:
+            fixed = x + 1
+    classes = scratch[0]
+    classes[0, 0] = bound
+    classes[2, 0] = 1
+    count = 1
+    q = 0
+    for x in range(first, last):
+        t = tiles[loop[x], m]
+        if mode[x] == T and not total:
+            if x < fixed:
+                everything, unchanged = _inside(
+                    tiles, m, loop, mode, x, fixed, last, relevant, count, scratch
+                )
+            else:
+                everything, unchanged = _first_tiles(
+                    classes, count, tiles[loop[last - 1], m], relevant, False
+                )
+            row[at + q] = everything
+            if relevant:
+                row[at + depth + 1 + q] = unchanged
+            q += 1
+        if mode[x] == F or (mode[x] == U and not relevant):
+            for c in range(count):
+                classes[0, c] = min(classes[0, c], t)
+            continue
+        full = 0
+        short = 0
+        for c in range(count):
+            extent = classes[0, c]
+            times = classes[2, c]
+            chunks = extent // t
+            full += times * chunks
+            if extent > chunks * t:
+                classes[0, short] = extent - chunks * t
+                classes[2, short] = times
+                short += 1
+        count = short
+        if full > 0:
+            classes[0, count] = t
+            classes[2, count] = full
+            count += 1
+    everything, _ = _first_tiles(classes, count, bound, relevant, False)
+    if total:
+        row[at] = everything
+        return
+    row[at + depth] = everything
+    if relevant:
+        row[at + 2 * depth + 1] = everything
+
+
+@kernel
+def _first_tiles(
+    classes: Ints, count: int, tile: int, relevant: bool, others: bool
+) -> tuple[int, int]:
+    """Return the words of the first chunks of some classes, and those that never change."""
+    everything = 0
+    unchanged = 0
+    for c in range(count):
+        words = classes[2, c]
+        if relevant:
+            extent = classes[0, c]
+            words *= min(extent, tile)
+            if extent <= tile and not (others and classes[1, c] > 0):
+                unchanged += words
+        everything += words
+    return everything, unchanged
+
+
+@kernel
+def _inside(
+    tiles: Ints,
+    m: int,
+    loop: Ints,
+    mode: Ints,
+    first: int,
+    fixed: int,
+    last: int,
+    relevant: bool,
+    count: int,
+    scratch: Ints,
+) -> tuple[int, int]:
+    """Return `all` and `only` where temporal loops from `first` on stay at their first chunks.
 
     A class is (extent, other, number): its chunk; the largest chunk that the same instance would
     have in another iteration of a deeper loop, so it is unchanged when that is empty; how many.
     """
-    loops = len(tile)
-    classes = scratch[0]
-    fresh = scratch[1]
-    depth = temporal_loops(mode)
-    for q in range(depth + 1):
-        classes[0, 0] = bound
-        classes[1, 0] = 0
-        classes[2, 0] = 1
-        count = 1
-        seen = 0
-        for i in range(loops):
-            t = tile[i]
-            if mode[i] == T:
-                seen += 1
-                first_only = seen > q
-            else:
-                first_only = mode[i] == F or (mode[i] == U and not relevant)
-            m = 0
+    classes = scratch[1]
+    fresh = scratch[2]
+    for c in range(count):
+        classes[0, c] = scratch[0, 0, c]
+        classes[1, c] = 0
+        classes[2, c] = scratch[0, 2, c]
+    for x in range(first, fixed):
+        t = tiles[loop[x], m]
+        if mode[x] == T or mode[x] == F or (mode[x] == U and not relevant):
             for c in range(count):
                 extent = classes[0, c]
-                other = classes[1, c]
-                times = classes[2, c]
-                if first_only:
-                    rest = min(t, other)
-                    if mode[i] == T and extent > t:
-                        rest = max(rest, min(t, extent - t))
-                    m = _add(fresh, m, min(extent, t), rest, times)
-                    continue
-                # chunks: both full, the one in which `other` ends, those without `other`
-                full = extent // t
-                both = other // t
-                if both > 0:
-                    m = _add(fresh, m, t, t, times * both)
-                reached = both
-                if other > both * t:
-                    m = _add(fresh, m, min(t, extent - both * t), other - both * t, times)
-                    reached += 1
-                if full > reached:
-                    m = _add(fresh, m, t, 0, times * (full - reached))
-                if extent > full * t and full >= reached:
-                    m = _add(fresh, m, extent - full * t, 0, times)
-            classes, fresh = fresh, classes
-            count = m
-        total = 0
-        unchanged = 0
+                if mode[x] == T and relevant and extent > t:
+                    classes[1, c] = min(t, max(classes[1, c], extent - t))
+                else:
+                    classes[1, c] = min(t, classes[1, c])
+                classes[0, c] = min(extent, t)
+            continue
+        found = 0
         for c in range(count):
-            words = classes[2, c] * classes[0, c] if relevant else classes[2, c]
-            total += words
-            if classes[1, c] == 0 or not relevant:
-                unchanged += words
-        row[at + q] = total
-        row[at + depth + 1 + q] = unchanged
+            extent = classes[0, c]
+            other = classes[1, c]
+            times = classes[2, c]
+            # chunks: both full, the one in which `other` ends, those without `other`
+            full = extent // t
+            both = other // t
+            if both > 0:
+                found = _add(fresh, found, t, t, times * both)
+            reached = both
+            if other > both * t:
+                found = _add(fresh, found, min(t, extent - both * t), other - both * t, times)
+                reached += 1
+            if full > reached:
+                found = _add(fresh, found, t, 0, times * (full - reached))
+            if extent > full * t and full >= reached:
+                found = _add(fresh, found, extent - full * t, 0, times)
+        classes, fresh = fresh, classes
+        count = found
+    return _first_tiles(classes, count, tiles[loop[last - 1], m], relevant, True)
 
 
 @kernel
