@@ -150,7 +150,7 @@ def _costs(
     own = np.ones((loops, chunk), np.int64)
     several = np.zeros((loops, chunk), np.bool_)
     base = np.zeros((tables + 1, chunk), np.int64)
-    work = np.empty((tables * chunk, 3), np.int64)
+    work, todo = np.empty((tables, chunk, 2), np.int64), np.zeros(tables, np.int64)
     energies, cycles, uneven = np.empty(chunk), np.empty(chunk), np.empty(chunk, np.bool_)
     counts = np.zeros((chunk if plan.traffic else 0, len(plan.plan.sums)), np.int64)
     held = HELD in program.factor_kind
@@ -161,11 +161,10 @@ def _costs(
     while done < len(rows):
         part = rows[done : done + chunk]
         own[: tiles.shape[1], : len(part)] = tiles[part].T
-        found = locate(program, plan.trees, memo, used, own, len(part), several, base, work)
-        todo = work[: used[2]]
-        fill_rows(program, own, todo, memo.numbers)
+        found = locate(program, plan.trees, memo, used, own, len(part), several, base, work, todo)
+        fill_rows(program, own, work, todo, memo.numbers)
         if held:
-            fill_held_rows(program, own, todo, memo.numbers)
+            fill_held_rows(program, own, work, todo, memo.numbers)
         costed = _Costed(energies[:found], cycles[:found], uneven[:found], counts[:found])
         cost(
             program, plan.costs, memo.numbers, several, base,

@@ -147,10 +147,11 @@ def count(layer: Layer, architecture: Architecture, mapping: Mapping) -> Counts:
     chosen = [node.tile for node in mapping.nodes if not isinstance(node, Store)]
     tiles[: len(chosen), 0] = chosen
     numbers = np.zeros(int(program.table_width.sum()), np.int64)
-    fill_rows(program, tiles, compiled.rows, numbers)
+    todo = np.ones(len(compiled.rows), np.int64)
+    fill_rows(program, tiles, compiled.rows, todo, numbers)
     if HELD in program.factor_kind:
-        fill_held_rows(program, tiles, compiled.rows, numbers)
-    values = all_values(program, tiles, numbers, compiled.rows[:, 1:2]).tolist()
+        fill_held_rows(program, tiles, compiled.rows, todo, numbers)
+    values = all_values(program, tiles, numbers, compiled.rows[:, :, 0]).tolist()
     for i, query in enumerate(compiled.queries):
         if query.kind is Kind.MISSING and values[i] < 0:
             values[i] = missing(layer, compiled, query, tiles)

@@ -57,21 +57,22 @@ def locate(
     several: Bools,
     base: Ints,
     work: Ints,
+    todo: Ints,
 ) -> int:
     """Find the rows that belong to the tile sizes of each mapping.
 
     Parameters
     ----------
-    used : array of 3
-        Nodes and numbers of the memo that are taken; rows that are to be computed.
+    used : array of 2
+        Nodes and numbers of the memo that are taken.
     tiles : array of (loops, mappings)
         Tile sizes, those of the loops at the compute unit included.
     size : int
         How many mappings there are, at most as many as the arrays have room for.
     several, base : arrays of (loops, mappings), (tables, mappings)
         Take which loops have several chunks, and where the rows begin.
-    work : array of (rows, 3)
-        Takes the rows that are to be computed: table, place, mapping.
+    work, todo : arrays of (tables, mappings, 2), tables
+        Take the rows that are to be computed (place, mapping) and how many there are.
 
     Returns
     -------
@@ -79,7 +80,7 @@ def locate(
         How many mappings were found before the memo was full; all of them if it was empty.
     """
     _cut(program, tiles, size, several)
-    used[2] = 0
+    todo[:] = 0
     slot = 0
     node = base[len(base) - 1]  # the row of no table
     for tree in range(len(trees.start) - 1):
@@ -101,11 +102,13 @@ def locate(
                     t = trees.table[y]
                     for m in range(size):
                         base[t, m] = memo.anew[t] + m * program.table_width[t]
-                        _put(work, used, t, base[t, m], m)
+                        _put(work, todo, t, base[t, m], m)
             elif first < last:
                 begin = max(kind, 0)
                 tables = trees.table[first:last]
-                size = _keep(program, trees, memo, used, tables, begin, node, size, base, work)
+                size = _keep(
+                    program, trees, memo, used, tables, begin, node, size, base, work, todo
+                )
             slot += 1
     return size
 
@@ -125,11 +128,10 @@ def _cut(program: Program, tiles: Ints, size: int, several: Bools) -> None:
 
 
 @kernel
-def _put(work: Ints, used: Ints, table: int, place: int, mapping: int) -> None:
-    work[used[2], 0] = table
-    work[used[2], 1] = place
-    work[used[2], 2] = mapping
-    used[2] += 1
+def _put(work: Ints, todo: Ints, table: int, place: int, mapping: int) -> None:
+    work[table, todo[table], 0] = place
+    work[table, todo[table], 1] = mapping
+    todo[table] += 1
 
 
 @kernel
@@ -144,6 +146,7 @@ def _keep(
     size: int,
     base: Ints,
     work: Ints,
+    todo: Ints,
 ) -> int:
     """Take the rows of a level's tables from the nodes; return how many mappings found room."""
     final = tables[len(tables) - 1]
@@ -155,7 +158,7 @@ def _keep(
                 return m
             memo.places[at] = used[1]
             for t in tables:
-                _put(work, used, t, used[1] + trees.table_shift[t], m)
+                _put(work, todo, t, used[1] + trees.table_shift[t], m)
             used[1] += width
         for t in tables:
             base[t, m] = memo.places[at] + trees.table_shift[t]

@@ -10,7 +10,7 @@ import numpy as np
 
 from tilewright.model.locate import ANEW, HASHED, Memo, Trees
 from tilewright.model.plan import Compiled
-from tilewright.model.program import CHAIN, IRRELEVANT, PEAK, TOTAL, Program
+from tilewright.model.program import CHAIN, PEAK, TOTAL, Program
 from tilewright.model.types import Bools, Ints
 from tilewright.workload.layer import Layer
 
@@ -64,7 +64,7 @@ def trees_of(layer: Layer, compiled: Compiled) -> tuple[Trees, Bools]:
 
 def _is_quick(program: Program, table: int) -> bool:
     factors = slice(program.table_factor_start[table], program.table_factor_start[table + 1])
-    return bool(np.isin(program.factor_kind[factors], (CHAIN, IRRELEVANT, TOTAL, PEAK)).all())
+    return bool(np.isin(program.factor_kind[factors], (CHAIN, TOTAL, PEAK)).all())
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Nodes:
 
     def used(self) -> Ints:
         """Return what `locate` counts, for an empty memo."""
-        return np.array([self.counted, self.taken, 0], np.int64)
+        return np.array([self.counted, self.taken], np.int64)
 
 
 def number_nodes(

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tilewright.model.types import Ints
 
-CHAIN, IRRELEVANT, TOTAL, WINDOW, HELD, PEAK, DISTINCT = range(7)
+CHAIN, TOTAL, WINDOW, HELD, PEAK, DISTINCT = range(6)
 NONE, OWN_STEPS = -1, -2  # instead of a place in the row: zero, or the difference of two `all`
 
 
@@ -25,7 +25,6 @@ class Program(NamedTuple):
     table_factor_start: Ints
     table_width: Ints
     factor_kind: Ints
-    factor_relevant: Ints  # whether the words of the query depend on its dimensions
     factor_place: Ints  # first number of the factor in its table's row
     factor_dim_start: Ints
     dim_coef: Ints

@@ -12,9 +12,9 @@ are at their first chunk) the kernels compute
     adv[q]   the same when the group's own loop q has just advanced
     slide[q] the words that its loop q, when it slides the window, brings in
 
-A group with D temporal loops takes 4 (D + 1) numbers, in this order, in a row of numbers; one of a
-single dimension takes the first 2 (D + 1) only, for its `adv` and `slide` follow from `all`, and an
-irrelevant one D + 1, for its `only` is its `all`. This module has the groups of one dimension,
+A group with D temporal loops takes 4 (D + 1) numbers, in this order, in a row of numbers. One of a
+single dimension takes 3 (D + 1): `all`, `only`, and `all` again where the dimension is irrelevant
+and each tile is one word; the rest follows from these. This module has the groups of one dimension,
 `windows.py` those of several; `combine.py` multiplies.
 """
 
@@ -46,198 +46,173 @@ def temporal_loops(mode: Ints) -> int:
 
 
 @kernel
-def chain_scratch(loops: int) -> Ints:
-    """Return space for `chain`, for at most so many loops: three lists of classes."""
-    return np.empty((3, 3, most_classes(loops)), np.int64)
-
-
-@kernel
-def most_classes(loops: int) -> int:
-    """Return how many classes of instances so many loops of one dimension can tell apart.
-
-    A loop adds at most one class with a chunk in another iteration per class without, and one
-    class without.
-    """
-    return loops * (loops + 5) // 2 + 4
-
-
-@kernel
-def chain(
-    tiles: Ints,
-    m: int,
-    loop: Ints,
-    mode: Ints,
-    first: int,
-    last: int,
-    bound: int,
-    relevant: bool,
-    total: bool,
-    row: Ints,
-    at: int,
-    scratch: Ints,
+def chains(
+    tile: Ints, mode: Ints, bound: int, total: bool, work: Ints, place: int, numbers: Ints
 ) -> None:
-    """Put `all` and `only` of a group of one dimension into a row, from position `at`.
+    """Put `all`, `only` and `all` of single words of one dimension into the rows of many mappings.
 
     Parameters
     ----------
-    tiles, m : array of (loops, mappings), int
-        Tile sizes, and the mapping that is asked for.
-    loop, mode : arrays
-        From `first` up to `last` the dimension's loops and their kinds, outermost first.
+    tile : array of (loops, mappings)
+        Chunk sizes of the dimension's loops, outermost first.
+    mode : array of loops
+        Their kinds: T, S or F.
     bound : int
         Iterations of the dimension.
-    relevant : bool
-        Whether the tensor's words depend on the dimension; when not, `only` is left out.
     total : bool
-        Whether all[D] is wanted alone.
-    scratch : array
-        See `chain_scratch`.
+        Whether all[D], of words and of single words, is wanted alone.
+    work, place : array of (mappings, 2), int
+        The numbers of a mapping begin at ``work[m, 0] + place``.
+    numbers : array
+        Takes the numbers.
 
     Notes
     -----
-    Instances and steps with chunks of the same size form a class. The steps at depth q + 1 are the
-    classes that loop q + 1 makes of those at depth q; in those at depth q it stays at its first
-    chunk, and so do the temporal loops inside it.
+    Instances and steps whose chunks have the same size form a class: its extent, and how many
+    there are. A loop makes one more class of all full chunks, and leaves each older class its short
+    chunk, which may be empty. The classes before a temporal loop are those at its depth. All
+    mappings go through the same operations, without branches.
     """
-    depth = 0
-    fixed = first  # from here on loops stay at one chunk
-    for x in range(first, last):
-        if mode[x] == T:
-            depth += 1
-        elif relevant or mode[x] == S:
-            fixed = x + 1
-    classes = scratch[0]
-    classes[0, 0] = bound
-    classes[2, 0] = 1
+    loops, size = tile.shape
+    width = temporal_loops(mode) + 1
+    inner = 0  # all loops from here on are temporal
+    for x in range(loops):
+        if mode[x] != T:
+            inner = x + 1
+    extent = np.empty((loops + 1, size), np.int64)
+    times = np.empty((loops + 1, size), np.int64)
+    first = np.empty((2, size), np.int64)
+    sums = np.empty((3, size), np.int64)
+    smallest = np.empty(size, np.int64)
+    smallest[:] = bound
+    if loops > 0:
+        smallest[:] = tile[loops - 1]
+    extent[0] = bound
+    times[0] = 1
     count = 1
     q = 0
-    for x in range(first, last):
-        t = tiles[loop[x], m]
+    for x in range(loops):
+        t = tile[x]
         if mode[x] == T and not total:
-            if x < fixed:
-                everything, unchanged = _inside(
-                    tiles, m, loop, mode, x, fixed, last, relevant, count, scratch
-                )
-            else:
-                everything, unchanged = _first_tiles(
-                    classes, count, tiles[loop[last - 1], m], relevant, False
-                )
-            row[at + q] = everything
-            if relevant:
-                row[at + depth + 1 + q] = unchanged
+            sums[:] = 0
+            for c in range(count):
+                first[0] = extent[c]
+                first[1] = 0
+                _first_chunks(tile, mode, x, inner, smallest, first, times[c], sums)
+            _put(sums, work, place + q, width, numbers)
             q += 1
-        if mode[x] == F or (mode[x] == U and not relevant):
+        if mode[x] == F:
             for c in range(count):
-                classes[0, c] = min(classes[0, c], t)
+                for m in range(size):
+                    extent[c, m] = min(extent[c, m], t[m])
             continue
-        full = 0
-        short = 0
+        times[count] = 0
         for c in range(count):
-            extent = classes[0, c]
-            times = classes[2, c]
-            chunks = extent // t
-            full += times * chunks
-            if extent > chunks * t:
-                classes[0, short] = extent - chunks * t
-                classes[2, short] = times
-                short += 1
-        count = short
-        if full > 0:
-            classes[0, count] = t
-            classes[2, count] = full
-            count += 1
-    everything, _ = _first_tiles(classes, count, bound, relevant, False)
+            for m in range(size):
+                chunks = extent[c, m] // t[m]
+                times[count, m] += times[c, m] * chunks
+                extent[c, m] -= chunks * t[m]
+        extent[count] = t
+        count += 1
+    sums[:] = 0
+    for c in range(count):
+        first[0] = extent[c]
+        first[1] = 0
+        _first_chunks(tile, mode, loops, loops, smallest, first, times[c], sums)
     if total:
-        row[at] = everything
-        return
-    row[at + depth] = everything
-    if relevant:
-        row[at + 2 * depth + 1] = everything
+        for m in range(size):
+            numbers[work[m, 0] + place] = sums[0, m]
+            numbers[work[m, 0] + place + 1] = sums[2, m]
+    else:
+        _put(sums, work, place + q, width, numbers)
 
 
 @kernel
-def _first_tiles(
-    classes: Ints, count: int, tile: int, relevant: bool, others: bool
-) -> tuple[int, int]:
-    """Return the words of the first chunks of some classes, and those that never change."""
-    everything = 0
-    unchanged = 0
-    for c in range(count):
-        words = classes[2, c]
-        if relevant:
-            extent = classes[0, c]
-            words *= min(extent, tile)
-            if extent <= tile and not (others and classes[1, c] > 0):
-                unchanged += words
-        everything += words
-    return everything, unchanged
+def _put(sums: Ints, work: Ints, place: int, width: int, numbers: Ints) -> None:
+    for m in range(sums.shape[1]):
+        at = work[m, 0] + place
+        numbers[at] = sums[0, m]
+        numbers[at + width] = sums[1, m]
+        numbers[at + 2 * width] = sums[2, m]
 
 
 @kernel
-def _inside(
-    tiles: Ints,
-    m: int,
-    loop: Ints,
+def _first_chunks(
+    tile: Ints,
     mode: Ints,
-    first: int,
-    fixed: int,
-    last: int,
-    relevant: bool,
-    count: int,
-    scratch: Ints,
-) -> tuple[int, int]:
-    """Return `all` and `only` where temporal loops from `first` on stay at their first chunks.
+    x: int,
+    inner: int,
+    smallest: Ints,
+    chunk: Ints,
+    times: Ints,
+    sums: Ints,
+) -> None:
+    """Add up a class of which the temporal loops from `x` on stay at their first chunks.
 
-    A class is (extent, other, number): its chunk; the largest chunk that the same instance would
-    have in another iteration of a deeper loop, so it is unchanged when that is empty; how many.
+    Parameters
+    ----------
+    chunk : array of (2, mappings)
+        Its extent, and `other`: the largest chunk that an instance would have in another iteration
+        of a deeper loop, so that it is unchanged when that is empty. They are overwritten.
+    times : array of mappings
+        How many there are.
+    sums : array of (3, mappings)
+        Takes words, words of unchanged instances, and single words.
     """
-    classes = scratch[1]
-    fresh = scratch[2]
-    for c in range(count):
-        classes[0, c] = scratch[0, 0, c]
-        classes[1, c] = 0
-        classes[2, c] = scratch[0, 2, c]
-    for x in range(first, fixed):
-        t = tiles[loop[x], m]
-        if mode[x] == T or mode[x] == F or (mode[x] == U and not relevant):
-            for c in range(count):
-                extent = classes[0, c]
-                if mode[x] == T and relevant and extent > t:
-                    classes[1, c] = min(t, max(classes[1, c], extent - t))
-                else:
-                    classes[1, c] = min(t, classes[1, c])
-                classes[0, c] = min(extent, t)
-            continue
-        found = 0
-        for c in range(count):
-            extent = classes[0, c]
-            other = classes[1, c]
-            times = classes[2, c]
-            # chunks: both full, the one in which `other` ends, those without `other`
-            full = extent // t
-            both = other // t
-            if both > 0:
-                found = _add(fresh, found, t, t, times * both)
-            reached = both
-            if other > both * t:
-                found = _add(fresh, found, min(t, extent - both * t), other - both * t, times)
-                reached += 1
-            if full > reached:
-                found = _add(fresh, found, t, 0, times * (full - reached))
-            if extent > full * t and full >= reached:
-                found = _add(fresh, found, extent - full * t, 0, times)
-        classes, fresh = fresh, classes
-        count = found
-    return _first_tiles(classes, count, tiles[loop[last - 1], m], relevant, True)
-
-
-@kernel
-def _add(classes: Ints, count: int, extent: int, other: int, times: int) -> int:
-    for c in range(count):
-        if classes[0, c] == extent and classes[1, c] == other:
-            classes[2, c] += times
-            return count
-    classes[0, count] = extent
-    classes[1, count] = other
-    classes[2, count] = times
-    return count + 1
+    extent, other = chunk
+    everything, unchanged, single = sums
+    size = len(times)
+    while x < inner and mode[x] != S:
+        t = tile[x]
+        for m in range(size):
+            if mode[x] == T:
+                other[m] = max(other[m], extent[m] - t[m])
+            other[m] = min(other[m], t[m])
+            extent[m] = min(extent[m], t[m])
+        x += 1
+    if x >= inner:
+        for m in range(size):
+            words = times[m] * min(extent[m], smallest[m])
+            everything[m] += words
+            unchanged[m] += words * ((other[m] == 0) & (extent[m] <= smallest[m]))
+            single[m] += times[m] * min(extent[m], 1)
+        return
+    t = tile[x]
+    if x + 1 == inner:
+        for m in range(size):
+            full = extent[m] // t[m]
+            both = other[m] // t[m]
+            short = extent[m] - full * t[m]
+            reached = both + min(other[m] - both * t[m], 1)
+            last = smallest[m]
+            everything[m] += times[m] * (full * min(t[m], last) + min(short, last))
+            same = t[m] * max(0, full - reached) * (t[m] <= last)
+            same += short * ((short <= last) & (full >= reached))
+            unchanged[m] += times[m] * same
+            single[m] += times[m] * (full + min(short, 1))
+        return
+    # chunks: both full, the one in which `other` ends, those without `other`
+    for kind in range(4):
+        part = np.zeros((2, size), np.int64)
+        number = np.zeros(size, np.int64)
+        for m in range(size):
+            full = extent[m] // t[m]
+            both = other[m] // t[m]
+            ends = other[m] - both * t[m]
+            reached = both + min(ends, 1)
+            if kind == 0:
+                part[:, m] = t[m]
+                number[m] = both
+            elif kind == 1:
+                part[0, m] = min(t[m], extent[m] - both * t[m])
+                part[1, m] = ends
+                number[m] = reached - both
+            elif kind == 2:
+                part[0, m] = t[m]
+                number[m] = max(0, full - reached)
+            else:
+                part[0, m] = extent[m] - full * t[m]
+                number[m] = int(full >= reached)
+            number[m] *= times[m]
+        if number.any():
+            _first_chunks(tile, mode, x + 1, inner, smallest, part, number, sums)
