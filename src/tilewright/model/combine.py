@@ -68,7 +68,10 @@ def query_values(
     begin = end
     end = begin + 2 * code[at + 2]
     held = end > begin
-    walking, changing, run_dim, run_open = state
+    walking = state[0]
+    changing = state[1]
+    run_dim = state[2]
+    run_open = state[3]
     left = 0
     for m in range(size):
         for x in range(begin, end, 2):

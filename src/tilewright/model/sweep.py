@@ -92,7 +92,8 @@ def cost(
             cycles[m] = _cycles(costs, sums, m - begin)
             energy[m] = _energy(costs, sums, m - begin, cycles[m])
             if len(counts) > 0:
-                counts[m] = sums[:-1, m - begin]
+                for s in range(counts.shape[1]):
+                    counts[m, s] = sums[s, m - begin]
 
 
 @kernel

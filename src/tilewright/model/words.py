@@ -73,7 +73,8 @@ def chains(
     chunk, which may be empty. The classes before a temporal loop are those at its depth. All
     mappings go through the same operations, without branches.
     """
-    loops, size = tile.shape
+    loops = tile.shape[0]
+    size = tile.shape[1]
     width = temporal_loops(mode) + 1
     inner = 0  # all loops from here on are temporal
     for x in range(loops):
@@ -81,26 +82,26 @@ def chains(
             inner = x + 1
     extent = np.empty((loops + 1, size), np.int64)
     times = np.empty((loops + 1, size), np.int64)
-    first = np.empty((2, size), np.int64)
+    chunk = np.empty((2, size), np.int64)
     sums = np.empty((3, size), np.int64)
-    smallest = np.empty(size, np.int64)
-    smallest[:] = bound
-    if loops > 0:
-        smallest[:] = tile[loops - 1]
     extent[0] = bound
     times[0] = 1
+    smallest = tile[loops - 1] if loops > 0 else extent[0]
     count = 1
     q = 0
-    for x in range(loops):
-        t = tile[x]
-        if mode[x] == T and not total:
+    for x in range(loops + 1):
+        if x == loops or (mode[x] == T and not total):
             sums[:] = 0
             for c in range(count):
-                first[0] = extent[c]
-                first[1] = 0
-                _first_chunks(tile, mode, x, inner, smallest, first, times[c], sums)
-            _put(sums, work, place + q, width, numbers)
+                for m in range(size):
+                    chunk[0, m] = extent[c, m]
+                    chunk[1, m] = 0
+                _first_chunks(tile, mode, x, inner, smallest, chunk, times[c], sums)
+            _put(sums, work, place + q, 0 if total else width, numbers)
             q += 1
+        if x == loops:
+            return
+        t = tile[x]
         if mode[x] == F:
             for c in range(count):
                 for m in range(size):
@@ -109,29 +110,23 @@ def chains(
         times[count] = 0
         for c in range(count):
             for m in range(size):
-                chunks = extent[c, m] // t[m]
-                times[count, m] += times[c, m] * chunks
-                extent[c, m] -= chunks * t[m]
-        extent[count] = t
-        count += 1
-    sums[:] = 0
-    for c in range(count):
-        first[0] = extent[c]
-        first[1] = 0
-        _first_chunks(tile, mode, loops, loops, smallest, first, times[c], sums)
-    if total:
+                full = extent[c, m] // t[m]
+                times[count, m] += times[c, m] * full
+                extent[c, m] -= full * t[m]
         for m in range(size):
-            numbers[work[m, 0] + place] = sums[0, m]
-            numbers[work[m, 0] + place + 1] = sums[2, m]
-    else:
-        _put(sums, work, place + q, width, numbers)
+            extent[count, m] = t[m]
+        count += 1
 
 
 @kernel
 def _put(sums: Ints, work: Ints, place: int, width: int, numbers: Ints) -> None:
+    """Put sums so far apart, or the totals of both kinds next to each other when that is 0."""
     for m in range(sums.shape[1]):
         at = work[m, 0] + place
         numbers[at] = sums[0, m]
+        if width == 0:
+            numbers[at + 1] = sums[2, m]
+            continue
         numbers[at + width] = sums[1, m]
         numbers[at + 2 * width] = sums[2, m]
 
@@ -159,8 +154,11 @@ def _first_chunks(
     sums : array of (3, mappings)
         Takes words, words of unchanged instances, and single words.
     """
-    extent, other = chunk
-    everything, unchanged, single = sums
+    extent = chunk[0]
+    other = chunk[1]
+    everything = sums[0]
+    unchanged = sums[1]
+    single = sums[2]
     size = len(times)
     while x < inner and mode[x] != S:
         t = tile[x]
@@ -201,7 +199,8 @@ def _first_chunks(
             ends = other[m] - both * t[m]
             reached = both + min(ends, 1)
             if kind == 0:
-                part[:, m] = t[m]
+                part[0, m] = t[m]
+                part[1, m] = t[m]
                 number[m] = both
             elif kind == 1:
                 part[0, m] = min(t[m], extent[m] - both * t[m])
@@ -214,5 +213,5 @@ def _first_chunks(
                 part[0, m] = extent[m] - full * t[m]
                 number[m] = int(full >= reached)
             number[m] *= times[m]
-        if number.any():
+        if number.max() > 0:
             _first_chunks(tile, mode, x + 1, inner, smallest, part, number, sums)
