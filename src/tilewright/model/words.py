@@ -80,9 +80,12 @@ def chains(
     for x in range(loops):
         if mode[x] != T:
             inner = x + 1
+    several = 0
+    for x in range(loops):
+        several += mode[x] == S
     extent = np.empty((loops + 1, size), np.int64)
     times = np.empty((loops + 1, size), np.int64)
-    chunk = np.empty((2, size), np.int64)
+    chunk = np.empty((3, (loops + 3) << several, size), np.int64)
     sums = np.empty((3, size), np.int64)
     extent[0] = bound
     times[0] = 1
@@ -91,12 +94,12 @@ def chains(
     q = 0
     for x in range(loops + 1):
         if x == loops or (mode[x] == T and not total):
-            sums[:] = 0
             for c in range(count):
                 for m in range(size):
-                    chunk[0, m] = extent[c, m]
-                    chunk[1, m] = 0
-                _first_chunks(tile, mode, x, inner, smallest, chunk, times[c], sums)
+                    chunk[0, c, m] = extent[c, m]
+                    chunk[1, c, m] = 0
+                    chunk[2, c, m] = times[c, m]
+            _first_chunks(tile, mode, x, inner, smallest, chunk, count, sums)
             _put(sums, work, place + q, 0 if total else width, numbers)
             q += 1
         if x == loops:
@@ -135,83 +138,88 @@ def _put(sums: Ints, work: Ints, place: int, width: int, numbers: Ints) -> None:
 def _first_chunks(
     tile: Ints,
     mode: Ints,
-    x: int,
+    first: int,
     inner: int,
     smallest: Ints,
     chunk: Ints,
-    times: Ints,
+    count: int,
     sums: Ints,
 ) -> None:
-    """Add up a class of which the temporal loops from `x` on stay at their first chunks.
+    """Add up classes of which the temporal loops from `first` on stay at their first chunks.
 
     Parameters
     ----------
-    chunk : array of (2, mappings)
-        Its extent, and `other`: the largest chunk that an instance would have in another iteration
-        of a deeper loop, so that it is unchanged when that is empty. They are overwritten.
-    times : array of mappings
-        How many there are.
+    chunk : array of (3, classes, mappings)
+        Extent of each class; `other`, the largest chunk that an instance would have in another
+        iteration of a deeper loop, so that it is unchanged when that is empty; how many there are.
+        Overwritten.
     sums : array of (3, mappings)
         Takes words, words of unchanged instances, and single words.
     """
-    extent = chunk[0]
-    other = chunk[1]
-    everything = sums[0]
-    unchanged = sums[1]
-    single = sums[2]
-    size = len(times)
-    while x < inner and mode[x] != S:
+    size = tile.shape[1]
+    for x in range(first, inner):
         t = tile[x]
+        if mode[x] == S:
+            count = _split(t, chunk, count)
+            continue
+        for c in range(count):
+            for m in range(size):
+                if mode[x] == T:
+                    chunk[1, c, m] = max(chunk[1, c, m], chunk[0, c, m] - t[m])
+                chunk[1, c, m] = min(chunk[1, c, m], t[m])
+                chunk[0, c, m] = min(chunk[0, c, m], t[m])
+    sums[:] = 0
+    for c in range(count):
         for m in range(size):
-            if mode[x] == T:
-                other[m] = max(other[m], extent[m] - t[m])
-            other[m] = min(other[m], t[m])
-            extent[m] = min(extent[m], t[m])
-        x += 1
-    if x >= inner:
+            extent = chunk[0, c, m]
+            words = chunk[2, c, m] * min(extent, smallest[m])
+            sums[0, m] += words
+            sums[1, m] += words * ((chunk[1, c, m] == 0) & (extent <= smallest[m]))
+            sums[2, m] += chunk[2, c, m] * min(extent, 1)
+
+
+@kernel
+def _split(t: Ints, chunk: Ints, count: int) -> int:
+    """Cut classes into spatial chunks; return how many classes there are then.
+
+    Per class the chunk in which `other` ends and the short one without it, and one class each of
+    all full chunks with a full `other` and with none. Classes are kept unless empty everywhere.
+    """
+    size = len(t)
+    with_other = 2 * count
+    without = with_other + 1
+    for m in range(size):
+        chunk[0, with_other, m] = t[m]
+        chunk[1, with_other, m] = t[m]
+        chunk[2, with_other, m] = 0
+        chunk[0, without, m] = t[m]
+        chunk[1, without, m] = 0
+        chunk[2, without, m] = 0
+    for c in range(count):
         for m in range(size):
-            words = times[m] * min(extent[m], smallest[m])
-            everything[m] += words
-            unchanged[m] += words * ((other[m] == 0) & (extent[m] <= smallest[m]))
-            single[m] += times[m] * min(extent[m], 1)
-        return
-    t = tile[x]
-    if x + 1 == inner:
-        for m in range(size):
-            full = extent[m] // t[m]
-            both = other[m] // t[m]
-            short = extent[m] - full * t[m]
-            reached = both + min(other[m] - both * t[m], 1)
-            last = smallest[m]
-            everything[m] += times[m] * (full * min(t[m], last) + min(short, last))
-            same = t[m] * max(0, full - reached) * (t[m] <= last)
-            same += short * ((short <= last) & (full >= reached))
-            unchanged[m] += times[m] * same
-            single[m] += times[m] * (full + min(short, 1))
-        return
-    # chunks: both full, the one in which `other` ends, those without `other`
-    for kind in range(4):
-        part = np.zeros((2, size), np.int64)
-        number = np.zeros(size, np.int64)
-        for m in range(size):
-            full = extent[m] // t[m]
-            both = other[m] // t[m]
-            ends = other[m] - both * t[m]
+            extent = chunk[0, c, m]
+            other = chunk[1, c, m]
+            times = chunk[2, c, m]
+            full = extent // t[m]
+            both = other // t[m]
+            ends = other - both * t[m]
             reached = both + min(ends, 1)
-            if kind == 0:
-                part[0, m] = t[m]
-                part[1, m] = t[m]
-                number[m] = both
-            elif kind == 1:
-                part[0, m] = min(t[m], extent[m] - both * t[m])
-                part[1, m] = ends
-                number[m] = reached - both
-            elif kind == 2:
-                part[0, m] = t[m]
-                number[m] = max(0, full - reached)
-            else:
-                part[0, m] = extent[m] - full * t[m]
-                number[m] = int(full >= reached)
-            number[m] *= times[m]
-        if number.max() > 0:
-            _first_chunks(tile, mode, x + 1, inner, smallest, part, number, sums)
+            chunk[2, with_other, m] += times * both
+            chunk[2, without, m] += times * max(0, full - reached)
+            chunk[0, count + c, m] = min(t[m], extent - both * t[m])
+            chunk[1, count + c, m] = ends
+            chunk[2, count + c, m] = times * min(ends, 1)
+            chunk[0, c, m] = extent - full * t[m]
+            chunk[1, c, m] = 0
+            chunk[2, c, m] = times * (full >= reached)
+    kept = 0
+    for c in range(2 * count + 2):
+        empty = 0
+        for m in range(size):
+            empty += (chunk[0, c, m] == 0) | (chunk[2, c, m] == 0)
+        if empty < size:
+            for k in range(3):
+                for m in range(size):
+                    chunk[k, kept, m] = chunk[k, c, m]
+            kept += 1
+    return kept
