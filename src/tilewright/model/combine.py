@@ -154,5 +154,7 @@ def all_values(program: Program, tiles: Ints, numbers: Ints, base: Ints) -> Ints
     begins = base[:, :1]
     state = np.zeros((4, 1), np.int64)
     for q in range(len(program.query)):
-        query_values(program.code, program.query[q], numbers, begins, cut, 1, values[q], state)
+        at = program.query[q]
+        size = values.shape[1]
+        query_values(program.code, at, numbers, begins, cut, size, values[q], state)
     return values[:, 0]

@@ -15,6 +15,7 @@ from tilewright.model.types import Ints
 from tilewright.model.words import F, G, H, S, T, U
 from tilewright.workload.layer import Layer
 
+
 @dataclass(frozen=True)
 class Group:
     """Dimensions that share an index expression of a tensor, or one irrelevant dimension."""

@@ -31,10 +31,14 @@ def fill_rows(program: Program, tiles: Ints, work: Ints, todo: Ints, numbers: In
     for table in range(len(todo)):
         for f in range(program.table_factor_start[table], program.table_factor_start[table + 1]):
             kind = program.factor_kind[f]
-            first = program.factor_loop_start[f]
-            index = program.loop_index[first : program.factor_loop_start[f + 1]]
-            mode = program.loop_mode[first : program.factor_loop_start[f + 1]]
-            bound = program.dim_bound[program.factor_dim_start[f]]
+            loops = slice(program.factor_loop_start[f], program.factor_loop_start[f + 1])
+            dims = slice(program.factor_dim_start[f], program.factor_dim_start[f + 1])
+            index = program.loop_index[loops]
+            local = program.loop_local[loops]
+            mode = program.loop_mode[loops]
+            coef = program.dim_coef[dims]
+            bound = program.dim_bound[dims]
+            place = program.factor_place[f]
             for begin in range(0, todo[table], BLOCK):
                 rows = work[table, begin : min(begin + BLOCK, todo[table])]
                 tile = np.empty((len(index), len(rows)), np.int64)
@@ -42,29 +46,31 @@ def fill_rows(program: Program, tiles: Ints, work: Ints, todo: Ints, numbers: In
                     for w in range(len(rows)):
                         tile[x, w] = tiles[index[x], rows[w, 1]]
                 if kind in (CHAIN, TOTAL):
-                    place = program.factor_place[f]
-                    chains(tile, mode, bound, kind == TOTAL, rows, place, numbers)
+                    chains(tile, mode, bound[0], kind == TOTAL, rows, place, numbers)
                     continue
                 for w in range(len(rows)):
-                    place = rows[w, 0] + program.factor_place[f]
-                    _fill_window(program, tile[:, w].copy(), f, numbers, place)
+                    own = tile[:, w].copy()
+                    _fill_window(kind, coef, bound, local, own, mode, numbers, rows[w, 0] + place)
 
 
 @kernel
-def _fill_window(program: Program, tile: Ints, f: int, numbers: Ints, place: int) -> None:
+def _fill_window(
+    kind: int,
+    coef: Ints,
+    bound: Ints,
+    local: Ints,
+    tile: Ints,
+    mode: Ints,
+    numbers: Ints,
+    place: int,
+) -> None:
     """Compute the numbers of several dimensions."""
-    kind = program.factor_kind[f]
-    dims = slice(program.factor_dim_start[f], program.factor_dim_start[f + 1])
-    coef = program.dim_coef[dims]
-    bound = program.dim_bound[dims]
-    loops = slice(program.factor_loop_start[f], program.factor_loop_start[f + 1])
-    local = program.loop_local[loops]
     if kind == WINDOW:
-        whole_window(coef, bound, local, tile, program.loop_mode[loops], numbers, place)
+        whole_window(coef, bound, local, tile, mode, numbers, place)
     elif kind == PEAK:
         extent = bound.copy()
         for x in range(len(tile)):
             extent[local[x]] = tile[x]
         numbers[place] = box_footprint(coef, extent)
     elif kind == DISTINCT:
-        numbers[place] = distinct_words(coef, bound, local, tile, program.loop_mode[loops])
+        numbers[place] = distinct_words(coef, bound, local, tile, mode)

@@ -76,10 +76,9 @@ def chains(
     loops = tile.shape[0]
     size = tile.shape[1]
     width = temporal_loops(mode) + 1
-    inner = 0  # all loops from here on are temporal
-    for x in range(loops):
-        if mode[x] != T:
-            inner = x + 1
+    inner = loops  # all loops from here on are temporal
+    while inner > 0 and mode[inner - 1] == T:
+        inner -= 1
     several = 0
     for x in range(loops):
         several += mode[x] == S
@@ -90,7 +89,7 @@ def chains(
     extent[0] = bound
     times[0] = 1
     smallest = tile[loops - 1] if loops > 0 else extent[0]
-    count = 1
+    count = len(extent) - loops  # 1; for a literal Numba would compile what it is passed to twice
     q = 0
     for x in range(loops + 1):
         if x == loops or (mode[x] == T and not total):
