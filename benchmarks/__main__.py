@@ -43,7 +43,7 @@ def evaluation() -> Section:
         for m in evaluate.measurements()
     )
     return Section(
-        "Evaluation, one core, machine simple, a mapping of 15 loops",
+        "Evaluation, CPU time of one core, machine simple, a mapping of 15 loops",
         ("what", "us, best", "us, median", "per second, best", "rows"),
         rows,
     )

@@ -15,6 +15,8 @@ from tilewright.mapping.validity import check
 from tilewright.model import batch as batch_module
 from tilewright.model import evaluate, evaluate_batch
 from tilewright.model import memo as memo_module
+from tilewright.model.locate import Memo
+from tilewright.model.memo import Nodes
 from tilewright.model.traffic import with_tiles
 from tilewright.workload.layer import Layer, Tensor, Term
 
@@ -26,14 +28,14 @@ def loops(mapping: Mapping) -> list[For | Spatial]:
     return [node for node in mapping.nodes if not isinstance(node, Store)]
 
 
-def matmul() -> Case:
+def convolution() -> Case:
     layer = Layer(
-        "matmul",
-        {"M": 30, "N": 30, "K": 30},
+        "convolution",
+        {"K": 12, "P": 12, "R": 5},
         (
-            Tensor("A", ((Term(1, "M"),), (Term(1, "K"),)), "I"),
-            Tensor("B", ((Term(1, "K"),), (Term(1, "N"),)), "W"),
-            Tensor("C", ((Term(1, "M"),), (Term(1, "N"),)), "O"),
+            Tensor("I", ((Term(1, "P"), Term(1, "R")),), "I"),
+            Tensor("W", ((Term(1, "K"),), (Term(1, "R"),)), "W"),
+            Tensor("O", ((Term(1, "K"),), (Term(1, "P"),)), "O"),
         ),
     )
     architecture = Architecture(
@@ -44,8 +46,8 @@ def matmul() -> Case:
             Compute("MAC", 1.0),
         ),
     )
-    names = ("A", "B", "C")
-    block = (For("M", 1), For("N", 1), For("K", 1))
+    names = ("I", "W", "O")
+    block = (For("K", 1), For("P", 1), For("R", 1))
     return (
         layer,
         architecture,
@@ -124,19 +126,41 @@ def test_batch_refuses_stores_that_no_tile_sizes_can_mend(case: Case) -> None:
         evaluate_batch(layer, architecture, outside, np.ones((1, len(loops(outside)))))
 
 
-@pytest.mark.parametrize("counted", [True, False])
-def test_batch_forgets_what_it_has_no_room_for(
-    counted: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    layer, architecture, mapping = matmul()
+@pytest.mark.parametrize("few", [True, False])
+def test_batch_forgets_what_it_has_no_room_for(few: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    layer, architecture, mapping = convolution()
     rng = np.random.default_rng(1)
-    tiles = np.minimum.accumulate(rng.integers(1, 31, (400, 2, 3)), axis=1).reshape(400, 6)
+    drawn = rng.integers(1, [13, 13, 6], (400, 2, 3))
+    tiles = np.minimum.accumulate(drawn, axis=1).reshape(400, 6)
     roomy = evaluate_batch(layer, architecture, mapping, tiles)
+    forgotten = 0
+
+    def forget(nodes: Nodes, *size: int) -> Memo:
+        nonlocal forgotten
+        forgotten += 1
+        return memory(nodes, *size)
+
+    memory = Nodes.memo
+    monkeypatch.setattr(Nodes, "memo", forget)
+    monkeypatch.setattr(batch_module, "CHUNK", 16)
     monkeypatch.setattr(batch_module, "FIRST_NODES", 16)
     monkeypatch.setattr(batch_module, "MOST_NODES", 16)
-    if not counted:
+    if not few:
         monkeypatch.setattr(memo_module, "MOST_NODES", 0)
     cramped = evaluate_batch(layer, architecture, mapping, tiles)
+    assert forgotten > 1
     assert roomy.valid.all()
     assert (cramped.energy_pj == roomy.energy_pj).all()
     assert (cramped.cycles == roomy.cycles).all()
+
+
+def test_batch_of_rows_that_do_not_fit_costs_nothing_and_is_all_invalid() -> None:
+    layer, architecture, mapping = convolution()
+    tiles = np.array([[0, 1, 1, 1, 1, 1], [3, 1, 1, 4, 1, 1], [2**62, 1, 1, 2**62, 1, 1]])
+    batch = evaluate_batch(layer, architecture, mapping, tiles, traffic=True)
+    assert not batch.valid.any()
+    assert np.isinf(batch.edp).all()
+    assert batch.reads is not None
+    assert not batch.reads.any()
+    none = evaluate_batch(layer, architecture, mapping, np.ones((0, 6)))
+    assert len(none) == 0

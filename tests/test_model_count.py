@@ -13,7 +13,7 @@ from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.model import count
 from tilewright.model.kernel import source_digest
 from tilewright.model.windows import window
-from tilewright.model.words import F, S, T, U, chain, most_classes, temporal_loops
+from tilewright.model.words import F, S, T, U, chains, temporal_loops
 from tilewright.workload.layer import Layer, Tensor, Term
 
 NAMES = ("I", "W", "O")
@@ -115,7 +115,7 @@ def test_multicast_and_forwarding_never_read_more(nodes: list[Node]) -> None:
 
 
 @st.composite
-def chains(draw: st.DrawFn) -> tuple[int, list[int], list[int]]:
+def cut_dimensions(draw: st.DrawFn) -> tuple[int, list[int], list[int]]:
     bound = draw(st.integers(1, 40))
     tiles, modes = [], []
     extent = bound
@@ -127,20 +127,25 @@ def chains(draw: st.DrawFn) -> tuple[int, list[int], list[int]]:
 
 
 @settings(max_examples=300, deadline=None)
-@given(drawn=chains())
+@given(drawn=cut_dimensions())
 def test_classes_of_equal_instances_count_what_a_walk_counts(
     drawn: tuple[int, list[int], list[int]],
 ) -> None:
     bound, tiles, modes = drawn
     tile, mode = np.array(tiles, np.int64), np.array(modes, np.int64)
     width = temporal_loops(mode) + 1
-    classes, walked = np.zeros(2 * width, np.int64), np.zeros(4 * width, np.int64)
-    scratch = np.empty((2, 3, most_classes(len(tile))), np.int64)
-    chain(tile, mode, bound, True, classes, 0, scratch)
+    classes, walked = np.zeros(3 * width, np.int64), np.zeros(4 * width, np.int64)
+    # united chunks of a relevant dimension are apart: they add up
+    apart = np.where(mode == U, S, mode)
+    work = np.zeros((1, 2), np.int64)
+    chains(tile.reshape(-1, 1), apart, bound, False, work, 0, classes)
     one, bounds = np.ones(1, np.int64), np.array([bound], np.int64)
     counted = np.ones(bound, np.bool_)
     window(one, bounds, np.zeros(len(tile), np.int64), tile, mode, counted, walked, 0)
-    assert classes.tolist() == walked[: 2 * width].tolist()
+    assert classes[: 2 * width].tolist() == walked[: 2 * width].tolist()
+    total = np.zeros(2, np.int64)
+    chains(tile.reshape(-1, 1), apart, bound, True, work, 0, total)
+    assert total.tolist() == [classes[width - 1], classes[-1]]
     # consecutive tiles of one dimension share no word: none stays, all of them slide in
     assert not walked[2 * width : 3 * width].any()
     assert walked[3 * width + 1 :].tolist() == np.diff(walked[:width]).tolist()
@@ -168,7 +173,7 @@ def test_a_window_that_holds_the_same_words_again_does_not_move() -> None:
 
 
 def test_kept_kernels_are_given_up_when_any_kernel_file_changes() -> None:
-    stamps = {k._cache._cache_file._source_stamp for k in (chain, window)}  # type: ignore[attr-defined]
+    stamps = {k._cache._cache_file._source_stamp for k in (chains, window)}  # type: ignore[attr-defined]
     assert stamps == {source_digest()}
 
 

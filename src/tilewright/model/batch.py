@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,19 +11,20 @@ from numpy.typing import ArrayLike
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import InputError
 from tilewright.mapping.nodes import Mapping
-from tilewright.model.costs import cost_plan
+from tilewright.model.costs import CostPlan, cost_plan
 from tilewright.model.evaluate import evaluate
+from tilewright.model.fits import which_fit
 from tilewright.model.forwarding import fill_held_rows
-from tilewright.model.locate import BLOCK, locate
-from tilewright.model.memo import FIRST_NODES, MOST_NODES, count_through
+from tilewright.model.locate import locate
+from tilewright.model.memo import FIRST_NODES, MOST_NODES, number_nodes
 from tilewright.model.program import HELD
 from tilewright.model.rows import fill_rows
-from tilewright.model.sweep import INVALID, NO_SUM, UNEVEN, cost
+from tilewright.model.sweep import NO_SUM, cost
 from tilewright.model.traffic import Structure, with_tiles
 from tilewright.model.types import Bools, Floats, Ints
 from tilewright.workload.layer import Layer
 
-CHUNK = 2048
+CHUNK = 1088  # mappings that are located together
 
 
 @dataclass(frozen=True)
@@ -98,59 +100,78 @@ def evaluate_batch(
         )
     plan = cost_plan(layer, architecture, structure, traffic)
     program = plan.plan.compiled.program
-    rows = len(chosen)
-    energies = np.empty(rows)
-    cycles = np.empty(rows)
-    status = np.empty(rows, np.int64)
-    sums = len(plan.plan.sums)
-    counts = np.zeros((rows if traffic else 0, sums), np.int64)
-    held = HELD in program.factor_kind
-    tables, widest = len(program.table_width), int(program.table_width.sum())
-    chunk = min(CHUNK, max(BLOCK, rows))
-    fits = np.empty(chunk, np.bool_)
-    several = np.zeros((len(program.loop_dim), chunk), np.bool_)
-    base = np.zeros((tables, chunk), np.int64)
-    work = np.empty((tables * chunk, 3), np.int64)
-    counted = count_through(plan.components, program, chosen)
-    nodes = FIRST_NODES
-    memo = counted.memo(nodes, widest)
-    used = np.array([counted.nodes, 0, 0], np.int64)
-    done = 0
-    while done < rows:
-        part = chosen[done : done + chunk]
-        found = locate(
-            program, plan.components, plan.costs.axis_of_loop, plan.costs.axis_size, memo, used,
-            part, fits, several, base, work,
-        )  # fmt: skip
-        todo = work[: used[2]]
-        fill_rows(program, part, todo, memo.numbers)
-        if held:
-            fill_held_rows(program, part, todo, memo.numbers)
-        end = done + found
-        cost(
-            program, plan.costs, memo.numbers, fits, several, base,
-            energies[done:end], cycles[done:end], status[done:end], counts[done:end],
-        )  # fmt: skip
-        if found < len(part):
-            nodes = min(4 * nodes, MOST_NODES)
-            memo = counted.memo(nodes, widest)
-            used = np.array([counted.nodes, 0, 0], np.int64)
-        done = end
-    reads = writes = None
-    if traffic:
-        shape = (rows, len(architecture.memories), len(layer.tensors))
-        reads, writes = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+    bounds = program.bounds[program.loop_dim[: len(structure.loops)]]
+    seen_start = np.concatenate(([0], np.cumsum(bounds + 1)))
+    seen = np.zeros(seen_start[-1], np.bool_)
+    valid = np.empty(len(chosen), np.bool_)
+    which_fit(program.bounds, plan.limits, chosen, seen_start, valid, seen)
+    rows = np.flatnonzero(valid)
+    energies = np.full(len(chosen), np.inf)
+    cycles = np.full(len(chosen), np.inf)
+    shape = (len(chosen) if traffic else 0, len(architecture.memories), len(layer.tensors))
+    reads, writes = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+    for part, costed in _costs(plan, chosen, rows, seen_start, seen):
+        energies[part], cycles[part] = costed.energies, costed.cycles
         for m, t, read, write in plan.traffic:
             if read != NO_SUM:
-                reads[:, m, t] = counts[:, read]
+                reads[part, m, t] = costed.counts[:, read]
             if write != NO_SUM:
-                writes[:, m, t] = counts[:, write]
-    for row in np.flatnonzero(status == UNEVEN):
-        one = evaluate(layer, architecture, with_tiles(mapping, chosen[row].tolist()), check=False)
-        energies[row], cycles[row] = one.energy_pj, one.cycles
-        for m, t, _, _ in plan.traffic:
-            memory, tensor = architecture.memories[m].name, layer.tensors[t].name
-            assert reads is not None and writes is not None
-            reads[row, m, t] = one.counts.memories[memory][tensor].reads
-            writes[row, m, t] = one.counts.memories[memory][tensor].writes
-    return Batch(status != INVALID, energies, cycles, reads, writes)
+                writes[part, m, t] = costed.counts[:, write]
+        for row in part[costed.uneven].tolist():
+            sizes = chosen[row].tolist()
+            one = evaluate(layer, architecture, with_tiles(mapping, sizes), check=False)
+            energies[row], cycles[row] = one.energy_pj, one.cycles
+            for m, t, _, _ in plan.traffic:
+                memory, tensor = architecture.memories[m].name, layer.tensors[t].name
+                reads[row, m, t] = one.counts.memories[memory][tensor].reads
+                writes[row, m, t] = one.counts.memories[memory][tensor].writes
+    if not traffic:
+        return Batch(valid, energies, cycles)
+    return Batch(valid, energies, cycles, reads, writes)
+
+
+@dataclass(frozen=True)
+class _Costed:
+    """What `cost` says of some mappings."""
+
+    energies: Floats
+    cycles: Floats
+    uneven: Bools
+    counts: Ints
+
+
+def _costs(
+    plan: CostPlan, tiles: Ints, rows: Ints, seen_start: Ints, seen: Bools
+) -> Iterator[tuple[Ints, _Costed]]:
+    """Yield the costs of valid mappings, some rows at a time."""
+    program = plan.plan.compiled.program
+    loops, tables = len(program.loop_dim), len(program.table_width)
+    chunk = max(1, min(CHUNK, len(rows)))
+    own = np.ones((loops, chunk), np.int64)
+    several = np.zeros((loops, chunk), np.bool_)
+    base = np.zeros((tables + 1, chunk), np.int64)
+    work, todo = np.empty((tables, chunk, 2), np.int64), np.zeros(tables, np.int64)
+    energies, cycles, uneven = np.empty(chunk), np.empty(chunk), np.empty(chunk, np.bool_)
+    counts = np.zeros((chunk if plan.traffic else 0, len(plan.plan.sums)), np.int64)
+    held = HELD in program.factor_kind
+    numbering = number_nodes(plan.trees, plan.quick, program, seen_start, seen, len(rows), chunk)
+    nodes = FIRST_NODES
+    memo, used = numbering.memo(nodes, chunk), numbering.used()
+    done = 0
+    while done < len(rows):
+        part = rows[done : done + chunk]
+        own[: tiles.shape[1], : len(part)] = tiles[part].T
+        found = locate(program, plan.trees, memo, used, own, len(part), several, base, work, todo)
+        fill_rows(program, own, work, todo, memo.numbers)
+        if held:
+            fill_held_rows(program, own, work, todo, memo.numbers)
+        costed = _Costed(energies[:found], cycles[:found], uneven[:found], counts[:found])
+        cost(
+            program, plan.costs, memo.numbers, several, base,
+            costed.energies, costed.cycles, costed.uneven, costed.counts,
+        )  # fmt: skip
+        yield part[:found], costed
+        if found < len(part):
+            nodes = min(4 * nodes, MOST_NODES)
+            memo, used = numbering.memo(nodes, chunk), numbering.used()
+        done += found

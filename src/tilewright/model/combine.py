@@ -18,7 +18,7 @@ def query_values(
     row: Ints,
     base: Ints,
     several: Bools,
-    live: Ints,
+    size: int,
     value: Ints,
     state: Ints,
 ) -> None:
@@ -40,8 +40,8 @@ def query_values(
         The numbers of all tables, and where each table's row begins.
     several : array of (loops, mappings)
         Whether a loop has more than one chunk.
-    live : array
-        The mappings that are asked for.
+    size : int
+        Mappings.
     value : array of mappings
         Takes the values.
     state : array of (4, mappings)
@@ -53,14 +53,14 @@ def query_values(
     loop by loop, innermost first: tiles that did not change, and words kept by a sliding window.
     Outside a loop that changes every tile nothing is left to take, so the walk is short.
     """
-    for m in live:
+    for m in range(size):
         value[m] = code[at]
     begin = at + HEAD
     end = begin + 2 * code[at + 1]
     for x in range(begin, end, 2):
         place_of = base[code[x]]
         place = code[x + 1]
-        for m in live:
+        for m in range(size):
             value[m] *= row[place_of[m] + place]
     steps = code[at + 3]
     if steps == 0:
@@ -68,9 +68,12 @@ def query_values(
     begin = end
     end = begin + 2 * code[at + 2]
     held = end > begin
-    walking, changing, run_dim, run_open = state
+    walking = state[0]
+    changing = state[1]
+    run_dim = state[2]
+    run_open = state[3]
     left = 0
-    for m in live:
+    for m in range(size):
         for x in range(begin, end, 2):
             if row[base[code[x], m] + code[x + 1]] != 0:
                 value[m] = -1
@@ -135,8 +138,8 @@ def all_values(program: Program, tiles: Ints, numbers: Ints, base: Ints) -> Ints
 
     Parameters
     ----------
-    tiles : array of loops
-        Tile sizes, residual loops left out.
+    tiles : array of (loops, 1)
+        Tile sizes, those of the loops at the compute unit included.
     numbers, base : array, array of (tables, 1)
         Rows of all tables, and where they begin.
     """
@@ -144,14 +147,14 @@ def all_values(program: Program, tiles: Ints, numbers: Ints, base: Ints) -> Ints
     extent = program.bounds.copy()
     for i in range(len(program.loop_dim)):
         d = program.loop_dim[i]
-        tile = tiles[i] if i < len(tiles) else 1
-        several[i, 0] = extent[d] > tile
-        extent[d] = tile
+        several[i, 0] = extent[d] > tiles[i, 0]
+        extent[d] = tiles[i, 0]
     values = np.zeros((len(program.query), 1), np.int64)
-    live = np.zeros(1, np.int64)
     cut = several[:, :1]
     begins = base[:, :1]
     state = np.zeros((4, 1), np.int64)
     for q in range(len(program.query)):
-        query_values(program.code, program.query[q], numbers, begins, cut, live, values[q], state)
+        at = program.query[q]
+        size = values.shape[1]
+        query_values(program.code, at, numbers, begins, cut, size, values[q], state)
     return values[:, 0]

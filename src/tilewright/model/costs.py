@@ -10,15 +10,17 @@ import numpy as np
 
 from tilewright.architecture.machine import Architecture
 from tilewright.mapping import validity
-from tilewright.mapping.nodes import Mapping, Spatial
+from tilewright.mapping.nodes import Mapping
 from tilewright.model import energy
 from tilewright.model.count import Plan, check_size, plan_sums
-from tilewright.model.locate import Components
-from tilewright.model.memo import components_of
+from tilewright.model.fits import Limits
+from tilewright.model.limits import limits_of
+from tilewright.model.locate import Trees
+from tilewright.model.memo import trees_of
 from tilewright.model.sweep import NO_SUM, Costs
-from tilewright.model.traffic import Kind, Query, Structure, Sum, Traffic, with_tiles
-from tilewright.model.types import Floats, Ints
-from tilewright.workload.layer import Layer, Tensor
+from tilewright.model.traffic import Query, Structure, Sum, Traffic, with_tiles
+from tilewright.model.types import Bools, Floats, Ints
+from tilewright.workload.layer import Layer
 
 
 @dataclass(frozen=True)
@@ -29,8 +31,12 @@ class CostPlan:
     ----------
     plan : Plan
         The sums of queries that cost something, and no others.
-    components : Components
+    limits : Limits
+        What tile sizes must fit.
+    trees : Trees
         Trees of tile choices.
+    quick : array of bool
+        Which of them have rows that are quickly computed.
     costs : Costs
         How the sums make up the costs.
     traffic : tuple of (int, int, int, int)
@@ -38,7 +44,9 @@ class CostPlan:
     """
 
     plan: Plan
-    components: Components
+    limits: Limits
+    trees: Trees
+    quick: Bools
     costs: Costs
     traffic: tuple[tuple[int, int, int, int], ...]
 
@@ -81,24 +89,6 @@ def cost_plan(
     _check_structure(layer, architecture, structure)
     traffic = Traffic(layer, architecture, structure)
     sums = _Sums()
-    limit_start, limit_query, limit_bits, limits = [0], [], [], []
-
-    def limit(bits: int, memory_index: int, tensors: list[Tensor]) -> None:
-        memory = architecture.memories[memory_index]
-        for tensor in tensors:
-            number = sums.add(traffic.peak(memory.name, tensor.name))
-            if number != NO_SUM:
-                limit_query.append(number)
-                limit_bits.append(energy.element_bits(memory, tensor) * memory.buffering)
-        limit_start.append(len(limit_query))
-        limits.append(bits)
-
-    for m, memory in enumerate(architecture.memories):
-        if memory.capacity_bits is not None:
-            limit(memory.capacity_bits, m, list(layer.tensors))
-        for tensor in layer.tensors if memory.tensor_bits is not None else ():
-            limit((memory.tensor_bits or {}).get(tensor.role, 0), m, [tensor])
-
     energy_start, energy_read, energy_write = [0], [], []
     energy_read_cost: list[float] = []
     energy_write_cost: list[float] = []
@@ -145,29 +135,15 @@ def cost_plan(
             network_bandwidth.append(array.bandwidth)
     steps = sums.add(traffic.steps())
 
-    axes = [(array.name, axis) for array in architecture.arrays for axis in array.axes]
-    sizes = [size for array in architecture.arrays for size in array.axes.values()]
-    axis_of_loop = [
-        axes.index((node.array, node.axis)) if isinstance(node, Spatial) else -1
-        for node in structure.loops
-    ] + [-1] * len(layer.dimensions)
     plan = plan_sums(layer, structure, sums.sums)
-    varying = plan.compiled.queries[: plan.compiled.varying]
     sum_start = [0]
     for terms in plan.sums:
         sum_start.append(sum_start[-1] + len(terms))
     costs = Costs(
-        peaks=sum(query.kind is Kind.PEAK for query in varying),
         varying=plan.compiled.varying,
         sum_start=_ints(sum_start),
         sum_query=_ints([query for terms in plan.sums for query, _ in terms]),
         sum_weight=_ints([weight for terms in plan.sums for _, weight in terms]),
-        axis_of_loop=_ints(axis_of_loop),
-        axis_size=_ints(sizes),
-        limit_start=_ints(limit_start),
-        limit_query=_ints([plan.sums[number][0][0] for number in limit_query]),
-        limit_bits=_ints(limit_bits),
-        limit=_ints(limits),
         energy_start=_ints(energy_start),
         energy_read=_ints(energy_read),
         energy_write=_ints(energy_write),
@@ -186,8 +162,9 @@ def cost_plan(
         network_sum=_ints(network_sum),
         network_bandwidth=_floats(network_bandwidth),
     )
-    components = components_of(layer, plan.compiled)
-    return CostPlan(plan, components, costs, tuple(shown) if with_traffic else ())
+    limits = limits_of(layer, architecture, structure)
+    trees, quick = trees_of(layer, plan.compiled)
+    return CostPlan(plan, limits, trees, quick, costs, tuple(shown) if with_traffic else ())
 
 
 def _check_structure(layer: Layer, architecture: Architecture, structure: Structure) -> None:

@@ -109,7 +109,7 @@ def missing(layer: Layer, compiled: Compiled, query: Query, tiles: Ints) -> int:
             np.array(word_numbers(layer, query.tensor), np.int64),
             compiled.program.bounds,
             compiled.program.loop_dim[:above],
-            np.append(tiles, np.ones(compiled.residual, np.int64))[:above],
+            tiles[:above, 0],
             np.array(query.modes, np.int64),
         )
     )
@@ -142,15 +142,16 @@ def count(layer: Layer, architecture: Architecture, mapping: Mapping) -> Counts:
     """
     compiled_plan = plan(layer, architecture, Structure.of(mapping))
     compiled = compiled_plan.compiled
-    tiles = np.array(
-        [[node.tile for node in mapping.nodes if not isinstance(node, Store)]], np.int64
-    )
     program = compiled.program
+    tiles = np.ones((len(program.loop_dim), 1), np.int64)
+    chosen = [node.tile for node in mapping.nodes if not isinstance(node, Store)]
+    tiles[: len(chosen), 0] = chosen
     numbers = np.zeros(int(program.table_width.sum()), np.int64)
-    fill_rows(program, tiles, compiled.rows, numbers)
+    todo = np.ones(len(compiled.rows), np.int64)
+    fill_rows(program, tiles, compiled.rows, todo, numbers)
     if HELD in program.factor_kind:
-        fill_held_rows(program, tiles, compiled.rows, numbers)
-    values = all_values(program, tiles[0], numbers, compiled.rows[:, 1:2]).tolist()
+        fill_held_rows(program, tiles, compiled.rows, todo, numbers)
+    values = all_values(program, tiles, numbers, compiled.rows[:, :, 0]).tolist()
     for i, query in enumerate(compiled.queries):
         if query.kind is Kind.MISSING and values[i] < 0:
             values[i] = missing(layer, compiled, query, tiles)

@@ -208,30 +208,24 @@ def _meet(
 
 
 @kernel
-def fill_held_rows(program: Program, tiles: Ints, work: Ints, numbers: Ints) -> None:
+def fill_held_rows(program: Program, tiles: Ints, work: Ints, todo: Ints, numbers: Ints) -> None:
     """Do what `rows.fill_rows` leaves out."""
-    named = tiles.shape[1]
-    for w in range(len(work)):
-        table = work[w, 0]
+    for table in range(len(todo)):
         for f in range(program.table_factor_start[table], program.table_factor_start[table + 1]):
             if program.factor_kind[f] != HELD:
                 continue
             loops = slice(program.factor_loop_start[f], program.factor_loop_start[f + 1])
             dims = slice(program.factor_dim_start[f], program.factor_dim_start[f + 1])
-            index = program.loop_index[loops]
-            tile = np.ones(len(index), np.int64)
-            for x in range(len(index)):
-                if index[x] < named:
-                    tile[x] = tiles[work[w, 2], index[x]]
-            held_group(
-                program.dim_coef[dims],
-                program.dim_bound[dims],
-                program.loop_local[loops],
-                tile,
-                program.loop_mode[loops],
-                numbers,
-                work[w, 1] + program.factor_place[f],
-            )
+            for w in range(todo[table]):
+                held_group(
+                    program.dim_coef[dims],
+                    program.dim_bound[dims],
+                    program.loop_local[loops],
+                    tiles[:, work[table, w, 1]][program.loop_index[loops]],
+                    program.loop_mode[loops],
+                    numbers,
+                    work[table, w, 0] + program.factor_place[f],
+                )
 
 
 @kernel

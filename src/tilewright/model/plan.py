@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 import numpy as np
@@ -14,8 +14,6 @@ from tilewright.model.traffic import Kind, Query, Structure
 from tilewright.model.types import Ints
 from tilewright.model.words import F, G, H, S, T, U
 from tilewright.workload.layer import Layer
-
-NO_PLACE = -1
 
 
 @dataclass(frozen=True)
@@ -43,19 +41,52 @@ class Factor:
 
     @property
     def width(self) -> int:
-        """How many numbers the kernel computes."""
+        """Number of numbers that the kernel computes."""
         if self.kind in (kinds.PEAK, kinds.DISTINCT):
             return 1
-        sums = 2 if self.kind in (kinds.CHAIN, kinds.IRRELEVANT) else 4
+        if self.kind == kinds.TOTAL:
+            return 2
+        sums = 3 if self.kind == kinds.CHAIN else 4
         return sums * (self.depth + 1)
 
 
 @dataclass(frozen=True)
 class Part:
-    """A group's part in a query: its factor, and where in the factor its single number stands."""
+    """A group's part in a query.
+
+    Attributes
+    ----------
+    factor : Factor
+        What computes its numbers.
+    words : bool
+        Whether the words of its tiles count; each tile is a single word when not.
+    constant : bool
+        Whether its total is in the constant factor of the query.
+    """
 
     factor: Factor
-    total: int
+    words: bool
+    constant: bool = False
+
+    @property
+    def all(self) -> int:
+        """Where its numbers `all` begin in the factor."""
+        if self.words or self.factor.kind not in (kinds.CHAIN, kinds.TOTAL):
+            return 0
+        return 1 if self.factor.kind == kinds.TOTAL else 2 * (self.factor.depth + 1)
+
+    @property
+    def only(self) -> int:
+        """Where its numbers `only` begin."""
+        if self.factor.kind == kinds.CHAIN and not self.words:
+            return self.all
+        return self.factor.depth + 1
+
+    @property
+    def total(self) -> int:
+        """Where its total stands."""
+        sums = (kinds.CHAIN, kinds.WINDOW, kinds.HELD)
+        return self.all + (self.factor.depth if self.factor.kind in sums else 0)
 
 
 @dataclass(frozen=True)
@@ -70,8 +101,8 @@ class Compiled:
         The queries, in the order of the values.
     tables : tuple of tuple of int
         For each table the loops whose tile sizes its rows depend on.
-    rows : array of (tables, 3)
-        Each table, where its row begins when one mapping's stand one after the other, and 0.
+    rows : array of (tables, 1, 2)
+        Where the row of each table begins when one mapping's stand one after the other, and 0.
     varying : int
         How many of the first queries depend on tile sizes.
     residual : int
@@ -145,7 +176,7 @@ def compile_queries(layer: Layer, structure: Structure, queries: Iterable[Query]
     groups_of = {t: groups(layer, t) for t in range(-1, len(layer.tensors))}
     bounds = list(layer.bounds.values())
     parts = {query: _parts(query, groups_of[query.tensor], loop_dim, bounds) for query in queries}
-    parts = dict(sorted(parts.items(), key=lambda item: not item[1][1]))
+    parts = _with_whole_chains(dict(sorted(parts.items(), key=lambda item: not item[1][1])))
     varying = sum(bool(chosen) for _, chosen in parts.values())
 
     tables: dict[tuple[int, ...], int] = {}
@@ -181,10 +212,23 @@ def compile_queries(layer: Layer, structure: Structure, queries: Iterable[Query]
         out.put(query=len(code))
         code.extend(_code(query, scale, chosen, table_of, loop_dim))
     out.lists["code"] = code
-    rows = np.zeros((len(widths), 3), np.int64)
-    rows[:, 0] = np.arange(len(widths))
-    rows[1:, 1] = np.cumsum(widths)[:-1]
+    rows = np.zeros((len(widths), 1, 2), np.int64)
+    rows[1:, 0, 0] = np.cumsum(widths)[:-1]
     return Compiled(out.arrays(), tuple(parts), tuple(tables), rows, varying, len(layer.dimensions))
+
+
+def _with_whole_chains(
+    parts: dict[Query, tuple[int, list[Part]]],
+) -> dict[Query, tuple[int, list[Part]]]:
+    """Take totals from chains that are computed anyway."""
+    factors = {part.factor for _, chosen in parts.values() for part in chosen}
+
+    def whole(part: Part) -> Part:
+        chain = replace(part.factor, kind=kinds.CHAIN)
+        known = part.factor.kind == kinds.TOTAL and chain in factors
+        return replace(part, factor=chain) if known else part
+
+    return {q: (scale, [whole(part) for part in chosen]) for q, (scale, chosen) in parts.items()}
 
 
 def _parts(
@@ -201,42 +245,45 @@ def _parts(
         match query.kind:
             case Kind.PEAK:
                 if group.relevant:
-                    parts.append(Part(Factor(kinds.PEAK, group, loops, ()), 0))
+                    parts.append(Part(Factor(kinds.PEAK, group, loops, ()), True))
             case Kind.DISTINCT:
                 if not group.relevant:
                     continue
                 if F not in modes:
-                    parts.append(Part(Factor(kinds.PEAK, group, (), ()), 0))
+                    parts.append(Part(Factor(kinds.PEAK, group, (), ()), True))
                 elif single:
-                    factor = Factor(kinds.CHAIN, group, loops, modes)
-                    parts.append(Part(factor, factor.depth))
+                    parts.append(_alone(kinds.TOTAL, group, loops, modes))
                 else:
-                    factor = Factor(kinds.DISTINCT, group, loops, modes)
-                    parts.append(Part(factor, 0))
-            case Kind.STEPS | Kind.INSTANCES:
-                factor = Factor(kinds.IRRELEVANT, group, loops, modes)
-                parts.append(Part(factor, factor.depth if query.kind is Kind.STEPS else 0))
+                    parts.append(Part(Factor(kinds.DISTINCT, group, loops, modes), True))
+            case Kind.STEPS:
+                # the last loop, at the compute unit, has a step per iteration that is left
+                kept = Group(group.dims, group.coefficients, True)
+                alike = tuple(F if mode == U else mode for mode in modes[:-1])
+                parts.append(_alone(kinds.TOTAL, kept, loops[:-1], alike))
+            case Kind.INSTANCES:
+                first = tuple(F if mode == T else mode for mode in modes)
+                parts.append(_alone(kinds.TOTAL, group, loops, first))
             case Kind.EVERY:
                 apart = F not in modes and (U not in modes or (single and group.relevant))
                 if apart:
                     scale *= volume
+                elif single:
+                    parts.append(_alone(kinds.TOTAL, group, loops, modes))
                 else:
-                    kind = _moved_kind(group)
-                    factor = Factor(kind, group, loops, modes)
-                    parts.append(Part(factor, factor.depth))
+                    parts.append(Part(Factor(kinds.WINDOW, group, loops, modes), True))
             case Kind.MOVED:
                 masked = group.relevant and G in modes
                 if not masked:
                     loops, modes = _above(loops, modes)
-                kind = kinds.WINDOW if masked else _moved_kind(group)
-                factor = Factor(kind, group, loops, modes)
-                constant = kind == kinds.CHAIN and F not in modes
+                if masked or not single:
+                    parts.append(Part(Factor(kinds.WINDOW, group, loops, modes), True))
+                    continue
+                constant = group.relevant and F not in modes
                 if constant:
                     scale *= volume
-                parts.append(Part(factor, NO_PLACE if constant else factor.depth))
+                parts.append(_alone(kinds.CHAIN, group, loops, modes, constant))
             case Kind.MISSING:
-                factor = Factor(kinds.HELD, group, loops, modes)
-                parts.append(Part(factor, factor.depth))
+                parts.append(Part(Factor(kinds.HELD, group, loops, modes), group.relevant))
     return scale, parts
 
 
@@ -248,10 +295,19 @@ def _above(
     return loops[:above], modes[:above]
 
 
-def _moved_kind(group: Group) -> int:
-    if not group.relevant:
-        return kinds.IRRELEVANT
-    return kinds.CHAIN if len(group.dims) == 1 else kinds.WINDOW
+def _alone(
+    kind: int,
+    group: Group,
+    loops: tuple[int, ...],
+    modes: tuple[int, ...],
+    constant: bool = False,
+) -> Part:
+    """Return the part of a group of one dimension.
+
+    Chunks of a uniting loop are apart in a relevant dimension, and all alike in another.
+    """
+    what = tuple((S if group.relevant else F) if mode == U else mode for mode in modes)
+    return Part(Factor(kind, Group(group.dims, (1,), True), loops, what), group.relevant, constant)
 
 
 def _put_factor(
@@ -285,7 +341,7 @@ def _code(
     owner = {d: i for i, part in enumerate(parts) for d in part.factor.group.dims}
     for part in parts:
         table, place = table_of[part.factor]
-        if part.total != NO_PLACE:
+        if not part.constant:
             totals += [table, place + part.total]
         if query.kind is Kind.MISSING:
             checks += [table, place + 3 * (part.factor.depth + 1)]
@@ -297,25 +353,25 @@ def _code(
         if query.modes[loop] != T or dim not in owner:
             continue
         own = owner[dim]
-        steps += [loop, *_step(parts[own].factor, depths[own], dim, *table_of[parts[own].factor])]
+        steps += [loop, *_step(parts[own], depths[own], dim, *table_of[parts[own].factor])]
         for other, part in enumerate(parts):
             if other != own:
                 table, place = table_of[part.factor]
                 q = depths[other]
-                steps += [table, place + part.factor.depth + 1 + q, place + q]
+                steps += [table, place + part.only + q, place + part.all + q]
         depths[own] -= 1
         number += 1
     head = [scale, len(totals) // 2, len(checks) // 2, number, len(parts)]
     return [*head, *totals, *checks, *steps]
 
 
-def _step(factor: Factor, q: int, dim: int, table: int, place: int) -> list[int]:
+def _step(part: Part, q: int, dim: int, table: int, place: int) -> list[int]:
     """Return what a step says of its own group, which has q temporal loops down to it."""
-    width = factor.depth + 1
+    width = part.factor.depth + 1
     adv, slide = NONE, NONE
-    if factor.kind == kinds.IRRELEVANT:
-        adv = OWN_STEPS
-    elif factor.kind in (kinds.WINDOW, kinds.HELD):
+    if part.factor.kind in (kinds.WINDOW, kinds.HELD):
         adv, slide = place + 2 * width + q, place + 3 * width + q
-    relevant = dim if factor.group.relevant else -1
-    return [relevant, table, place + q, adv, slide, place + width + q]
+    elif not part.words:
+        adv = OWN_STEPS
+    relevant = dim if part.words else -1
+    return [relevant, table, place + part.all + q, adv, slide, place + part.only + q]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tilewright.model.types import Ints
 
-CHAIN, IRRELEVANT, WINDOW, HELD, PEAK, DISTINCT = range(6)
+CHAIN, TOTAL, WINDOW, HELD, PEAK, DISTINCT = range(6)
 NONE, OWN_STEPS = -1, -2  # instead of a place in the row: zero, or the difference of two `all`
 
 

@@ -1,4 +1,4 @@
-"""Compiled kernel: validity, energy and cycles of many mappings, from the rows of the tables.
+"""Compiled kernel: energy and cycles of many valid mappings, from the rows of the tables.
 
 Mappings go through in blocks: each number of the program is read once per block.
 """
@@ -10,29 +10,21 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.model.combine import query_values
+from tilewright.model.fits import BLOCK
 from tilewright.model.kernel import kernel
-from tilewright.model.locate import BLOCK
 from tilewright.model.program import Program
 from tilewright.model.types import Bools, Floats, Ints
 
-VALID, INVALID, UNEVEN = 0, 1, 2
 NO_SUM = -1
 
 
 class Costs(NamedTuple):
-    """How counts make up validity, energy and cycles; sums are weighted sums of query values."""
+    """How counts make up energy and cycles; sums are weighted sums of query values."""
 
-    peaks: int  # the first queries are peaks: all that validity needs
     varying: int  # the last queries, from here on, do not depend on the tile sizes
     sum_start: Ints
     sum_query: Ints
     sum_weight: Ints
-    axis_of_loop: Ints  # -1 for temporal loops
-    axis_size: Ints
-    limit_start: Ints  # capacities: sum of peak x bits <= limit
-    limit_query: Ints
-    limit_bits: Ints
-    limit: Ints
     energy_start: Ints  # per memory and array: items of reads and writes
     energy_read: Ints
     energy_write: Ints
@@ -57,12 +49,11 @@ def cost(
     program: Program,
     costs: Costs,
     numbers: Ints,
-    fits: Bools,
     several: Bools,
     base: Ints,
     energy: Floats,
     cycles: Floats,
-    status: Ints,
+    uneven: Bools,
     counts: Ints,
 ) -> None:
     """Cost mappings whose rows are known.
@@ -71,10 +62,11 @@ def cost(
     ----------
     numbers : array
         The rows.
-    fits, several, base : arrays
+    several, base : arrays
         As `locate` found them.
-    energy, cycles, status : arrays of mappings
-        Take the results, in pJ and cycles; status VALID, INVALID or UNEVEN (not computed).
+    energy, cycles, uneven : arrays of mappings
+        Take the results, in pJ and cycles, and where there are none: where instances that forward
+        words idle.
     counts : array of (mappings or 0, sums)
         Takes the values of all sums, where they are wanted.
     """
@@ -82,73 +74,37 @@ def cost(
     values = np.zeros((queries, BLOCK), np.int64)
     sums = np.zeros((len(costs.sum_start), BLOCK), np.int64)  # the last stays zero: NO_SUM
     state = np.zeros((4, BLOCK), np.int64)
-    live = np.arange(BLOCK)
     code = program.code
-    begins = program.query
-    for q in range(costs.varying, queries):
-        query_values(
-            code, begins[q], numbers, base[:, :BLOCK], several[:, :BLOCK], live, values[q], state
-        )
     for begin in range(0, len(energy), BLOCK):
         end = min(begin + BLOCK, len(energy))
-        energy[begin:end] = np.inf
-        cycles[begin:end] = np.inf
-        status[begin:end] = INVALID
-        count = 0
+        uneven[begin:end] = False
+        for q in range(queries if begin == 0 else costs.varying):
+            at = program.query[q]
+            query_values(
+                code, at, numbers, base[:, begin:end], several[:, begin:end],
+                BLOCK if q >= costs.varying else end - begin, values[q], state,
+            )  # fmt: skip
+            if code[at + 2] > 0:
+                for m in range(begin, end):
+                    uneven[m] |= values[q, m - begin] < 0
+        _add_up(costs, values, sums)
         for m in range(begin, end):
-            live[count] = m - begin
-            count += fits[m]
-        chosen = live[:count]
-        of = base[:, begin:end]
-        cut = several[:, begin:end]
-        for q in range(costs.varying):
-            if q == costs.peaks:
-                chosen = live[: _holds(costs, values, chosen)]
-            query_values(code, begins[q], numbers, of, cut, chosen, values[q], state)
-        if costs.varying == costs.peaks:
-            chosen = live[: _holds(costs, values, chosen)]
-        for m in chosen:
-            status[begin + m] = VALID
-        for q in range(costs.peaks, costs.varying):
-            if code[begins[q] + 2] > 0:
-                for m in chosen:
-                    if values[q, m] < 0:
-                        status[begin + m] = UNEVEN
-        _add_up(costs, values, chosen, sums)
-        for m in chosen:
-            row = begin + m
-            if status[row] == VALID:
-                cycles[row] = _cycles(costs, sums, m)
-                energy[row] = _energy(costs, sums, m, cycles[row])
-                if len(counts) > 0:
-                    counts[row] = sums[:-1, m]
+            cycles[m] = _cycles(costs, sums, m - begin)
+            energy[m] = _energy(costs, sums, m - begin, cycles[m])
+            if len(counts) > 0:
+                for s in range(counts.shape[1]):
+                    counts[m, s] = sums[s, m - begin]
 
 
 @kernel
-def _holds(costs: Costs, values: Ints, live: Ints) -> int:
-    """Keep the mappings whose tiles every capacity holds; return how many there are."""
-    kept = 0
-    for m in live:
-        holds = True
-        for c in range(len(costs.limit)):
-            bits = 0
-            for x in range(costs.limit_start[c], costs.limit_start[c + 1]):
-                bits += values[costs.limit_query[x], m] * costs.limit_bits[x]
-            holds = holds and bits <= costs.limit[c]
-        live[kept] = m
-        kept += holds
-    return kept
-
-
-@kernel
-def _add_up(costs: Costs, values: Ints, live: Ints, sums: Ints) -> None:
+def _add_up(costs: Costs, values: Ints, sums: Ints) -> None:
     for s in range(len(sums) - 1):
         total = sums[s]
         total[:] = 0
         for x in range(costs.sum_start[s], costs.sum_start[s + 1]):
             weight = costs.sum_weight[x]
             value = values[costs.sum_query[x]]
-            for m in live:
+            for m in range(BLOCK):
                 total[m] += weight * value[m]
 
 

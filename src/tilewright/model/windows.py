@@ -83,16 +83,8 @@ def window(
     stamp = 0
     mark = 0
     while True:
-        # q: the group's loop that has just advanced (0: the very first step)
-        q = 0
-        ordinal = 0
-        advanced = -1
-        for i in range(loops):
-            if mode[i] == T:
-                ordinal += 1
-                if index[i] > 0:
-                    q = ordinal
-                    advanced = i
+        advanced = _just_advanced(mode, index)
+        q = temporal_loops(mode[: advanced + 1])
         stamp += 1
         seen = 0
         slid = 0
@@ -157,6 +149,15 @@ def window(
     for q in range(depth):
         row[at + q + 1] += row[at + q]
         row[only + q + 1] += row[only + q]
+
+
+@kernel
+def _just_advanced(mode: Ints, index: Ints) -> int:
+    """Return the temporal loop that has just advanced, -1 at the very first step."""
+    i = len(mode) - 1
+    while i >= 0 and (mode[i] != T or index[i] == 0):
+        i -= 1
+    return i
 
 
 @kernel

@@ -12,12 +12,15 @@ are at their first chunk) the kernels compute
     adv[q]   the same when the group's own loop q has just advanced
     slide[q] the words that its loop q, when it slides the window, brings in
 
-A group with D temporal loops takes 4 (D + 1) numbers, in this order, in a row of numbers; one of a
-single dimension takes the first 2 (D + 1) only, for its `adv` and `slide` follow from `all`. This
-module has the groups of one dimension, `windows.py` those of several; `combine.py` multiplies.
+A group with D temporal loops takes 4 (D + 1) numbers, in this order, in a row of numbers. One of a
+single dimension takes 3 (D + 1): `all`, `only`, and `all` again where the dimension is irrelevant
+and each tile is one word; the rest follows from these. This module has the groups of one dimension,
+`windows.py` those of several; `combine.py` multiplies.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from tilewright.model.kernel import kernel
 from tilewright.model.types import Ints
@@ -43,131 +46,179 @@ def temporal_loops(mode: Ints) -> int:
 
 
 @kernel
-def chain(
-    tile: Ints, mode: Ints, bound: int, relevant: bool, row: Ints, at: int, scratch: Ints
+def chains(
+    tile: Ints, mode: Ints, bound: int, total: bool, work: Ints, place: int, numbers: Ints
 ) -> None:
-    """Put `all` and `only` of a group of one dimension into a row, from position `at`.
+    """Put `all`, `only` and `all` of single words of one dimension into the rows of many mappings.
 
     Parameters
     ----------
-    tile, mode : arrays of loops
-        Chunk size and kind of the dimension's loops, outermost first.
+    tile : array of (loops, mappings)
+        Chunk sizes of the dimension's loops, outermost first.
+    mode : array of loops
+        Their kinds: T, S or F.
     bound : int
         Iterations of the dimension.
-    relevant : bool
-        Whether the tensor's words depend on the dimension.
-    scratch : array of (2, 3, classes)
-        Space for as many classes as `most_classes` says.
+    total : bool
+        Whether all[D], of words and of single words, is wanted alone.
+    work, place : array of (mappings, 2), int
+        The numbers of a mapping begin at ``work[m, 0] + place``.
+    numbers : array
+        Takes the numbers.
+
+    Notes
+    -----
+    Instances and steps whose chunks have the same size form a class: its extent, and how many
+    there are. A loop makes one more class of all full chunks, and leaves each older class its short
+    chunk, which may be empty. The classes before a temporal loop are those at its depth. All
+    mappings go through the same operations, without branches.
     """
-    extent = bound
-    for t in tile:
-        if extent % t:
-            _uneven_chain(tile, mode, bound, relevant, row, at, scratch)
-            return
-        extent = t
-    depth = temporal_loops(mode)
-    words = extent if relevant else 1
-    extent = bound
-    for i in range(len(tile)):
-        if mode[i] == S or (mode[i] == U and relevant):
-            words *= extent // tile[i]
-        extent = tile[i]
-    row[at] = words
-    extent = bound
+    loops = tile.shape[0]
+    size = tile.shape[1]
+    width = temporal_loops(mode) + 1
+    inner = loops  # all loops from here on are temporal
+    while inner > 0 and mode[inner - 1] == T:
+        inner -= 1
+    several = 0
+    for x in range(loops):
+        several += mode[x] == S
+    extent = np.empty((loops + 1, size), np.int64)
+    times = np.empty((loops + 1, size), np.int64)
+    chunk = np.empty((3, (loops + 3) << several, size), np.int64)
+    sums = np.empty((3, size), np.int64)
+    extent[0] = bound
+    times[0] = 1
+    smallest = tile[loops - 1] if loops > 0 else extent[0]
+    count = len(extent) - loops  # 1; for a literal Numba would compile what it is passed to twice
     q = 0
-    for i in range(len(tile)):
-        if mode[i] == T:
-            q += 1
-            words *= extent // tile[i]
-            row[at + q] = words
-        extent = tile[i]
-    unchanged = True
-    for q in range(depth, -1, -1):
-        row[at + depth + 1 + q] = row[at + q] if unchanged or not relevant else 0
-        if q > 0 and row[at + q] != row[at + q - 1]:
-            unchanged = False
-
-
-@kernel
-def most_classes(loops: int) -> int:
-    """Return how many classes of instances so many loops of one dimension can tell apart.
-
-    A loop adds at most one class with a chunk in another iteration per class without, and one
-    class without.
-    """
-    return loops * (loops + 5) // 2 + 4
-
-
-@kernel
-def _uneven_chain(
-    tile: Ints, mode: Ints, bound: int, relevant: bool, row: Ints, at: int, scratch: Ints
-) -> None:
-    """Do the same when some chunk is short, by classes of equal instances.
-
-    A class is (extent, other, number): its chunk; the largest chunk that the same instance would
-    have in another iteration of a deeper loop, so it is unchanged when that is empty; how many.
-    """
-    loops = len(tile)
-    classes = scratch[0]
-    fresh = scratch[1]
-    depth = temporal_loops(mode)
-    for q in range(depth + 1):
-        classes[0, 0] = bound
-        classes[1, 0] = 0
-        classes[2, 0] = 1
-        count = 1
-        seen = 0
-        for i in range(loops):
-            t = tile[i]
-            if mode[i] == T:
-                seen += 1
-                first_only = seen > q
-            else:
-                first_only = mode[i] == F or (mode[i] == U and not relevant)
-            m = 0
+    for x in range(loops + 1):
+        if x == loops or (mode[x] == T and not total):
             for c in range(count):
-                extent = classes[0, c]
-                other = classes[1, c]
-                times = classes[2, c]
-                if first_only:
-                    rest = min(t, other)
-                    if mode[i] == T and extent > t:
-                        rest = max(rest, min(t, extent - t))
-                    m = _add(fresh, m, min(extent, t), rest, times)
-                    continue
-                # chunks: both full, the one in which `other` ends, those without `other`
-                full = extent // t
-                both = other // t
-                if both > 0:
-                    m = _add(fresh, m, t, t, times * both)
-                reached = both
-                if other > both * t:
-                    m = _add(fresh, m, min(t, extent - both * t), other - both * t, times)
-                    reached += 1
-                if full > reached:
-                    m = _add(fresh, m, t, 0, times * (full - reached))
-                if extent > full * t and full >= reached:
-                    m = _add(fresh, m, extent - full * t, 0, times)
-            classes, fresh = fresh, classes
-            count = m
-        total = 0
-        unchanged = 0
+                for m in range(size):
+                    chunk[0, c, m] = extent[c, m]
+                    chunk[1, c, m] = 0
+                    chunk[2, c, m] = times[c, m]
+            _first_chunks(tile, mode, x, inner, smallest, chunk, count, sums)
+            _put(sums, work, place + q, 0 if total else width, numbers)
+            q += 1
+        if x == loops:
+            return
+        t = tile[x]
+        if mode[x] == F:
+            for c in range(count):
+                for m in range(size):
+                    extent[c, m] = min(extent[c, m], t[m])
+            continue
+        times[count] = 0
         for c in range(count):
-            words = classes[2, c] * classes[0, c] if relevant else classes[2, c]
-            total += words
-            if classes[1, c] == 0 or not relevant:
-                unchanged += words
-        row[at + q] = total
-        row[at + depth + 1 + q] = unchanged
+            for m in range(size):
+                full = extent[c, m] // t[m]
+                times[count, m] += times[c, m] * full
+                extent[c, m] -= full * t[m]
+        for m in range(size):
+            extent[count, m] = t[m]
+        count += 1
 
 
 @kernel
-def _add(classes: Ints, count: int, extent: int, other: int, times: int) -> int:
+def _put(sums: Ints, work: Ints, place: int, width: int, numbers: Ints) -> None:
+    """Put sums so far apart, or the totals of both kinds next to each other when that is 0."""
+    for m in range(sums.shape[1]):
+        at = work[m, 0] + place
+        numbers[at] = sums[0, m]
+        if width == 0:
+            numbers[at + 1] = sums[2, m]
+            continue
+        numbers[at + width] = sums[1, m]
+        numbers[at + 2 * width] = sums[2, m]
+
+
+@kernel
+def _first_chunks(
+    tile: Ints,
+    mode: Ints,
+    first: int,
+    inner: int,
+    smallest: Ints,
+    chunk: Ints,
+    count: int,
+    sums: Ints,
+) -> None:
+    """Add up classes of which the temporal loops from `first` on stay at their first chunks.
+
+    Parameters
+    ----------
+    chunk : array of (3, classes, mappings)
+        Extent of each class; `other`, the largest chunk that an instance would have in another
+        iteration of a deeper loop, so that it is unchanged when that is empty; how many there are.
+        Overwritten.
+    sums : array of (3, mappings)
+        Takes words, words of unchanged instances, and single words.
+    """
+    size = tile.shape[1]
+    for x in range(first, inner):
+        t = tile[x]
+        if mode[x] == S:
+            count = _split(t, chunk, count)
+            continue
+        for c in range(count):
+            for m in range(size):
+                if mode[x] == T:
+                    chunk[1, c, m] = max(chunk[1, c, m], chunk[0, c, m] - t[m])
+                chunk[1, c, m] = min(chunk[1, c, m], t[m])
+                chunk[0, c, m] = min(chunk[0, c, m], t[m])
+    sums[:] = 0
     for c in range(count):
-        if classes[0, c] == extent and classes[1, c] == other:
-            classes[2, c] += times
-            return count
-    classes[0, count] = extent
-    classes[1, count] = other
-    classes[2, count] = times
-    return count + 1
+        for m in range(size):
+            extent = chunk[0, c, m]
+            words = chunk[2, c, m] * min(extent, smallest[m])
+            sums[0, m] += words
+            sums[1, m] += words * ((chunk[1, c, m] == 0) & (extent <= smallest[m]))
+            sums[2, m] += chunk[2, c, m] * min(extent, 1)
+
+
+@kernel
+def _split(t: Ints, chunk: Ints, count: int) -> int:
+    """Cut classes into spatial chunks; return how many classes there are then.
+
+    Per class the chunk in which `other` ends and the short one without it, and one class each of
+    all full chunks with a full `other` and with none. Classes are kept unless empty everywhere.
+    """
+    size = len(t)
+    with_other = 2 * count
+    without = with_other + 1
+    for m in range(size):
+        chunk[0, with_other, m] = t[m]
+        chunk[1, with_other, m] = t[m]
+        chunk[2, with_other, m] = 0
+        chunk[0, without, m] = t[m]
+        chunk[1, without, m] = 0
+        chunk[2, without, m] = 0
+    for c in range(count):
+        for m in range(size):
+            extent = chunk[0, c, m]
+            other = chunk[1, c, m]
+            times = chunk[2, c, m]
+            full = extent // t[m]
+            both = other // t[m]
+            ends = other - both * t[m]
+            reached = both + min(ends, 1)
+            chunk[2, with_other, m] += times * both
+            chunk[2, without, m] += times * max(0, full - reached)
+            chunk[0, count + c, m] = min(t[m], extent - both * t[m])
+            chunk[1, count + c, m] = ends
+            chunk[2, count + c, m] = times * min(ends, 1)
+            chunk[0, c, m] = extent - full * t[m]
+            chunk[1, c, m] = 0
+            chunk[2, c, m] = times * (full >= reached)
+    kept = 0
+    for c in range(2 * count + 2):
+        empty = 0
+        for m in range(size):
+            empty += (chunk[0, c, m] == 0) | (chunk[2, c, m] == 0)
+        if empty < size:
+            for k in range(3):
+                for m in range(size):
+                    chunk[k, kept, m] = chunk[k, c, m]
+            kept += 1
+    return kept
