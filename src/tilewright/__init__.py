@@ -12,11 +12,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tilewright.api import evaluate, map, pareto, simulate
+    from tilewright.api import evaluate, frontier, map, pareto, simulate
     from tilewright.architecture.files import load_architecture
     from tilewright.architecture.machine import Architecture
     from tilewright.errors import InputError, MappingError, NoMappingError, TilewrightError
     from tilewright.mapper.front import Front
+    from tilewright.mapper.frontier_result import Frontier
     from tilewright.mapper.result import LayerResult, NetworkResult, Proof
     from tilewright.mapping.files import load_mapping
     from tilewright.mapping.nodes import For, Mapping, Spatial, Store
@@ -47,6 +48,7 @@ __all__ = [
     "Evaluation",
     "For",
     "Front",
+    "Frontier",
     "InputError",
     "Layer",
     "LayerResult",
@@ -68,6 +70,7 @@ __all__ = [
     "einsum",
     "evaluate",
     "evaluate_batch",
+    "frontier",
     "fully_connected",
     "grouped",
     "load_architecture",
@@ -83,11 +86,12 @@ __all__ = [
 ]
 
 HOMES = {
-    "api": ("evaluate", "map", "pareto", "simulate"),
+    "api": ("evaluate", "frontier", "map", "pareto", "simulate"),
     "architecture.files": ("load_architecture",),
     "architecture.machine": ("Architecture",),
     "errors": ("InputError", "MappingError", "NoMappingError", "TilewrightError"),
     "mapper.front": ("Front",),
+    "mapper.frontier_result": ("Frontier",),
     "mapper.result": ("LayerResult", "NetworkResult", "Proof"),
     "mapping.files": ("load_mapping",),
     "mapping.nodes": ("For", "Mapping", "Spatial", "Store"),

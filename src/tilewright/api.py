@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from math import isfinite
+from collections.abc import Sequence
+from math import inf, isfinite
 from os import PathLike, fspath
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 from tilewright.architecture.files import load_architecture
@@ -13,6 +15,7 @@ from tilewright.document import Document, describe, load
 from tilewright.errors import InputError
 from tilewright.mapper.cache import Cache, user_cache
 from tilewright.mapper.front import Front
+from tilewright.mapper.frontier_result import Frontier
 from tilewright.mapper.objective import ACCEPTED, parse_objective
 from tilewright.mapper.progress import Progress, watching
 from tilewright.mapper.result import NetworkResult
@@ -192,6 +195,61 @@ def pareto(
     from tilewright.mapper.network import map_front
 
     return map_front(chosen, machine, limits, time_limit=time_limit)
+
+
+def frontier(
+    workload: WorkloadLike,
+    architecture: ArchitectureLike,
+    over: Sequence[str],
+    objective: str = "energy",
+    *,
+    traffic: str | None = None,
+    layer: str | None = None,
+    time_limit: float | None = None,
+) -> Frontier:
+    """Find the least cost of one layer for every size of one or two memories, with a proof.
+
+    Parameters
+    ----------
+    workload : str, path, Layer or Network
+        Name of a network that ships, a file, or the thing itself.
+    architecture : str, path or Architecture
+        Name of a machine that ships, a file, or the thing itself. The energy per access stays what
+        it is whatever the size; the reads and writes at every point allow for another.
+    over : sequence of str
+        Names of one or two memories whose size varies.
+    objective : str
+        What to minimise, as for `map`.
+    traffic : str, optional
+        Name of a memory: its reads and writes, in elements, are minimised instead: the bound on
+        data movement.
+    layer : str, optional
+        Which layer of the workload; needed where it has several.
+    time_limit : float, optional
+        Seconds, more than 0; the result then has the points found until then.
+
+    Returns
+    -------
+    Frontier
+        A step function: the least size of each step, its value, mapping and evaluation.
+
+    Raises
+    ------
+    InputError
+        When something cannot be read, or a memory has no size that can vary.
+    NoMappingError
+        When no mapping can run the layer.
+    """
+    check_options(objective, time_limit, None)
+    chosen = the_layer(workload, layer)
+    machine = the_architecture(architecture)
+    from tilewright.mapper.frontier import least_cost
+
+    end = perf_counter() + (inf if time_limit is None else time_limit)
+    names = (over,) if isinstance(over, str) else tuple(over)
+    return least_cost(
+        chosen, machine, names, objective, traffic=traffic, stop=lambda: perf_counter() >= end
+    )
 
 
 def check_options(objective: str, time_limit: float | None, workers: int | None) -> None:

@@ -20,7 +20,10 @@ from tilewright.errors import InputError, TilewrightError, nearest
 BROKEN_PIPE = 141
 INTERRUPTED = 130
 NO_MAPPING = 3
-OPTIONS = {"layer": "--layer", "objective": "--objective", "time_limit": "--time-limit"}
+OPTIONS = {
+    "layer": "--layer", "objective": "--objective", "time_limit": "--time-limit",
+    "over": "--over", "traffic": "--traffic",
+}  # fmt: skip
 # some versions of typer bring a copy of click: take the class from what typer itself offers
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
@@ -180,6 +183,44 @@ def map_command(
         names = ", ".join(layer.name for layer in result.unmapped)
         say(f"error: the time limit ended the search before it had any mapping of {names}")
         return NO_MAPPING
+    return 0
+
+
+@commands.command("frontier")
+def frontier_command(
+    workload: Workload,
+    arch: Machine,
+    over: Annotated[
+        list[str],
+        typer.Option("--over", metavar="MEMORY", help="Memory whose size varies; once or twice."),
+    ],
+    objective: Annotated[
+        str, typer.Option("--objective", metavar="TEXT", help="What to minimise, as for map.")
+    ] = "energy",
+    traffic: Annotated[
+        str | None,
+        typer.Option("--traffic", metavar="MEMORY", help="Minimise its words instead."),
+    ] = None,
+    layer: LayerName = None,
+    time_limit: Annotated[
+        str | None, typer.Option("--time-limit", metavar="S", help="Seconds.")
+    ] = None,
+    json: Json = None,
+    plot: Annotated[
+        str | None, typer.Option("--plot", metavar="FILE.html", help="Write a plot to look at.")
+    ] = None,
+) -> int:
+    """Show the least cost for every size of one or two memories."""
+    from tilewright import api
+    from tilewright.commands.files import check_outputs
+    from tilewright.commands.output import put_frontier
+
+    check_outputs({"--json": json, "--plot": plot}, [workload, arch])
+    limit = seconds(time_limit)
+    found = api.frontier(
+        workload, arch, over, objective, traffic=traffic, layer=layer, time_limit=limit
+    )
+    put_frontier(found, json, plot)
     return 0
 
 

@@ -102,9 +102,9 @@ def words_per_cycle(value: object, word_bits: int, clock_hz: float) -> float:
 def size_text(size_bits: int) -> str:
     """Return a size with the largest unit that divides it: ``"108 KiB"``."""
     for unit in ("TiB", "GiB", "MiB", "KiB", "B"):
-        if size_bits % BITS[unit] == 0:
+        if size_bits % BITS[unit] == 0 and size_bits >= BITS[unit]:
             return f"{size_bits // BITS[unit]} {unit}"
-    return f"{size_bits} bits"
+    return f"{size_bits} bits" if size_bits else "0 B"
 
 
 def clock_text(clock_hz: float) -> str:

@@ -8,6 +8,7 @@ from tilewright.commands.files import STANDARD_OUTPUT, write_file, write_out
 
 if TYPE_CHECKING:
     from tilewright.mapper.front import Front
+    from tilewright.mapper.frontier_result import Frontier
     from tilewright.mapper.result import NetworkResult
     from tilewright.model.result import Evaluation
 
@@ -57,6 +58,18 @@ def put_front(front: Front, json: str | None) -> None:
     if json is not None:
         write_file(json, front.to_json() + "\n")
     write_out(front.text())
+
+
+def put_frontier(frontier: Frontier, json: str | None, plot: str | None) -> None:
+    """Write what sizes of memories cost as JSON or as a plot, and show it as a table."""
+    if plot is not None:
+        write_file(plot, frontier.plot().to_html(include_plotlyjs=True))
+    if json == STANDARD_OUTPUT:
+        write_out(frontier.to_json())
+        return
+    if json is not None:
+        write_file(json, frontier.to_json() + "\n")
+    write_out(frontier.text())
 
 
 def put_evaluation(evaluation: Evaluation, json: str | None) -> None:

@@ -118,11 +118,20 @@ class Search:
         self.best = np.array([inf, inf, inf, inf])
         self.found = Found()
 
-    def aim(self, objective: Objective) -> None:
-        """Begin anew with another objective; what does not depend on it stays."""
+    def aim(self, objective: Objective, architecture: Architecture | None = None) -> None:
+        """Begin anew with another objective, or another machine that differs in capacities only."""
         self.goal = objective.goal()
+        self.architecture = architecture or self.architecture
         self.best = np.array([inf, inf, inf, inf])
         self.found = Found()
+
+    def begin_with(self, mapping: Mapping) -> None:
+        """Take a mapping that is known to be valid as the best so far."""
+        cost = evaluate(self.layer, self.architecture, mapping)
+        pair = float(cost.energy_pj), float(cost.cycles)
+        value, tie = labels.objective_value(self.goal, *pair)
+        self.best = np.array([value, tie, *pair])
+        self.found.mapping = mapping
 
     def root(self) -> tuple[Ints, Floats]:
         """Return tables that hold the label of the whole nest."""

@@ -1,0 +1,211 @@
+"""The best cost for every size of one or two memories: an exact step function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from time import perf_counter
+
+from tilewright.architecture.machine import Architecture, Array, Compute, Level, Memory
+from tilewright.errors import InputError, NoMappingError, nearest
+from tilewright.mapper.frontier_result import Frontier, Point, occupied
+from tilewright.mapper.objective import parse_objective
+from tilewright.mapper.solve import Search
+from tilewright.mapping.nodes import Mapping
+from tilewright.model.evaluate import evaluate
+from tilewright.workload.layer import Layer
+
+SAME = 1e-12
+
+
+@dataclass(frozen=True)
+class Known:
+    """The optimum of one choice of sizes.
+
+    Attributes
+    ----------
+    limits : tuple of float
+        Bits of each memory that it was searched for.
+    used : tuple of int
+        Bits that it takes.
+    value : float
+    mapping : Mapping
+    """
+
+    limits: tuple[float, ...]
+    used: tuple[int, ...]
+    value: float
+    mapping: Mapping
+
+
+def least_cost(
+    layer: Layer,
+    architecture: Architecture,
+    over: Sequence[str],
+    objective: str = "energy",
+    *,
+    traffic: str | None = None,
+    stop: Callable[[], bool] = lambda: False,
+    progress: Callable[[int], None] = lambda points: None,
+) -> Frontier:
+    """Return the least cost for every size of one or two memories.
+
+    The optimum for some sizes is also the optimum for all smaller ones that its tiles fit: the next
+    search is for one bit less than they take. What two searches prove, equal values included, is
+    not searched again.
+
+    Parameters
+    ----------
+    layer, architecture
+        What is mapped onto what. Energies per access stay what they are.
+    over : sequence of str
+        Names of one or two memories; their own sizes do not matter.
+    objective : str
+        What is minimised, see `objective.parse_objective`.
+    traffic : str, optional
+        A memory: its reads and writes, in elements, are minimised instead.
+    stop : callable
+        Asked every now and then whether to end.
+    progress : callable
+        Told the number of searches so far.
+
+    Raises
+    ------
+    InputError
+        When a memory does not exist, has no size, or is partitioned among the tensors.
+    NoMappingError
+        When no mapping can run the layer, however large the memories are.
+    """
+    start = perf_counter()
+    check_memories(architecture, over, traffic)
+    wanted = parse_objective(objective if traffic is None else "energy")
+    machine = architecture if traffic is None else counting(architecture, traffic)
+    search = Search(layer, machine, str(wanted))
+    known: list[Known] = []
+    searches = 0
+    finished = True
+
+    def best(limits: tuple[float, ...]) -> Known | None:
+        """Return the optimum for some sizes."""
+        nonlocal searches, finished
+        fitting = [k for k in known if all(u <= b for u, b in zip(k.used, limits, strict=True))]
+        larger = [k for k in known if all(a >= b for a, b in zip(k.limits, limits, strict=True))]
+        least = max((k.value for k in larger), default=0.0)
+        nearest_known = min(fitting, key=lambda k: (k.value, k.used), default=None)
+        if nearest_known is not None and nearest_known.value <= least * (1 + SAME):
+            return nearest_known
+        if stop():
+            finished = False
+            return None
+        searches += 1
+        progress(searches)
+        search.aim(wanted, sized(machine, over, limits))
+        if nearest_known is not None:
+            search.begin_with(nearest_known.mapping)
+        found = search.solve(stop)
+        finished = finished and found.finished
+        if found.mapping is None or not found.finished:
+            return None
+        used = occupied(evaluate(layer, machine, found.mapping), tuple(over))
+        known.append(Known(limits, used, found.value, found.mapping))
+        return known[-1]
+
+    cover(best, len(over))
+    if not known and finished:
+        raise NoMappingError(
+            f"no mapping of layer '{layer.name}' on '{architecture.name}' exists, however large "
+            f"{' and '.join(over)} may be"
+        )
+    points = tuple(
+        Point(k.used, k.value, k.mapping, evaluate(layer, architecture, k.mapping))
+        for k in undominated(known)
+    )
+    return Frontier(
+        layer, architecture, tuple(over), str(wanted), traffic, points, finished, searches,
+        perf_counter() - start,
+    )  # fmt: skip
+
+
+def cover(best: Callable[[tuple[float, ...]], Known | None], sizes: int) -> None:
+    """Ask for the optimum of every choice of sizes that differs from a larger one."""
+    last = inf
+    while last >= 0:
+        limit = inf
+        used = []
+        while limit >= 0:
+            known = best((limit, last)[:sizes])
+            if known is None:
+                break
+            used.append(known.used)
+            limit = known.used[0] - 1
+        if sizes == 1 or not used:
+            return
+        last = max(u[1] for u in used) - 1
+
+
+def undominated(known: Sequence[Known]) -> list[Known]:
+    """Return the optima that no other one of at most the same sizes reaches, smallest first."""
+    order = sorted(known, key=lambda k: (k.used, k.value))
+    kept: list[Known] = []
+    for k in order:
+        if not any(
+            o.value <= k.value * (1 + SAME)
+            and all(a <= b for a, b in zip(o.used, k.used, strict=True))
+            for o in kept
+        ):
+            kept.append(k)
+    return kept
+
+
+def check_memories(architecture: Architecture, over: Sequence[str], traffic: str | None) -> None:
+    """Refuse names of memories whose size cannot be varied."""
+    names = [m.name for m in architecture.memories]
+    if not 1 <= len(over) <= 2 or len(set(over)) < len(over):
+        raise InputError(f"expected one or two memories, found {list(over)}", key="over")
+    for key, name in [*(("over", name) for name in over), ("traffic", traffic)]:
+        if name is not None and name not in names:
+            raise InputError(
+                f"no memory '{name}' on '{architecture.name}'; accepted: {', '.join(names)}"
+                f"{nearest(name, names)}",
+                key=key,
+            )
+    for memory in architecture.memories:
+        if memory.name in over and memory.tensor_bits is not None:
+            raise InputError(
+                f"memory '{memory.name}' is partitioned among the tensors: it has no one size",
+                key="over",
+            )
+    if architecture.memories[0].name in over:
+        raise InputError(
+            f"'{architecture.memories[0].name}' is the outermost memory: it holds everything",
+            key="over",
+        )
+
+
+def sized(architecture: Architecture, over: Sequence[str], bits: Sequence[float]) -> Architecture:
+    """Return a machine with other sizes of some memories."""
+    sizes = dict(zip(over, bits, strict=True))
+
+    def level_of(level: Level) -> Level:
+        if not isinstance(level, Memory) or level.name not in sizes:
+            return level
+        size = sizes[level.name]
+        return replace(level, capacity_bits=None if size == inf else int(size))
+
+    return replace(architecture, levels=tuple(level_of(level) for level in architecture.levels))
+
+
+def counting(architecture: Architecture, memory: str) -> Architecture:
+    """Return a machine whose energy is the number of elements that one memory reads and writes."""
+
+    def level_of(level: Level) -> Level:
+        if isinstance(level, Memory):
+            own = float(level.name == memory)
+            return replace(level, read_energy=own, write_energy=own, leakage=0.0)
+        if isinstance(level, Array):
+            return replace(level, hop_energy=0.0)
+        assert isinstance(level, Compute)
+        return replace(level, energy=0.0, leakage=0.0)
+
+    return replace(architecture, levels=tuple(level_of(level) for level in architecture.levels))
