@@ -174,7 +174,8 @@ def lower_bound(
             inside = lk.rest_base[seg, t] + lk.rest_slope[seg, t] * words
             energy += inside
             if link < last:
-                carried = min(carried, lk.table[seg, shape, t] + lk.least[seg, t] * words)
+                later = lk.table[seg, shape, nt + 1 + t]
+                carried = min(carried, later + lk.least[seg, t] * words)
             if known:
                 above += inside
                 if output:
@@ -407,9 +408,10 @@ def inner_table(
         memory's position, -1 when there is none.
     allowed : array of shapes
         Whether the memories above the array can hold their tensors' tiles of a shape.
-    table : array of (shapes, tensors + 1)
+    table : array of (shapes, 2 x tensors + 1)
         Out: the bound without tensor t, whose tile stays through loops above the array that are
-        irrelevant to it, and with all.
+        irrelevant to it, all there are below the shape; the bound with all tensors; and the first
+        again where other loops may come before.
     """
     nt = sp.relevant.shape[0]
     nd = sp.relevant.shape[1]
@@ -492,15 +494,19 @@ def inner_table(
                     less = cost[c].sum() - cost[c, t]
                     table[above, t] = min(table[above, t], less)
     for shape in range(shapes):
+        for t in range(nt):
+            table[shape, nt + 1 + t] = table[shape, t]
         for move in range(len(sp.moves)):
             d = sp.moves[move, 0]
             digit = sp.digits[shape, d]
             smaller = sp.quotient[d, digit, sp.moves[move, 1]]
             if smaller >= 0:
                 inner = shape - (digit - smaller) * sp.strides[d]
-                for t in range(nt + 1):
-                    if t == nt or not sp.relevant[t, d]:
+                for t in range(2 * nt + 1):
+                    if t >= nt or not sp.relevant[t, d]:
                         table[shape, t] = min(table[shape, t], table[inner, t])
+        for t in range(nt):
+            table[shape, nt + 1 + t] = min(table[shape, nt + 1 + t], table[shape, t])
 
 
 @kernel

@@ -63,7 +63,7 @@ class Links(NamedTuple):
         pJ per word delivered by the link that crosses an array, for each of its spatial choices.
     least : array of (arrays, tensors)
         Least pJ of such a link per word that its sender reads.
-    table : array of (arrays, shapes, tensors + 1)
+    table : array of (arrays, shapes, 2 x tensors + 1)
         Lower bound of the links that cross an array, see `bounds.inner_table`.
     rest_slope, rest_base : arrays of (arrays, tensors)
         Lower bound of the links inside it: slope x words + base.
@@ -299,7 +299,7 @@ def links(layer: Layer, architecture: Architecture, keep: Keep, sp: Space) -> Li
         np.array([limit[4] for limit in limits], np.int64),
         np.concatenate([np.zeros((0, nt)), *rates]),
         least,
-        np.zeros((na, len(sp.repeats), nt + 1)),
+        np.zeros((na, len(sp.repeats), 2 * nt + 1)),
         rest_slope,
         rest_base,
         float(architecture.compute.cycles),

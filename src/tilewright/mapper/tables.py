@@ -136,7 +136,7 @@ def inner_bounds(sp: Space, lk: Links, segment: list[int], choices: Ints) -> Lin
     Of the spatial choices of each array the first `choices` are considered.
     """
     na, nt = len(sp.unroll_start) - 1, sp.relevant.shape[0]
-    table = np.full((na, len(sp.repeats), nt + 1), np.inf)
+    table = np.full((na, len(sp.repeats), 2 * nt + 1), np.inf)
     allowed = np.ones(len(sp.repeats), np.bool_)
     for k in range(na):
         for m in np.flatnonzero(np.array(segment) == k):
