@@ -24,12 +24,12 @@ LAYERS = {
 
 
 def small() -> tilewright.Architecture:
-    """Return the machine with arrays of 2 x 2, so that memories matter on small layers."""
+    """Return the machine with a 2 x 2 array, so that memories matter; its own are very small."""
     levels = tuple(
         replace(level, axes=dict.fromkeys(level.axes, 2)) if level.name == "PE" else level
         for level in MACHINE.levels
     )
-    return replace(MACHINE, levels=levels)
+    return sized(replace(MACHINE, levels=levels), ("GLB", "RF"), (64, 48))
 
 
 FRONTIERS = {

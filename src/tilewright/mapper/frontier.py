@@ -100,14 +100,15 @@ def least_cost(
             return None
         searches += 1
         progress(searches)
-        search.aim(wanted, sized(machine, over, limits))
+        now = sized(machine, over, limits)
+        search.aim(wanted, now)
         if nearest_known is not None:
             search.begin_with(nearest_known.mapping)
         found = search.solve(stop)
         finished = finished and found.finished
         if found.mapping is None or not found.finished:
             return None
-        used = occupied(evaluate(layer, machine, found.mapping), tuple(over))
+        used = occupied(evaluate(layer, now, found.mapping), tuple(over))
         known.append(Known(limits, used, found.value, found.mapping))
         return known[-1]
 
@@ -118,7 +119,12 @@ def least_cost(
             f"{' and '.join(over)} may be"
         )
     points = tuple(
-        Point(k.used, k.value, k.mapping, evaluate(layer, architecture, k.mapping))
+        Point(
+            k.used,
+            k.value,
+            k.mapping,
+            evaluate(layer, sized(architecture, over, k.used), k.mapping),
+        )
         for k in undominated(known)
     )
     return Frontier(
