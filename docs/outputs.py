@@ -1,6 +1,7 @@
 """Runs the commands that the pages show and puts their real output into the pages.
 
-Run it with `python docs/outputs.py` after a change of what the commands print.
+Run it with `python docs/outputs.py` after a change of what the commands print; with names of
+outputs it makes these anew.
 """
 
 from __future__ import annotations
@@ -13,13 +14,19 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PAGES = (ROOT / "README.md", ROOT / "docs" / "index.md")
+PAGES = (ROOT / "README.md", ROOT / "docs" / "index.md", ROOT / "docs" / "tradeoffs.md")
 TILEWRIGHT = f"{sys.executable} -m tilewright"
 MAP = f"{TILEWRIGHT} map resnet50 eyeriss --objective edp -o mappings.yaml"
+LAYER = f"{TILEWRIGHT} map resnet50 eyeriss --layer conv4_2.reduce"
+FRONTIER = f"{TILEWRIGHT} frontier resnet50 eyeriss --layer conv4_2.reduce --over GLB"
 COMMANDS = {
     "map": MAP,
     "evaluate layer": f"{TILEWRIGHT} evaluate resnet50 eyeriss mappings.yaml --layer conv4_2.3x3",
     "evaluate": f"{TILEWRIGHT} evaluate layer.yaml machine.yaml mapping.yaml",
+    "limit": f"{LAYER} --objective latency,energy<=1e8",
+    "pareto": f"{LAYER} --pareto",
+    "frontier": FRONTIER,
+    "traffic": f"{FRONTIER} --traffic DRAM",
     "python": f"{sys.executable} example.py",
 }
 MARK = re.compile(r"<!-- output: (?P<name>[^>]+?) -->\n(?:\n```text\n.*?\n```\n)?", re.DOTALL)
@@ -35,28 +42,35 @@ def main() -> None:
         python = re.search(r"## Python\n\n```python\n(.*?)```", PAGES[0].read_text(), re.DOTALL)
         assert python is not None
         (Path(folder) / "example.py").write_text(python[1])
-        outputs = {name: run(command, folder) for name, command in COMMANDS.items()}
+        wanted = sys.argv[1:] or COMMANDS
+        outputs = {name: run(COMMANDS[name], folder) for name in wanted}
     for page in PAGES:
-        text = MARK.sub(
-            lambda mark: f"{mark[0].splitlines()[0]}\n\n```text\n{outputs[mark['name']]}\n```\n",
-            page.read_text(),
-        )
-        page.write_text(text)
+        page.write_text(MARK.sub(lambda mark: shown(mark, outputs), page.read_text()))
+
+
+def shown(mark: re.Match[str], outputs: dict[str, str]) -> str:
+    """Return a mark with its output, or as it is when that was not made anew."""
+    if mark["name"] not in outputs:
+        return mark[0]
+    return f"{mark[0].splitlines()[0]}\n\n```text\n{outputs[mark['name']]}\n```\n"
 
 
 def run(command: str, folder: str) -> str:
     """Return what a command prints."""
     done = subprocess.run(
         command.split(),
+        check=False,
         # what the pages show is searched, not looked up
         env=os.environ | {"TILEWRIGHT_CACHE": "off"},
         cwd=folder,
         capture_output=True,
         text=True,
-        check=True,
         timeout=600,
     )
-    return "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
+    # a message that stands alone is what a page wants to show
+    text = done.stdout.strip() or done.stderr.strip()
+    assert text, command
+    return "\n".join(line.rstrip() for line in text.splitlines())
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from tilewright.mapper.cache import Cache, user_cache
 from tilewright.mapper.front import Front
 from tilewright.mapper.frontier_result import Frontier
 from tilewright.mapper.objective import ACCEPTED, parse_objective
-from tilewright.mapper.progress import Progress, watching
+from tilewright.mapper.progress import Progress, counted, watching
 from tilewright.mapper.result import NetworkResult
 from tilewright.mapping.files import parse_mapping
 from tilewright.mapping.nodes import Mapping
@@ -161,6 +161,7 @@ def pareto(
     *,
     layer: str | None = None,
     time_limit: float | None = None,
+    progress: bool = False,
 ) -> Front:
     """Find every trade-off of energy against cycles of one layer, and prove that none is missing.
 
@@ -176,6 +177,8 @@ def pareto(
         Which layer of the workload; needed where it has several.
     time_limit : float, optional
         Seconds, more than 0; the result has the points found until then.
+    progress : bool
+        Whether to show the number of points on the standard error stream.
 
     Returns
     -------
@@ -194,7 +197,8 @@ def pareto(
     machine = the_architecture(architecture)
     from tilewright.mapper.network import map_front
 
-    return map_front(chosen, machine, limits, time_limit=time_limit)
+    with counted("points", progress) as told:
+        return map_front(chosen, machine, limits, time_limit=time_limit, progress=told)
 
 
 def frontier(
@@ -206,6 +210,7 @@ def frontier(
     traffic: str | None = None,
     layer: str | None = None,
     time_limit: float | None = None,
+    progress: bool = False,
 ) -> Frontier:
     """Find the least cost of one layer for every size of one or two memories, with a proof.
 
@@ -226,7 +231,9 @@ def frontier(
     layer : str, optional
         Which layer of the workload; needed where it has several.
     time_limit : float, optional
-        Seconds, more than 0; the result then has the points found until then.
+        Seconds, more than 0; the result has the points found until then.
+    progress : bool
+        Whether to show the number of searches on the standard error stream.
 
     Returns
     -------
@@ -247,9 +254,11 @@ def frontier(
 
     end = perf_counter() + (inf if time_limit is None else time_limit)
     names = (over,) if isinstance(over, str) else tuple(over)
-    return least_cost(
-        chosen, machine, names, objective, traffic=traffic, stop=lambda: perf_counter() >= end
-    )
+    with counted("searches", progress) as told:
+        return least_cost(
+            chosen, machine, names, objective,
+            traffic=traffic, stop=lambda: perf_counter() >= end, progress=told,
+        )  # fmt: skip
 
 
 def check_options(objective: str, time_limit: float | None, workers: int | None) -> None:

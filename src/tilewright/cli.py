@@ -168,8 +168,9 @@ def map_command(
     limit = seconds(time_limit)
     api.check_options(objective, limit, None)
     if pareto:
-        put_front(api.pareto(workload, arch, objective, layer=layer, time_limit=limit), json)
-        return 0
+        front = api.pareto(workload, arch, objective, layer=layer, time_limit=limit, progress=True)
+        put_front(front, json)
+        return INTERRUPTED if front.interrupted else 0
     network = api.the_network(workload, layer)
     machine = api.the_architecture(arch)
     result = api.map(
@@ -218,10 +219,11 @@ def frontier_command(
     check_outputs({"--json": json, "--plot": plot}, [workload, arch])
     limit = seconds(time_limit)
     found = api.frontier(
-        workload, arch, over, objective, traffic=traffic, layer=layer, time_limit=limit
-    )
+        workload, arch, over, objective, traffic=traffic, layer=layer, time_limit=limit,
+        progress=True,
+    )  # fmt: skip
     put_frontier(found, json, plot)
-    return 0
+    return INTERRUPTED if found.interrupted else 0
 
 
 @commands.command("evaluate")

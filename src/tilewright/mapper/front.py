@@ -40,6 +40,8 @@ class Front:
         was stopped, and points with fewer cycles than the last one may be missing.
     seconds : float
         Time that it took.
+    interrupted : bool
+        Whether Ctrl-C ended the search.
     """
 
     layer: Layer
@@ -47,6 +49,7 @@ class Front:
     points: tuple[LayerResult, ...]
     optimal: bool
     seconds: float
+    interrupted: bool = False
 
     def __repr__(self) -> str:
         state = "complete" if self.optimal else "incomplete"
@@ -137,7 +140,7 @@ def trade_offs(
     architecture: Architecture,
     limits: Objective | None = None,
     stop: Callable[[], bool] = lambda: False,
-    progress: Callable[[LayerResult], None] = lambda point: None,
+    progress: Callable[[int], None] = lambda points: None,
 ) -> Front:
     """Find every trade-off of energy against cycles, from the least energy to the fewest cycles.
 
@@ -153,27 +156,31 @@ def trade_offs(
     stop : callable
         Asked every now and then whether to end.
     progress : callable
-        Told each point.
+        Told the number of points so far.
     """
     start = perf_counter()
     wanted = replace(limits or parse_objective("energy"), powers=(1.0, 0.0), then=(0.0, 1.0))
     search = Search(layer, architecture, str(wanted))
     size = mappings_in_space(layer, architecture)
     points: list[LayerResult] = []
-    finished = True
+    finished, interrupted = True, False
     while finished:
         begin = perf_counter()
         search.aim(wanted)
-        found = search.solve(stop)
+        try:
+            found = search.solve(stop)
+        except KeyboardInterrupt:
+            found, interrupted = search.found, True
         finished = found.finished
         if found.mapping is None:
             break
         point = confirmed(
             layer, architecture, str(wanted), found.mapping,
-            value=found.value, bound=found.bound, finished=finished,
+            value=float(search.best[0]), bound=found.bound, finished=finished,
             mappings_in_space=size, seconds=perf_counter() - begin,
         )  # fmt: skip
         points.append(point)
-        progress(point)
+        progress(len(points))
         wanted = replace(wanted, most_cycles=point.evaluation.cycles * (1 - CLOSER))
-    return Front(layer, architecture, tuple(points), finished, perf_counter() - start)
+    seconds = perf_counter() - start
+    return Front(layer, architecture, tuple(points), finished, seconds, interrupted)

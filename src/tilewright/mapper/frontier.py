@@ -112,7 +112,11 @@ def least_cost(
         known.append(Known(limits, used, found.value, found.mapping))
         return known[-1]
 
-    cover(best, len(over))
+    interrupted = False
+    try:
+        cover(best, len(over))
+    except KeyboardInterrupt:
+        finished, interrupted = False, True
     if not known and finished:
         raise NoMappingError(
             f"no mapping of layer '{layer.name}' on '{architecture.name}' exists, however large "
@@ -129,7 +133,7 @@ def least_cost(
     )
     return Frontier(
         layer, architecture, tuple(over), str(wanted), traffic, points, finished, searches,
-        perf_counter() - start,
+        perf_counter() - start, interrupted,
     )  # fmt: skip
 
 

@@ -65,6 +65,8 @@ class Frontier:
     searches : int
         Searches that proved it.
     seconds : float
+    interrupted : bool
+        Whether Ctrl-C ended them.
     """
 
     layer: Layer
@@ -76,6 +78,7 @@ class Frontier:
     optimal: bool
     searches: int
     seconds: float
+    interrupted: bool = False
 
     @property
     def unit(self) -> str:

@@ -164,7 +164,12 @@ def map_network(
 
 
 def map_front(
-    layer: Layer, architecture: Architecture, limits: str, *, time_limit: float | None = None
+    layer: Layer,
+    architecture: Architecture,
+    limits: str,
+    *,
+    time_limit: float | None = None,
+    progress: Callable[[int], None] = lambda points: None,
 ) -> Front:
     """Find every trade-off of energy against cycles of a layer, see `front.trade_offs`.
 
@@ -176,7 +181,7 @@ def map_front(
     check_possible(layer, architecture)
     end = perf_counter() + (inf if time_limit is None else time_limit)
     objective = parse_objective(limits)
-    found = trade_offs(layer, architecture, objective, lambda: perf_counter() >= end)
+    found = trade_offs(layer, architecture, objective, lambda: perf_counter() >= end, progress)
     if not found.points and found.optimal:
         raise NoMappingError(beyond_limits(layer, architecture, objective))
     return found

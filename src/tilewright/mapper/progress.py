@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from math import isfinite
 from threading import Lock
 
@@ -155,3 +157,14 @@ def watching() -> Progress:
 def gap_text(best: float, bound: float) -> str:
     """Return by how much of the best value a better one could be less."""
     return f"{(best - bound) / best:.1%}" if best > 0 and isfinite(best) else "unknown"
+
+
+@contextmanager
+def counted(what: str, shown: bool) -> Iterator[Callable[[int], None]]:
+    """Show on the standard error stream, if that is a terminal, how many there are so far."""
+    console = Console(stderr=True)
+    if not shown or not console.is_terminal:
+        yield lambda count: None
+        return
+    with console.status(what) as status:
+        yield lambda count: status.update(f"{what}: {count}")
