@@ -114,11 +114,7 @@ def architecture_text(architecture: Architecture) -> str:
     headers = (
         "level", "name", "instances", "size", "word", "energy (pJ)", "words/cycle", "remarks",
     )  # fmt: skip
-    constraints = [
-        f"Constraint: {item.at}{f'.{item.axis}' if item.axis else ''} unrolls only "
-        f"{', '.join(sorted(item.dims)) or 'nothing'}"
-        for item in architecture.constraints
-    ]
+    constraints = [f"Constraint: {item.words()}" for item in architecture.constraints]
     return rendered(
         Text(f"{architecture.name}: {chain(architecture)}", style="bold"),
         table(headers, rows, left=("level", "name", "size", "remarks")),
