@@ -13,6 +13,8 @@ from tilewright.architecture.machine import Architecture, Array, Memory
 from tilewright.errors import NoMappingError
 from tilewright.mapper.bounds import inner_table, most_reuse
 from tilewright.mapper.lattice import Floats, Ints
+from tilewright.mapper.limits import Limits, no_limits
+from tilewright.mapper.narrow import KeepChoice, worth_walking
 from tilewright.mapper.problem import Bools, Space
 from tilewright.model.energy import leakage_per_cycle, read_cost, word_ratio, write_cost
 from tilewright.workload.footprint import footprint
@@ -70,6 +72,8 @@ class Links(NamedTuple):
         Cycles per operation.
     leakage : float
         pJ per cycle.
+    limits : Limits
+        What constraints ask of the walk.
     """
 
     length: Ints
@@ -94,10 +98,10 @@ class Links(NamedTuple):
     rest_base: Floats
     cycles: float
     leakage: float
+    limits: Limits
 
 
-Keep = tuple[tuple[int, ...], ...]
-"""Per tensor the positions of the memories that store it, outermost first."""
+Keep = KeepChoice
 
 
 def keep_choices(layer: Layer, architecture: Architecture) -> Iterator[Keep]:
@@ -118,14 +122,13 @@ def keep_choices(layer: Layer, architecture: Architecture) -> Iterator[Keep]:
             )
         options: list[tuple[bool, ...]] = []
         for memory in memories[1:]:
-            if tensor.role in memory.must_keep:
-                options.append((True,))
-            else:
-                options.append((True, False) if memory.may_store(tensor.role) else (False,))
+            stored = (True,) if memory.may_store(tensor.role) else ()
+            bypassed = () if tensor.role in memory.must_keep else (False,)
+            options.append((*stored, *bypassed))
         per_tensor.append(
             [(0, *(i + 1 for i, kept in enumerate(choice) if kept)) for choice in product(*options)]
         )
-    choices = list(product(*per_tensor))
+    choices = [c for c in product(*per_tensor) if worth_walking(layer, architecture, c)]
     yield from sorted(choices, key=lambda c: (-sum(map(len, c)), c))
 
 
@@ -301,6 +304,7 @@ def links(layer: Layer, architecture: Architecture, keep: Keep, sp: Space) -> Li
         rest_base,
         float(architecture.compute.cycles),
         leakage_per_cycle(architecture),
+        no_limits(),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush, heapreplace
 from itertools import pairwise
@@ -15,6 +15,7 @@ from tilewright.architecture.machine import Architecture
 from tilewright.mapper import labels, walk
 from tilewright.mapper.bounds import lower_bound
 from tilewright.mapper.lattice import Floats, Ints, Lattice, lattice
+from tilewright.mapper.limits import walk_limits
 from tilewright.mapper.links import (
     Keep,
     Links,
@@ -24,6 +25,7 @@ from tilewright.mapper.links import (
     segment_of,
     with_tables,
 )
+from tilewright.mapper.narrow import narrowed
 from tilewright.mapper.problem import Space, space
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.model.energy import operation_cost
@@ -100,7 +102,7 @@ class Search:
 
     def __init__(self, layer: Layer, architecture: Architecture, objective: str) -> None:
         self.layer = layer
-        self.architecture = architecture
+        self.architecture = architecture = narrowed(architecture, layer)
         self.objective = OBJECTIVES[objective]
         self.tiles: Lattice = lattice(layer)
         self.space: Space
@@ -110,12 +112,25 @@ class Search:
         self.memories = max(self.of_memory.count(s) for s in range(self.na + 1))
         start = self.space.unroll_start
         most = [
-            float(self.space.unroll_product[start[k] : start[k + 1]].max()) for k in range(self.na)
+            float(self.space.unroll_product[start[k] : start[k + 1]].max(initial=1.0))
+            for k in range(self.na)
         ]
         self.spread_left = [prod(most[s:]) for s in range(self.na + 1)]
         self.resources = len(ports(architecture))
         self.best = np.array([inf, inf, inf, inf])
         self.found = Found()
+
+    def plans(self) -> Iterator[Plan]:
+        """Yield every bypass choice with what it costs and what constraints ask of it."""
+        if not np.diff(self.space.unroll_start).all():
+            return  # an array has no spatial choice
+        for keep in keep_choices(self.layer, self.architecture):
+            lk = links(self.layer, self.architecture, keep, self.space)
+            stages = [part.stage_count for part in segments(keep, lk, self.of_memory, self.na)]
+            limits = walk_limits(
+                self.layer, self.architecture, self.tiles, keep, self.of_memory, stages
+            )
+            yield Plan(keep, lk._replace(limits=limits))
 
     def root(self) -> tuple[Ints, Floats]:
         """Return tables that hold the label of the whole nest."""
@@ -274,8 +289,7 @@ class Search:
         """Search every bypass choice; `stop` is asked every now and then, `progress` told."""
         order = itertools.count()
         queue: list[tuple[tuple[float, float], int, Plan]] = []
-        for keep in keep_choices(self.layer, self.architecture):
-            plan = Plan(keep, links(self.layer, self.architecture, keep, self.space))
+        for plan in self.plans():
             plan.bound = self.bound(plan)
             heappush(queue, (plan.bound, next(order), plan))
         while queue and not stop():

@@ -8,7 +8,16 @@ import numpy as np
 
 from tilewright.mapper.bounds import least_words, lower_bound
 from tilewright.mapper.charge import charge
+from tilewright.mapper.heed import (
+    block_after_loop,
+    block_after_place,
+    may_loop,
+    may_pass,
+    may_place,
+    may_swap,
+)
 from tilewright.mapper.labels import (
+    BLOCK,
     CROSS,
     DEAD,
     ENERGY,
@@ -191,16 +200,35 @@ def expand(
                 last = it[current, LAST]
                 # store nodes: a loop irrelevant to the tensor could as well stand inside its node
                 for t in range(nt):
-                    if stage_next[stage, t] < 0 or (last >= 0 and not sp.relevant[t, last]):
+                    if stage_next[stage, t] < 0:
                         continue
                     link = placed[t]
+                    irrelevant = last >= 0 and not sp.relevant[t, last]
+                    if irrelevant and may_swap(lk.limits, seg, t, link, last):
+                        continue
                     bits = sp.words[t, shape] * lk.bits[t, link]
                     m = place_memory[lk.memory[t, link]]
                     used = fl[current, LOADS + resources + m] + bits
                     if bits > lk.share[t, link] or used > lk.capacity[lk.memory[t, link]]:
                         continue
+                    following = stage_next[stage, t]
+                    block = it[current, BLOCK]
+                    if not may_place(
+                        lk.limits,
+                        seg,
+                        stage,
+                        following,
+                        t,
+                        link,
+                        shape,
+                        lk.memory[t, link],
+                        used,
+                        block,
+                    ):
+                        continue
                     it[n] = it[current]
                     fl[n] = fl[current]
+                    it[n, BLOCK] = block_after_place(lk.limits, seg, stage, following, block)
                     it[n, PARENT] = current
                     it[n, MOVE] = PLACE + t
                     it[n, STAGE] = stage_next[stage, t]
@@ -233,6 +261,8 @@ def expand(
                 stuck = seg > 0 and last < 0 and stage == 0
                 for move in range(len(sp.moves)):
                     d = sp.moves[move, 0]
+                    if not may_loop(lk.limits, seg, stage, d, it[current, BLOCK]):
+                        continue
                     if stuck:
                         choice = it[current, OPEN + nt + 2 * (seg - 1) + 1]
                         free = sp.unroll[choice, d] == 0
@@ -240,7 +270,7 @@ def expand(
                             free = True
                             for w in range(sp.window_of.shape[0]):
                                 free = free and sp.window_of[w, d] < 0
-                        if free:
+                        if free and may_pass(lk.limits, seg, sp.unroll_product[choice]):
                             continue
                     digit = sp.digits[shape, d]
                     smaller = sp.quotient[d, digit, sp.moves[move, 1]]
@@ -249,6 +279,7 @@ def expand(
                     it[n] = it[current]
                     fl[n] = fl[current]
                     it[n, PARENT] = current
+                    it[n, BLOCK] = block_after_loop(lk.limits, seg, stage, d, it[current, BLOCK])
                     enter_loop(
                         sp,
                         it[n],
@@ -313,7 +344,8 @@ def cross(
     for shape in range(high, low - 1, -1):
         i = heads[shape, full]
         while i >= 0:
-            if it[i, DEAD] == 1:
+            # a block ends at an array, and not with every loop
+            if it[i, DEAD] == 1 or it[i, BLOCK] & 1 == 1:
                 i = it[i, NEXT]
                 continue
             bound, cycles = lower_bound(
@@ -347,6 +379,7 @@ def cross(
                 it[n, SHAPE] = below
                 it[n, STAGE] = 0
                 it[n, LAST] = -1
+                it[n, BLOCK] = 0
                 it[n, PARENT] = i
                 it[n, MOVE] = CROSS + choice
                 it[n, OPEN + nt + 2 * array] = below

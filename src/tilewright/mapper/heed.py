@@ -1,0 +1,98 @@
+"""Where constraints let the walk place store nodes and loops.
+
+The column BLOCK of a label tells what the loops of the open block have been: bit 0 is set when the
+last one may not be the innermost, bit i + 1 when there is one on dimension i and some other has to
+stand above it. A label with fewer bits can be completed in every way in which one with more can.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tilewright.model.kernel import kernel
+
+if TYPE_CHECKING:
+    from tilewright.mapper.limits import Limits
+
+
+@kernel
+def may_swap(lm: Limits, seg: int, t: int, link: int, d: int) -> bool:
+    """Whether an irrelevant loop on d right above a store node could as well stand inside it."""
+    return not lm.active or not (lm.fixed[seg] or lm.tiled[t, link, d])
+
+
+@kernel
+def may_pass(lm: Limits, seg: int, spread: float) -> bool:
+    """Whether a loop right below the array above a segment could as well stand above it.
+
+    Nothing stands between where the array is idle: `spread` is the product of its factors.
+    """
+    return not lm.active or not lm.below[seg] or spread == 1.0
+
+
+@kernel
+def may_place(
+    lm: Limits,
+    seg: int,
+    stage: int,
+    following: int,
+    t: int,
+    link: int,
+    shape: int,
+    memory: int,
+    used: float,
+    block: int,
+) -> bool:
+    """Whether a store node may stand at a shape, leading from one stage to the following."""
+    if not lm.active:
+        return True
+    if not lm.tile[t, link, shape] or not may_leave(lm, seg, stage, following, block):
+        return False
+    return not lm.whole[seg, following, memory] or used >= lm.least[memory]
+
+
+@kernel
+def may_leave(lm: Limits, seg: int, stage: int, following: int, block: int) -> bool:
+    """Whether the open block, should a store node end it, may end."""
+    return block & 1 == 0 or lm.block[seg, stage] == lm.block[seg, following]
+
+
+@kernel
+def block_after_place(lm: Limits, seg: int, stage: int, following: int, block: int) -> int:
+    """Return the column BLOCK of a label below a store node."""
+    if not lm.active or lm.block[seg, stage] == lm.block[seg, following]:
+        return block
+    return 0
+
+
+@kernel
+def may_loop(lm: Limits, seg: int, stage: int, d: int, block: int) -> bool:
+    """Whether a loop on d may stand here."""
+    if not lm.active:
+        return True
+    memory = lm.block[seg, stage]
+    if memory >= 0 and (block >> 1) & lm.after[memory, d] != 0:
+        return False
+    return bool(lm.loops[seg, stage])
+
+
+@kernel
+def block_after_loop(lm: Limits, seg: int, stage: int, d: int, block: int) -> int:
+    """Return the column BLOCK of a label inside a loop on d."""
+    if not lm.active or lm.block[seg, stage] < 0:
+        return block
+    memory = lm.block[seg, stage]
+    seen = int(block >> 1 | (1 << d & lm.listed[memory]))
+    return seen << 1 | (0 if lm.ends[memory, d] else 1)
+
+
+@kernel
+def as_free(block_a: int, block_b: int) -> bool:
+    """Whether the loops so far leave label a every way to go on that they leave label b."""
+    return block_a & ~block_b == 0
+
+
+@kernel
+def must_equal(lm: Limits, seg: int, stage: int, slot: int) -> bool:
+    """Whether of two labels that use a memory differently neither replaces the other."""
+    return lm.active and bool(lm.filling[seg, stage, slot])
