@@ -20,7 +20,12 @@ from tilewright.errors import InputError, TilewrightError, nearest
 BROKEN_PIPE = 141
 INTERRUPTED = 130
 NO_MAPPING = 3
-OPTIONS = {"layer": "--layer", "objective": "--objective", "time_limit": "--time-limit"}
+OPTIONS = {
+    "layer": "--layer",
+    "objective": "--objective",
+    "constraints": "--constraint",
+    "time_limit": "--time-limit",
+}
 # some versions of typer bring a copy of click: take the class from what typer itself offers
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
@@ -128,6 +133,18 @@ def map_command(
         str | None,
         typer.Option("--time-limit", metavar="S", help="Seconds, for all layers together."),
     ] = None,
+    dataflow: Annotated[
+        list[str] | None,
+        typer.Option("--dataflow", metavar="NAME", help="Only mappings of this dataflow."),
+    ] = None,
+    constraint: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--constraint",
+            metavar="FILE|NAME|TEXT",
+            help="Only mappings that satisfy this, such as PE.X.dims=C,K; may be repeated.",
+        ),
+    ] = None,
     json: Json = None,
     report: Annotated[
         str | None,
@@ -140,6 +157,7 @@ def map_command(
 ) -> int:
     """Find the best mapping of every layer, with a proof."""
     from tilewright import api
+    from tilewright.architecture.dataflow import load_dataflow
     from tilewright.commands.files import check_outputs
     from tilewright.commands.output import put_mappings
 
@@ -149,7 +167,10 @@ def map_command(
     api.check_options(objective, limit, None)
     network = api.the_network(workload, layer)
     machine = api.the_architecture(arch)
-    result = api.map(network, machine, objective, time_limit=limit, progress=True)
+    given = [*(load_dataflow(name) for name in dataflow or ()), *(constraint or ())]
+    result = api.map(
+        network, machine, objective, constraints=given, time_limit=limit, progress=True
+    )
     put_mappings(result, json, report, output)
     if result.interrupted:
         say("interrupted: these are the best mappings so far")

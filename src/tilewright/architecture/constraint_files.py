@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from io import StringIO
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
-from tilewright.architecture.constraint_checks import check_constraint
+from tilewright.architecture.constraint_checks import ErrorAt
 from tilewright.architecture.constraints import (
     ALL,
     ARRAY_KEYS,
@@ -21,13 +21,13 @@ from tilewright.architecture.constraints import (
     Constraints,
     Limits,
 )
-from tilewright.architecture.machine import Architecture
 from tilewright.document import Document, KeyPath, Strict, describe, load
 from tilewright.errors import InputError, nearest
 
 Names = Annotated[
     list[str], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
 ]
+Check = Callable[[Constraint, ErrorAt], None]
 KEYS = tuple(dict.fromkeys((*ARRAY_KEYS, *MEMORY_KEYS)))
 TOP_KEYS = ("constraints", "name", "source", "also")
 RANGE = re.compile(r"(?P<least>\d*)\.\.(?P<most>\d*)")
@@ -129,7 +129,7 @@ def read_limits(document: Document, path: KeyPath, value: object) -> Limits:
 
 
 def parse_constraints(
-    document: Document | list[Any] | dict[str, Any], machine: Architecture | None = None
+    document: Document | list[Any] | dict[str, Any], check: Check | None = None
 ) -> Constraints:
     """Return the constraints of a document, or of the same as plain data.
 
@@ -137,8 +137,9 @@ def parse_constraints(
     ----------
     document : Document, list or dict
         A list of items, one item, or ``constraints:`` with a list.
-    machine : Architecture, optional
-        The machine whose levels they name; without it, names of levels are not checked.
+    check : callable, optional
+        Asked about each constraint, with what makes errors about it: what they name, a level or a
+        dimension, is not checked otherwise.
 
     Raises
     ------
@@ -162,17 +163,17 @@ def parse_constraints(
     items = []
     for place in paths:
         items.append(read_constraint(document, place))
-        if machine is not None:
-            check_constraint(items[-1], machine, document.errors_at(place))
+        if check is not None:
+            check(items[-1], document.errors_at(place))
     return Constraints(tuple(items), keys.name, keys.source, tuple(keys.also))
 
 
-def load_constraints(path: str | Path, machine: Architecture | None = None) -> Constraints:
+def load_constraints(path: str | Path, check: Check | None = None) -> Constraints:
     """Read a file of constraints; parameters, result and errors as of `parse_constraints`."""
-    return parse_constraints(load(path), machine)
+    return parse_constraints(load(path), check)
 
 
-def parse_text(text: str, machine: Architecture | None = None) -> Constraints:
+def parse_text(text: str, check: Check | None = None) -> Constraints:
     """Return the constraints that a text states: ``PE.X.dims=C,K; RF.tile.P=1``.
 
     Raises
@@ -184,8 +185,8 @@ def parse_text(text: str, machine: Architecture | None = None) -> Constraints:
     for part in filter(None, (part.strip() for part in text.split(";"))):
         document = Document(text_data(part), part)
         items.append(read_constraint(document, ()))
-        if machine is not None:
-            check_constraint(items[-1], machine, document.errors_at(()))
+        if check is not None:
+            check(items[-1], document.errors_at(()))
     return Constraints(tuple(items))
 
 

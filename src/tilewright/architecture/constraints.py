@@ -215,7 +215,7 @@ def tile_words(c: Constraint, place: str) -> str:
 
 def utilization_words(c: Constraint, place: str) -> str:
     """Return what a statement about utilization demands."""
-    return f"at least {c.min_utilization or 0:.4g} of {place} is used"
+    return f"at least {100 * (c.min_utilization or 0):.4g}% of {place} is used"
 
 
 # by key, for constraints with this key alone

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @kernel
 def may_swap(lm: Limits, seg: int, t: int, link: int, d: int) -> bool:
     """Whether an irrelevant loop on d right above a store node could as well stand inside it."""
-    return not lm.active or not (lm.fixed[seg] or lm.tiled[t, link, d])
+    return not lm.active or not (lm.fixed[seg] or lm.bound_to[t, link, d])
 
 
 @kernel

@@ -30,8 +30,9 @@ class Limits(NamedTuple):
         Whether any mapping will do, so that labels that can be completed alike are one.
     tile : array of (tensors, links, shapes)
         Whether the receiver of a link may hold the tile of a shape.
-    tiled : array of (tensors, links, dimensions)
-        Whether that depends on a dimension.
+    bound_to : array of (tensors, links, dimensions)
+        Whether a loop on a dimension may not change places with the store node of a link, for that
+        would change what such a tile has of it, or part the store nodes of an even memory.
     fixed : array of segments
         Whether loops and store nodes may not change places, for that would change the blocks.
     below : array of segments
@@ -57,7 +58,7 @@ class Limits(NamedTuple):
     active: bool
     reach: bool
     tile: Bools
-    tiled: Bools
+    bound_to: Bools
     fixed: Bools
     below: Bools
     loops: Bools
@@ -90,7 +91,7 @@ def limits_of_size(
         active=segments > 0,
         reach=False,
         tile=np.ones((tensors, links, shapes), np.bool_),
-        tiled=np.zeros((tensors, links, dimensions), np.bool_),
+        bound_to=np.zeros((tensors, links, dimensions), np.bool_),
         fixed=np.zeros(segments, np.bool_),
         below=np.zeros(segments, np.bool_),
         loops=np.ones((segments, stages), np.bool_),
@@ -156,6 +157,8 @@ def walk_limits(
             open_ = whole[:, m] & some[:, m] & ~some[:, m + 1 :].any(axis=1)
             limits.block[segment, own][open_] = m
             limit_loops(statement, m, tiles, limits)
+    even = {position[statement.at] for statement in statements if statement.even}
+    bind_nodes(even, layer, tiles, keep, limits)
     return limits
 
 
@@ -196,7 +199,40 @@ def limit_tiles(
             for _, allowed in (pair for pair in statement.tile if pair[0] == dimension):
                 least = min(allowed.least, layer.bounds[dimension])
                 limits.tile[t, link] &= (least <= extents) & (extents <= allowed.most)
-                limits.tiled[t, link, i] = True
+                limits.bound_to[t, link, i] = True
+
+
+def most_words(tiles: Lattice, limits: Limits) -> Floats:
+    """Return the words of the largest tile that the receiver of each link may hold.
+
+    Returns
+    -------
+    array of (tensors, links)
+        0 where it may hold none.
+    """
+    words: Floats = np.where(limits.tile, tiles.words[:, None, :], 0.0).max(axis=2)
+    return words
+
+
+def bind_nodes(
+    even: set[int], layer: Layer, tiles: Lattice, keep: KeepChoice, limits: Limits
+) -> None:
+    """Enter which store nodes stay where they are because others do.
+
+    A loop passes all nodes of an even memory or none; no node passes one of its tensor further out.
+    """
+    memories = sorted({m for chain in keep for m in chain[1:]})
+    for m in memories:
+        links = {t: chain.index(m) - 1 for t, chain in enumerate(keep) if m in chain[1:]}
+        for i, dimension in enumerate(tiles.dimensions):
+            if m in even and any(
+                dimension in layer.tensors[t].dimensions or limits.bound_to[t, link, i]
+                for t, link in links.items()
+            ):
+                for t, link in links.items():
+                    limits.bound_to[t, link, i] = True
+            for t, link in links.items():
+                limits.bound_to[t, link:, i] |= limits.bound_to[t, link, i]
 
 
 def limit_loops(statement: Constraint, memory: int, tiles: Lattice, limits: Limits) -> None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf, prod
 from threading import Event, Lock
 from time import perf_counter
 
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import MappingError, NoMappingError
+from tilewright.mapper.explain import check_satisfiable
 from tilewright.mapper.lattice import divisors
+from tilewright.mapper.narrow import narrowed
 from tilewright.mapper.progress import Progress
 from tilewright.mapper.result import DisagreementError, NetworkResult, confirmed
 from tilewright.mapper.size import mappings_in_space
@@ -115,6 +117,7 @@ def map_network(
     budget = Budget(start + (inf if time_limit is None else time_limit), len(layers), workers)
     for layer in alike.values():
         check_possible(layer, architecture)
+        check_satisfiable(layer, architecture)
     progress.begin(len(layers), objective)
     pool = ThreadPoolExecutor(workers, thread_name_prefix="tilewright")
     searched: dict[object, Searched] = {}
@@ -185,7 +188,7 @@ def check_possible(layer: Layer, architecture: Architecture) -> None:
         if kept := tuple(t.name for t in layer.tensors if t.role in memory.must_keep):
             nodes.append(Store(memory.name, kept))
     try:
-        check(Mapping(tuple(nodes)), layer, architecture)
+        check(Mapping(tuple(nodes)), layer, replace(architecture, constraints=()))
     except MappingError as failure:
         raise NoMappingError(
             f"no mapping of layer '{layer.name}' exists on '{architecture.name}': even when every "
@@ -202,7 +205,7 @@ def search(
     if stop():
         return Searched(Found(), 0.0, 0.0)
     progress.started(layer)
-    size = mappings_in_space(layer, architecture)
+    size = mappings_in_space(layer, narrowed(architecture, layer))
     found = Search(layer, architecture, objective).solve(
         stop, lambda best, bound: progress.improved(layer, best, bound)
     )

@@ -15,7 +15,7 @@ from tilewright.architecture.machine import Architecture
 from tilewright.mapper import labels, walk
 from tilewright.mapper.bounds import lower_bound
 from tilewright.mapper.lattice import Floats, Ints, Lattice, lattice
-from tilewright.mapper.limits import walk_limits
+from tilewright.mapper.limits import most_words, walk_limits
 from tilewright.mapper.links import (
     Keep,
     Links,
@@ -121,16 +121,24 @@ class Search:
         self.found = Found()
 
     def plans(self) -> Iterator[Plan]:
-        """Yield every bypass choice with what it costs and what constraints ask of it."""
+        """Yield every bypass choice."""
         if not np.diff(self.space.unroll_start).all():
             return  # an array has no spatial choice
         for keep in keep_choices(self.layer, self.architecture):
-            lk = links(self.layer, self.architecture, keep, self.space)
-            stages = [part.stage_count for part in segments(keep, lk, self.of_memory, self.na)]
-            limits = walk_limits(
-                self.layer, self.architecture, self.tiles, keep, self.of_memory, stages
-            )
-            yield Plan(keep, lk._replace(limits=limits))
+            yield self.plan(keep)
+
+    def plan(self, keep: Keep) -> Plan:
+        """Return a bypass choice with what it costs and what constraints ask of it."""
+        lk = links(self.layer, self.architecture, keep, self.space)
+        stages = [part.stage_count for part in segments(keep, lk, self.of_memory, self.na)]
+        limits = walk_limits(
+            self.layer, self.architecture, self.tiles, keep, self.of_memory, stages
+        )
+        if limits.active:
+            # bounds know capacities, so tell them what is left of those
+            most = lk.bits * most_words(self.tiles, limits)
+            lk = lk._replace(share=np.where(lk.memory < 0, lk.share, np.minimum(lk.share, most)))
+        return Plan(keep, lk._replace(limits=limits))
 
     def root(self) -> tuple[Ints, Floats]:
         """Return tables that hold the label of the whole nest."""

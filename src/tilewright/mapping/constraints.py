@@ -159,7 +159,7 @@ def array_fault(
         used = prod(unrolled.values())
         if used_enough(used, statement.min_utilization, elements):
             return ""
-        return f"this mapping uses {used / elements:.4g} ({used} of {elements} elements)"
+        return f"this mapping uses {used / elements:.1%} ({used} of {elements} elements)"
     if any(d not in unrolled and bounds.get(d, 1) > 1 for d in statement.require):
         return found
     for dimension, limits in statement.factor:
@@ -193,7 +193,7 @@ def memory_fault(statement: Constraint, use: Use) -> str:
         )
         if used_enough(used, statement.min_utilization, capacity):
             return ""
-        return f"this mapping uses {used / capacity:.4g} ({used} of {capacity} bits)"
+        return f"this mapping uses {used / capacity:.1%} ({used} of {capacity} bits)"
     if statement.even and (split := loops_between(use, memory.name)):
         return f"there are loops on {', '.join(split)} between its store nodes"
     return block_fault(statement, use.block(memory.name))
