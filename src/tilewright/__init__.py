@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tilewright.api import evaluate, map, simulate
+    from tilewright.architecture.constraint_files import load_constraints
+    from tilewright.architecture.constraints import Constraint, Constraints, Limits
+    from tilewright.architecture.dataflow import load_dataflow
     from tilewright.architecture.files import load_architecture
     from tilewright.architecture.machine import Architecture
     from tilewright.errors import InputError, MappingError, NoMappingError, TilewrightError
@@ -43,11 +46,14 @@ if TYPE_CHECKING:
 __all__ = [
     "Architecture",
     "Batch",
+    "Constraint",
+    "Constraints",
     "Evaluation",
     "For",
     "InputError",
     "Layer",
     "LayerResult",
+    "Limits",
     "Mapping",
     "MappingError",
     "Network",
@@ -69,6 +75,8 @@ __all__ = [
     "fully_connected",
     "grouped",
     "load_architecture",
+    "load_constraints",
+    "load_dataflow",
     "load_mapping",
     "load_network",
     "map",
@@ -81,6 +89,9 @@ __all__ = [
 
 HOMES = {
     "api": ("evaluate", "map", "simulate"),
+    "architecture.constraint_files": ("load_constraints",),
+    "architecture.constraints": ("Constraint", "Constraints", "Limits"),
+    "architecture.dataflow": ("load_dataflow",),
     "architecture.files": ("load_architecture",),
     "architecture.machine": ("Architecture",),
     "errors": ("InputError", "MappingError", "NoMappingError", "TilewrightError"),

@@ -215,10 +215,11 @@ def simulate_command(
 @commands.command("list")
 def list_command(
     kind: Annotated[
-        str | None, typer.Argument(metavar="[workloads|architectures]", help="One kind only.")
+        str | None,
+        typer.Argument(metavar="[workloads|architectures|dataflows]", help="One kind only."),
     ] = None,
 ) -> int:
-    """List the workloads and architectures that ship."""
+    """List the workloads, architectures and dataflows that ship."""
     from tilewright.commands.catalogue import listed
     from tilewright.commands.files import write_out
 
@@ -229,10 +230,10 @@ def list_command(
 @commands.command("show")
 def show_command(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="A name that ships, or a file of either kind.")
+        str, typer.Argument(metavar="NAME", help="A name that ships, or a file of any kind.")
     ],
 ) -> int:
-    """Show a workload or an architecture, with its source."""
+    """Show a workload, an architecture or a dataflow, with its source."""
     from tilewright.commands.catalogue import shown
     from tilewright.commands.files import write_out
 

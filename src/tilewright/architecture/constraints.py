@@ -125,9 +125,8 @@ class Constraint:
     def __str__(self) -> str:
         """Return it as people write it on a command line: ``PE.X.dims=C,K``."""
         place = self.at if self.axis is None else f"{self.at}.{self.axis}"
-        return "; ".join(
-            f"{place}.{text}" for s in self.statements() for text in TEXTS[s.keys[-1]](s)
-        )
+        keys = (key for key in self.keys if key in TEXTS)
+        return "; ".join(f"{place}.{text}" for key in keys for text in TEXTS[key](self))
 
     def words(self) -> str:
         """Return what it demands, as part of a sentence."""

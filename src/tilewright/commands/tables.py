@@ -12,6 +12,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from tilewright.architecture.constraints import Constraints
 from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.architecture.units import clock_text, size_text
 from tilewright.mapper.result import HEADERS, NetworkResult
@@ -124,6 +125,17 @@ def architecture_text(architecture: Architecture) -> str:
     )
 
 
+def dataflow_text(flow: Constraints) -> str:
+    """Return a dataflow, or other constraints, one demand a line."""
+    also = f" ({', '.join(flow.also)})" if flow.also else ""
+    rows = [(s.words(), str(s)) for s in flow.statements()]
+    return rendered(
+        Text(f"{flow.name or 'constraints'}{also}", style="bold"),
+        table(("demand", "as text"), rows, left=("demand", "as text")),
+        Text(f"Source: {flow.source or 'not given'}"),
+    )
+
+
 def chain(architecture: Architecture) -> str:
     """Return the levels of a machine in one line."""
     return " > ".join(
@@ -177,7 +189,11 @@ def operation(compute: Compute) -> str:
     return f"{cycles} per operation{'; gated' if compute.gated else ''}"
 
 
-def lists(networks: Sequence[Network] | None, machines: Sequence[Architecture] | None) -> str:
+def lists(
+    networks: Sequence[Network] | None,
+    machines: Sequence[Architecture] | None,
+    flows: Sequence[Constraints] | None,
+) -> str:
     """Return the tables of what ships."""
     parts: list[RenderableType] = []
     if networks is not None:
@@ -189,4 +205,7 @@ def lists(networks: Sequence[Network] | None, machines: Sequence[Architecture] |
     if machines is not None:
         pairs = [(machine.name, chain(machine)) for machine in machines]
         parts.append(table(("architecture", "levels"), pairs, left=("architecture", "levels")))
+    if flows is not None:
+        pairs = [(", ".join((flow.name, *flow.also)), str(flow)) for flow in flows]
+        parts.append(table(("dataflow", "constraints"), pairs, left=("dataflow", "constraints")))
     return rendered(*parts)
