@@ -146,7 +146,7 @@ WRONG = [
     ("{at: PE, axis: X, factor: {C: 0}}", "factor.C", "expected a whole number from 1, 'all'"),
     ("{at: PE, factor: {C: many}}", "factor.C", "found 'many'"),
     ("{at: PE, factor: {C: {min: 4, max: 2}}}", "factor.C", "max 2 is less than min 4"),
-    ("{at: PE, factor: {C: {mni: 4}}}", "factor.C", "did you mean 'min'?"),
+    ("{at: PE, factor: {C: {mni: 4}}}", "factor.C.mni", "did you mean 'min'?"),
     ("{at: PE, min_utilization: 1.5}", "min_utilization", "less than or equal to 1"),
     ("{at: PE, max_dims: -1}", "max_dims", "greater than or equal to 0"),
     ("{at: PE, tile: {P: 1}}", "at", "'PE' is not a memory; accepted: DRAM, GLB, RF"),

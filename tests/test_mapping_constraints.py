@@ -65,9 +65,9 @@ def fault(text: str, mapping: Mapping = MAPPING) -> str:
         "GLB.tile.N=all; GLB.tile.N=6; GLB.tile.N=100; GLB.tile.R=100; GLB.W.tile.N=1",
         "RF.keep=W,I; GLB.bypass=W",
         "RF.bypass=weight_of_another_layer",
-        "DRAM.order=M,K; GLB.order=K,N; GLB.order=N; GLB.order=M,N,K,R; RF.order=N,M",
+        "DRAM.order=M,K; GLB.order=K,N; GLB.order=N; GLB.order=M,K,N,R; RF.order=N,M",
         "DRAM.innermost=M; GLB.innermost=N,K; RF.innermost=N",
-        "GLB.min_utilization=0.34; RF.min_utilization=0.3125",
+        "GLB.min_utilization=0.25; RF.min_utilization=0.125",
         "GLB.even=true",
     ],
 )
@@ -120,12 +120,13 @@ def test_loops_of_one_chunk_are_no_loops() -> None:
 
 
 def test_a_block_ends_at_the_first_node_further_in() -> None:
-    stores = (Store("GLB", ("I",)), For("K", 5), Store("RF", ("W",)), For("N", 3))
-    mapping = Mapping((Store("DRAM", ALL), *stores, Store("GLB", ("O",)), For("M", 2)))
+    upper = (Store("DRAM", ALL), Store("GLB", ("I",)), For("K", 5), For("N", 3))
+    lower = (Store("RF", ("W",)), For("M", 4), Store("GLB", ("O",)), For("N", 1))
+    mapping = Mapping((*upper, *lower))
     machine = replace(MACHINE, levels=tuple(x for x in MACHINE.levels if x.name != "PE"))
     check(mapping, LAYER, machine)
     # the last node of GLB stands below the first one of RF: its block is empty
-    for text, holds in [("GLB.innermost=K", True), ("RF.innermost=N", False)]:
+    for text, holds in [("GLB.innermost=K", True), ("RF.innermost=M", False)]:
         assert (not violations(mapping, LAYER, machine, parse_text(text))) == holds
 
 

@@ -10,9 +10,9 @@ from tilewright.architecture.constraints import Constraint
 from tilewright.architecture.machine import Architecture, Level, Memory
 from tilewright.errors import NoMappingError
 from tilewright.mapper.lattice import divisors, lattice
+from tilewright.mapper.narrow import whole_bits
 from tilewright.mapper.problem import array_choices
 from tilewright.mapper.reach import some_mapping
-from tilewright.workload.footprint import footprint
 from tilewright.workload.layer import Layer
 
 HARMLESS = ("dims", "max_dims")
@@ -136,11 +136,7 @@ def least_size(
     """Return the fewest bits of a memory with which the other demands can be met."""
     machine = demanding(architecture, core)
     low = memory.capacity_bits or 0
-    elements = [(t.bits or memory.word_bits) * memory.buffering for t in layer.tensors]
-    whole = sum(
-        footprint(t, layer.bounds) * bits for t, bits in zip(layer.tensors, elements, strict=True)
-    )
-    high = max(whole, low)
+    high = max(whole_bits(layer.tensors, layer, memory), low)
     while high - low > 1:
         middle = (low + high) // 2
         levels = tuple(
@@ -166,6 +162,10 @@ def met(demand: Demand, core: Sequence[Demand], layer: Layer, architecture: Arch
         for name in names
         if len(parts := divisors(layer.bounds.get(name, 1))) > 1
     ]
+    for memory in (memory for memory in architecture.memories if memory.name == statement.at):
+        if statement.min_utilization is not None:
+            bits = whole_bits(layer.tensors, layer, memory)
+            facts.append(f"all tensors take {bits} bits, '{memory.name}' has {memory.total_bits}")
     axis = statement.axis
     for array in (array for array in architecture.arrays if array.name == statement.at):
         elements = array.elements if axis is None else array.axes[axis]

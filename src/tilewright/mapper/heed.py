@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING
 from tilewright.model.kernel import kernel
 
 if TYPE_CHECKING:
+    from tilewright.mapper.lattice import Floats, Ints
     from tilewright.mapper.limits import Limits
+    from tilewright.mapper.links import Links
+    from tilewright.mapper.problem import Space
 
 
 @kernel
@@ -84,6 +87,37 @@ def block_after_loop(lm: Limits, seg: int, stage: int, d: int, block: int) -> in
     memory = lm.block[seg, stage]
     seen = int(block >> 1 | (1 << d & lm.listed[memory]))
     return seen << 1 | (0 if lm.ends[memory, d] else 1)
+
+
+@kernel
+def can_fill(
+    sp: Space,
+    lk: Links,
+    seg: int,
+    stage: int,
+    shape: int,
+    placed: Ints,
+    slots: Ints,
+    used: Floats,
+) -> bool:
+    """Whether tiles no larger than a shape can fill each memory as far as they have to.
+
+    `slots` is the position of each memory in `used`, the bits used so far; -1 elsewhere.
+    """
+    lm = lk.limits
+    if not lm.active:
+        return True
+    for m in range(len(lm.least)):
+        if lm.least[m] == 0.0 or slots[m] < 0 or lm.whole[seg, stage, m]:
+            continue
+        most = used[slots[m]]
+        for t in range(len(placed)):
+            for link in range(placed[t], lk.length[t] - 1):
+                if lk.memory[t, link] == m:
+                    most += lk.bits[t, link] * sp.words[t, shape]
+        if most < lm.least[m]:
+            return False
+    return True
 
 
 @kernel

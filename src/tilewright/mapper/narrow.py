@@ -9,7 +9,7 @@ from tilewright.architecture.constraints import Constraint, used_enough
 from tilewright.architecture.machine import Architecture, Level, Memory
 from tilewright.mapping.names import role_names
 from tilewright.workload.footprint import footprint
-from tilewright.workload.layer import Layer
+from tilewright.workload.layer import Layer, Tensor
 
 KeepChoice = tuple[tuple[int, ...], ...]
 """Per tensor the positions of the memories that store it, outermost first."""
@@ -51,22 +51,22 @@ def worth_walking(layer: Layer, architecture: Architecture, keep: KeepChoice) ->
     position = {memory.name: m for m, memory in enumerate(architecture.memories)}
     for statement in about_memories(architecture):
         m = position[statement.at]
-        if statement.min_utilization and not any(m in chain for chain in keep):
+        memory = architecture.memories[m]
+        stored = [t for t, chain in zip(layer.tensors, keep, strict=True) if m in chain]
+        share, total = statement.min_utilization, memory.total_bits or 0
+        if share and not used_enough(whole_bits(stored, layer, memory), share, total):
             return False
-        if m == 0 and not outermost_holds(statement, layer, architecture.memories[0]):
-            return False
+        if m == 0 and not all(
+            limits.allow(layer.bounds.get(d, 1), layer.bounds.get(d, 1))
+            for d, limits in statement.tile
+        ):
+            return False  # its tiles are the whole tensors
     return True
 
 
-def outermost_holds(statement: Constraint, layer: Layer, memory: Memory) -> bool:
-    """Whether a statement holds of the outermost memory, whose tiles are the whole tensors."""
-    bits = sum(
+def whole_bits(tensors: Iterable[Tensor], layer: Layer, memory: Memory) -> int:
+    """Return the bits that whole tensors take in a memory: no tiles take more."""
+    return sum(
         footprint(t, layer.bounds) * (t.bits or memory.word_bits) * memory.buffering
-        for t in layer.tensors
-    )
-    share = statement.min_utilization
-    if share and not used_enough(bits, share, memory.total_bits or 0):
-        return False
-    return all(
-        limits.allow(layer.bounds.get(d, 1), layer.bounds.get(d, 1)) for d, limits in statement.tile
+        for t in tensors
     )

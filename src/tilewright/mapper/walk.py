@@ -11,6 +11,7 @@ from tilewright.mapper.charge import charge
 from tilewright.mapper.heed import (
     block_after_loop,
     block_after_place,
+    can_fill,
     may_loop,
     may_pass,
     may_place,
@@ -170,6 +171,9 @@ def expand(
                 current = i
                 i = it[i, NEXT]
                 if it[current, DEAD] == 1:
+                    continue
+                used_bits = fl[current, LOADS + resources : loads]
+                if not can_fill(sp, lk, seg, stage, shape, placed, place_memory, used_bits):
                     continue
                 energy, cycles = lower_bound(
                     sp, lk, it[current], fl[current], resources, seg, placed, spread_left
