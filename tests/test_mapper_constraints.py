@@ -120,8 +120,8 @@ LAYER = conv2d(name="conv", K=8, C=6, P=7, Q=7, R=3, S=3)
         (
             "PE.X.dims=K; PE.Y.max_dims=0; PE.min_utilization=0.25; PE.Y.dims=K,C",
             "satisfies all of these: PE.Y unrolls at most 0 dimensions (axis Y has 16 elements); "
-            "at least 25% of PE is used (at most 16 of its 256 elements can be); one of them has to "
-            "give",
+            "at least 25% of PE is used (at most 16 of its 256 elements can be); one of them has "
+            "to give",
         ),
         (
             "RF.tile.K=all; RF.tile.P=all; RF.tile.Q=all; RF.keep=O; RF.keep=I; RF.tile.S=1",

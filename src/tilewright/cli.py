@@ -24,6 +24,7 @@ OPTIONS = {
     "layer": "--layer",
     "objective": "--objective",
     "constraints": "--constraint",
+    "dataflow": "--dataflow",
     "time_limit": "--time-limit",
 }
 # some versions of typer bring a copy of click: take the class from what typer itself offers

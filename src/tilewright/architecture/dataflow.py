@@ -44,6 +44,7 @@ def load_dataflow(name: str, check: Check | None = None) -> Constraints:
     names = dataflow_names()
     if name not in names:
         raise InputError(
-            f"no dataflow '{name}'; accepted: {', '.join(names)}{nearest(name, names)}"
+            f"no dataflow '{name}'; accepted: {', '.join(names)}{nearest(name, names)}",
+            key="dataflow",
         )
     return parse_constraints(load(dataflow_files()[name]), check)
