@@ -3,6 +3,8 @@
 The column BLOCK of a label tells what the loops of the open block have been: bit 0 is set when the
 last one may not be the innermost, bit i + 1 when there is one on dimension i and some other has to
 stand above it. A label with fewer bits can be completed in every way in which one with more can.
+
+These functions are called only where there are limits: their many arrays would slow every call.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 @kernel
 def may_swap(lm: Limits, seg: int, t: int, link: int, d: int) -> bool:
     """Whether an irrelevant loop on d right above a store node could as well stand inside it."""
-    return not lm.active or not (lm.fixed[seg] or lm.bound_to[t, link, d])
+    return not (lm.fixed[seg] or lm.bound_to[t, link, d])
 
 
 @kernel
@@ -30,7 +32,7 @@ def may_pass(lm: Limits, seg: int, spread: float) -> bool:
 
     Nothing stands between where the array is idle: `spread` is the product of its factors.
     """
-    return not lm.active or not lm.below[seg] or spread == 1.0
+    return not lm.below[seg] or spread == 1.0
 
 
 @kernel
@@ -47,8 +49,6 @@ def may_place(
     block: int,
 ) -> bool:
     """Whether a store node may stand at a shape, leading from one stage to the following."""
-    if not lm.active:
-        return True
     if not lm.tile[t, link, shape] or not may_leave(lm, seg, stage, following, block):
         return False
     return not lm.whole[seg, following, memory] or used >= lm.least[memory]
@@ -63,7 +63,7 @@ def may_leave(lm: Limits, seg: int, stage: int, following: int, block: int) -> b
 @kernel
 def block_after_place(lm: Limits, seg: int, stage: int, following: int, block: int) -> int:
     """Return the column BLOCK of a label below a store node."""
-    if not lm.active or lm.block[seg, stage] == lm.block[seg, following]:
+    if lm.block[seg, stage] == lm.block[seg, following]:
         return block
     return 0
 
@@ -71,8 +71,6 @@ def block_after_place(lm: Limits, seg: int, stage: int, following: int, block: i
 @kernel
 def may_loop(lm: Limits, seg: int, stage: int, d: int, block: int) -> bool:
     """Whether a loop on d may stand here."""
-    if not lm.active:
-        return True
     memory = lm.block[seg, stage]
     if memory >= 0 and (block >> 1) & lm.after[memory, d] != 0:
         return False
@@ -82,7 +80,7 @@ def may_loop(lm: Limits, seg: int, stage: int, d: int, block: int) -> bool:
 @kernel
 def block_after_loop(lm: Limits, seg: int, stage: int, d: int, block: int) -> int:
     """Return the column BLOCK of a label inside a loop on d."""
-    if not lm.active or lm.block[seg, stage] < 0:
+    if lm.block[seg, stage] < 0:
         return block
     memory = lm.block[seg, stage]
     seen = int(block >> 1 | (1 << d & lm.listed[memory]))
@@ -93,6 +91,7 @@ def block_after_loop(lm: Limits, seg: int, stage: int, d: int, block: int) -> in
 def can_fill(
     sp: Space,
     lk: Links,
+    lm: Limits,
     seg: int,
     stage: int,
     shape: int,
@@ -104,9 +103,6 @@ def can_fill(
 
     `slots` is the position of each memory in `used`, the bits used so far; -1 elsewhere.
     """
-    lm = lk.limits
-    if not lm.active:
-        return True
     for m in range(len(lm.least)):
         if lm.least[m] == 0.0 or slots[m] < 0 or lm.whole[seg, stage, m]:
             continue
@@ -124,9 +120,3 @@ def can_fill(
 def as_free(block_a: int, block_b: int) -> bool:
     """Whether the loops so far leave label a every way to go on that they leave label b."""
     return block_a & ~block_b == 0
-
-
-@kernel
-def must_equal(lm: Limits, seg: int, stage: int, slot: int) -> bool:
-    """Whether of two labels that use a memory differently neither replaces the other."""
-    return lm.active and bool(lm.filling[seg, stage, slot])

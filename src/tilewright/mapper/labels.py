@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.mapper.heed import as_free, must_equal
+from tilewright.mapper.heed import as_free
 from tilewright.model.kernel import kernel
 
 if TYPE_CHECKING:
@@ -145,9 +145,12 @@ def dominates(
         return False
     for m in range(memories):
         used_a, used_b = fa[LOADS + resources + m], fb[LOADS + resources + m]
-        if used_a > used_b or (used_a < used_b and must_equal(lk.limits, seg, ia[STAGE], m)):
+        if used_a > used_b:
             return False
-    if lk.limits.reach:
+        # of two that fill a memory differently, which may yet prove too empty, neither is better
+        if used_a < used_b and len(lk.filling) > 0 and lk.filling[seg, ia[STAGE], m]:
+            return False
+    if lk.reach:
         return True
     strict = (
         objective == ENERGY_OBJECTIVE and lk.leakage == 0.0 and fa[ENERGY] < fb[ENERGY] * (1 - TIE)
@@ -246,7 +249,7 @@ def insert(
     shape, stage = it[n, SHAPE], it[n, STAGE]
     choice_column = OPEN + sp.relevant.shape[0] + 2 * seg - 1
     # what can still be reached does not depend on the spatial choices made
-    by_choice = seg > 0 and not lk.limits.reach
+    by_choice = seg > 0 and not lk.reach
     choice = it[n, choice_column] if by_choice else 0
     key = ((shape * len(heads[0]) + stage) * 2654435761 + choice * 40503) % len(buckets)
     i = buckets[key]

@@ -26,8 +26,6 @@ class Limits(NamedTuple):
     ----------
     active : bool
         Whether they ask for anything; where they do not, the arrays are empty.
-    reach : bool
-        Whether any mapping will do, so that labels that can be completed alike are one.
     tile : array of (tensors, links, shapes)
         Whether the receiver of a link may hold the tile of a shape.
     bound_to : array of (tensors, links, dimensions)
@@ -51,12 +49,9 @@ class Limits(NamedTuple):
         Bits that have to be used once it has all its store nodes.
     whole : array of (segments, stages, memories)
         Whether it has them.
-    filling : array of (segments, stages, slots)
-        Whether the bits used in a memory of the segment may still prove to be too few.
     """
 
     active: bool
-    reach: bool
     tile: Bools
     bound_to: Bools
     fixed: Bools
@@ -68,12 +63,11 @@ class Limits(NamedTuple):
     ends: Bools
     least: Floats
     whole: Bools
-    filling: Bools
 
 
 def no_limits() -> Limits:
     """Return what no constraints ask of the walk."""
-    return limits_of_size(0, 0, 0, 0, 0, 0, 0, 0)
+    return limits_of_size(0, 0, 0, 0, 0, 0, 0)
 
 
 def limits_of_size(
@@ -84,12 +78,10 @@ def limits_of_size(
     segments: int,
     stages: int,
     memories: int,
-    slots: int,
 ) -> Limits:
     """Return arrays of these sizes that allow everything."""
     return Limits(
         active=segments > 0,
-        reach=False,
         tile=np.ones((tensors, links, shapes), np.bool_),
         bound_to=np.zeros((tensors, links, dimensions), np.bool_),
         fixed=np.zeros(segments, np.bool_),
@@ -101,7 +93,6 @@ def limits_of_size(
         ends=np.ones((memories, dimensions), np.bool_),
         least=np.zeros(memories),
         whole=np.zeros((segments, stages, memories), np.bool_),
-        filling=np.zeros((segments, stages, slots), np.bool_),
     )
 
 
@@ -129,7 +120,7 @@ def walk_limits(
         return no_limits()
     limits = limits_of_size(
         len(keep), max(map(len, keep)), len(tiles.repeats), len(tiles.dimensions), len(stages),
-        max(map(len, stages)), len(of_memory), max(map(of_memory.count, range(len(stages)))),
+        max(map(len, stages)), len(of_memory),
     )  # fmt: skip
     nodes = [placed(keep, of_memory, s, counts) for s, counts in enumerate(stages)]
     for segment, (some, whole) in enumerate(nodes):
@@ -148,8 +139,6 @@ def walk_limits(
             total = architecture.memories[m].total_bits or inf
             bits = statement.min_utilization * total * (1 - ROUNDING)
             limits.least[m] = max(limits.least[m], bits) if m > 0 else 0.0
-            slot = of_memory[:m].count(segment)
-            limits.filling[segment, own, slot] |= ~whole[:, m]
         if statement.order or statement.innermost:
             # loops that are not fixed could move through an idle array further in as well
             limits.fixed[segment] = True
@@ -200,6 +189,22 @@ def limit_tiles(
                 least = min(allowed.least, layer.bounds[dimension])
                 limits.tile[t, link] &= (least <= extents) & (extents <= allowed.most)
                 limits.bound_to[t, link, i] = True
+
+
+def filling(limits: Limits, of_memory: list[int]) -> Bools:
+    """Return whether the bits used in a memory may still prove to be too few.
+
+    Returns
+    -------
+    array of (segments, stages, slots)
+        A slot is the position of a memory among those of its segment. Empty without limits.
+    """
+    segments, stages = limits.loops.shape
+    found = np.zeros((segments, stages, max(map(of_memory.count, of_memory))), np.bool_)
+    for m, segment in enumerate(of_memory if limits.active else ()):
+        if limits.least[m] > 0:
+            found[segment, :, of_memory[:m].count(segment)] = ~limits.whole[segment, :, m]
+    return found
 
 
 def most_words(tiles: Lattice, limits: Limits) -> Floats:

@@ -13,7 +13,6 @@ from tilewright.architecture.machine import Architecture, Array, Memory
 from tilewright.errors import NoMappingError
 from tilewright.mapper.bounds import inner_table, most_reuse
 from tilewright.mapper.lattice import Floats, Ints
-from tilewright.mapper.limits import Limits, no_limits
 from tilewright.mapper.narrow import KeepChoice, worth_walking
 from tilewright.mapper.problem import Bools, Space
 from tilewright.model.energy import leakage_per_cycle, read_cost, word_ratio, write_cost
@@ -72,8 +71,10 @@ class Links(NamedTuple):
         Cycles per operation.
     leakage : float
         pJ per cycle.
-    limits : Limits
-        What constraints ask of the walk.
+    filling : array of (segments, stages, slots)
+        Whether a memory has to be used by more bits than some labels may use, see `limits`.
+    reach : bool
+        Whether any mapping will do, so that labels that can be completed alike are one.
     """
 
     length: Ints
@@ -98,7 +99,8 @@ class Links(NamedTuple):
     rest_base: Floats
     cycles: float
     leakage: float
-    limits: Limits
+    filling: Bools
+    reach: bool
 
 
 Keep = KeepChoice
@@ -304,7 +306,8 @@ def links(layer: Layer, architecture: Architecture, keep: Keep, sp: Space) -> Li
         rest_base,
         float(architecture.compute.cycles),
         leakage_per_cycle(architecture),
-        no_limits(),
+        np.zeros((0, 0, 0), np.bool_),
+        False,
     )
 
 

@@ -46,4 +46,4 @@ def without_costs(lk: Links) -> Links:
         for name, value in lk._asdict().items()
         if isinstance(value, np.ndarray) and value.dtype == np.float64 and name not in NOT_COSTS
     }
-    return lk._replace(**free, cycles=0.0, leakage=0.0, limits=lk.limits._replace(reach=True))
+    return lk._replace(**free, cycles=0.0, leakage=0.0, reach=True)

@@ -15,7 +15,7 @@ from tilewright.architecture.machine import Architecture
 from tilewright.mapper import labels, walk
 from tilewright.mapper.bounds import lower_bound
 from tilewright.mapper.lattice import Floats, Ints, Lattice, lattice
-from tilewright.mapper.limits import most_words, walk_limits
+from tilewright.mapper.limits import Limits, filling, most_words, walk_limits
 from tilewright.mapper.links import (
     Keep,
     Links,
@@ -91,6 +91,7 @@ class Plan:
 
     keep: Keep
     lk: Links
+    limits: Limits
     bound: tuple[float, float] = (0.0, 0.0)
     tables: bool = False
     slack: float = SLACK
@@ -138,7 +139,7 @@ class Search:
             # bounds know capacities, so tell them what is left of those
             most = lk.bits * most_words(self.tiles, limits)
             lk = lk._replace(share=np.where(lk.memory < 0, lk.share, np.minimum(lk.share, most)))
-        return Plan(keep, lk._replace(limits=limits))
+        return Plan(keep, lk._replace(filling=filling(limits, self.of_memory)), limits)
 
     def root(self) -> tuple[Ints, Floats]:
         """Return tables that hold the label of the whole nest."""
@@ -210,10 +211,10 @@ class Search:
                 if stop():
                     break
                 it, fl, n = walk.expand(
-                    self.space, lk, s, s == self.na, part.place_memory, part.stage_count,
-                    part.stage_next, part.first, self.spread_left[s], it, fl, n, heads, buckets,
-                    high, low, self.resources, self.memories, self.objective, best, best_row,
-                    dive,
+                    self.space, lk, plan.limits, s, s == self.na, part.place_memory,
+                    part.stage_count, part.stage_next, part.first, self.spread_left[s], it, fl, n,
+                    heads, buckets, high, low, self.resources, self.memories, self.objective,
+                    best, best_row, dive,
                 )  # fmt: skip
             if s == self.na:
                 break

@@ -44,6 +44,7 @@ from tilewright.model.kernel import kernel
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
+    from tilewright.mapper.limits import Limits
     from tilewright.mapper.links import Links
     from tilewright.mapper.problem import Space
 
@@ -112,6 +113,7 @@ def narrow(
 def expand(
     sp: Space,
     lk: Links,
+    lm: Limits,
     seg: int,
     last_segment: bool,
     place_memory: Ints,
@@ -172,8 +174,17 @@ def expand(
                 i = it[i, NEXT]
                 if it[current, DEAD] == 1:
                     continue
-                used_bits = fl[current, LOADS + resources : loads]
-                if not can_fill(sp, lk, seg, stage, shape, placed, place_memory, used_bits):
+                if lm.active and not can_fill(
+                    sp,
+                    lk,
+                    lm,
+                    seg,
+                    stage,
+                    shape,
+                    placed,
+                    place_memory,
+                    fl[current, LOADS + resources : loads],
+                ):
                     continue
                 energy, cycles = lower_bound(
                     sp, lk, it[current], fl[current], resources, seg, placed, spread_left
@@ -208,7 +219,7 @@ def expand(
                         continue
                     link = placed[t]
                     irrelevant = last >= 0 and not sp.relevant[t, last]
-                    if irrelevant and may_swap(lk.limits, seg, t, link, last):
+                    if irrelevant and (not lm.active or may_swap(lm, seg, t, link, last)):
                         continue
                     bits = sp.words[t, shape] * lk.bits[t, link]
                     m = place_memory[lk.memory[t, link]]
@@ -217,8 +228,8 @@ def expand(
                         continue
                     following = stage_next[stage, t]
                     block = it[current, BLOCK]
-                    if not may_place(
-                        lk.limits,
+                    if lm.active and not may_place(
+                        lm,
                         seg,
                         stage,
                         following,
@@ -232,7 +243,8 @@ def expand(
                         continue
                     it[n] = it[current]
                     fl[n] = fl[current]
-                    it[n, BLOCK] = block_after_place(lk.limits, seg, stage, following, block)
+                    if lm.active:
+                        it[n, BLOCK] = block_after_place(lm, seg, stage, following, block)
                     it[n, PARENT] = current
                     it[n, MOVE] = PLACE + t
                     it[n, STAGE] = stage_next[stage, t]
@@ -265,7 +277,7 @@ def expand(
                 stuck = seg > 0 and last < 0 and stage == 0
                 for move in range(len(sp.moves)):
                     d = sp.moves[move, 0]
-                    if not may_loop(lk.limits, seg, stage, d, it[current, BLOCK]):
+                    if lm.active and not may_loop(lm, seg, stage, d, it[current, BLOCK]):
                         continue
                     if stuck:
                         choice = it[current, OPEN + nt + 2 * (seg - 1) + 1]
@@ -274,7 +286,8 @@ def expand(
                             free = True
                             for w in range(sp.window_of.shape[0]):
                                 free = free and sp.window_of[w, d] < 0
-                        if free and may_pass(lk.limits, seg, sp.unroll_product[choice]):
+                        spread = sp.unroll_product[choice]
+                        if free and (not lm.active or may_pass(lm, seg, spread)):
                             continue
                     digit = sp.digits[shape, d]
                     smaller = sp.quotient[d, digit, sp.moves[move, 1]]
@@ -283,7 +296,8 @@ def expand(
                     it[n] = it[current]
                     fl[n] = fl[current]
                     it[n, PARENT] = current
-                    it[n, BLOCK] = block_after_loop(lk.limits, seg, stage, d, it[current, BLOCK])
+                    if lm.active:
+                        it[n, BLOCK] = block_after_loop(lm, seg, stage, d, it[current, BLOCK])
                     enter_loop(
                         sp,
                         it[n],
