@@ -87,10 +87,16 @@ def test_a_wrong_level_is_answered_with_its_place(
 @pytest.mark.parametrize(
     ("tail", "message"),
     [
-        ("{at: EP, dims: [C]}", "'EP' is not an array; accepted: PE; did you mean 'PE'?"),
+        (
+            "{at: EP, dims: [C]}",
+            "'EP' is not an array; accepted: PE, array",
+        ),
         ("{at: DRAM, dims: [C]}", "'DRAM' is not an array"),
-        ("{at: PE, axis: Z, dims: [C]}", "array 'PE' has no axis 'Z'; accepted: X, Y"),
-        ("{at: PE, axis: X}", "missing key 'dims'"),
+        (
+            "{at: PE, axis: Z, dims: [C]}",
+            "array 'PE' has no axis 'Z'; accepted: X, Y, first",
+        ),
+        ("{at: PE, axis: X}", "says nothing; accepted: dims, require"),
         ("{at: PE, axis: X, dim: [C]}", "did you mean 'dims'?"),
         ("PE", "expected keys"),
     ],

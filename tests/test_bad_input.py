@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tilewright.architecture import preset_names, technology_names
+from tilewright.architecture.dataflow import dataflow_names
 from tilewright.cli import main
 from tilewright.document import load
 from tilewright.workload import OPERATORS, zoo_names
@@ -170,6 +171,12 @@ def test_the_documentation_shows_the_messages(
 
 def abridged(message: str) -> str:
     """Leave out lists of what ships: they grow."""
-    for names in (zoo_names(), preset_names(), technology_names(), list(OPERATORS)):
+    for names in (
+        zoo_names(),
+        preset_names(),
+        technology_names(),
+        dataflow_names(),
+        list(OPERATORS),
+    ):
         message = message.replace(", ".join(names), f"{names[0]}, ...")
     return message

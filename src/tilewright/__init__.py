@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tilewright.api import evaluate, frontier, map, pareto, simulate
+    from tilewright.architecture.constraint_files import load_constraints
+    from tilewright.architecture.constraints import Constraint, Constraints, Limits
+    from tilewright.architecture.dataflow import load_dataflow
     from tilewright.architecture.files import load_architecture
     from tilewright.architecture.machine import Architecture
     from tilewright.errors import InputError, MappingError, NoMappingError, TilewrightError
@@ -45,6 +48,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Architecture",
     "Batch",
+    "Constraint",
+    "Constraints",
     "Evaluation",
     "For",
     "Front",
@@ -52,6 +57,7 @@ __all__ = [
     "InputError",
     "Layer",
     "LayerResult",
+    "Limits",
     "Mapping",
     "MappingError",
     "Network",
@@ -74,6 +80,8 @@ __all__ = [
     "fully_connected",
     "grouped",
     "load_architecture",
+    "load_constraints",
+    "load_dataflow",
     "load_mapping",
     "load_network",
     "map",
@@ -87,6 +95,9 @@ __all__ = [
 
 HOMES = {
     "api": ("evaluate", "frontier", "map", "pareto", "simulate"),
+    "architecture.constraint_files": ("load_constraints",),
+    "architecture.constraints": ("Constraint", "Constraints", "Limits"),
+    "architecture.dataflow": ("load_dataflow",),
     "architecture.files": ("load_architecture",),
     "architecture.machine": ("Architecture",),
     "errors": ("InputError", "MappingError", "NoMappingError", "TilewrightError"),

@@ -19,7 +19,9 @@ from tilewright.mapper.frontier_result import Frontier
 from tilewright.mapper.objective import ACCEPTED, parse_objective
 from tilewright.mapper.progress import Progress, counted, watching
 from tilewright.mapper.result import NetworkResult
+from tilewright.mapping.constraints import under
 from tilewright.mapping.files import parse_mapping
+from tilewright.mapping.given import ConstraintsLike, check_own_names, given_constraints
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.text import parse_text
 from tilewright.model.evaluate import assess
@@ -97,6 +99,7 @@ def map(
     objective: str = "energy",
     *,
     layer: str | None = None,
+    constraints: ConstraintsLike = None,
     time_limit: float | None = None,
     workers: int | None = None,
     progress: bool | Progress = False,
@@ -117,6 +120,9 @@ def map(
         limits: ``"energy, latency<=1e6"`` is the least energy within a million cycles.
     layer : str, optional
         Map this layer of the workload alone.
+    constraints : str, path, dict, Constraint, Constraints, or a list of those, optional
+        What the mappings must satisfy besides the constraints of the machine: the name of a
+        dataflow, a file, statements such as ``"PE.X.dims=C,K"``, or the thing itself.
     time_limit : float, optional
         Seconds for all layers together, more than 0; the result has the best mappings so far.
     workers : int, optional
@@ -137,12 +143,14 @@ def map(
     InputError
         When something cannot be read.
     NoMappingError
-        When no mapping can run one of the layers.
+        When no mapping can run one of the layers, or satisfies the constraints.
     """
     check_options(objective, time_limit, workers)
     kept = the_cache(cache)
     network = the_network(workload, layer)
     machine = the_architecture(architecture)
+    check_own_names(machine, network.layers)
+    machine = under(machine, given_constraints(constraints, machine, network.layers))
     # the compiled search is only imported once the input is known to be good
     from tilewright.mapper.network import map_network
 

@@ -21,9 +21,14 @@ BROKEN_PIPE = 141
 INTERRUPTED = 130
 NO_MAPPING = 3
 OPTIONS = {
-    "layer": "--layer", "objective": "--objective", "time_limit": "--time-limit",
-    "over": "--over", "traffic": "--traffic",
-}  # fmt: skip
+    "layer": "--layer",
+    "objective": "--objective",
+    "constraints": "--constraint",
+    "dataflow": "--dataflow",
+    "time_limit": "--time-limit",
+    "over": "--over",
+    "traffic": "--traffic",
+}
 # some versions of typer bring a copy of click: take the class from what typer itself offers
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
@@ -141,6 +146,18 @@ def map_command(
         bool,
         typer.Option("--pareto", help="Every trade-off of energy against cycles of one layer."),
     ] = False,
+    dataflow: Annotated[
+        list[str] | None,
+        typer.Option("--dataflow", metavar="NAME", help="Only mappings of this dataflow."),
+    ] = None,
+    constraint: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--constraint",
+            metavar="FILE|NAME|TEXT",
+            help="Only mappings that satisfy this, such as PE.X.dims=C,K; may be repeated.",
+        ),
+    ] = None,
     json: Json = None,
     report: Annotated[
         str | None,
@@ -156,6 +173,7 @@ def map_command(
 ) -> int:
     """Find the best mapping of every layer, with a proof."""
     from tilewright import api
+    from tilewright.architecture.dataflow import load_dataflow
     from tilewright.commands.files import check_outputs
     from tilewright.commands.output import put_front, put_mappings
 
@@ -173,8 +191,15 @@ def map_command(
         return INTERRUPTED if front.interrupted else 0
     network = api.the_network(workload, layer)
     machine = api.the_architecture(arch)
+    given = [*(load_dataflow(name) for name in dataflow or ()), *(constraint or ())]
     result = api.map(
-        network, machine, objective, time_limit=limit, progress=True, cache=not no_cache
+        network,
+        machine,
+        objective,
+        constraints=given,
+        time_limit=limit,
+        progress=True,
+        cache=not no_cache,
     )
     put_mappings(result, json, report, output)
     if result.interrupted:
@@ -259,10 +284,11 @@ def simulate_command(
 @commands.command("list")
 def list_command(
     kind: Annotated[
-        str | None, typer.Argument(metavar="[workloads|architectures]", help="One kind only.")
+        str | None,
+        typer.Argument(metavar="[workloads|architectures|dataflows]", help="One kind only."),
     ] = None,
 ) -> int:
-    """List the workloads and architectures that ship."""
+    """List the workloads, architectures and dataflows that ship."""
     from tilewright.commands.catalogue import listed
     from tilewright.commands.files import write_out
 
@@ -273,10 +299,10 @@ def list_command(
 @commands.command("show")
 def show_command(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="A name that ships, or a file of either kind.")
+        str, typer.Argument(metavar="NAME", help="A name that ships, or a file of any kind.")
     ],
 ) -> int:
-    """Show a workload or an architecture, with its source."""
+    """Show a workload, an architecture or a dataflow, with its source."""
     from tilewright.commands.catalogue import shown
     from tilewright.commands.files import write_out
 

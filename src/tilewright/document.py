@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -56,6 +56,10 @@ class Document:
         return InputError(
             message, source=self.source, line=self.line(path), key=key_text(path) or None
         )
+
+    def errors_at(self, path: KeyPath) -> Callable[[str, str], InputError]:
+        """Return what makes errors about keys of the data at `path`; no key means all of it."""
+        return lambda message, key: self.error(message, (*path, key) if key else path)
 
     def validate(self, model: type[Model], path: KeyPath = ()) -> Model:
         """Check the part of the data at `path` against a pydantic model.

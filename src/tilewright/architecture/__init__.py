@@ -1,5 +1,11 @@
 """What computes: machines as chains of memories, arrays and a compute unit."""
 
+from tilewright.architecture.constraint_files import (
+    dump_constraints,
+    load_constraints,
+    parse_constraints,
+)
+from tilewright.architecture.constraints import Constraint, Constraints, Limits
 from tilewright.architecture.files import (
     dump_architecture,
     load_architecture,
@@ -10,7 +16,6 @@ from tilewright.architecture.machine import (
     Architecture,
     Array,
     Compute,
-    Constraint,
     Level,
     Memory,
 )
@@ -21,13 +26,18 @@ __all__ = [
     "Array",
     "Compute",
     "Constraint",
+    "Constraints",
     "Level",
+    "Limits",
     "Memory",
     "Technology",
     "dump_architecture",
+    "dump_constraints",
     "load_architecture",
+    "load_constraints",
     "load_technology",
     "parse_architecture",
+    "parse_constraints",
     "preset_names",
     "technology_names",
 ]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from tilewright.architecture.constraint_checks import check_constraint
 from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.architecture.units import size_text
 from tilewright.document import Document, KeyPath
-from tilewright.errors import InputError, nearest
+from tilewright.errors import InputError
 
 MAX_ELEMENTS = 1_000_000
 ROLES = ("I", "W", "O")
@@ -32,8 +33,8 @@ def check_machine(machine: Architecture, document: Document) -> None:
     for i, level in enumerate(machine.levels):
         if isinstance(level, Memory):
             _check_memory(level, document, ("levels", i), outermost=i == 0)
-    for i in range(len(machine.constraints)):
-        _check_constraint(machine, document, i)
+    for i, constraint in enumerate(machine.constraints):
+        check_constraint(constraint, machine, document.errors_at(("constraints", i)))
 
 
 def _check_chain(machine: Architecture, document: Document) -> None:
@@ -128,22 +129,3 @@ def _check_kept(memory: Memory, error: Callable[[str, str], InputError]) -> None
                 f"must keep '{role}' but may keep only {', '.join(sorted(memory.keep))}",
                 "must_keep",
             )
-
-
-def _check_constraint(machine: Architecture, document: Document, i: int) -> None:
-    constraint = machine.constraints[i]
-    arrays = {array.name: array for array in machine.arrays}
-    if constraint.at not in arrays:
-        accepted = ", ".join(arrays) or "none, as the machine has no array"
-        raise document.error(
-            f"'{constraint.at}' is not an array; accepted: {accepted}"
-            f"{nearest(constraint.at, arrays)}",
-            ("constraints", i, "at"),
-        )
-    axes = arrays[constraint.at].axes
-    if constraint.axis is not None and constraint.axis not in axes:
-        raise document.error(
-            f"array '{constraint.at}' has no axis '{constraint.axis}'; "
-            f"accepted: {', '.join(axes)}{nearest(constraint.axis, axes)}",
-            ("constraints", i, "axis"),
-        )

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 
+from tilewright.architecture.constraints import Constraint
+from tilewright.architecture.roles import resolved
+
 
 @dataclass(frozen=True)
 class Memory:
@@ -60,6 +63,13 @@ class Memory:
     must_keep: frozenset[str] = frozenset()
     leakage: float = 0.0
     area: float = 0.0
+
+    @property
+    def total_bits(self) -> int | None:
+        """Bits of one instance, all its parts together; None when unbounded."""
+        if self.tensor_bits is not None:
+            return sum(self.tensor_bits.values())
+        return self.capacity_bits
 
     def may_store(self, role: str) -> bool:
         """Whether tensors of this role may be stored here."""
@@ -136,25 +146,6 @@ Level = Memory | Array | Compute
 
 
 @dataclass(frozen=True)
-class Constraint:
-    """One line of ``constraints``: which dimensions an array axis may unroll.
-
-    Attributes
-    ----------
-    at : str
-        Name of an array.
-    axis : str or None
-        One of its axes; None means every axis.
-    dims : frozenset of str
-        Dimensions that may be spatial there.
-    """
-
-    at: str
-    axis: str | None
-    dims: frozenset[str]
-
-
-@dataclass(frozen=True)
 class Architecture:
     """A chain of memories and arrays, from outermost to innermost, and one compute unit.
 
@@ -208,10 +199,17 @@ class Architecture:
     def allowed_dimensions(self, array: str, axis: str) -> frozenset[str] | None:
         """Dimensions that may be spatial on an axis; None when any may."""
         allowed: frozenset[str] | None = None
-        for constraint in self.constraints:
-            if constraint.at == array and constraint.axis in (None, axis):
-                allowed = constraint.dims if allowed is None else allowed & constraint.dims
+        for statement in self.statements:
+            if statement.dims is None or statement.at != array:
+                continue
+            if statement.axis in (None, axis):
+                allowed = statement.dims if allowed is None else allowed & statement.dims
         return allowed
+
+    @cached_property
+    def statements(self) -> tuple[Constraint, ...]:
+        """The constraints, one demand each, with the names of levels and axes for their roles."""
+        return resolved(self.constraints, self)
 
     def __hash__(self) -> int:
         return hash((self.name, self.clock_hz, len(self.levels)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tilewright.architecture import units
 from tilewright.architecture.checks import check_machine
+from tilewright.architecture.constraint_files import read_constraint
 from tilewright.architecture.levels import (
     Surroundings,
     named_technology,
@@ -11,8 +12,8 @@ from tilewright.architecture.levels import (
     read_compute,
     read_memory,
 )
-from tilewright.architecture.machine import Architecture, Array, Constraint, Level
-from tilewright.architecture.schema import LEVELS, ArchitectureFile, ConstraintKeys, Kind
+from tilewright.architecture.machine import Architecture, Array, Level
+from tilewright.architecture.schema import LEVELS, ArchitectureFile, Kind
 from tilewright.document import Document, KeyPath, describe
 from tilewright.errors import nearest
 
@@ -54,7 +55,7 @@ def parse_architecture(document: Document) -> Architecture:
             level = read_compute(around)
         levels.append(level)
     constraints = tuple(
-        _constraint(document, ("constraints", i)) for i in range(len(keys.constraints))
+        read_constraint(document, ("constraints", i)) for i in range(len(keys.constraints))
     )
     machine = Architecture(keys.name, tuple(levels), clock_hz, constraints, keys.source)
     check_machine(machine, document)
@@ -71,8 +72,3 @@ def _level_kind(document: Document, path: KeyPath, data: object) -> str:
         raise document.error(f"one level cannot be both '{given[0]}' and '{given[1]}'", path)
     guess = next((hint for key in data if (hint := nearest(key, LEVELS))), "")
     raise document.error(f"a level needs one of the keys memory, array, compute{guess}", path)
-
-
-def _constraint(document: Document, path: KeyPath) -> Constraint:
-    keys = document.validate(ConstraintKeys, path)
-    return Constraint(keys.at, keys.axis, frozenset(keys.dims))

@@ -95,14 +95,6 @@ class BandwidthKeys(Strict):
     shared: Any = None
 
 
-class ConstraintKeys(Strict):
-    """One item of ``constraints``."""
-
-    at: str
-    axis: str | None = None
-    dims: list[str]
-
-
 LEVELS: dict[str, type[Strict]] = {
     "memory": MemoryLevel,
     "array": ArrayLevel,

@@ -6,9 +6,9 @@ from io import StringIO
 from typing import Any
 
 from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap
 
-from tilewright.architecture.machine import Architecture, Array, Compute, Constraint, Level, Memory
+from tilewright.architecture.constraint_files import constraint_data
+from tilewright.architecture.machine import Architecture, Array, Compute, Level, Memory
 from tilewright.architecture.units import clock_text, size_text
 
 
@@ -36,16 +36,7 @@ def architecture_data(architecture: Architecture) -> dict[str, Any]:
         data["source"] = architecture.source
     data["levels"] = [_level(level) for level in architecture.levels]
     if architecture.constraints:
-        data["constraints"] = [_constraint(item) for item in architecture.constraints]
-    return data
-
-
-def _constraint(constraint: Constraint) -> dict[str, Any]:
-    data = CommentedMap(at=constraint.at)
-    if constraint.axis is not None:
-        data["axis"] = constraint.axis
-    data["dims"] = sorted(constraint.dims)
-    data.fa.set_flow_style()
+        data["constraints"] = [constraint_data(item) for item in architecture.constraints]
     return data
 
 

@@ -12,6 +12,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from tilewright.architecture.constraints import Constraints
 from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.architecture.units import clock_text, size_text
 from tilewright.mapper.result import HEADERS, NetworkResult
@@ -113,17 +114,24 @@ def architecture_text(architecture: Architecture) -> str:
     headers = (
         "level", "name", "instances", "size", "word", "energy (pJ)", "words/cycle", "remarks",
     )  # fmt: skip
-    constraints = [
-        f"Constraint: {item.at}{f'.{item.axis}' if item.axis else ''} unrolls only "
-        f"{', '.join(sorted(item.dims)) or 'nothing'}"
-        for item in architecture.constraints
-    ]
+    constraints = [f"Constraint: {item.words()}" for item in architecture.constraints]
     return rendered(
         Text(f"{architecture.name}: {chain(architecture)}", style="bold"),
         table(headers, rows, left=("level", "name", "size", "remarks")),
         *(Text(line) for line in constraints),
         Text(f"Clock: {clock_text(architecture.clock_hz)}"),
         Text(f"Source: {architecture.source or 'not given'}"),
+    )
+
+
+def dataflow_text(flow: Constraints) -> str:
+    """Return a dataflow, or other constraints, one demand a line."""
+    also = f" ({', '.join(flow.also)})" if flow.also else ""
+    rows = [(s.words(), str(s)) for s in flow.statements()]
+    return rendered(
+        Text(f"{flow.name or 'constraints'}{also}", style="bold"),
+        table(("demand", "as text"), rows, left=("demand", "as text")),
+        Text(f"Source: {flow.source or 'not given'}"),
     )
 
 
@@ -180,7 +188,11 @@ def operation(compute: Compute) -> str:
     return f"{cycles} per operation{'; gated' if compute.gated else ''}"
 
 
-def lists(networks: Sequence[Network] | None, machines: Sequence[Architecture] | None) -> str:
+def lists(
+    networks: Sequence[Network] | None,
+    machines: Sequence[Architecture] | None,
+    flows: Sequence[Constraints] | None,
+) -> str:
     """Return the tables of what ships."""
     parts: list[RenderableType] = []
     if networks is not None:
@@ -192,4 +204,7 @@ def lists(networks: Sequence[Network] | None, machines: Sequence[Architecture] |
     if machines is not None:
         pairs = [(machine.name, chain(machine)) for machine in machines]
         parts.append(table(("architecture", "levels"), pairs, left=("architecture", "levels")))
+    if flows is not None:
+        pairs = [(", ".join((flow.name, *flow.also)), str(flow)) for flow in flows]
+        parts.append(table(("dataflow", "constraints"), pairs, left=("dataflow", "constraints")))
     return rendered(*parts)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tilewright.mapper.heed import as_free
 from tilewright.model.kernel import kernel
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
 # integer columns
 SHAPE, STAGE, LAST, PARENT, MOVE, NEXT, SAME, DEAD = 0, 1, 2, 3, 4, 5, 6, 7
-OPEN = 8  # + tensor: shape inside the innermost loop relevant to it
+BLOCK = 8  # what constraints have to know of the loops of a memory, see `heed`
+OPEN = 9  # + tensor: shape inside the innermost loop relevant to it
 # then two columns an array: shape below it, spatial choice
 # then per sliding tensor: expression of its region, shape outside the region, entries, and per
 # entry (segment * 64 + dimension, shape inside the loop)
@@ -152,6 +154,17 @@ def dominates(
     """Whether label a makes label b superfluous (same shape and stage)."""
     nt = sp.relevant.shape[0]
     na = len(sp.unroll_start) - 1
+    if not as_free(ia[BLOCK], ib[BLOCK]):
+        return False
+    for m in range(memories):
+        used_a, used_b = fa[LOADS + resources + m], fb[LOADS + resources + m]
+        if used_a > used_b:
+            return False
+        # of two that fill a memory differently, which may yet prove too empty, neither is better
+        if used_a < used_b and len(lk.filling) > 0 and lk.filling[seg, ia[STAGE], m]:
+            return False
+    if lk.reach:
+        return True
     # when cycles cannot matter less energy is enough
     strict = (
         goal[1] == 0.0
@@ -167,9 +180,6 @@ def dominates(
         for r in range(resources):
             if fa[LOADS + r] > fb[LOADS + r] * (1 + TIE):
                 return False
-    for m in range(memories):
-        if fa[LOADS + resources + m] > fb[LOADS + resources + m]:
-            return False
     if fa[ZERO] < fb[ZERO] or (resources > 0 and fa[FIRST] < fb[FIRST] * (1 - TIE)):
         return False
     for t in range(nt):
@@ -255,7 +265,9 @@ def insert(
     """
     shape, stage = it[n, SHAPE], it[n, STAGE]
     choice_column = OPEN + sp.relevant.shape[0] + 2 * seg - 1
-    choice = it[n, choice_column] if seg > 0 else 0
+    # what can still be reached does not depend on the spatial choices made
+    by_choice = seg > 0 and not lk.reach
+    choice = it[n, choice_column] if by_choice else 0
     key = ((shape * len(heads[0]) + stage) * 2654435761 + choice * 40503) % len(buckets)
     i = buckets[key]
     looked = 0
@@ -264,7 +276,7 @@ def insert(
             it[i, SHAPE] == shape
             and it[i, STAGE] == stage
             and it[i, DEAD] == 0
-            and (seg == 0 or it[i, choice_column] == choice)
+            and (not by_choice or it[i, choice_column] == choice)
         ):
             looked += 1
             if dominates(

@@ -12,6 +12,7 @@ import numpy as np
 from tilewright.architecture.machine import Architecture, Array, Memory
 from tilewright.errors import NoMappingError
 from tilewright.mapper.lattice import Floats, Ints
+from tilewright.mapper.narrow import KeepChoice, worth_walking
 from tilewright.mapper.problem import Bools, Space
 from tilewright.model.energy import leakage_per_cycle, read_cost, word_ratio, write_cost
 from tilewright.workload.footprint import footprint
@@ -71,6 +72,10 @@ class Links(NamedTuple):
         Cycles per operation.
     leakage : float
         pJ per cycle.
+    filling : array of (segments, stages, slots)
+        Whether a memory has to be used by more bits than some labels may use, see `limits`.
+    reach : bool
+        Whether any mapping will do, so that labels that can be completed alike are one.
     """
 
     length: Ints
@@ -96,10 +101,11 @@ class Links(NamedTuple):
     rest_base: Floats
     cycles: float
     leakage: float
+    filling: Bools
+    reach: bool
 
 
-Keep = tuple[tuple[int, ...], ...]
-"""Per tensor the positions of the memories that store it, outermost first."""
+Keep = KeepChoice
 
 
 def keep_choices(layer: Layer, architecture: Architecture) -> Iterator[Keep]:
@@ -120,14 +126,13 @@ def keep_choices(layer: Layer, architecture: Architecture) -> Iterator[Keep]:
             )
         options: list[tuple[bool, ...]] = []
         for memory in memories[1:]:
-            if tensor.role in memory.must_keep:
-                options.append((True,))
-            else:
-                options.append((True, False) if memory.may_store(tensor.role) else (False,))
+            stored = (True,) if memory.may_store(tensor.role) else ()
+            bypassed = () if tensor.role in memory.must_keep else (False,)
+            options.append((*stored, *bypassed))
         per_tensor.append(
             [(0, *(i + 1 for i, kept in enumerate(choice) if kept)) for choice in product(*options)]
         )
-    choices = list(product(*per_tensor))
+    choices = [c for c in product(*per_tensor) if worth_walking(layer, architecture, c)]
     yield from sorted(choices, key=lambda c: (-sum(map(len, c)), c))
 
 
@@ -304,6 +309,8 @@ def links(layer: Layer, architecture: Architecture, keep: Keep, sp: Space) -> Li
         rest_base,
         float(architecture.compute.cycles),
         leakage_per_cycle(architecture),
+        np.zeros((0, 0, 0), np.bool_),
+        False,
     )
 
 

@@ -16,9 +16,11 @@ from tilewright.mapper.cache import Cache
 from tilewright.mapper.front import Front, trade_offs
 from tilewright.mapper.key import likeness
 from tilewright.mapper.lattice import divisors
+from tilewright.mapper.narrow import narrowed
 from tilewright.mapper.objective import Objective, parse_objective
 from tilewright.mapper.progress import Progress
 from tilewright.mapper.result import DisagreementError, NetworkResult
+from tilewright.mapper.satisfiable import check_satisfiable
 from tilewright.mapper.size import mappings_in_space
 from tilewright.mapper.solve import Found, Search
 from tilewright.mapper.solved import Searched, SolvedLayers
@@ -113,6 +115,7 @@ def map_network(
         layers.reverse()
     for layer in alike.values():
         check_possible(layer, architecture)
+        check_satisfiable(layer, architecture)
     solved = SolvedLayers(cache, architecture, objective, options={})
     earlier = {likeness(layer): solved.find(layer) for layer in layers}
     searched: dict[object, Searched] = {kind: hit for kind, hit in earlier.items() if hit}
@@ -207,7 +210,7 @@ def check_possible(layer: Layer, architecture: Architecture) -> None:
         if kept := tuple(t.name for t in layer.tensors if t.role in memory.must_keep):
             nodes.append(Store(memory.name, kept))
     try:
-        check(Mapping(tuple(nodes)), layer, architecture)
+        check(Mapping(tuple(nodes)), layer, replace(architecture, constraints=()))
     except MappingError as failure:
         raise NoMappingError(
             f"no mapping of layer '{layer.name}' exists on '{architecture.name}': even when every "
@@ -224,7 +227,7 @@ def search(
     if stop():
         return Searched(Found(), 0.0, 0.0)
     progress.started(layer)
-    size = mappings_in_space(layer, architecture)
+    size = mappings_in_space(layer, narrowed(architecture, layer))
     found = Search(layer, architecture, objective).solve(
         stop, lambda best, bound: progress.improved(layer, best, bound)
     )

@@ -9,8 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tilewright.architecture.constraints import Constraint
 from tilewright.architecture.machine import Architecture, Array
 from tilewright.mapper.lattice import Floats, Ints, Lattice
+from tilewright.mapping.constraints import array_fault
 from tilewright.workload.layer import Layer
 
 Bools = NDArray[np.bool_]
@@ -92,19 +94,36 @@ def axis_choices(
     return choices
 
 
+def satisfying(
+    choices: list[dict[str, int]], statements: list[Constraint], layer: Layer, elements: int
+) -> list[dict[str, int]]:
+    """Return the choices on an axis, or a whole array, that break none of the statements on it."""
+    return [
+        choice
+        for choice in choices
+        if not any(array_fault(s, choice, layer.bounds, elements) for s in statements)
+    ]
+
+
 def array_choices(
     layer: Layer, tiles: Lattice, architecture: Architecture, array: Array
 ) -> tuple[list[Unrolling], Ints]:
     """Return the spatial choices of an array, without those that differ in the axes alone."""
     seen: dict[tuple[int, ...], Unrolling] = {}
+    statements = [s for s in architecture.statements if s.at == array.name]
     per_axis = [
-        axis_choices(layer, tiles, architecture.allowed_dimensions(array.name, axis), size)
+        satisfying(
+            axis_choices(layer, tiles, architecture.allowed_dimensions(array.name, axis), size),
+            [s for s in statements if s.axis == axis],
+            layer,
+            size,
+        )
         for axis, size in array.axes.items()
     ]
     bounds = [layer.bounds[d] for d in tiles.dimensions]
     totals: dict[tuple[int, ...], tuple[tuple[str, str, int], ...]] = {(1,) * len(bounds): ()}
     for axis, choices in zip(array.axes, per_axis, strict=True):
-        grown = dict(totals)
+        grown = dict(totals) if {} in choices else {}
         for total, factors in totals.items():
             for choice in choices:
                 vector = tuple(
@@ -114,8 +133,11 @@ def array_choices(
                     continue
                 grown[vector] = factors + tuple((axis, d, f) for d, f in choice.items())
         totals = grown
+    whole = [s for s in statements if s.axis is None]
     for total in sorted(totals, key=lambda v: (-prod(v), v)):
-        seen[total] = Unrolling(totals[total])
+        together = dict(zip(tiles.dimensions, total, strict=True))
+        if satisfying([together], whole, layer, array.elements):
+            seen[total] = Unrolling(totals[total])
     digit = [
         {int(v): k for k, v in enumerate(tiles.values[i, : tiles.sizes[i]])}
         for i in range(len(bounds))

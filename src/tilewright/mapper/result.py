@@ -60,7 +60,8 @@ class Proof:
     space : str
         What was searched, in words.
     mappings_in_space : float
-        Number of different mappings in it, those that exceed a capacity included.
+        Number of different mappings in it. Those that exceed a capacity count, and those that
+        break constraints on tiles, loops or the utilization of a memory.
     seconds : float
         Time that the search of this layer took, or to look its result up in the cache.
     search_seconds : float or None
@@ -405,7 +406,13 @@ def forwards(architecture: Architecture) -> bool:
 
 def space_text(architecture: Architecture) -> str:
     """Return what is searched on a machine, in words."""
-    return f"{SPACE} {UNSEEN}" if forwards(architecture) else SPACE
+    parts = [SPACE]
+    if architecture.statements:
+        demands = "; ".join(statement.words() for statement in architecture.statements)
+        parts.append(f"Only mappings in which {demands}.")
+    if forwards(architecture):
+        parts.append(UNSEEN)
+    return " ".join(parts)
 
 
 def objective_value(evaluation: Evaluation, objective: str) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush, heapreplace
 from itertools import pairwise
@@ -15,6 +15,7 @@ from tilewright.architecture.machine import Architecture
 from tilewright.mapper import labels, walk
 from tilewright.mapper.bounds import lower_bound
 from tilewright.mapper.lattice import Floats, Ints, Lattice, lattice
+from tilewright.mapper.limits import Limits, filling, most_words, walk_limits
 from tilewright.mapper.links import (
     Keep,
     Links,
@@ -23,6 +24,7 @@ from tilewright.mapper.links import (
     ports,
     segment_of,
 )
+from tilewright.mapper.narrow import narrowed
 from tilewright.mapper.objective import Objective, parse_objective
 from tilewright.mapper.outer import Outer
 from tilewright.mapper.problem import Space, space
@@ -87,6 +89,7 @@ class Plan:
     keep: Keep
     lk: Links
     parts: list[Segment]
+    limits: Limits
     bound: tuple[float, float] = (0.0, 0.0)
     outer: Outer = NOTHING
     energy: float = 0.0  # pJ at least, whatever the spatial choices
@@ -100,7 +103,7 @@ class Search:
 
     def __init__(self, layer: Layer, architecture: Architecture, objective: str) -> None:
         self.layer = layer
-        self.architecture = architecture
+        self.architecture = architecture = narrowed(architecture, layer)
         self.goal = parse_objective(objective).goal()
         self.tiles: Lattice = lattice(layer)
         self.space: Space
@@ -110,7 +113,8 @@ class Search:
         self.memories = max(self.of_memory.count(s) for s in range(self.na + 1))
         start = self.space.unroll_start
         most = [
-            float(self.space.unroll_product[start[k] : start[k + 1]].max()) for k in range(self.na)
+            float(self.space.unroll_product[start[k] : start[k + 1]].max(initial=1.0))
+            for k in range(self.na)
         ]
         self.spread_left = [prod(most[s:]) for s in range(self.na + 1)]
         self.resources = len(ports(architecture))
@@ -121,7 +125,7 @@ class Search:
     def aim(self, objective: Objective, architecture: Architecture | None = None) -> None:
         """Begin anew with another objective, or another machine that differs in capacities only."""
         self.goal = objective.goal()
-        self.architecture = architecture or self.architecture
+        self.architecture = narrowed(architecture or self.architecture, self.layer)
         self.best = np.array([inf, inf, inf, inf])
         self.found = Found()
 
@@ -153,6 +157,27 @@ class Search:
         fl[0, labels.SPREAD] = 1.0
         fl[0, labels.ENERGY] = self.layer.operations * operation_cost(self.architecture, self.layer)
         return it, fl
+
+    def plans(self) -> Iterator[Plan]:
+        """Yield every bypass choice."""
+        if not np.diff(self.space.unroll_start).all():
+            return  # an array has no spatial choice
+        for keep in keep_choices(self.layer, self.architecture):
+            yield self.plan(keep)
+
+    def plan(self, keep: Keep) -> Plan:
+        """Return a bypass choice with what it costs and what constraints ask of it."""
+        lk = links(self.layer, self.architecture, keep, self.space)
+        parts = segments(keep, lk, self.of_memory, self.na)
+        limits = walk_limits(
+            self.layer, self.architecture, self.tiles, keep, self.of_memory,
+            [part.stage_count for part in parts],
+        )  # fmt: skip
+        if limits.active:
+            # bounds know capacities, so tell them what is left of those
+            most = lk.bits * most_words(self.tiles, limits)
+            lk = lk._replace(share=np.where(lk.memory < 0, lk.share, np.minimum(lk.share, most)))
+        return Plan(keep, lk._replace(filling=filling(limits, self.of_memory)), parts, limits)
 
     def bound(self, plan: Plan) -> tuple[float, float]:
         """Return lower bounds of the energy and the cycles of one bypass choice."""
@@ -204,7 +229,9 @@ class Search:
         if first:
             self.reuse.fill(self.space, plan.lk)
         plan.lk = inner_bounds(self.space, plan.lk, self.of_memory, choices)
-        plan.outer = outer_bounds(self.space, plan.lk, plan.parts[0])
+        if not plan.limits.active:
+            # a constraint may hold a store node below loops that are irrelevant to its tensor
+            plan.outer = outer_bounds(self.space, plan.lk, plan.parts[0])
         plan.choices = choices
         energy, cycles = self.bound(plan)
         if first:
@@ -241,7 +268,7 @@ class Search:
                 if stop():
                     break
                 it, fl, n = walk.expand(
-                    self.space, lk, plan.outer, s, s == self.na, part.place_memory,
+                    self.space, lk, plan.limits, plan.outer, s, s == self.na, part.place_memory,
                     part.stage_count, part.stage_next, part.first, self.spread_left[s], it, fl, n,
                     heads, buckets, high, low, self.resources, self.memories, self.goal,
                     best, best_row, dive,
@@ -325,9 +352,7 @@ class Search:
         """Search every bypass choice; `stop` is asked every now and then, `progress` told."""
         order = itertools.count()
         queue: list[tuple[tuple[float, float], int, Plan]] = []
-        for keep in keep_choices(self.layer, self.architecture):
-            lk = links(self.layer, self.architecture, keep, self.space)
-            plan = Plan(keep, lk, segments(keep, lk, self.of_memory, self.na))
+        for plan in self.plans():
             plan.bound = labels.objective_value(self.goal, *self.bound(plan))
             heappush(queue, (plan.bound, next(order), plan))
         while queue and not stop():

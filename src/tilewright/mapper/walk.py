@@ -8,7 +8,17 @@ import numpy as np
 
 from tilewright.mapper.bounds import least_words, lower_bound
 from tilewright.mapper.charge import charge
+from tilewright.mapper.heed import (
+    block_after_loop,
+    block_after_place,
+    can_fill,
+    may_loop,
+    may_pass,
+    may_place,
+    may_swap,
+)
 from tilewright.mapper.labels import (
+    BLOCK,
     CROSS,
     DEAD,
     ENERGY,
@@ -35,6 +45,7 @@ from tilewright.model.kernel import kernel
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
+    from tilewright.mapper.limits import Limits
     from tilewright.mapper.links import Links
     from tilewright.mapper.outer import Outer
     from tilewright.mapper.problem import Space
@@ -111,6 +122,7 @@ def keep(
 def expand(
     sp: Space,
     lk: Links,
+    lm: Limits,
     outer: Outer,
     seg: int,
     last_segment: bool,
@@ -162,6 +174,13 @@ def expand(
                 if worse(value, tie, best[0], best[1]):
                     continue
                 it, fl = with_room(it, fl, n)
+                for t in range(nt):
+                    placed[t] = first[t] + stage_count[stage, t]
+                if lm.active and not can_fill(
+                    sp, lk, lm, seg, stage, shape, placed, place_memory,
+                    fl[current, LOADS + resources : loads],
+                ):  # fmt: skip
+                    continue
                 if last_segment and stage == full:
                     n = complete(
                         sp, lk, it, fl, n, current, resources, memories, goal, best, best_row,
@@ -176,30 +195,46 @@ def expand(
                     if action < nt:
                         # a loop irrelevant to the tensor could as well stand inside its node
                         t = action
-                        if stage_next[stage, t] < 0 or (last >= 0 and not sp.relevant[t, last]):
+                        following = stage_next[stage, t]
+                        if following < 0:
                             continue
                         link = placed[t]
+                        irrelevant = last >= 0 and not sp.relevant[t, last]
+                        if irrelevant and (not lm.active or may_swap(lm, seg, t, link, last)):
+                            continue
                         bits = sp.words[t, shape] * lk.bits[t, link]
                         m = place_memory[lk.memory[t, link]]
                         used = fl[current, LOADS + resources + m] + bits
                         if bits > lk.share[t, link] or used > lk.capacity[lk.memory[t, link]]:
                             continue
+                        block = it[current, BLOCK]
+                        if lm.active and not may_place(
+                            lm, seg, stage, following, t, link, shape, lk.memory[t, link], used,
+                            block,
+                        ):  # fmt: skip
+                            continue
                         it[n] = it[current]
                         fl[n] = fl[current]
+                        if lm.active:
+                            it[n, BLOCK] = block_after_place(lm, seg, stage, following, block)
                         it[n, MOVE] = PLACE + t
-                        it[n, STAGE] = stage_next[stage, t]
+                        it[n, STAGE] = following
                         fl[n, LOADS + resources + m] = used
                         charge(sp, lk, it[n], fl[n], resources, memories, t, link, seg, out)
                         placed[t] += 1
                     else:
                         move = action - nt
                         d = sp.moves[move, 0]
+                        if lm.active and not may_loop(lm, seg, stage, d, it[current, BLOCK]):
+                            continue
                         if seg > 0 and last < 0 and stage == 0:
                             # directly below an array only loops that it keeps from moving above it
-                            stuck = sp.unroll[it[current, OPEN + nt + 2 * seg - 1], d] == 0
+                            choice = it[current, OPEN + nt + 2 * seg - 1]
+                            free = sp.unroll[choice, d] == 0
                             for w in range(sp.window_of.shape[0]):
-                                stuck = stuck and sp.window_of[w, d] < 0
-                            if stuck:
+                                free = free and sp.window_of[w, d] < 0
+                            spread = sp.unroll_product[choice]
+                            if free and (not lm.active or may_pass(lm, seg, spread)):
                                 continue
                         digit = sp.digits[shape, d]
                         smaller = sp.quotient[d, digit, sp.moves[move, 1]]
@@ -207,6 +242,8 @@ def expand(
                             continue
                         it[n] = it[current]
                         fl[n] = fl[current]
+                        if lm.active:
+                            it[n, BLOCK] = block_after_loop(lm, seg, stage, d, it[n, BLOCK])
                         inside = shape - (digit - smaller) * sp.strides[d]
                         enter_loop(sp, it[n], fl[n], loads, move, inside, seg)
                     it[n, PARENT] = current

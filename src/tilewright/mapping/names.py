@@ -38,12 +38,8 @@ def find_tensors(names: Sequence[str], layer: Layer) -> tuple[str, ...]:
 
     They are named by name, by role (``I``, ``W``, ``O``) or as inputs, weights and outputs.
     """
-    roles = {tensor.role: tensor.name for tensor in layer.tensors}
-    valid = {tensor.name: tensor.name for tensor in layer.tensors}
-    accepted = list(valid)
-    valid = (
-        {word: roles[role] for word, role in ROLE_WORDS.items() if role in roles} | roles | valid
-    )
+    accepted = [tensor.name for tensor in layer.tensors]
+    valid = tensor_names(layer)
     found = []
     for name in names:
         if name not in valid:
@@ -52,6 +48,20 @@ def find_tensors(names: Sequence[str], layer: Layer) -> tuple[str, ...]:
         if valid[name] in found:
             raise InputError(f"tensor '{name}' is named twice", key="tensors")
         found.append(valid[name])
+    return tuple(tensor.name for tensor in layer.tensors if tensor.name in found)
+
+
+def tensor_names(layer: Layer) -> dict[str, str]:
+    """Return the names by which people may call the tensors of a layer, with those tensors."""
+    roles = {tensor.role: tensor.name for tensor in layer.tensors}
+    words = {word: roles[role] for word, role in ROLE_WORDS.items() if role in roles}
+    return words | roles | {tensor.name: tensor.name for tensor in layer.tensors}
+
+
+def role_names(names: Collection[str], layer: Layer) -> tuple[str, ...]:
+    """Return the tensors that are named and that the layer has, in its order."""
+    valid = tensor_names(layer)
+    found = {valid[name] for name in names if name in valid}
     return tuple(tensor.name for tensor in layer.tensors if tensor.name in found)
 
 

@@ -6,6 +6,7 @@ from math import prod
 
 from tilewright.architecture.machine import Architecture, Memory
 from tilewright.errors import MappingError
+from tilewright.mapping.constraints import violations
 from tilewright.mapping.names import unknown
 from tilewright.mapping.nodes import For, Mapping, Spatial, Store
 from tilewright.mapping.structure import Structure, resolve
@@ -34,6 +35,8 @@ def check(mapping: Mapping, layer: Layer, architecture: Architecture) -> None:
     check_stores(mapping, layer, architecture)
     check_placement(mapping, architecture)
     check_capacity(resolve(mapping, layer, architecture), layer, architecture)
+    for violated in violations(mapping, layer, architecture):
+        raise fault(f"by the constraints of '{architecture.name}' {violated}")
 
 
 def fault(message: str, node: int | None = None) -> MappingError:
@@ -82,7 +85,7 @@ def check_loops(mapping: Mapping, layer: Layer, architecture: Architecture) -> N
             continue
         array, axis = arrays[node.array], node.axis
         allowed = architecture.allowed_dimensions(array.name, axis)
-        if allowed is not None and dimension not in allowed:
+        if allowed is not None and dimension not in allowed and tile < extent:
             raise fault(
                 f"axis {axis} of '{array.name}' may not unroll {dimension} by the constraints "
                 f"of '{architecture.name}'; accepted: {', '.join(sorted(allowed)) or 'none'}",

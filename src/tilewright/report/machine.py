@@ -54,8 +54,10 @@ def describe(level: Level) -> str:
 
 def level_facts(level: Level, architecture: Architecture) -> list[str]:
     """Return what the machine's file says about a level, in the order of its importance."""
+    demands = [s for s in architecture.statements if s.at == level.name and s.dims is None]
+    told = [escape(statement.words()) for statement in demands]
     if isinstance(level, Memory):
-        return memory_facts(level)
+        return memory_facts(level) + told
     if isinstance(level, Compute):
         pace = "1 cycle" if level.cycles == 1 else f"{digits(level.cycles)} cycles"
         facts = [f"{energy(level.energy)} and {pace} per operation"]
@@ -78,7 +80,7 @@ def level_facts(level: Level, architecture: Architecture) -> list[str]:
         if allowed is not None:
             dimensions = ", ".join(sorted(allowed)) or "nothing"
             facts.append(f"{escape(axis)} unrolls {escape(dimensions)}")
-    return facts
+    return facts + told
 
 
 def memory_facts(memory: Memory) -> list[str]:
