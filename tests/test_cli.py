@@ -15,6 +15,7 @@ import pytest
 import tilewright as tw
 from tilewright import api
 from tilewright.architecture import preset_names
+from tilewright.architecture.dataflow import dataflow_names
 from tilewright.cli import main
 from tilewright.mapping import load_mapping
 from tilewright.workload import zoo_names
@@ -77,6 +78,34 @@ def test_list_names_what_ships(capsys: pytest.CaptureFixture[str]) -> None:
         assert set(names) <= set(shown)
     assert main(["list"]) == 0
     assert {*zoo_names(), *preset_names()} <= set(capsys.readouterr().out.split())
+
+
+def test_dataflows_are_listed_and_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "dataflows"]) == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in dataflow_names())
+    assert main(["show", "row-stationary"]) == 0
+    shown = capsys.readouterr().out
+    assert "tiles in local have all of S" in shown
+    assert "Source: Timeloop" in shown
+    (folder / "flow.yaml").write_text("- {at: RF, tile: {P: 1}}\n")
+    assert main(["show", "flow.yaml"]) == 0
+    assert "RF.tile.P=1" in capsys.readouterr().out
+
+
+def test_constraints_and_dataflows_of_a_command_all_hold(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "flow.yaml").write_text("- {at: PE, axis: X, max_dims: 1}\n")
+    options = ["--dataflow", "kc-p", "--constraint", "flow.yaml", "--constraint", "even=true"]
+    assert main(["map", "net.yaml", "simple", "--json", "-", *options]) == 0
+    for layer in json.loads(capsys.readouterr().out)["layers"]:
+        assert layer["proof"]["space"].endswith(
+            "Only mappings in which PE unrolls only C, K; PE.X unrolls at most 1 dimension; GLB "
+            "stores all its tensors at one point; RF stores all its tensors at one point."
+        )
+        nodes = [node for node in layer["mapping"] if "spatial" in node]
+        assert {node["spatial"] for node in nodes} <= {"K", "C"}
 
 
 def test_show_tells_layers_levels_and_sources(

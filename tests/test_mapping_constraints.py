@@ -86,7 +86,7 @@ def test_constraints_that_hold_are_not_violated(text: str) -> None:
         ("PE.X.factor.K=2", "PE.X unrolls K by 2, but this mapping unrolls K by 1"),
         ("PE.factor.N=all", "PE unrolls all of N, but this mapping unrolls N by 3"),
         ("PE.factor.N=4..", "PE unrolls N by at least 4, but this mapping unrolls N by 3"),
-        ("PE.max_dims=1", "at most 1 dimensions, but this mapping unrolls N by 3, K by 2"),
+        ("PE.max_dims=1", "at most 1 dimension, but this mapping unrolls N by 3, K by 2"),
         ("PE.min_utilization=0.8", "80% of PE is used, but this mapping uses 75.0% (6 of 8 elem"),
         ("PE.X.min_utilization=1", "100% of PE.X is used, but this mapping uses 75.0% (3 of 4"),
         ("RF.tile.M=1", "tiles in RF have M = 1, but the tile of W there has M = 4"),

@@ -222,7 +222,7 @@ WORDS: dict[str, Callable[[Constraint, str], str]] = {
     "dims": lambda c, p: f"{p} unrolls only {', '.join(sorted(c.dims or ())) or 'nothing'}",
     "require": lambda c, p: f"{p} unrolls {spoken(c.require)}",
     "factor": factor_words,
-    "max_dims": lambda c, p: f"{p} unrolls at most {c.max_dims} dimensions",
+    "max_dims": lambda c, p: f"{p} unrolls at most {c.max_dims} dimension{'s' * (c.max_dims != 1)}",
     "min_utilization": utilization_words,
     "tile": tile_words,
     "keep": lambda c, p: f"{p} stores {spoken(c.keep)}",
