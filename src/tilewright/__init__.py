@@ -1,7 +1,8 @@
 """Exact counts and proven-optimal mappings of tensor workloads on spatial accelerators.
 
 `map` finds the best mapping of a workload on a machine, `evaluate` tells what a given one costs,
-`simulate` counts the same by brute force. Names are imported when they are first used.
+`simulate` counts the same by brute force, `compare` shows what other strategies find, `mapspace`
+what mappings there are. Names are imported when they are first used.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tilewright.api import evaluate, map, simulate
+    from tilewright.api import compare, evaluate, map, mapspace, simulate
     from tilewright.architecture.files import load_architecture
     from tilewright.architecture.machine import Architecture
     from tilewright.errors import InputError, MappingError, NoMappingError, TilewrightError
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from tilewright.mapping.nodes import For, Mapping, Spatial, Store
     from tilewright.model.batch import Batch, evaluate_batch
     from tilewright.model.result import Evaluation
+    from tilewright.strategies.comparison import Comparison
+    from tilewright.strategies.mapspace import MapSpace
     from tilewright.workload.einsum import einsum
     from tilewright.workload.layer import Layer, Network
     from tilewright.workload.network import load_network
@@ -43,11 +46,13 @@ if TYPE_CHECKING:
 __all__ = [
     "Architecture",
     "Batch",
+    "Comparison",
     "Evaluation",
     "For",
     "InputError",
     "Layer",
     "LayerResult",
+    "MapSpace",
     "Mapping",
     "MappingError",
     "Network",
@@ -59,6 +64,7 @@ __all__ = [
     "TilewrightError",
     "__version__",
     "add",
+    "compare",
     "conv1d",
     "conv2d",
     "conv3d",
@@ -72,6 +78,7 @@ __all__ = [
     "load_mapping",
     "load_network",
     "map",
+    "mapspace",
     "matmul",
     "pointwise",
     "pooling",
@@ -80,7 +87,7 @@ __all__ = [
 ]
 
 HOMES = {
-    "api": ("evaluate", "map", "simulate"),
+    "api": ("compare", "evaluate", "map", "mapspace", "simulate"),
     "architecture.files": ("load_architecture",),
     "architecture.machine": ("Architecture",),
     "errors": ("InputError", "MappingError", "NoMappingError", "TilewrightError"),
@@ -89,6 +96,8 @@ HOMES = {
     "mapping.nodes": ("For", "Mapping", "Spatial", "Store"),
     "model.batch": ("Batch", "evaluate_batch"),
     "model.result": ("Evaluation",),
+    "strategies.comparison": ("Comparison",),
+    "strategies.mapspace": ("MapSpace",),
     "workload.einsum": ("einsum",),
     "workload.layer": ("Layer", "Network"),
     "workload.network": ("load_network",),

@@ -1,11 +1,13 @@
-"""Evaluate, simulate and map: workloads, machines and mappings by name, by file or as objects."""
+"""Evaluate, simulate, map, compare: workloads, machines, mappings by name, file or as objects."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Sequence
 from math import isfinite
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilewright.architecture.files import load_architecture
 from tilewright.architecture.machine import Architecture
@@ -22,6 +24,10 @@ from tilewright.model.result import Evaluation
 from tilewright.simulate import simulate as simulate_mapping
 from tilewright.workload.layer import Layer, Network
 from tilewright.workload.network import load_network, select
+
+if TYPE_CHECKING:
+    from tilewright.strategies.comparison import Comparison
+    from tilewright.strategies.mapspace import MapSpace
 
 WorkloadLike = str | PathLike[str] | Layer | Network
 ArchitectureLike = str | PathLike[str] | Architecture
@@ -139,6 +145,124 @@ def map(
     )
 
 
+def compare(
+    workload: WorkloadLike,
+    architecture: ArchitectureLike,
+    objective: str = "edp",
+    *,
+    layer: str | None = None,
+    strategies: Sequence[str] | None = None,
+    seconds: float = 10.0,
+    seed: int = 0,
+    optimum: bool = True,
+    progress: bool | Callable[[str], None] = False,
+) -> Comparison:
+    """Let other search strategies look for a good mapping, and compare with the proven optimum.
+
+    Parameters
+    ----------
+    workload, architecture
+        What is mapped onto what, as for `map`.
+    objective : str
+        What to minimise: ``"energy"`` (pJ), ``"latency"`` (cycles) or ``"edp"`` (pJ x cycles).
+    layer : str, optional
+        Which layer of the workload; needed where it has several.
+    strategies : sequence of str, optional
+        ``"random"``, ``"pruned"``, ``"dmazerunner"``, ``"blackbox"``, with options after a colon:
+        ``"pruned:victory=100000"``. By default all that cover the machine and are installed.
+    seconds : float
+        CPU seconds of the calling thread that each strategy gets, drawing and evaluation of
+        mappings included, compilation excluded; more than 0.
+    seed : int
+        Where the random numbers of each strategy begin, 0 or more.
+    optimum : bool
+        Whether to find the proven optimum first, however long that takes.
+    progress : bool or callable
+        Whether to tell on the standard error stream what begins, or who is told instead.
+
+    Returns
+    -------
+    Comparison
+        Ctrl-C ends it with what was found so far.
+
+    Raises
+    ------
+    InputError
+        When something cannot be read, or a strategy does not cover the machine.
+    NoMappingError
+        When no mapping can run the layer.
+    """
+    check_options(objective, None, None)
+    check_seconds(seconds, "seconds")
+    check_count(seed, "seed", 0)
+    chosen_layer, machine = the_layer(workload, layer), the_architecture(architecture)
+    from tilewright.strategies.catalogue import chosen
+    from tilewright.strategies.comparison import compare_strategies
+    from tilewright.strategies.steps import Problem
+
+    problem = Problem(chosen_layer, machine, objective)
+    return compare_strategies(
+        problem, chosen(strategies, problem), seconds=seconds, seed=seed, prove=optimum,
+        tell=listener(progress),
+    )  # fmt: skip
+
+
+def mapspace(
+    workload: WorkloadLike,
+    architecture: ArchitectureLike,
+    *,
+    layer: str | None = None,
+    samples: int = 100_000,
+    seed: int = 0,
+    optimum: bool = True,
+    progress: bool | Callable[[str], None] = False,
+) -> MapSpace:
+    """Draw mappings at random and tell how many fit, and how energy and cycles are spread.
+
+    Parameters
+    ----------
+    workload, architecture
+        What is mapped onto what, as for `map`.
+    layer : str, optional
+        Which layer of the workload; needed where it has several.
+    samples : int
+        Mappings to draw, at least 1.
+    seed : int
+        Where random numbers begin, 0 or more.
+    optimum : bool
+        Whether to find the least energy and the fewest cycles as well, however long that takes.
+    progress : bool or callable
+        Whether to tell on the standard error stream what begins, or who is told instead.
+
+    Returns
+    -------
+    MapSpace
+        Ctrl-C ends it with what was drawn so far.
+
+    Raises
+    ------
+    InputError
+        When something cannot be read.
+    NoMappingError
+        When no mapping can run the layer.
+    """
+    check_count(samples, "samples", 1)
+    check_count(seed, "seed", 0)
+    chosen_layer, machine = the_layer(workload, layer), the_architecture(architecture)
+    from tilewright.strategies.mapspace import sample_mapspace
+
+    return sample_mapspace(
+        chosen_layer, machine, samples=samples, seed=seed, prove=optimum, tell=listener(progress)
+    )
+
+
+def listener(progress: bool | Callable[[str], None]) -> Callable[[str], None]:
+    """Return who is told what begins."""
+    if callable(progress):
+        return progress
+    return (lambda line: print(line, file=sys.stderr, flush=True)) if progress else lambda _: None
+
+
 def check_options(objective: str, time_limit: float | None, workers: int | None) -> None:
     """Refuse values that `map` cannot use."""
     if objective not in UNITS:
@@ -148,15 +272,25 @@ def check_options(objective: str, time_limit: float | None, workers: int | None)
             key="objective",
         )
     if time_limit is not None:
-        number = isinstance(time_limit, int | float) and not isinstance(time_limit, bool)
-        if not number or not isfinite(time_limit) or time_limit <= 0:
-            raise InputError(
-                f"expected a number of seconds greater than 0, found {describe(time_limit)}",
-                key="time_limit",
-            )
-    if workers is not None and (not isinstance(workers, int) or workers < 1):
+        check_seconds(time_limit, "time_limit")
+    if workers is not None:
+        check_count(workers, "workers", 1)
+
+
+def check_seconds(seconds: float, key: str) -> None:
+    """Refuse what is not a time."""
+    number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if not number or not isfinite(seconds) or seconds <= 0:
         raise InputError(
-            f"expected a whole number of at least 1, found {describe(workers)}", key="workers"
+            f"expected a number of seconds greater than 0, found {describe(seconds)}", key=key
+        )
+
+
+def check_count(count: int, key: str, least: int) -> None:
+    """Refuse what is not a whole number, or too small."""
+    if not isinstance(count, int) or isinstance(count, bool) or count < least:
+        raise InputError(
+            f"expected a whole number of at least {least}, found {describe(count)}", key=key
         )
 
 
