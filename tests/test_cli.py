@@ -65,7 +65,7 @@ def test_help_names_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     for words in ([], ["--help"]):
         assert main(words) == 0
         shown = capsys.readouterr().out
-        for command in ("map", "evaluate", "simulate", "list", "show"):
+        for command in ("map", "evaluate", "simulate", "list", "show", "compare", "mapspace"):
             assert f"  {command} " in shown
 
 

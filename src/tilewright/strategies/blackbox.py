@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import cycle
 from math import inf, log, log1p
 from warnings import catch_warnings, simplefilter
 
@@ -19,6 +20,7 @@ from tilewright.strategies.canonical import without_idle_loops
 from tilewright.strategies.encoding import Encoding
 from tilewright.strategies.steps import Problem, Step, value
 
+DOUBLINGS = 3  # of the population, from one restart to the next
 INVALID = 1e4  # above the logarithm of every value
 
 
@@ -40,6 +42,10 @@ class BlackBox:
 
     def check(self, problem: Problem) -> None:
         """Accept every problem when the package is installed."""
+        if not self.spread > 0:
+            raise InputError(
+                f"spread must be a number greater than 0, found {self.spread:g}", key="strategy"
+            )
         if find_spec("cma") is None:
             raise InputError(
                 "blackbox needs the package 'cma', which is not installed: "
@@ -57,8 +63,9 @@ class BlackBox:
 
         encoding = Encoding(problem.layer, problem.architecture)
         rng = np.random.default_rng(seed)
-        population: int | None = None
-        while True:
+        # the usual population for so many numbers, then twice, four and eight times as many
+        usual = 4 + int(3 * log(encoding.length + 1))
+        for population in cycle(usual << doubled for doubled in range(DOUBLINGS + 1)):
             options = {
                 # the package would seed the generator that the whole process shares
                 "seed": np.nan,
@@ -76,7 +83,6 @@ class BlackBox:
                 _, best, mapping = min(tried, key=lambda one: one[0])
                 valid = sum(number < inf for _, number, _ in tried)
                 yield Step(len(tried), valid, best, mapping)
-            population = 2 * optimiser.popsize
 
 
 def attempt(problem: Problem, mapping: Mapping) -> tuple[float, float, Mapping | None]:

@@ -7,11 +7,11 @@ stays, and along which dimension its window slides.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import groupby, pairwise
+from functools import lru_cache
+from itertools import groupby, pairwise, permutations
 
 from tilewright.architecture.machine import Architecture
-from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
+from tilewright.mapping.nodes import Mapping, Node, Store
 from tilewright.workload.layer import Layer, Tensor
 
 
@@ -43,42 +43,22 @@ def without_idle_loops(mapping: Mapping, layer: Layer, architecture: Architectur
     return Mapping(tuple(result))
 
 
-def canonical(mapping: Mapping, layer: Layer, architecture: Architecture) -> Mapping:
-    """Return the structure that stands for all those that cost the same for the same tile sizes.
-
-    Parameters
-    ----------
-    mapping : Mapping
-        Its loops; those of one chunk are left out. Tile sizes are 1 in the result.
-    layer, architecture
-        What is mapped, and on what. Where neighbours forward words, every order is its own.
-    """
-    forwarding = any(array.forwarding for array in architecture.arrays)
-    nodes: list[Node] = []
-    for kind, block in groupby(without_idle_loops(mapping, layer, architecture).nodes, type):
-        if kind is Store:
-            nodes += block
-            continue
-        loops = [replace(node, tile=1) for node in block if isinstance(node, For | Spatial)]
-        if kind is Spatial:
-            nodes += sorted(loops, key=str)
-            continue
-        names = [loop.dimension for loop in loops]
-        # the sliding run of a repeated dimension may depend on what stands between its loops
-        if not forwarding and len(set(names)) == len(names):
-            names = canonical_order(names, layer)
-        # two loops on one dimension in a row are one
-        nodes += [For(name, 1) for name, _ in groupby(names)]
-    return Mapping(tuple(nodes))
+@lru_cache(maxsize=1024)
+def canonical_orders(names: frozenset[str], layer: Layer) -> tuple[tuple[str, ...], ...]:
+    """Return one order for each reuse that consecutive loops on some dimensions can have."""
+    return tuple(sorted({canonical_order(order, layer) for order in permutations(sorted(names))}))
 
 
-def canonical_order(names: list[str], layer: Layer) -> list[str]:
+@lru_cache(maxsize=1 << 16)
+def canonical_order(names: tuple[str, ...], layer: Layer) -> tuple[str, ...]:
     """Return one order of loops for all orders with the same reuse.
 
     Parameters
     ----------
-    names : list of str
+    names : tuple of str
         Dimensions of consecutive temporal loops, outermost first, each once.
+    layer : Layer
+        Whose tensors are reused. Neighbours that forward words make every order its own.
     """
     inward = names[::-1]
     # where each tensor's reuse ends: at the innermost loop that is relevant to it
@@ -95,7 +75,7 @@ def canonical_order(names: list[str], layer: Layer) -> list[str]:
         first = next(d for d in part if all(alike(t, d, inward[start]) for t in ending))
         part.remove(first)
         result += [first, *part]
-    return result[::-1]
+    return tuple(result[::-1])
 
 
 def alike(tensor: Tensor, dimension: str, other: str) -> bool:

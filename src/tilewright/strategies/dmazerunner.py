@@ -49,6 +49,13 @@ class DMazeRunner:
                     f"dmazerunner has no heuristic '{name}'; accepted: {', '.join(HEURISTICS)}",
                     key="strategy",
                 )
+        for share in (self.elements, self.registers, self.buffer):
+            if not 0 <= share <= 1:
+                raise InputError(
+                    "elements, registers and buffer of dmazerunner are shares from 0 to 1; "
+                    f"found {share:g}",
+                    key="strategy",
+                )
         machine = problem.architecture
         kinds = [type(level) for level in machine.levels[:-1]]
         if kinds != [Memory, Memory, Array, Memory]:

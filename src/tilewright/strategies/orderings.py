@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import permutations
+from itertools import combinations, permutations
 
 from tilewright.workload.layer import Layer
 
@@ -38,16 +39,45 @@ def reuse(ordering: tuple[str, ...], layer: Layer, looping: frozenset[str]) -> R
 
 @lru_cache(maxsize=64)
 def unique_orderings(layer: Layer) -> tuple[tuple[str, ...], ...]:
-    """Return one ordering, outermost first, for each reuse that loops on all dimensions can have.
+    """Return orderings, outermost first, with every reuse that loops on some dimensions can have.
 
     For a convolution these are the 15 of the paper's Table 2. Dimensions of one iteration are left
     out.
     """
-    names = frozenset(d for d in layer.dimensions if layer.bounds[d] > 1)
-    found: dict[Reuse, tuple[str, ...]] = {}
-    for ordering in permutations(sorted(names)):
-        found.setdefault(reuse(ordering, layer, names), ordering)
-    return tuple(found.values())
+    names = sorted(d for d in layer.dimensions if layer.bounds[d] > 1)
+    found: list[tuple[str, ...]] = []
+    reached: set[Reuse] = set()
+    for ordering in reusing(layer, names):
+        own = reuse(ordering, layer, frozenset(names))
+        if own not in reached:
+            found.append(ordering)
+            reached.add(own)
+    # tensors that share irrelevant dimensions may need more, also where some dimensions do not loop
+    for size in range(len(names), -1, -1):
+        for some in combinations(names, size):
+            looping = frozenset(some)
+            reached = {reuse(ordering, layer, looping) for ordering in found}
+            idle = tuple(d for d in names if d not in looping)
+            for ordering in permutations(some):
+                own = reuse(ordering, layer, looping)
+                if own not in reached:
+                    found.append((*idle, *ordering))
+                    reached.add(own)
+    return tuple(found)
+
+
+def reusing(layer: Layer, names: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yield the orderings of the paper's Algorithm 2: each tensor stays over some inner loops.
+
+    Around these stand all loops that are relevant to the tensor, so that its reuse is the same
+    where some of them do not loop.
+    """
+    for tensor in layer.tensors:
+        relevant = [d for d in names if d in tensor.dimensions]
+        others = [d for d in names if d not in tensor.dimensions]
+        for size in range(1, len(others) + 1):
+            for stays in combinations(others, size):
+                yield (*(d for d in others if d not in stays), *relevant, *stays)
 
 
 @lru_cache(maxsize=4096)

@@ -1,45 +1,46 @@
-"""Random sampling with pruning: mappings in their canonical form, none of them repeated."""
+"""Random sampling with pruning: only orders of loops that make a difference, nothing twice."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tilewright.errors import InputError
-from tilewright.mapping.nodes import Mapping
-from tilewright.model.traffic import with_tiles
-from tilewright.model.types import Ints
-from tilewright.strategies.canonical import canonical
-from tilewright.strategies.steps import Problem, Step, tried
+from tilewright.mapping.nodes import For, Mapping, Node
+from tilewright.strategies.canonical import canonical_order, canonical_orders
+from tilewright.strategies.identity import identities
+from tilewright.strategies.seen import Seen
+from tilewright.strategies.steps import Problem, Step, check_rows, tried
 from tilewright.strategies.structures import random_structure
 from tilewright.strategies.tilings import random_tiles
+from tilewright.workload.layer import Layer
 
-Hashes = NDArray[np.uint64]
-
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+MOST_ORDERED = 7  # loops in a row whose orders are listed
+EXHAUSTED = 500  # structures in a row without a new mapping after which none is expected
 
 
 @dataclass(frozen=True)
 class Pruned:
-    """Random structures in canonical form, without idle loops, each with new tile sizes only.
+    """Random structures, evenly among the reuses that the orders of their loops can have.
 
     Attributes
     ----------
     rows : int
-        Tile sizes that are drawn for each structure.
+        Tile sizes that are drawn for each structure; mappings that were tried before are left out.
     victory : int or None
         Valid mappings in a row without an improvement after which it ends; None: never.
     """
 
-    rows: int = 300
+    rows: int = 1000
     victory: int | None = None
 
     def check(self, problem: Problem) -> None:
         """Accept every problem."""
+        check_rows(self.rows)
         if self.victory is not None and self.victory < 1:
             raise InputError(
                 f"victory must be a whole number of at least 1, found {self.victory}",
@@ -47,34 +48,37 @@ class Pruned:
             )
 
     def steps(self, problem: Problem, seed: int) -> Iterator[Step]:
-        """Yield a step for each structure that is drawn, until victory."""
+        """Yield a step for each structure that is drawn, until victory or nothing new is found."""
         layer, architecture = problem.layer, problem.architecture
+        ordered = any(array.forwarding for array in architecture.arrays)
         rng = np.random.default_rng(seed)
-        seen: dict[Mapping, Hashes] = {}
-        best, since = inf, 0
-        while self.victory is None or since < self.victory:
-            # which loops there are follows from a mapping of all loops, idle ones left out
-            drawn = random_structure(layer, architecture, rng)
-            tiles = random_tiles(layer, architecture, drawn, 1, rng)
-            structure = canonical(with_tiles(drawn, tiles[0].tolist()), layer, architecture)
-            tiles = random_tiles(layer, architecture, structure, self.rows, rng, fewest=2)
-            hashes, first = np.unique(hashed(tiles), return_index=True)
-            before = seen.get(structure, np.empty(0, np.uint64))
-            new = ~np.isin(hashes, before, assume_unique=True)
-            seen[structure] = np.concatenate([before, hashes[new]])
-            step = tried(problem, structure, tiles[first[new]])
+        seen = Seen()
+        best, since, stale = inf, 0, 0
+        while stale < EXHAUSTED and (self.victory is None or since < self.victory):
+            structure = random_structure(layer, architecture, rng)
+            if not ordered:
+                structure = reordered(structure, layer, rng)
+            tiles = random_tiles(layer, architecture, structure, self.rows, rng)
+            new = seen.add(identities(layer, structure, tiles, ordered))
+            step = tried(problem, structure, tiles[new])
             yield step
+            stale = 0 if step.evaluated else stale + 1
             since = 0 if step.value < best else since + step.valid
             best = min(best, step.value)
 
 
-def hashed(tiles: Ints) -> Hashes:
-    """Return a number for each row of tile sizes; different rows have different ones, in practice.
-
-    Two of a billion rows would be taken for one another with a probability of 3 %, and then one of
-    them is left out: nothing is counted wrong.
-    """
-    hashes = np.zeros(len(tiles), np.uint64)
-    for column in tiles.T.astype(np.uint64):
-        hashes = (hashes ^ (hashes >> np.uint64(29)) ^ column) * GOLDEN
-    return hashes
+def reordered(structure: Mapping, layer: Layer, rng: np.random.Generator) -> Mapping:
+    """Return a structure with the order of neighbouring loops drawn anew, evenly among reuses."""
+    nodes: list[Node] = []
+    for kind, block in groupby(structure.nodes, type):
+        if kind is not For:
+            nodes += block
+            continue
+        names = tuple(node.dimension for node in block if isinstance(node, For))
+        if len(names) <= MOST_ORDERED and len(set(names)) == len(names):
+            orders = canonical_orders(frozenset(names), layer)
+            names = orders[rng.integers(len(orders))]
+        elif len(set(names)) == len(names):
+            names = canonical_order(names, layer)
+        nodes += [For(name, 1) for name in names]
+    return Mapping(tuple(nodes))

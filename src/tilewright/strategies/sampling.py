@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.strategies.steps import Problem, Step, tried
+from tilewright.strategies.steps import Problem, Step, check_rows, tried
 from tilewright.strategies.structures import random_structure
 from tilewright.strategies.tilings import random_tiles
 
@@ -26,6 +26,7 @@ class Random:
 
     def check(self, problem: Problem) -> None:
         """Accept every problem."""
+        check_rows(self.rows)
 
     def steps(self, problem: Problem, seed: int) -> Iterator[Step]:
         """Yield a step for each structure, without end."""

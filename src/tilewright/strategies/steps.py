@@ -10,6 +10,7 @@ from typing import Protocol, overload
 import numpy as np
 
 from tilewright.architecture.machine import Architecture
+from tilewright.errors import InputError
 from tilewright.mapping.nodes import Mapping
 from tilewright.model.batch import evaluate_batch
 from tilewright.model.traffic import with_tiles
@@ -83,6 +84,12 @@ def value(objective: str, energy: float | Floats, cycles: float | Floats) -> flo
     if objective == "energy":
         return energy
     return cycles if objective == "latency" else energy * cycles
+
+
+def check_rows(rows: int) -> None:
+    """Refuse a number of tile sizes that cannot be drawn."""
+    if rows < 1:
+        raise InputError(f"rows must be a whole number of at least 1, found {rows}", key="strategy")
 
 
 def tried(problem: Problem, structure: Mapping, tiles: Ints) -> Step:

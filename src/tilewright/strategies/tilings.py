@@ -75,7 +75,7 @@ class Cuts:
         Returns
         -------
         array of (extents, loops)
-            Chunks of each loop; zeros where there is no way.
+            Chunks of each loop; some of them 0 where there is no way.
         """
         chunks = np.zeros((len(extents), self.loops), np.int64)
         factors, rest = self.factors
