@@ -114,7 +114,7 @@ def test_heuristics_leave_out_what_they_say(opt: str) -> None:
 
 
 def test_the_counts_of_the_paper_are_met_closely() -> None:
-    # the paper rounds tiles of the buffer up to whole banks, and does not see the axes of the array
+    # it counts the buffer in whole banks, and does not see the axes of the array
     machine = load_architecture("dmazerunner-256")
     layer = einsum(
         "O[N,M,Y,X] += I[N,C,Y+F,X+G] * W[M,C,F,G]", N=4, M=512, C=512, Y=7, X=7, F=3, G=3
