@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -19,18 +20,22 @@ from time import perf_counter, process_time
 from typing import Any
 
 from benchmarks import Section
-from benchmarks.sampling import CHECKPOINTS, best_of_samples
 from tilewright.architecture.files import load_architecture
 from tilewright.mapper.size import mappings_in_space
 from tilewright.mapper.solve import Search
 from tilewright.mapping.files import mapping_data
 from tilewright.model import evaluate, evaluate_batch
+from tilewright.strategies.run import Run, improvements
+from tilewright.strategies.sampling import Random
+from tilewright.strategies.steps import Problem
 from tilewright.workload.einsum import einsum
 from tilewright.workload.network import load_network, select
 
 RUNS = 3
 STARTS = 5
 SEEDS = 3
+CHECKPOINTS = (1, 10, 30)  # multiples of the time of the proof
+MOST_SECONDS = 30.0
 MACHINE = "simple"
 NETWORK, CHIP = "resnet50", "eyeriss"
 
@@ -127,14 +132,19 @@ def prove(name: str, objective: str) -> dict[str, float]:
 def sample(name: str, objective: str, seconds: str) -> dict[str, list[float]]:
     """Draw mappings at random for multiples of a CPU time; return the best value after each."""
     every_kernel()
-    machine = load_architecture(MACHINE)
-    runs = [
-        best_of_samples(LAYERS[name], machine, objective, float(seconds), seed)
-        for seed in range(SEEDS)
-    ]
+    problem = Problem(LAYERS[name], load_architecture(MACHINE), objective)
+    times = [min(float(seconds) * times, MOST_SECONDS) for times in CHECKPOINTS]
+    best, counts = [], []
+    for seed in range(SEEDS):
+        run = Run("random")
+        for _ in improvements(run, Random(), problem, times[-1], seed):
+            pass
+        reached = [run.after(time) for time in times]
+        best.append([inf if found is None else found.value for found in reached])
+        counts.append(run.evaluated)
     return {
-        "best": [median(values) for values in zip(*(best for best, _ in runs), strict=True)],
-        "rows": [median(count for _, count in runs)],
+        "best": [median(values) for values in zip(*best, strict=True)],
+        "rows": [median(counts)],
     }
 
 
@@ -253,7 +263,7 @@ def sampling_table(proofs: dict[Case, dict[str, Any]]) -> Section:
             "layer", "objective", *(f"{times} x" for times in CHECKPOINTS), "mappings drawn",
         ),
         tuple(rows),
-        f"Median of {SEEDS} seeds. Only the evaluation is timed, not the drawing.",
+        f"Median of {SEEDS} seeds, {MOST_SECONDS:g} s at most. Drawing and evaluation are timed.",
     )  # fmt: skip
 
 

@@ -66,7 +66,18 @@ def test_help_names_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     for words in ([], ["--help"]):
         assert main(words) == 0
         shown = capsys.readouterr().out
-        for command in ("map", "evaluate", "simulate", "list", "show", "cache"):
+        names = (
+            "map",
+            "frontier",
+            "evaluate",
+            "simulate",
+            "list",
+            "show",
+            "compare",
+            "mapspace",
+            "cache",
+        )
+        for command in names:
             assert f"  {command} " in shown
 
 

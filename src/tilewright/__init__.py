@@ -1,7 +1,8 @@
 """Exact counts and proven-optimal mappings of tensor workloads on spatial accelerators.
 
 `map` finds the best mapping of a workload on a machine, `evaluate` tells what a given one costs,
-`simulate` counts the same by brute force. Names are imported when they are first used.
+`simulate` counts the same by brute force, `compare` shows what other strategies find, `mapspace`
+what mappings there are. Names are imported when they are first used.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tilewright.api import evaluate, frontier, map, pareto, simulate
+    from tilewright.api import compare, evaluate, frontier, map, mapspace, pareto, simulate
     from tilewright.architecture.constraint_files import load_constraints
     from tilewright.architecture.constraints import Constraint, Constraints, Limits
     from tilewright.architecture.dataflow import load_dataflow
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from tilewright.mapping.nodes import For, Mapping, Spatial, Store
     from tilewright.model.batch import Batch, evaluate_batch
     from tilewright.model.result import Evaluation
+    from tilewright.strategies.comparison import Comparison
+    from tilewright.strategies.mapspace import MapSpace
     from tilewright.workload.einsum import einsum
     from tilewright.workload.layer import Layer, Network
     from tilewright.workload.network import load_network
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Architecture",
     "Batch",
+    "Comparison",
     "Constraint",
     "Constraints",
     "Evaluation",
@@ -58,6 +62,7 @@ __all__ = [
     "Layer",
     "LayerResult",
     "Limits",
+    "MapSpace",
     "Mapping",
     "MappingError",
     "Network",
@@ -69,6 +74,7 @@ __all__ = [
     "TilewrightError",
     "__version__",
     "add",
+    "compare",
     "conv1d",
     "conv2d",
     "conv3d",
@@ -85,6 +91,7 @@ __all__ = [
     "load_mapping",
     "load_network",
     "map",
+    "mapspace",
     "matmul",
     "pareto",
     "pointwise",
@@ -94,7 +101,7 @@ __all__ = [
 ]
 
 HOMES = {
-    "api": ("evaluate", "frontier", "map", "pareto", "simulate"),
+    "api": ("compare", "evaluate", "frontier", "map", "mapspace", "pareto", "simulate"),
     "architecture.constraint_files": ("load_constraints",),
     "architecture.constraints": ("Constraint", "Constraints", "Limits"),
     "architecture.dataflow": ("load_dataflow",),
@@ -108,6 +115,8 @@ HOMES = {
     "mapping.nodes": ("For", "Mapping", "Spatial", "Store"),
     "model.batch": ("Batch", "evaluate_batch"),
     "model.result": ("Evaluation",),
+    "strategies.comparison": ("Comparison",),
+    "strategies.mapspace": ("MapSpace",),
     "workload.einsum": ("einsum",),
     "workload.layer": ("Layer", "Network"),
     "workload.network": ("load_network",),

@@ -1,40 +1,42 @@
-"""Evaluate, simulate and map: workloads, machines and mappings by name, by file or as objects."""
+"""Evaluate, simulate, map, compare: workloads, machines, mappings by name, file or as objects."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import inf, isfinite
-from os import PathLike, fspath
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from math import inf
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING
 
-from tilewright.architecture.files import load_architecture
-from tilewright.architecture.machine import Architecture
-from tilewright.document import Document, describe, load
-from tilewright.errors import InputError
-from tilewright.mapper.cache import Cache, user_cache
+from tilewright.inputs import (
+    ArchitectureLike,
+    CacheLike,
+    MappingLike,
+    WorkloadLike,
+    check_count,
+    check_options,
+    check_seconds,
+    listener,
+    the_architecture,
+    the_cache,
+    the_layer,
+    the_mapping,
+    the_network,
+)
 from tilewright.mapper.front import Front
 from tilewright.mapper.frontier_result import Frontier
-from tilewright.mapper.objective import ACCEPTED, parse_objective
 from tilewright.mapper.progress import Progress, counted, watching
 from tilewright.mapper.result import NetworkResult
 from tilewright.mapping.constraints import under
-from tilewright.mapping.files import parse_mapping
 from tilewright.mapping.given import ConstraintsLike, check_own_names, given_constraints
 from tilewright.mapping.nodes import Mapping
-from tilewright.mapping.text import parse_text
 from tilewright.model.evaluate import assess
 from tilewright.model.evaluate import evaluate as evaluate_mapping
 from tilewright.model.result import Evaluation
 from tilewright.simulate import simulate as simulate_mapping
-from tilewright.workload.layer import Layer, Network
-from tilewright.workload.network import load_network, select
 
-WorkloadLike = str | PathLike[str] | Layer | Network
-ArchitectureLike = str | PathLike[str] | Architecture
-MappingLike = str | PathLike[str] | Mapping | list[Any] | dict[str, Any]
-CacheLike = bool | str | PathLike[str]
+if TYPE_CHECKING:
+    from tilewright.strategies.comparison import Comparison
+    from tilewright.strategies.mapspace import MapSpace
 
 
 def evaluate(
@@ -269,103 +271,112 @@ def frontier(
         )  # fmt: skip
 
 
-def check_options(objective: str, time_limit: float | None, workers: int | None) -> None:
-    """Refuse values that `map` cannot use."""
-    if not isinstance(objective, str):
-        raise InputError(f"expected text, found {describe(objective)}; {ACCEPTED}", key="objective")
-    parse_objective(objective)
-    if time_limit is not None:
-        number = isinstance(time_limit, int | float) and not isinstance(time_limit, bool)
-        if not number or not isfinite(time_limit) or time_limit <= 0:
-            raise InputError(
-                f"expected a number of seconds greater than 0, found {describe(time_limit)}",
-                key="time_limit",
-            )
-    if workers is not None and (not isinstance(workers, int) or workers < 1):
-        raise InputError(
-            f"expected a whole number of at least 1, found {describe(workers)}", key="workers"
-        )
+def compare(
+    workload: WorkloadLike,
+    architecture: ArchitectureLike,
+    objective: str = "edp",
+    *,
+    layer: str | None = None,
+    strategies: Sequence[str] | None = None,
+    seconds: float = 10.0,
+    seed: int = 0,
+    optimum: bool = True,
+    progress: bool | Callable[[str], None] = False,
+) -> Comparison:
+    """Let other search strategies look for a good mapping, and compare with the proven optimum.
+
+    Parameters
+    ----------
+    workload, architecture
+        What is mapped onto what, as for `map`.
+    objective : str
+        What to minimise: ``"energy"`` (pJ), ``"latency"`` (cycles) or ``"edp"`` (pJ x cycles).
+    layer : str, optional
+        Which layer of the workload; needed where it has several.
+    strategies : sequence of str, optional
+        ``"random"``, ``"pruned"``, ``"dmazerunner"``, ``"blackbox"``, with options after a colon:
+        ``"pruned:victory=100000"``. By default all that cover the machine and are installed.
+    seconds : float
+        CPU seconds of the calling thread that each strategy gets, drawing and evaluation of
+        mappings included, compilation excluded; more than 0.
+    seed : int
+        Where the random numbers of each strategy begin, 0 or more.
+    optimum : bool
+        Whether to find the proven optimum first, however long that takes.
+    progress : bool or callable
+        Whether to tell on the standard error stream what begins, or who is told instead.
+
+    Returns
+    -------
+    Comparison
+        Ctrl-C ends it with what was found so far.
+
+    Raises
+    ------
+    InputError
+        When something cannot be read, or a strategy does not cover the machine.
+    NoMappingError
+        When no mapping can run the layer.
+    """
+    check_options(objective, None, None)
+    check_seconds(seconds, "seconds")
+    check_count(seed, "seed", 0)
+    chosen_layer, machine = the_layer(workload, layer), the_architecture(architecture)
+    from tilewright.strategies.catalogue import chosen
+    from tilewright.strategies.comparison import compare_strategies
+    from tilewright.strategies.steps import Problem
+
+    problem = Problem(chosen_layer, machine, objective)
+    return compare_strategies(
+        problem, chosen(strategies, problem), seconds=seconds, seed=seed, prove=optimum,
+        tell=listener(progress),
+    )  # fmt: skip
 
 
-def the_cache(cache: CacheLike) -> Cache | None:
-    """Return where proven results are kept, or None when they are not."""
-    if isinstance(cache, bool):
-        return user_cache() if cache else None
-    if not isinstance(cache, str | PathLike) or not fspath(cache):
-        raise InputError(
-            f"expected True, False or the path of a directory, found {describe(cache)}",
-            key="cache",
-        )
-    directory = Path(cache)
-    if directory.exists() and not directory.is_dir():
-        raise InputError(
-            f"'{directory}' is no directory; True, False or the path of a directory is accepted",
-            key="cache",
-        )
-    return Cache(directory)
+def mapspace(
+    workload: WorkloadLike,
+    architecture: ArchitectureLike,
+    *,
+    layer: str | None = None,
+    samples: int = 100_000,
+    seed: int = 0,
+    optimum: bool = True,
+    progress: bool | Callable[[str], None] = False,
+) -> MapSpace:
+    """Draw mappings at random and tell how many fit, and how energy and cycles are spread.
 
+    Parameters
+    ----------
+    workload, architecture
+        What is mapped onto what, as for `map`.
+    layer : str, optional
+        Which layer of the workload; needed where it has several.
+    samples : int
+        Mappings to draw, at least 1.
+    seed : int
+        Where random numbers begin, 0 or more.
+    optimum : bool
+        Whether to find the least energy and the fewest cycles as well, however long that takes.
+    progress : bool or callable
+        Whether to tell on the standard error stream what begins, or who is told instead.
 
-def the_network(workload: WorkloadLike, layer: str | None = None) -> Network:
-    """Return a workload as a network, of one layer alone when its name is given."""
-    if isinstance(workload, Layer):
-        network = Network(workload.name, (workload,))
-    elif isinstance(workload, Network):
-        network = workload
-    elif isinstance(workload, str | PathLike):
-        network = load_network(fspath(workload))
-    else:
-        raise InputError(
-            f"expected a name, a path, a Layer or a Network, found {describe(workload)}",
-            key="workload",
-        )
-    if layer is None:
-        return network
-    return Network(network.name, (select(network, layer),), network.source)
+    Returns
+    -------
+    MapSpace
+        Ctrl-C ends it with what was drawn so far.
 
+    Raises
+    ------
+    InputError
+        When something cannot be read.
+    NoMappingError
+        When no mapping can run the layer.
+    """
+    check_count(samples, "samples", 1)
+    check_count(seed, "seed", 0)
+    chosen_layer, machine = the_layer(workload, layer), the_architecture(architecture)
+    from tilewright.strategies.mapspace import sample_mapspace
 
-def the_layer(workload: WorkloadLike, name: str | None) -> Layer:
-    """Return the layer of a workload that is meant."""
-    network = the_network(workload, name)
-    if len(network.layers) > 1:
-        names = [layer.name for layer in network.layers]
-        shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
-        raise InputError(
-            f"network '{network.name}' has {len(names)} layers; name one of them: {shown}",
-            key="layer",
-        )
-    return network.layers[0]
-
-
-def the_architecture(architecture: ArchitectureLike) -> Architecture:
-    """Return a machine by name, from a file, or as it is."""
-    if isinstance(architecture, Architecture):
-        return architecture
-    if not isinstance(architecture, str | PathLike):
-        raise InputError(
-            f"expected a name, a path or an Architecture, found {describe(architecture)}",
-            key="architecture",
-        )
-    return load_architecture(fspath(architecture))
-
-
-def the_mapping(mapping: MappingLike, layer: Layer, architecture: Architecture) -> Mapping:
-    """Return a mapping as it is, or one that was written, checked for the machine."""
-    if isinstance(mapping, Mapping):
-        return mapping
-    if isinstance(mapping, list | dict):
-        return parse_mapping(mapping, layer, architecture)
-    if not isinstance(mapping, str | PathLike):
-        raise InputError(
-            f"expected a path, a Mapping or a list of nodes, found {describe(mapping)}",
-            key="mapping",
-        )
-    document = load(fspath(mapping))
-    if is_loop_nest(document):
-        text = Path(mapping).read_text(encoding="utf-8")
-        return parse_text(text, layer, architecture, source=document.source)
-    return parse_mapping(document, layer, architecture)
-
-
-def is_loop_nest(document: Document) -> bool:
-    """Whether a file holds a mapping as it is printed for people: to YAML, that is one text."""
-    return isinstance(document.data, str) and " stores " in document.data
+    return sample_mapspace(
+        chosen_layer, machine, samples=samples, seed=seed, prove=optimum, tell=listener(progress)
+    )

@@ -28,6 +28,10 @@ OPTIONS = {
     "time_limit": "--time-limit",
     "over": "--over",
     "traffic": "--traffic",
+    "seconds": "--seconds",
+    "strategy": "--strategy",
+    "seed": "--seed",
+    "samples": "--samples",
 }
 # some versions of typer bring a copy of click: take the class from what typer itself offers
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -176,6 +180,7 @@ def map_command(
     from tilewright.architecture.dataflow import load_dataflow
     from tilewright.commands.files import check_outputs
     from tilewright.commands.output import put_front, put_mappings
+    from tilewright.inputs import check_options, the_architecture, the_network
 
     files = {"--json": json, "--report": report, "--output": output}
     check_outputs(files, [workload, arch])
@@ -184,13 +189,13 @@ def map_command(
             "takes no --report and no --output; --json has the mappings", key="--pareto"
         )
     limit = seconds(time_limit)
-    api.check_options(objective, limit, None)
+    check_options(objective, limit, None)
     if pareto:
         front = api.pareto(workload, arch, objective, layer=layer, time_limit=limit, progress=True)
         put_front(front, json)
         return INTERRUPTED if front.interrupted else 0
-    network = api.the_network(workload, layer)
-    machine = api.the_architecture(arch)
+    network = the_network(workload, layer)
+    machine = the_architecture(arch)
     given = [*(load_dataflow(name) for name in dataflow or ()), *(constraint or ())]
     result = api.map(
         network,
@@ -322,13 +327,13 @@ def cache_command(
     return 0
 
 
-def seconds(text: str | None) -> float | None:
+def seconds(text: str | None, key: str = "time_limit") -> float | None:
     """Return the number that an option gives."""
     try:
         return None if text is None else float(text)
     except ValueError:
         raise InputError(
-            f"expected a number of seconds greater than 0, found '{text}'", key="time_limit"
+            f"expected a number of seconds greater than 0, found '{text}'", key=key
         ) from None
 
 
@@ -351,3 +356,67 @@ def usage_message(failure: Any) -> str:
 def say(message: str) -> None:
     """Write a message to the standard error stream."""
     print(message, file=sys.stderr, flush=True)
+
+
+@commands.command("compare")
+def compare_command(
+    workload: Workload,
+    arch: Machine,
+    layer: LayerName = None,
+    objective: Annotated[
+        str, typer.Option("--objective", metavar="energy|latency|edp", help="What to minimise.")
+    ] = "edp",
+    budget: Annotated[
+        str, typer.Option("--seconds", metavar="S", help="CPU seconds for each strategy.")
+    ] = "10",
+    strategy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--strategy",
+            metavar="NAME",
+            help="random, pruned, dmazerunner or blackbox, with options: pruned:victory=100000; "
+            "may be repeated. By default all that can run.",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Where random numbers begin.")] = 0,
+    json: Json = None,
+    report: Annotated[
+        str | None, typer.Option("--report", metavar="FILE.html", help="Write table and figure.")
+    ] = None,
+) -> int:
+    """Compare other search strategies with the proven optimum of a layer."""
+    from tilewright import api
+    from tilewright.commands.files import check_outputs
+    from tilewright.commands.study import put_study
+
+    check_outputs({"--json": json, "--report": report}, [workload, arch])
+    time = seconds(budget, "seconds") or 0.0
+    result = api.compare(
+        workload, arch, objective, layer=layer, strategies=strategy, seconds=time, seed=seed,
+        progress=say,
+    )  # fmt: skip
+    put_study(result, json, report)
+    return INTERRUPTED if result.interrupted else 0
+
+
+@commands.command("mapspace")
+def mapspace_command(
+    workload: Workload,
+    arch: Machine,
+    layer: LayerName = None,
+    samples: Annotated[int, typer.Option("--samples", help="Mappings to draw.")] = 100_000,
+    seed: Annotated[int, typer.Option("--seed", help="Where random numbers begin.")] = 0,
+    json: Json = None,
+    report: Annotated[
+        str | None, typer.Option("--report", metavar="FILE.html", help="Write table and figure.")
+    ] = None,
+) -> int:
+    """Show how many mappings a layer has, how many fit, and what they cost."""
+    from tilewright import api
+    from tilewright.commands.files import check_outputs
+    from tilewright.commands.study import put_study
+
+    check_outputs({"--json": json, "--report": report}, [workload, arch])
+    result = api.mapspace(workload, arch, layer=layer, samples=samples, seed=seed, progress=say)
+    put_study(result, json, report)
+    return INTERRUPTED if result.interrupted else 0

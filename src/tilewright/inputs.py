@@ -1,0 +1,146 @@
+"""What users may pass: names, files, objects; what is none of it is refused."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from math import isfinite
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from tilewright.architecture.files import load_architecture
+from tilewright.architecture.machine import Architecture
+from tilewright.document import Document, describe, load
+from tilewright.errors import InputError
+from tilewright.mapper.cache import Cache, user_cache
+from tilewright.mapper.objective import ACCEPTED, parse_objective
+from tilewright.mapping.files import parse_mapping
+from tilewright.mapping.nodes import Mapping
+from tilewright.mapping.text import parse_text
+from tilewright.workload.layer import Layer, Network
+from tilewright.workload.network import load_network, select
+
+WorkloadLike = str | PathLike[str] | Layer | Network
+ArchitectureLike = str | PathLike[str] | Architecture
+MappingLike = str | PathLike[str] | Mapping | list[Any] | dict[str, Any]
+CacheLike = bool | str | PathLike[str]
+
+
+def listener(progress: bool | Callable[[str], None]) -> Callable[[str], None]:
+    """Return who is told what begins."""
+    if callable(progress):
+        return progress
+    return (lambda line: print(line, file=sys.stderr, flush=True)) if progress else lambda _: None
+
+
+def check_options(objective: str, time_limit: float | None, workers: int | None) -> None:
+    """Refuse values that `map` cannot use."""
+    if not isinstance(objective, str):
+        raise InputError(f"expected text, found {describe(objective)}; {ACCEPTED}", key="objective")
+    parse_objective(objective)
+    if time_limit is not None:
+        check_seconds(time_limit, "time_limit")
+    if workers is not None:
+        check_count(workers, "workers", 1)
+
+
+def check_seconds(seconds: float, key: str) -> None:
+    """Refuse what is not a time."""
+    number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if not number or not isfinite(seconds) or seconds <= 0:
+        raise InputError(
+            f"expected a number of seconds greater than 0, found {describe(seconds)}", key=key
+        )
+
+
+def check_count(count: int, key: str, least: int) -> None:
+    """Refuse what is not a whole number, or too small."""
+    if not isinstance(count, int) or isinstance(count, bool) or count < least:
+        raise InputError(
+            f"expected a whole number of at least {least}, found {describe(count)}", key=key
+        )
+
+
+def the_cache(cache: CacheLike) -> Cache | None:
+    """Return where proven results are kept, or None when they are not."""
+    if isinstance(cache, bool):
+        return user_cache() if cache else None
+    if not isinstance(cache, str | PathLike) or not fspath(cache):
+        raise InputError(
+            f"expected True, False or the path of a directory, found {describe(cache)}",
+            key="cache",
+        )
+    directory = Path(cache)
+    if directory.exists() and not directory.is_dir():
+        raise InputError(
+            f"'{directory}' is no directory; True, False or the path of a directory is accepted",
+            key="cache",
+        )
+    return Cache(directory)
+
+
+def the_network(workload: WorkloadLike, layer: str | None = None) -> Network:
+    """Return a workload as a network, of one layer alone when its name is given."""
+    if isinstance(workload, Layer):
+        network = Network(workload.name, (workload,))
+    elif isinstance(workload, Network):
+        network = workload
+    elif isinstance(workload, str | PathLike):
+        network = load_network(fspath(workload))
+    else:
+        raise InputError(
+            f"expected a name, a path, a Layer or a Network, found {describe(workload)}",
+            key="workload",
+        )
+    if layer is None:
+        return network
+    return Network(network.name, (select(network, layer),), network.source)
+
+
+def the_layer(workload: WorkloadLike, name: str | None) -> Layer:
+    """Return the layer of a workload that is meant."""
+    network = the_network(workload, name)
+    if len(network.layers) > 1:
+        names = [layer.name for layer in network.layers]
+        shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+        raise InputError(
+            f"network '{network.name}' has {len(names)} layers; name one of them: {shown}",
+            key="layer",
+        )
+    return network.layers[0]
+
+
+def the_architecture(architecture: ArchitectureLike) -> Architecture:
+    """Return a machine by name, from a file, or as it is."""
+    if isinstance(architecture, Architecture):
+        return architecture
+    if not isinstance(architecture, str | PathLike):
+        raise InputError(
+            f"expected a name, a path or an Architecture, found {describe(architecture)}",
+            key="architecture",
+        )
+    return load_architecture(fspath(architecture))
+
+
+def the_mapping(mapping: MappingLike, layer: Layer, architecture: Architecture) -> Mapping:
+    """Return a mapping as it is, or one that was written, checked for the machine."""
+    if isinstance(mapping, Mapping):
+        return mapping
+    if isinstance(mapping, list | dict):
+        return parse_mapping(mapping, layer, architecture)
+    if not isinstance(mapping, str | PathLike):
+        raise InputError(
+            f"expected a path, a Mapping or a list of nodes, found {describe(mapping)}",
+            key="mapping",
+        )
+    document = load(fspath(mapping))
+    if is_loop_nest(document):
+        text = Path(mapping).read_text(encoding="utf-8")
+        return parse_text(text, layer, architecture, source=document.source)
+    return parse_mapping(document, layer, architecture)
+
+
+def is_loop_nest(document: Document) -> bool:
+    """Whether a file holds a mapping as it is printed for people: to YAML, that is one text."""
+    return isinstance(document.data, str) and " stores " in document.data
