@@ -17,7 +17,7 @@ from tilewright.mapper.labels import (
     window_column,
 )
 from tilewright.mapper.outer import CARRIED, at_least, may_repeat
-from tilewright.model.kernel import kernel
+from tilewright.model.kernel import kernel, part
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tilewright.mapper.problem import Bools, Space
 
 
-@kernel
+@part
 def least_words(sp: Space, row: Ints, t: int) -> float:
     """Return the words that move at least into a tile inside the label's shape."""
     words = sp.words[t, row[SHAPE]] * sp.repeats[row[OPEN + t]]
@@ -40,7 +40,7 @@ def least_words(sp: Space, row: Ints, t: int) -> float:
     return float(words)
 
 
-@kernel
+@part
 def least_load(sp: Space, lk: Links, row: Ints, r: int, seg: int, placed: Ints) -> float:
     """Return the cycles that the remaining links take at least at one bandwidth-limited port."""
     nt = sp.relevant.shape[0]
@@ -86,7 +86,7 @@ def least_load(sp: Space, lk: Links, row: Ints, r: int, seg: int, placed: Ints) 
     return total
 
 
-@kernel
+@part
 def paid_already(
     lk: Links, outer: Outer, row: Ints, t: int, link: int, words: float, left: float
 ) -> float:
@@ -215,7 +215,7 @@ def lower_bound(
     return energy + lk.leakage * cycles, cycles
 
 
-@kernel
+@part
 def gcd(a: int, b: int) -> int:
     """Return the greatest common divisor."""
     while b:
@@ -223,7 +223,7 @@ def gcd(a: int, b: int) -> int:
     return a
 
 
-@kernel
+@part
 def served_pairs(sp: Space, w: int, e: int, shape: int, choice: int, run: bool) -> float:
     """Return how many points of an expression's dimensions a word of it serves at most.
 
@@ -257,7 +257,7 @@ def served_pairs(sp: Space, w: int, e: int, shape: int, choice: int, run: bool) 
     return float(most)
 
 
-@kernel
+@part
 def pair_words(m: int, n: int, a: int, b: int, apart: bool) -> float:
     """Return the words of a*i + b*j for m and n values of i and j, in a row or standing apart."""
     if apart:
@@ -293,7 +293,7 @@ def most_reuse(sp: Space, t: int, bits: float, capacity: float, choice: int) -> 
     return most
 
 
-@kernel
+@part
 def run_words(sp: Space, t: int, w: int, e: int, i: int, shape: int) -> float:
     """Return the words that a run along the i-th dimension of an expression brings in at least.
 
@@ -509,7 +509,7 @@ def inner_table(
             table[shape, nt + 1 + t] = min(table[shape, nt + 1 + t], table[shape, t])
 
 
-@kernel
+@part
 def delivered(
     sp: Space,
     begin: int,
@@ -546,7 +546,7 @@ def delivered(
             cost[c, t] = own[t] * received + (rate[c, t] - own[t]) * on_the_way
 
 
-@kernel
+@part
 def above_array(sp: Space, shape: int, choice: int) -> int:
     """Return the shape that instances hold together, or -1 where it is none of the lattice."""
     above = shape

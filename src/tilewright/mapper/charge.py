@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright.mapper.labels import ENERGY, ENTRIES, FIRST, LOADS, OPEN, SHAPE, ZERO, window_column
-from tilewright.model.kernel import kernel
+from tilewright.model.kernel import part
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tilewright.mapper.problem import Space
 
 
-@kernel
+@part
 def united_words(
     k: int,
     coef: Ints,
@@ -93,7 +93,7 @@ def united_words(
     return total, missing
 
 
-@kernel
+@part
 def window_words(
     sp: Space,
     lk: Links,
@@ -187,7 +187,7 @@ def window_words(
         out[j] = words * share * (steps - refund)
 
 
-@kernel
+@part
 def link_words(
     sp: Space,
     lk: Links,
@@ -238,7 +238,7 @@ def link_words(
     return int(n)
 
 
-@kernel
+@part
 def charge(
     sp: Space,
     lk: Links,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright.mapper.heed import as_free
-from tilewright.model.kernel import kernel
+from tilewright.model.kernel import kernel, part
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
@@ -52,7 +52,7 @@ def objective_value(goal: Floats, energy: float, cycles: float) -> tuple[float, 
     )
 
 
-@kernel
+@part
 def power(x: float, exponent: float) -> float:
     """Return a power of a number that is not negative."""
     if exponent == 0.0:
@@ -70,13 +70,13 @@ def worse(first: float, second: float, best_first: float, best_second: float) ->
     return first >= best_first * (1 - TIE) and second >= best_second * (1 - TIE)
 
 
-@kernel
+@part
 def window_column(nt: int, na: int, w: int) -> int:
     """Return where the columns of the w-th sliding tensor begin."""
     return OPEN + nt + 2 * na + WINDOW_COLUMNS * w
 
 
-@kernel
+@part
 def enter_loop(
     sp: Space, row: Ints, floats: Floats, loads: int, move: int, inside: int, seg: int
 ) -> None:
@@ -125,7 +125,7 @@ def enter_loop(
         row[column + 2] = n + 1
 
 
-@kernel
+@part
 def with_room(it: Ints, fl: Floats, n: int) -> tuple[Ints, Floats]:
     """Return the tables with room for the labels that one expansion adds."""
     if n + 128 < len(it):
@@ -137,7 +137,7 @@ def with_room(it: Ints, fl: Floats, n: int) -> tuple[Ints, Floats]:
     return it2, fl2
 
 
-@kernel
+@part
 def dominates(
     sp: Space,
     lk: Links,
@@ -244,7 +244,7 @@ def dominates(
     return True
 
 
-@kernel
+@part
 def insert(
     sp: Space,
     lk: Links,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tilewright.model.kernel import kernel
+from tilewright.model.kernel import kernel, part
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
@@ -47,7 +47,7 @@ class Outer(NamedTuple):
     memory: int
 
 
-@kernel
+@part
 def at_least(outer: Outer, flag: int, stage: int, shape: int, left: float) -> float:
     """Return what a state costs at least with some bits left."""
     best = np.inf
@@ -59,7 +59,7 @@ def at_least(outer: Outer, flag: int, stage: int, shape: int, left: float) -> fl
     return best
 
 
-@kernel
+@part
 def merge(
     bits: Floats,
     cost: Floats,
@@ -115,7 +115,7 @@ def merge(
     return n
 
 
-@kernel
+@part
 def may_repeat(sp: Space, w: int, e: int, shape: int) -> bool:
     """Whether steps of one dimension of an expression may make up for those of another.
 

@@ -41,7 +41,7 @@ from tilewright.mapper.labels import (
     with_room,
     worse,
 )
-from tilewright.model.kernel import kernel
+from tilewright.model.kernel import kernel, part
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from tilewright.mapper.problem import Space
 
 
-@kernel
+@part
 def leave_best(it: Ints, fl: Floats, head: int, goal: Floats) -> float:
     """Mark all labels of a list as dead but the one of the least bound; return that bound."""
     least = np.inf
@@ -84,7 +84,7 @@ def narrow(it: Ints, fl: Floats, heads: Ints, full: int, goal: Floats, width: in
             heads[shape, full] = -1
 
 
-@kernel
+@part
 def keep(
     sp: Space,
     lk: Links,
@@ -254,7 +254,7 @@ def expand(
     return it, fl, n
 
 
-@kernel
+@part
 def complete(
     sp: Space,
     lk: Links,

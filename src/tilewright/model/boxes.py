@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilewright.model.kernel import kernel
+from tilewright.model.kernel import part
 from tilewright.model.types import Bools, Ints
 from tilewright.model.words import F, G, T
 
 
-@kernel
+@part
 def last_chunk(i: int, dim: Ints, tile: Ints, mode: Ints, index: Ints, extent: int) -> int:
     """Return the last chunk of loop i in which an instance has work, when it has any.
 
@@ -25,7 +25,7 @@ def last_chunk(i: int, dim: Ints, tile: Ints, mode: Ints, index: Ints, extent: i
     return int(last)
 
 
-@kernel
+@part
 def works(i: int, dim: Ints, tile: Ints, mode: Ints, index: Ints, extent: int) -> bool:
     """Whether an instance has work in a chunk of loop i, deeper loops at their first chunk."""
     for j in range(i + 1, len(dim)):
@@ -38,7 +38,7 @@ def works(i: int, dim: Ints, tile: Ints, mode: Ints, index: Ints, extent: int) -
     return True
 
 
-@kernel
+@part
 def descend(bounds: Ints, dim: Ints, tile: Ints, index: Ints, low: Ints, extent: Ints) -> bool:
     """Walk an instance's loops down to its box; return whether it has work."""
     for d in range(len(bounds)):
@@ -54,7 +54,7 @@ def descend(bounds: Ints, dim: Ints, tile: Ints, index: Ints, low: Ints, extent:
     return True
 
 
-@kernel
+@part
 def step_back(
     loop: int,
     back: int,
@@ -84,7 +84,7 @@ def step_back(
         extent[d] = min(tile[i], extent[d] - chunk * tile[i])
 
 
-@kernel
+@part
 def box_words(coef: Ints, low: Ints, extent: Ints, out: Ints) -> int:
     """Put the words of a box, some of them twice, into `out`; return how many were put."""
     base = 0
@@ -103,7 +103,7 @@ def box_words(coef: Ints, low: Ints, extent: Ints, out: Ints) -> int:
     return count
 
 
-@kernel
+@part
 def chunk_counts(bounds: Ints, dim: Ints, tile: Ints) -> Ints:
     """Return the chunks of each loop of a group at its largest extent."""
     extent = bounds.copy()
@@ -114,7 +114,7 @@ def chunk_counts(bounds: Ints, dim: Ints, tile: Ints) -> Ints:
     return count
 
 
-@kernel
+@part
 def box_footprint(coef: Ints, extent: Ints) -> int:
     """Return the distinct words of a box of a group."""
     if len(coef) == 1:
@@ -129,13 +129,13 @@ def box_footprint(coef: Ints, extent: Ints) -> int:
     return distinct_words(coef, extent, none, none, none)
 
 
-@kernel
+@part
 def distinct_words(coef: Ints, bounds: Ints, dim: Ints, tile: Ints, mode: Ints) -> int:
     """Return the words of a group that the first instance (F loops) ever touches."""
     return int(touched_words(coef, bounds, dim, tile, mode).sum())
 
 
-@kernel
+@part
 def touched_words(coef: Ints, bounds: Ints, dim: Ints, tile: Ints, mode: Ints) -> Bools:
     """Say for each word of a group whether the first instance (F and G loops) ever touches it."""
     count = chunk_counts(bounds, dim, tile)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilewright.model.kernel import kernel
+from tilewright.model.kernel import kernel, part
 from tilewright.model.program import NONE, OWN_STEPS, Program
 from tilewright.model.types import Bools, Ints
 
 HEAD, STEP = 5, 7  # numbers of a query's head, and of a step besides its other groups
 
 
-@kernel
+@part
 def query_values(
     code: Ints,
     at: int,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.model.boxes import box_footprint
-from tilewright.model.kernel import kernel
+from tilewright.model.kernel import kernel, part
 from tilewright.model.types import Bools, Ints
 
 BLOCK = 128  # mappings that go through a kernel together: their state stays in the cache
@@ -73,7 +73,7 @@ def which_fit(
                     seen[seen_start[i] + extent[i, m]] = True
 
 
-@kernel
+@part
 def _shrinks(limits: Limits, loops: int, extent: Ints, free: Ints, valid: Bools) -> None:
     """Say which tiles shrink inward and whose spatial chunks fit their axes."""
     valid[:] = True
@@ -93,7 +93,7 @@ def _shrinks(limits: Limits, loops: int, extent: Ints, free: Ints, valid: Bools)
                     valid[m] = elements[m] > 0
 
 
-@kernel
+@part
 def _holds(limits: Limits, extent: Ints, words: Ints, bits: Ints, valid: Bools) -> None:
     """Strike out the mappings whose tiles some capacity does not hold."""
     several = np.empty(extent.shape[0], np.int64)

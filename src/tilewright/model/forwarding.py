@@ -10,13 +10,13 @@ from __future__ import annotations
 import numpy as np
 
 from tilewright.model.boxes import box_words, chunk_counts, descend, step_back
-from tilewright.model.kernel import kernel
+from tilewright.model.kernel import kernel, part
 from tilewright.model.program import HELD, Program
 from tilewright.model.types import Ints
 from tilewright.model.words import F, S, T, U, temporal_loops
 
 
-@kernel
+@part
 def _digits(mode: Ints, rank: Ints) -> tuple[Ints, Ints]:
     """Return loops by rank (S, temporal, J, U) and where each rank begins in that order."""
     order = np.empty(len(mode), np.int64)
@@ -32,7 +32,7 @@ def _digits(mode: Ints, rank: Ints) -> tuple[Ints, Ints]:
     return order, begin
 
 
-@kernel
+@part
 def _ranks(mode: Ints) -> Ints:
     rank = np.full(len(mode), 2, np.int64)
     for i in range(len(mode)):
@@ -45,7 +45,7 @@ def _ranks(mode: Ints) -> Ints:
     return rank
 
 
-@kernel
+@part
 def _next(order: Ints, begin: int, end: int, count: Ints, index: Ints) -> bool:
     """Advance the loops of some ranks like an odometer; False when they are all back at zero."""
     for x in range(end - 1, begin - 1, -1):
@@ -57,7 +57,7 @@ def _next(order: Ints, begin: int, end: int, count: Ints, index: Ints) -> bool:
     return False
 
 
-@kernel
+@part
 def _first_counts(bounds: Ints, dim: Ints, tile: Ints, mode: Ints) -> Ints:
     count = chunk_counts(bounds, dim, tile)
     for i in range(len(mode)):
@@ -66,7 +66,7 @@ def _first_counts(bounds: Ints, dim: Ints, tile: Ints, mode: Ints) -> Ints:
     return count
 
 
-@kernel
+@part
 def held_group(
     coef: Ints, bounds: Ints, dim: Ints, tile: Ints, mode: Ints, row: Ints, at: int
 ) -> None:
@@ -144,7 +144,7 @@ def held_group(
         row[at + q + 1] += row[at + q]
 
 
-@kernel
+@part
 def _hold(
     coef: Ints,
     bounds: Ints,
@@ -173,7 +173,7 @@ def _hold(
             return
 
 
-@kernel
+@part
 def _meet(
     coef: Ints,
     bounds: Ints,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tilewright.model.kernel import kernel
+from tilewright.model.kernel import kernel, part
 from tilewright.model.program import Program
 from tilewright.model.types import Bools, Ints
 
@@ -113,7 +113,7 @@ def locate(
     return size
 
 
-@kernel
+@part
 def _cut(program: Program, tiles: Ints, size: int, several: Bools) -> None:
     """Say which loops have several chunks."""
     outer = program.bounds.copy()
@@ -127,14 +127,14 @@ def _cut(program: Program, tiles: Ints, size: int, several: Bools) -> None:
         outer[d] = i
 
 
-@kernel
+@part
 def _put(work: Ints, todo: Ints, table: int, place: int, mapping: int) -> None:
     work[table, todo[table], 0] = place
     work[table, todo[table], 1] = mapping
     todo[table] += 1
 
 
-@kernel
+@part
 def _keep(
     program: Program,
     trees: Trees,
@@ -165,7 +165,7 @@ def _keep(
     return size
 
 
-@kernel
+@part
 def _follow(memo: Memo, used: Ints, chosen: Ints, node: Ints) -> int:
     """Go to the child that a tile size leads to; return how many mappings found room for it."""
     mask = len(memo.keys) - 1

@@ -6,7 +6,7 @@ import numpy as np
 
 from tilewright.model.boxes import box_footprint, distinct_words
 from tilewright.model.fits import BLOCK
-from tilewright.model.kernel import kernel
+from tilewright.model.kernel import kernel, part
 from tilewright.model.program import CHAIN, DISTINCT, PEAK, TOTAL, WINDOW, Program
 from tilewright.model.types import Ints
 from tilewright.model.windows import whole_window
@@ -53,7 +53,7 @@ def fill_rows(program: Program, tiles: Ints, work: Ints, todo: Ints, numbers: In
                     _fill_window(kind, coef, bound, local, own, mode, numbers, rows[w, 0] + place)
 
 
-@kernel
+@part
 def _fill_window(
     kind: int,
     coef: Ints,

@@ -11,7 +11,7 @@ import numpy as np
 
 from tilewright.model.combine import query_values
 from tilewright.model.fits import BLOCK
-from tilewright.model.kernel import kernel
+from tilewright.model.kernel import kernel, part
 from tilewright.model.program import Program
 from tilewright.model.types import Bools, Floats, Ints
 
@@ -96,7 +96,7 @@ def cost(
                     counts[m, s] = sums[s, m - begin]
 
 
-@kernel
+@part
 def _add_up(costs: Costs, values: Ints, sums: Ints) -> None:
     for s in range(len(sums) - 1):
         total = sums[s]
@@ -108,7 +108,7 @@ def _add_up(costs: Costs, values: Ints, sums: Ints) -> None:
                 total[m] += weight * value[m]
 
 
-@kernel
+@part
 def _cycles(costs: Costs, sums: Ints, m: int) -> float:
     cycles: float = np.ceil(sums[costs.steps, m] * costs.cycles_per_step)
     for c in range(len(costs.word_start) - 1):
@@ -131,7 +131,7 @@ def _cycles(costs: Costs, sums: Ints, m: int) -> float:
     return cycles
 
 
-@kernel
+@part
 def _energy(costs: Costs, sums: Ints, m: int, cycles: float) -> float:
     """Return the energy, added up in the order in which `evaluate` does: equal to the last bit."""
     total = 0.0

@@ -16,7 +16,7 @@ from tilewright.model.boxes import (
     touched_words,
     works,
 )
-from tilewright.model.kernel import kernel
+from tilewright.model.kernel import kernel, part
 from tilewright.model.types import Bools, Ints
 from tilewright.model.words import F, G, T, U, temporal_loops
 
@@ -151,7 +151,7 @@ def window(
         row[only + q + 1] += row[only + q]
 
 
-@kernel
+@part
 def _just_advanced(mode: Ints, index: Ints) -> int:
     """Return the temporal loop that has just advanced, -1 at the very first step."""
     i = len(mode) - 1
@@ -160,7 +160,7 @@ def _just_advanced(mode: Ints, index: Ints) -> int:
     return i
 
 
-@kernel
+@part
 def whole_window(
     coef: Ints, bounds: Ints, dim: Ints, tile: Ints, mode: Ints, row: Ints, at: int
 ) -> None:
@@ -178,7 +178,7 @@ def whole_window(
     window(coef, bounds, dim[:above], tile[:above], mode[:above], counted, row, at)
 
 
-@kernel
+@part
 def _later_work(q: int, bounds: Ints, dim: Ints, tile: Ints, mode: Ints, index: Ints) -> int:
     """Return the innermost temporal loop below q in which an instance has another chunk, else 0."""
     several = 0
@@ -196,7 +196,7 @@ def _later_work(q: int, bounds: Ints, dim: Ints, tile: Ints, mode: Ints, index: 
     return several
 
 
-@kernel
+@part
 def _differs(
     coef: Ints,
     bounds: Ints,

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilewright.model.kernel import kernel
+from tilewright.model.kernel import kernel, part
 from tilewright.model.types import Ints
 
 # What a loop does to the words of the instances or steps that it separates.
@@ -120,7 +120,7 @@ def chains(
         count += 1
 
 
-@kernel
+@part
 def _put(sums: Ints, work: Ints, place: int, width: int, numbers: Ints) -> None:
     """Put sums so far apart, or the totals of both kinds next to each other when that is 0."""
     for m in range(sums.shape[1]):
@@ -133,7 +133,7 @@ def _put(sums: Ints, work: Ints, place: int, width: int, numbers: Ints) -> None:
         numbers[at + 2 * width] = sums[2, m]
 
 
-@kernel
+@part
 def _first_chunks(
     tile: Ints,
     mode: Ints,
