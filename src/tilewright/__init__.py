@@ -12,10 +12,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tilewright.api import evaluate, frontier, map, pareto, simulate
+    from tilewright.api import evaluate, explain, frontier, map, pareto, simulate
     from tilewright.architecture.files import load_architecture
     from tilewright.architecture.machine import Architecture
     from tilewright.errors import InputError, MappingError, NoMappingError, TilewrightError
+    from tilewright.mapper.explanation import Explanation
     from tilewright.mapper.front import Front
     from tilewright.mapper.frontier_result import Frontier
     from tilewright.mapper.result import LayerResult, NetworkResult, Proof
@@ -46,6 +47,7 @@ __all__ = [
     "Architecture",
     "Batch",
     "Evaluation",
+    "Explanation",
     "For",
     "Front",
     "Frontier",
@@ -70,6 +72,7 @@ __all__ = [
     "einsum",
     "evaluate",
     "evaluate_batch",
+    "explain",
     "frontier",
     "fully_connected",
     "grouped",
@@ -86,10 +89,11 @@ __all__ = [
 ]
 
 HOMES = {
-    "api": ("evaluate", "frontier", "map", "pareto", "simulate"),
+    "api": ("evaluate", "explain", "frontier", "map", "pareto", "simulate"),
     "architecture.files": ("load_architecture",),
     "architecture.machine": ("Architecture",),
     "errors": ("InputError", "MappingError", "NoMappingError", "TilewrightError"),
+    "mapper.explanation": ("Explanation",),
     "mapper.front": ("Front",),
     "mapper.frontier_result": ("Frontier",),
     "mapper.result": ("LayerResult", "NetworkResult", "Proof"),
