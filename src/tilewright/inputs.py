@@ -34,6 +34,17 @@ def listener(progress: bool | Callable[[str], None]) -> Callable[[str], None]:
     return (lambda line: print(line, file=sys.stderr, flush=True)) if progress else lambda _: None
 
 
+def check_within(within: float) -> None:
+    """Refuse a share that `explain` cannot use."""
+    number = isinstance(within, int | float) and not isinstance(within, bool)
+    if not number or not 0 <= within <= 1:
+        raise InputError(
+            "expected a share of the optimum from 0 to 1, for example 0.05 (5 %), "
+            f"found {describe(within)}",
+            key="within",
+        )
+
+
 def check_options(objective: str, time_limit: float | None, workers: int | None) -> None:
     """Refuse values that `map` cannot use."""
     if not isinstance(objective, str):
