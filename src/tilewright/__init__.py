@@ -13,13 +13,14 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tilewright.api import compare, evaluate, frontier, map, mapspace, pareto, simulate
+    from tilewright.api import compare, evaluate, explain, frontier, map, mapspace, pareto, simulate
     from tilewright.architecture.constraint_files import load_constraints
     from tilewright.architecture.constraints import Constraint, Constraints, Limits
     from tilewright.architecture.dataflow import load_dataflow
     from tilewright.architecture.files import load_architecture
     from tilewright.architecture.machine import Architecture
     from tilewright.errors import InputError, MappingError, NoMappingError, TilewrightError
+    from tilewright.mapper.explanation import Explanation
     from tilewright.mapper.front import Front
     from tilewright.mapper.frontier_result import Frontier
     from tilewright.mapper.result import LayerResult, NetworkResult, Proof
@@ -55,6 +56,7 @@ __all__ = [
     "Constraint",
     "Constraints",
     "Evaluation",
+    "Explanation",
     "For",
     "Front",
     "Frontier",
@@ -82,6 +84,7 @@ __all__ = [
     "einsum",
     "evaluate",
     "evaluate_batch",
+    "explain",
     "frontier",
     "fully_connected",
     "grouped",
@@ -101,13 +104,14 @@ __all__ = [
 ]
 
 HOMES = {
-    "api": ("compare", "evaluate", "frontier", "map", "mapspace", "pareto", "simulate"),
+    "api": ("compare", "evaluate", "explain", "frontier", "map", "mapspace", "pareto", "simulate"),
     "architecture.constraint_files": ("load_constraints",),
     "architecture.constraints": ("Constraint", "Constraints", "Limits"),
     "architecture.dataflow": ("load_dataflow",),
     "architecture.files": ("load_architecture",),
     "architecture.machine": ("Architecture",),
     "errors": ("InputError", "MappingError", "NoMappingError", "TilewrightError"),
+    "mapper.explanation": ("Explanation",),
     "mapper.front": ("Front",),
     "mapper.frontier_result": ("Frontier",),
     "mapper.result": ("LayerResult", "NetworkResult", "Proof"),

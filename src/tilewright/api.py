@@ -7,6 +7,8 @@ from math import inf
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from tilewright.document import describe
+from tilewright.errors import InputError
 from tilewright.inputs import (
     ArchitectureLike,
     CacheLike,
@@ -22,6 +24,7 @@ from tilewright.inputs import (
     the_mapping,
     the_network,
 )
+from tilewright.mapper.explanation import Explanation
 from tilewright.mapper.front import Front
 from tilewright.mapper.frontier_result import Frontier
 from tilewright.mapper.progress import Progress, counted, watching
@@ -269,6 +272,72 @@ def frontier(
             chosen, machine, names, objective,
             traffic=traffic, stop=lambda: perf_counter() >= end, progress=told,
         )  # fmt: skip
+
+
+def explain(
+    workload: WorkloadLike,
+    architecture: ArchitectureLike,
+    objective: str = "energy",
+    *,
+    layer: str | None = None,
+    within: float = 0.05,
+    time_limit: float | None = None,
+) -> Explanation:
+    """Say what limits the best mapping of a layer, and what else is nearly as good.
+
+    Every limit of the machine (capacities, axes, bandwidths, constraints, bypasses) is relaxed
+    alone, and the best mapping found anew. Then come the best mapping of every other bypass choice
+    and of every other set of spatially unrolled dimensions near the optimum, and the best one with
+    another dataflow.
+
+    Parameters
+    ----------
+    workload : str, path, Layer or Network
+        Name of a network that ships, a file, or the thing itself.
+    architecture : str, path or Architecture
+        Name of a machine that ships, a file, or the thing itself.
+    objective : str
+        What is minimised, as in `map`.
+    layer : str, optional
+        Which layer of the workload; needed where it has several.
+    within : float
+        How far above the optimum runner-ups are looked for, as a share of it, from 0 to 1.
+    time_limit : float, optional
+        Seconds, more than 0; the result then says what is not proven.
+
+    Returns
+    -------
+    Explanation
+        Ctrl-C ends the searches with what is known so far.
+
+    Raises
+    ------
+    InputError
+        When something cannot be read, or on a machine whose arrays forward words: no mapping is
+        proven there.
+    NoMappingError
+        When no mapping can run the layer, or none was found in time.
+    """
+    check_options(objective, time_limit, None)
+    check_within(within)
+    chosen = the_layer(workload, layer)
+    machine = the_architecture(architecture)
+    from tilewright.mapper.explain import explain_layer
+
+    return explain_layer(
+        chosen, machine, objective, within=within, time_limit=time_limit, cache=user_cache()
+    )
+
+
+def check_within(within: float) -> None:
+    """Refuse a share that `explain` cannot use."""
+    number = isinstance(within, int | float) and not isinstance(within, bool)
+    if not number or not 0 <= within <= 1:
+        raise InputError(
+            "expected a share of the optimum from 0 to 1, for example 0.05 (5 %), "
+            f"found {describe(within)}",
+            key="within",
+        )
 
 
 def compare(

@@ -31,6 +31,7 @@ OPTIONS = {
     "seconds": "--seconds",
     "strategy": "--strategy",
     "seed": "--seed",
+    "within": "--within",
     "samples": "--samples",
 }
 # some versions of typer bring a copy of click: take the class from what typer itself offers
@@ -56,6 +57,15 @@ LayerName = Annotated[
 Json = Annotated[
     str | None,
     typer.Option("--json", metavar="FILE", help="Write results as JSON; - for standard output."),
+]
+Goal = Annotated[
+    str,
+    typer.Option(
+        "--objective",
+        metavar="TEXT",
+        help="What to minimise: energy, latency, edp, ed2p, a product such as "
+        "energy*latency^0.5; with limits: 'energy, latency<=1e6'.",
+    ),
 ]
 
 
@@ -133,15 +143,7 @@ def map_command(
     workload: Workload,
     arch: Machine,
     layer: LayerName = None,
-    objective: Annotated[
-        str,
-        typer.Option(
-            "--objective",
-            metavar="TEXT",
-            help="What to minimise: energy, latency, edp, ed2p, a product such as "
-            "energy*latency^0.5; with limits: 'energy, latency<=1e6'.",
-        ),
-    ] = "energy",
+    objective: Goal = "energy",
     time_limit: Annotated[
         str | None,
         typer.Option("--time-limit", metavar="S", help="Seconds, for all layers together."),
@@ -179,7 +181,7 @@ def map_command(
     from tilewright import api
     from tilewright.architecture.dataflow import load_dataflow
     from tilewright.commands.files import check_outputs
-    from tilewright.commands.output import put_front, put_mappings
+    from tilewright.commands.output import put_mappings, put_result
     from tilewright.inputs import check_options, the_architecture, the_network
 
     files = {"--json": json, "--report": report, "--output": output}
@@ -192,7 +194,7 @@ def map_command(
     check_options(objective, limit, None)
     if pareto:
         front = api.pareto(workload, arch, objective, layer=layer, time_limit=limit, progress=True)
-        put_front(front, json)
+        put_result(front, json)
         return INTERRUPTED if front.interrupted else 0
     network = the_network(workload, layer)
     machine = the_architecture(arch)
@@ -254,6 +256,35 @@ def frontier_command(
     )  # fmt: skip
     put_frontier(found, json, plot)
     return INTERRUPTED if found.interrupted else 0
+
+
+@commands.command("explain")
+def explain_command(
+    workload: Workload,
+    arch: Machine,
+    layer: LayerName = None,
+    objective: Goal = "energy",
+    within: Annotated[
+        str,
+        typer.Option("--within", metavar="SHARE", help="How near runner-ups are: 5% or 0.05."),
+    ] = "5%",
+    time_limit: Annotated[
+        str | None, typer.Option("--time-limit", metavar="S", help="Seconds, for everything.")
+    ] = None,
+    json: Json = None,
+) -> int:
+    """Say what limits the best mapping of a layer, and what else is nearly as good."""
+    from tilewright import api
+    from tilewright.commands.files import check_outputs
+    from tilewright.commands.output import put_result
+
+    check_outputs({"--json": json}, [workload, arch])
+    result = api.explain(
+        workload, arch, objective,
+        layer=layer, within=share(within), time_limit=seconds(time_limit),
+    )  # fmt: skip
+    put_result(result, json)
+    return INTERRUPTED if result.interrupted else 0
 
 
 @commands.command("evaluate")
@@ -334,6 +365,19 @@ def seconds(text: str | None, key: str = "time_limit") -> float | None:
     except ValueError:
         raise InputError(
             f"expected a number of seconds greater than 0, found '{text}'", key=key
+        ) from None
+
+
+def share(text: str) -> float:
+    """Return the number that an option gives in percent, or as it is."""
+    number, percent, rest = text.partition("%")
+    try:
+        if rest.strip():
+            raise ValueError
+        return float(number) / 100 if percent else float(number)
+    except ValueError:
+        raise InputError(
+            f"expected a share such as 5% or 0.05, found '{text}'", key="within"
         ) from None
 
 

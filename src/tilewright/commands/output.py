@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tilewright.commands.files import STANDARD_OUTPUT, write_file, write_out
 
 if TYPE_CHECKING:
+    from tilewright.mapper.explanation import Explanation
     from tilewright.mapper.front import Front
     from tilewright.mapper.frontier_result import Frontier
     from tilewright.mapper.result import NetworkResult
@@ -50,14 +51,14 @@ def put_mappings(
         write_out("\n" + mapping_text(found.mapping, found.layer, result.architecture))
 
 
-def put_front(front: Front, json: str | None) -> None:
-    """Write a trade-off of energy against cycles as JSON, show it as a table, or both."""
+def put_result(result: Front | Explanation, json: str | None) -> None:
+    """Write a result as JSON, show it as text, or both."""
     if json == STANDARD_OUTPUT:
-        write_out(front.to_json())
+        write_out(result.to_json())
         return
     if json is not None:
-        write_file(json, front.to_json() + "\n")
-    write_out(front.text())
+        write_file(json, result.to_json() + "\n")
+    write_out(result.text())
 
 
 def put_frontier(frontier: Frontier, json: str | None, plot: str | None) -> None:

@@ -10,6 +10,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from tilewright.architecture.machine import Architecture
+from tilewright.mapper.columns import aligned
 from tilewright.mapper.objective import Objective, parse_objective
 from tilewright.mapper.result import LayerResult, confirmed, number, percent
 from tilewright.mapper.size import mappings_in_space
@@ -89,12 +90,7 @@ class Front:
 
     def text(self) -> str:
         """Return a table with a row per point, and what is proven."""
-        table = [HEADERS, *self.rows()]
-        widths = [max(len(row[i]) for row in table) for i in range(len(HEADERS))]
-        lines = [
-            "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in table
-        ]
+        lines = aligned([HEADERS, *self.rows()])
         title = f"{self.layer.name} on {self.architecture.name}, energy against cycles"
         return "\n".join([title, "", *lines, "", self.statement()])
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.architecture.machine import Architecture
 from tilewright.architecture.units import size_text
 from tilewright.errors import InputError, nearest
+from tilewright.mapper.columns import aligned
 from tilewright.mapper.objective import parse_objective
 from tilewright.mapping.files import mapping_data
 from tilewright.mapping.nodes import Mapping
@@ -158,12 +159,7 @@ class Frontier:
 
     def text(self) -> str:
         """Return a table with a row per point, and what is proven."""
-        table = [self.headers, *self.rows()]
-        widths = [max(len(row[i]) for row in table) for i in range(len(self.headers))]
-        lines = [
-            "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in table
-        ]
+        lines = aligned([self.headers, *self.rows()])
         title = f"{self.layer.name} on {self.architecture.name}, least {self.what} by size"
         return "\n".join([title, "", *lines, "", self.statement()])
 

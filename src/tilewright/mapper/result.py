@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import TilewrightError
+from tilewright.mapper.columns import aligned
 from tilewright.mapper.objective import parse_objective
 from tilewright.mapping.files import mapping_data
 from tilewright.mapping.nodes import Mapping
@@ -285,15 +286,7 @@ class NetworkResult:
 
     def text(self) -> str:
         """Return a table with a row per layer, the totals, and what is proven."""
-        table = [HEADERS, *self.rows()]
-        widths = [max(len(row[i]) for row in table) for i in range(len(HEADERS))]
-        lines = [
-            "  ".join(
-                cell.ljust(width) if i in (0, 6) else cell.rjust(width)
-                for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in table
-        ]
+        lines = aligned([HEADERS, *self.rows()], left=(0, 6))
         return "\n".join([self.title, "", *lines, "", self.statement()])
 
     def _repr_html_(self) -> str:
@@ -383,6 +376,25 @@ def confirmed(
     DisagreementError
         When the model gives the mapping another value than the search.
     """
+    evaluation = agreed(layer, architecture, objective, mapping, value)
+    exact = objective_value(evaluation, objective)
+    least = exact if finished else min(max(bound, 0.0), exact)
+    gap = (exact - least) / exact if exact else 0.0
+    space = space_text(architecture)
+    proof = Proof(finished, least, exact, gap, space, mappings_in_space, seconds, search_seconds)
+    return LayerResult(layer, mapping, evaluation, objective, proof)
+
+
+def agreed(
+    layer: Layer, architecture: Architecture, objective: str, mapping: Mapping, value: float
+) -> Evaluation:
+    """Return what the model says of a mapping that the search values at `value`.
+
+    Raises
+    ------
+    DisagreementError
+        When the model gives it another value.
+    """
     evaluation = evaluate(layer, architecture, mapping)
     exact = objective_value(evaluation, objective)
     if abs(exact - value) > TOLERANCE * max(abs(exact), abs(value)):
@@ -392,11 +404,7 @@ def confirmed(
             f"its mapping {value!r} {unit}, the model {exact!r}; please report this "
             "with the layer and the architecture"
         )
-    least = exact if finished else min(max(bound, 0.0), exact)
-    gap = (exact - least) / exact if exact else 0.0
-    space = space_text(architecture)
-    proof = Proof(finished, least, exact, gap, space, mappings_in_space, seconds, search_seconds)
-    return LayerResult(layer, mapping, evaluation, objective, proof)
+    return evaluation
 
 
 def forwards(architecture: Architecture) -> bool:

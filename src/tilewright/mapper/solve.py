@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush, heapreplace
 from itertools import pairwise
@@ -27,7 +27,7 @@ from tilewright.mapper.links import (
 from tilewright.mapper.narrow import narrowed
 from tilewright.mapper.objective import Objective, parse_objective
 from tilewright.mapper.outer import Outer
-from tilewright.mapper.problem import Space, space
+from tilewright.mapper.problem import Space, Unrolling, space
 from tilewright.mapper.tables import (
     NOTHING,
     Reuse,
@@ -106,21 +106,24 @@ class Search:
         self.architecture = architecture = narrowed(architecture, layer)
         self.goal = parse_objective(objective).goal()
         self.tiles: Lattice = lattice(layer)
-        self.space: Space
-        self.space, self.unrollings = space(layer, self.tiles, architecture)
         self.of_memory = segment_of(architecture)
         self.na = len(architecture.arrays)
         self.memories = max(self.of_memory.count(s) for s in range(self.na + 1))
-        start = self.space.unroll_start
-        most = [
-            float(self.space.unroll_product[start[k] : start[k + 1]].max(initial=1.0))
-            for k in range(self.na)
-        ]
-        self.spread_left = [prod(most[s:]) for s in range(self.na + 1)]
+        self.unroll(*space(layer, self.tiles, architecture))
         self.resources = len(ports(architecture))
         self.reuse = Reuse()
         self.best = np.array([inf, inf, inf, inf])
         self.found = Found()
+
+    def unroll(self, sp: Space, unrollings: list[Unrolling]) -> None:
+        """Take these spatial choices; those of each array come with the largest product first."""
+        self.space, self.unrollings = sp, unrollings
+        start = sp.unroll_start
+        most = [
+            float(sp.unroll_product[start[k] : start[k + 1]].max(initial=1.0))
+            for k in range(self.na)
+        ]
+        self.spread_left = [prod(most[s:]) for s in range(self.na + 1)]
 
     def aim(self, objective: Objective, architecture: Architecture | None = None) -> None:
         """Begin anew with another objective, or another machine that differs in capacities only."""
@@ -158,11 +161,11 @@ class Search:
         fl[0, labels.ENERGY] = self.layer.operations * operation_cost(self.architecture, self.layer)
         return it, fl
 
-    def plans(self) -> Iterator[Plan]:
-        """Yield every bypass choice."""
+    def plans(self, keeps: Iterable[Keep] | None = None) -> Iterator[Plan]:
+        """Yield bypass choices as they are before a search, by default all."""
         if not np.diff(self.space.unroll_start).all():
             return  # an array has no spatial choice
-        for keep in keep_choices(self.layer, self.architecture):
+        for keep in keep_choices(self.layer, self.architecture) if keeps is None else keeps:
             yield self.plan(keep)
 
     def plan(self, keep: Keep) -> Plan:
@@ -348,11 +351,12 @@ class Search:
         self,
         stop: Callable[[], bool] = lambda: False,
         progress: Callable[[float, float], None] = lambda best, bound: None,
+        plans: Iterable[Plan] | None = None,
     ) -> Found:
-        """Search every bypass choice; `stop` is asked every now and then, `progress` told."""
+        """Search bypass choices, by default all; `stop` is asked now and then, `progress` told."""
         order = itertools.count()
         queue: list[tuple[tuple[float, float], int, Plan]] = []
-        for plan in self.plans():
+        for plan in self.plans() if plans is None else plans:
             plan.bound = labels.objective_value(self.goal, *self.bound(plan))
             heappush(queue, (plan.bound, next(order), plan))
         while queue and not stop():

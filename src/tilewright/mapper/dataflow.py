@@ -1,0 +1,92 @@
+"""What distinguishes two good mappings: what is spatial, what is stored where, what stays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as Dict
+from dataclasses import dataclass
+from typing import Any
+
+from tilewright.architecture.machine import Architecture
+from tilewright.mapping.nodes import Mapping
+from tilewright.mapping.structure import resolve
+from tilewright.workload.layer import Layer
+
+
+@dataclass(frozen=True)
+class Dataflow:
+    """How a mapping works, its tile sizes aside.
+
+    Attributes
+    ----------
+    unrolled : mapping of array to mapping of dimension to int
+        Spatially unrolled dimensions of each array, with the number of chunks.
+    stored : mapping of memory to tuple of str
+        Tensors that each memory but the outermost stores.
+    stationary : tuple of str
+        Tensors whose store nodes stand outermost among those of the innermost memory: their tiles
+        stay there longest. Several where no loop lies between their nodes, none where that memory
+        stores nothing or is the outermost one.
+    """
+
+    unrolled: Dict[str, Dict[str, int]]
+    stored: Dict[str, tuple[str, ...]]
+    stationary: tuple[str, ...]
+
+    @property
+    def spatial(self) -> tuple[frozenset[str], ...]:
+        """The set of spatially unrolled dimensions of each array."""
+        return tuple(frozenset(factors) for factors in self.unrolled.values())
+
+    def spatial_text(self) -> str:
+        """Return what is unrolled, for people."""
+        parts = [
+            f"{array} {' x '.join(f'{d} {n}' for d, n in factors.items()) or 'idle'}"
+            for array, factors in self.unrolled.items()
+        ]
+        return ", ".join(parts) or "nothing"
+
+    def stored_text(self) -> str:
+        """Return what is stored where, for people."""
+        parts = [f"{name} {' '.join(held) or '-'}" for name, held in self.stored.items()]
+        return ", ".join(parts) or "nothing"
+
+    def stationary_text(self) -> str:
+        """Return what stays, for people."""
+        return " ".join(self.stationary) or "-"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the dataflow as plain data."""
+        return {
+            "spatial": {array: dict(factors) for array, factors in self.unrolled.items()},
+            "stored": {name: list(held) for name, held in self.stored.items()},
+            "stationary": list(self.stationary),
+        }
+
+
+def dataflow(mapping: Mapping, layer: Layer, architecture: Architecture) -> Dataflow:
+    """Return how a valid mapping works."""
+    structure = resolve(mapping, layer, architecture)
+    unrolled: dict[str, dict[str, int]] = {array.name: {} for array in architecture.arrays}
+    for loop in structure.loops:
+        if loop.array is not None and loop.chunks > 1:
+            factors = unrolled[loop.array]
+            factors[loop.dimension] = factors.get(loop.dimension, 1) * loop.chunks
+    in_order = {
+        array: {d: factors[d] for d in layer.dimensions if d in factors}
+        for array, factors in unrolled.items()
+    }
+    stored = {
+        memory.name: tuple(
+            tensor.name
+            for tensor in layer.tensors
+            if (memory.name, tensor.name) in structure.depths
+        )
+        for memory in architecture.memories[1:]
+    }
+    held = list(stored.items())[-1:]
+    stationary: tuple[str, ...] = ()
+    for memory, tensors in held:
+        depths = {name: structure.depths[memory, name] for name in tensors}
+        least = min(depths.values(), default=0)
+        stationary = tuple(name for name in tensors if depths[name] == least)
+    return Dataflow(in_order, stored, stationary)
