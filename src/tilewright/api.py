@@ -282,6 +282,7 @@ def explain(
     layer: str | None = None,
     within: float = 0.05,
     time_limit: float | None = None,
+    progress: bool | Progress = False,
 ) -> Explanation:
     """Say what limits the best mapping of a layer, and what else is nearly as good.
 
@@ -304,6 +305,8 @@ def explain(
         How far above the optimum runner-ups are looked for, as a share of it, from 0 to 1.
     time_limit : float, optional
         Seconds, more than 0; the result then says what is not proven.
+    progress : bool or Progress
+        Whether to show the search for the optimum on the standard error stream, or who is told.
 
     Returns
     -------
@@ -324,9 +327,12 @@ def explain(
     machine = the_architecture(architecture)
     from tilewright.mapper.explain import explain_layer
 
+    if isinstance(progress, bool):
+        progress = watching() if progress else Progress()
     return explain_layer(
-        chosen, machine, objective, within=within, time_limit=time_limit, cache=user_cache()
-    )
+        chosen, machine, objective,
+        within=within, time_limit=time_limit, cache=user_cache(), progress=progress,
+    )  # fmt: skip
 
 
 def check_within(within: float) -> None:

@@ -281,7 +281,7 @@ def explain_command(
     check_outputs({"--json": json}, [workload, arch])
     result = api.explain(
         workload, arch, objective,
-        layer=layer, within=share(within), time_limit=seconds(time_limit),
+        layer=layer, within=share(within), time_limit=seconds(time_limit), progress=True,
     )  # fmt: skip
     put_result(result, json)
     return INTERRUPTED if result.interrupted else 0

@@ -25,6 +25,7 @@ from tilewright.mapper.explanation import Alternative, Explanation, Relaxed, by_
 from tilewright.mapper.labels import TIE
 from tilewright.mapper.network import Budget, collect, map_network
 from tilewright.mapper.objective import parse_objective
+from tilewright.mapper.progress import Progress
 from tilewright.mapper.relaxation import Limit, limits, why_not
 from tilewright.mapper.result import LayerResult, agreed, forwards, objective_value
 from tilewright.mapper.solve import Search
@@ -39,6 +40,7 @@ def explain_layer(
     within: float,
     time_limit: float | None = None,
     cache: Cache | None = None,
+    progress: Progress | None = None,
 ) -> Explanation:
     """Find the best mapping of a layer, what limits it and what else is nearly as good.
 
@@ -54,6 +56,8 @@ def explain_layer(
         Seconds for everything.
     cache : Cache, optional
         Where the optimum is looked up first.
+    progress : Progress, optional
+        What is told of the search for the optimum.
 
     Raises
     ------
@@ -71,7 +75,9 @@ def explain_layer(
             key="architecture",
         )
     network = Network(layer.name, (layer,))
-    mapped = map_network(network, architecture, objective, time_limit=time_limit, cache=cache)
+    mapped = map_network(
+        network, architecture, objective, time_limit=time_limit, progress=progress, cache=cache
+    )
     if not mapped.layers:
         raise NoMappingError(
             f"the search was stopped before it had any mapping of layer '{layer.name}'"
