@@ -94,6 +94,24 @@ class OthersFirst(Enumeration):
                     super().try_stores(nest)
 
 
+class OthersKept(Enumeration):
+    """Only mappings whose innermost memory stores other tensors."""
+
+    held: tuple[str, ...] = ()
+    changed = ""
+
+    def chains(self, tensor: Tensor, nest: Nest) -> Iterator[Chain]:
+        for chain in super().chains(tensor, nest):
+            stays = (chain[-1] is not None) == (tensor.name in self.held)
+            if tensor.name != self.changed or not stays:
+                yield chain
+
+    def try_stores(self, nest: Nest) -> None:
+        for tensor in self.layer.tensors:
+            self.changed = tensor.name
+            super().try_stores(nest)
+
+
 @cache
 def small(seed: int) -> tuple[Layer, Architecture]:
     return problem(seed, fewest=20, most=400)
@@ -211,13 +229,17 @@ def test_nearest_other_dataflows_equal_enumeration(seed: int) -> None:
         sets = [best[name].value for own, best in by_set.items() if own != flow.spatial]
         value = otherwise["spatial"].value if "spatial" in otherwise else inf
         assert same(value, min(sets, default=inf)), name
-        others = OthersFirst(layer, machine, run=False)
-        others.held = flow.stationary
-        if len(machine.memories) > 1:
+        first = OthersFirst(layer, machine, run=False)
+        first.held = flow.stationary
+        kept = OthersKept(layer, machine, run=False)
+        kept.held = flow.kept
+        for respect, others in (("stationary", first), ("kept", kept)):
             for nest in others.all_nests():
                 others.try_stores(nest)
-        value = otherwise["stationary"].value if "stationary" in otherwise else inf
-        assert same(value, others.best[name].value), (name, flow.stationary)
+            value = otherwise[respect].value if respect in otherwise else inf
+            assert same(value, others.best[name].value), (name, respect, flow)
+        if "kept" in otherwise:
+            assert otherwise["kept"].dataflow.kept != flow.kept
         if "stationary" in otherwise:
             own = otherwise["stationary"].dataflow.stationary
             assert set(own) - set(flow.stationary) or (not own and flow.stationary)

@@ -12,6 +12,7 @@ from tilewright.mapper.dataflow import Dataflow, dataflow
 from tilewright.mapper.kinds import (
     SpatialSet,
     afresh,
+    kept_otherwise,
     spatial_sets,
     stationary_otherwise,
     unrolled,
@@ -26,7 +27,8 @@ Stop = Callable[[], bool]
 Allowed = tuple[frozenset[SpatialSet], ...]
 """Sets of dimensions that each array may unroll."""
 
-SPATIAL, BYPASS, STATIONARY = "spatial", "bypass", "stationary"
+SPATIAL, BYPASS = "spatial", "bypass"
+KEPT, STATIONARY = "kept", "stationary"
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Candidate:
     ----------
     kind : str
         Why it is one: the best of a bypass choice, of a set of spatially unrolled dimensions, or
-        of those in which another tensor is stationary.
+        of those in which the innermost memory keeps other tensors, or another one is stationary.
     mapping : Mapping
         How it works.
     value : float
@@ -207,10 +209,17 @@ def other_spatial_sets(
     return otherwise, Nearby(tuple(nearby), complete)
 
 
+def other_kept(search: Search, objective: Objective, optimum: Dataflow, stop: Stop) -> Otherwise:
+    """Find the best mapping in which the innermost memory stores other tensors."""
+    part = afresh(search, objective, inf)
+    ended = part.solve(stop, plans=kept_otherwise(part, optimum.kept))
+    return Otherwise(candidate(KEPT, ended), ended.finished)
+
+
 def other_stationary(
     search: Search, objective: Objective, optimum: Dataflow, stop: Stop
 ) -> Otherwise:
-    """Find the best mapping in which another tensor is stationary."""
+    """Find the best mapping in which a tensor is stationary that is not in the optimum, or none."""
     part = afresh(search, objective, inf)
     ended = part.solve(stop, plans=stationary_otherwise(part, optimum.stationary))
     return Otherwise(candidate(STATIONARY, ended), ended.finished)

@@ -37,6 +37,11 @@ class Dataflow:
         """The set of spatially unrolled dimensions of each array."""
         return tuple(frozenset(factors) for factors in self.unrolled.values())
 
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The tensors that the innermost memory stores; none where it is the outermost one."""
+        return next(reversed(list(self.stored.values())), ())
+
     def spatial_text(self) -> str:
         """Return what is unrolled, for people."""
         parts = [
@@ -83,10 +88,8 @@ def dataflow(mapping: Mapping, layer: Layer, architecture: Architecture) -> Data
         )
         for memory in architecture.memories[1:]
     }
-    held = list(stored.items())[-1:]
-    stationary: tuple[str, ...] = ()
-    for memory, tensors in held:
-        depths = {name: structure.depths[memory, name] for name in tensors}
-        least = min(depths.values(), default=0)
-        stationary = tuple(name for name in tensors if depths[name] == least)
+    innermost = architecture.memories[-1].name
+    depths = {name: structure.depths[innermost, name] for name in stored.get(innermost, ())}
+    least = min(depths.values(), default=0)
+    stationary = tuple(name for name, depth in depths.items() if depth == least)
     return Dataflow(in_order, stored, stationary)

@@ -16,6 +16,7 @@ from tilewright.mapper.alternatives import (
     Otherwise,
     Stop,
     other_bypasses,
+    other_kept,
     other_spatial_sets,
     other_stationary,
 )
@@ -121,7 +122,7 @@ class Work:
         self.limits = list(limits(architecture))
         self.relaxed: dict[int, Relaxed] = {}
         self.bypasses, self.sets = Nearby(), Nearby()
-        self.by_sets, self.by_stationary = Otherwise(), Otherwise()
+        self.by_sets, self.by_kept, self.by_stationary = Otherwise(), Otherwise(), Otherwise()
         for i, limit in enumerate(self.limits):
             reason = why_not(limit, optimum.layer, architecture, self.goal)
             # until it has been searched nothing is known of the others
@@ -131,10 +132,10 @@ class Work:
         """Run all searches, some at the same time; return whether Ctrl-C ended them."""
         waiting = [i for i, relaxed in self.relaxed.items() if not relaxed.proven]
         # runner-ups are two searches after each other
-        workers = max(1, min(os.cpu_count() or 1, len(waiting) + 2))
-        budget = Budget(deadline, len(waiting) + 3, workers)
+        workers = max(1, min(os.cpu_count() or 1, len(waiting) + 3))
+        budget = Budget(deadline, len(waiting) + 4, workers)
         tasks: list[Callable[[], None]] = [lambda: self.look_around(budget)]
-        tasks += [lambda: self.restore(budget.take())]
+        tasks += [lambda: self.keep(budget.take()), lambda: self.reorder(budget.take())]
         tasks += [lambda i=i: self.relax(i, budget.take()) for i in waiting]  # type: ignore[misc]
         pool = ThreadPoolExecutor(workers, thread_name_prefix="tilewright")
         interrupted = False
@@ -154,7 +155,11 @@ class Work:
         self.bypasses, keeps = other_bypasses(*around, budget.take())
         self.by_sets, self.sets = other_spatial_sets(*around, keeps, budget.take())
 
-    def restore(self, stop: Stop) -> None:
+    def keep(self, stop: Stop) -> None:
+        """Find the best mapping in which the innermost memory stores other tensors."""
+        self.by_kept = other_kept(self.search, self.goal, self.flow, stop)
+
+    def reorder(self, stop: Stop) -> None:
         """Find the best mapping in which another tensor is stationary."""
         self.by_stationary = other_stationary(self.search, self.goal, self.flow, stop)
 
@@ -177,6 +182,11 @@ class Work:
             found.append(Alternative((one.kind,), evaluation, value, above, flow, one.proven))
         return sorted(found, key=lambda one: one.value)
 
+    @property
+    def respects(self) -> tuple[Otherwise, ...]:
+        """The best mappings that work otherwise, by what they do otherwise."""
+        return (self.by_sets, self.by_kept, self.by_stationary)
+
     def runner_ups(self) -> tuple[Alternative, ...]:
         """Return the best mapping of each kind; one that is the best of two kinds stands once."""
         found = self.alternatives([*self.sets.candidates, *self.bypasses.candidates])
@@ -197,8 +207,8 @@ class Work:
 
     def otherwise(self) -> tuple[Alternative, ...]:
         """Return the best mappings with another dataflow, the better one first."""
-        both = (self.by_sets.candidate, self.by_stationary.candidate)
-        return tuple(self.alternatives([one for one in both if one is not None]))
+        found = [respect.candidate for respect in self.respects]
+        return tuple(self.alternatives([one for one in found if one is not None]))
 
     def left(self) -> list[str]:
         """Return in words what is not proven."""
@@ -206,7 +216,7 @@ class Work:
         result = [f"the gain of {', '.join(facts)}"] if facts else []
         if not (self.bypasses.complete and self.sets.complete):
             result.append("that no runner-up is missing and each is the best of its kind")
-        if not (self.by_sets.complete and self.by_stationary.complete):
+        if not all(respect.complete for respect in self.respects):
             result.append("the nearest other dataflow")
         return result
 

@@ -25,7 +25,11 @@ ALONE = (
     "Each limit is relaxed alone. Energies per word, leakage and everything else of the machine "
     "stay as they are, also where they would follow from a size."
 )
-RESPECTS = {"spatial": "other spatial dimensions", "stationary": "another stationary tensor"}
+RESPECTS = {
+    "spatial": "other spatial dimensions",
+    "kept": "other tensors in {innermost}",
+    "stationary": "another tensor first in {innermost}",
+}
 COSTS = ("pJ", "cycles")
 LEFT = ("best of", "spatial", "stored", "stationary")
 KINDS = {"spatial": "spatial dimensions", "bypass": "bypasses"}
@@ -107,7 +111,7 @@ class Alternative:
     kinds : tuple of str
         What it is the best of: ``"bypass"`` (all mappings that store the same tensors in the same
         memories), ``"spatial"`` (all that unroll the same dimensions), or in what its dataflow
-        differs: ``"spatial"`` or ``"stationary"``.
+        differs: ``"spatial"``, ``"kept"`` or ``"stationary"``.
     evaluation : Evaluation
         What it costs; its mapping is in there.
     value : float
@@ -169,8 +173,9 @@ class Explanation:
         The best mapping of every other bypass choice and of every other set of spatially
         unrolled dimensions that lies within that share, the best first.
     otherwise : tuple of Alternative
-        The best mapping that unrolls other dimensions, and the best one in which another tensor is
-        stationary, the better one first. One is missing where there is none.
+        The best mapping that unrolls other dimensions, the best one whose innermost memory keeps
+        other tensors, and the best one in which a tensor is stationary that is not so in the
+        optimum (or none is), the best first. One is missing where there is none.
     open : tuple of str
         What is not proven, in words.
     seconds : float
@@ -267,8 +272,9 @@ class Explanation:
     def otherwise_lines(self) -> list[str]:
         """Return a line for the best mapping with another dataflow, and its loops."""
         lines = [
-            f"with {RESPECTS[one.kinds[0]]}: {percent(one.above)} above "
-            f"({one.dataflow.spatial_text()}; stationary {one.dataflow.stationary_text()}; "
+            f"with {RESPECTS[one.kinds[0]].format(innermost=self.architecture.memories[-1].name)}: "
+            f"{percent(one.above)} above ({one.dataflow.spatial_text()}; "
+            f"{one.dataflow.stored_text()}; first {one.dataflow.stationary_text()}; "
             f"{'proven' if one.proven else 'the best found in time'})"
             for one in self.otherwise
         ]

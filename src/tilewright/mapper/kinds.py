@@ -64,6 +64,16 @@ def unrolled(search: Search, allowed: Sequence[Collection[SpatialSet]]) -> Searc
     return part
 
 
+def kept_otherwise(search: Search, kept: Collection[str]) -> Iterator[Plan]:
+    """Yield the bypass choices in which the innermost memory stores other tensors than `kept`."""
+    innermost = len(search.of_memory) - 1
+    names = [tensor.name for tensor in search.layer.tensors]
+    for plan in search.plans() if innermost > 0 else ():
+        own = {name for name, chain in zip(names, plan.keep, strict=True) if chain[-1] == innermost}
+        if own != set(kept):
+            yield plan
+
+
 def stationary_otherwise(search: Search, stationary: Collection[str]) -> Iterator[Plan]:
     """Yield the bypass choices in which other tensors may be stationary, and only these.
 
