@@ -18,6 +18,7 @@ import numpy as np
 from enumeration import Enumeration, Optimum, replaced
 from problems import layer, machine
 from set_counts import NO_ARRAY, Chain, Nest
+from strategies import layer_of
 from tilewright.architecture.constraints import ALL, Constraint, Limits
 from tilewright.architecture.machine import Architecture, Array
 from tilewright.mapping.constraints import violations
@@ -164,6 +165,39 @@ def constrained_problem(seed: int, most: int = 60_000) -> Problem:
             break
     some = tuple(constraint(random, drawn, plain) for _ in range(random.choice([1, 1, 2, 2, 3, 4])))
     return drawn, replace(plain, constraints=some)
+
+
+def history_problem(seed: int, most: int = 60_000) -> Problem:
+    """Return a problem whose constraints ask for more of the walk so far than its shape.
+
+    Loops are ordered in a layer where the orders of some cost the same, or a small memory has to be
+    filled.
+    """
+    random = Random(f"history {seed}")
+    while True:
+        bounds = {d: random.choice((2, 2, 3, 4)) for d in "PQ"}
+        bounds |= {d: random.choice((1, 2, 3, 4)) for d in "KC"}
+        drawn = layer_of("conv2d", dict.fromkeys("NRS", 1) | bounds)
+        if random.random() < 0.3:
+            drawn = layer(random)
+        plain = machine(random)
+        plain = replace(plain, constraints=())
+        slides = any(len(terms) > 1 for terms in drawn.output.expressions)
+        dims = [d for d, bound in drawn.bounds.items() if bound > 1]
+        if len(plain.memories) < 3 or len(dims) < 2 or (slides and plain.arrays):
+            continue
+        if 100 <= combinations(drawn, plain, most) < most:
+            break
+    order = tuple(random.sample(dims, len(dims)))
+    some = frozenset(random.sample(dims, 1))
+    kinds = []
+    for memory in plain.memories[:-1]:
+        kinds += [Constraint(memory.name, order=order), Constraint(memory.name, innermost=some)]
+    for memory in plain.memories[1:]:
+        if memory.total_bits is not None and memory.total_bits < 600:
+            share = random.choice([0.5, 0.7, 0.8, 0.9, 1.0])
+            kinds += [Constraint(memory.name, min_utilization=share)] * 3
+    return drawn, replace(plain, constraints=tuple(random.sample(kinds, random.choice([1, 1, 2]))))
 
 
 def combinations(layer: Layer, architecture: Architecture, most: int) -> int:
