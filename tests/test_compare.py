@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -65,9 +66,11 @@ def test_values_are_shown_as_they_were_in_time() -> None:
     machine = tw.load_architecture("simple")
     run = Run("by hand", samples, 20.0, 400, 100)
     shown = tw.Comparison(LAYER, machine, "edp", 20.0, 0, (run,))
-    assert shown.checkpoints == (1.0, 10.0, 20.0)
+    assert shown.headers[4:] == ("after 1 s", "ratio", "after 10 s", "ratio", "best", "ratio")
     assert shown.rows() == [("by hand", "400", "25.0%", "20", "8", "-", "4", "-", "4", "-")]
     assert run.after(0.4) is None
+    stopped = replace(shown, runs=(Run("by hand", samples, 5.0, 400, 100),))
+    assert stopped.rows()[0][4:] == ("8", "-", "-", "-", "4", "-")
 
 
 class Pressed:

@@ -2,11 +2,13 @@
 
 Between two store or spatial nodes, the order of the loops matters through two things only (see the
 reuse rule): which loops run inside the innermost one that is relevant to a tensor, so that its tile
-stays, and along which dimension its window slides.
+stays, and along which dimensions its window slides.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, pairwise, permutations
 
@@ -61,32 +63,71 @@ def canonical_order(names: tuple[str, ...], layer: Layer) -> tuple[str, ...]:
         Whose tensors are reused. Neighbours that forward words make every order its own.
     """
     inward = names[::-1]
-    # where each tensor's reuse ends: at the innermost loop that is relevant to it
-    ends: dict[int, list[Tensor]] = {}
+    ends: dict[int, list[End]] = {}
     for tensor in layer.tensors:
-        place = next((i for i, d in enumerate(inward) if d in tensor.dimensions), None)
-        if place is not None:
-            ends.setdefault(place, []).append(tensor)
+        for place, end in ends_of_reuse(tensor, inward):
+            ends.setdefault(place, []).append(end)
     cuts = sorted({0, *ends, len(inward)})
     result: list[str] = []
     for start, stop in pairwise(cuts):
         part = sorted(inward[start:stop])
         ending = ends.get(start, [])
-        first = next(d for d in part if all(alike(t, d, inward[start]) for t in ending))
+        first = next(d for d in part if all(end.may_be_at(d, inward[start]) for end in ending))
         part.remove(first)
         result += [first, *part]
     return tuple(result[::-1])
 
 
-def alike(tensor: Tensor, dimension: str, other: str) -> bool:
-    """Whether the reuse of a tensor, which ends at a loop on one dimension, may at the other."""
-    relevant = dimension in tensor.dimensions
-    return relevant and slide(tensor, dimension) == slide(tensor, other)
+@dataclass(frozen=True)
+class End:
+    """A loop that changes a tensor's tile, or with the sliding loops inside it may leave it.
+
+    Attributes
+    ----------
+    tensor : Tensor
+        Whose tile it is.
+    inside : frozenset of str or None
+        Dimensions of the index expression along which the tile slides inside this loop; None for
+        the innermost loop that is relevant to the tensor.
+    """
+
+    tensor: Tensor
+    inside: frozenset[str] | None
+
+    def may_be_at(self, dimension: str, other: str) -> bool:
+        """Whether a loop on `dimension` may take the place of one on `other`."""
+        if dimension not in self.tensor.dimensions:
+            return False
+        if dimension == other:
+            return True
+        if self.inside is None:
+            return not window(self.tensor, dimension) and not window(self.tensor, other)
+        return dimension not in self.inside and other not in self.inside
 
 
-def slide(tensor: Tensor, dimension: str) -> str | None:
-    """Return the dimension when a tensor's tile slides along it: others share its expression."""
+def ends_of_reuse(tensor: Tensor, inward: tuple[str, ...]) -> Iterator[tuple[int, End]]:
+    """Yield the places, innermost first, of the loops on which the reuse of a tensor depends.
+
+    That is the innermost one that is relevant to it. When the tile slides along it, a loop on
+    another dimension of the same index expression may bring the tile back to where it was (a
+    stride of 2 on P and a loop on R, in 2*P + R): then the next relevant loop counts as well.
+    """
+    inside: frozenset[str] | None = None
+    for place, dimension in enumerate(inward):
+        if dimension not in tensor.dimensions:
+            continue
+        yield place, End(tensor, inside)
+        if inside is not None and dimension not in inside:
+            return
+        inside = window(tensor, dimension)
+        if not inside:
+            return
+
+
+def window(tensor: Tensor, dimension: str) -> frozenset[str]:
+    """Return the dimensions of the index expression along which a tile slides; none if not."""
     for terms in tensor.expressions:
-        if len(terms) > 1 and any(term.dimension == dimension for term in terms):
-            return dimension
-    return None
+        dimensions = frozenset(term.dimension for term in terms)
+        if len(dimensions) > 1 and dimension in dimensions:
+            return dimensions
+    return frozenset()

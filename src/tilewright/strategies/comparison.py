@@ -14,7 +14,7 @@ from tilewright.mapper.objective import parse_objective
 from tilewright.mapping.files import mapping_data
 from tilewright.strategies.charts import best_over_time
 from tilewright.strategies.optimum import Optimum, optimum
-from tilewright.strategies.run import Run, improvements, warm_up
+from tilewright.strategies.run import Run, Sample, improvements, warm_up
 from tilewright.strategies.steps import Problem, Strategy
 from tilewright.strategies.text import aligned
 from tilewright.workload.layer import Layer
@@ -93,8 +93,8 @@ class Comparison:
 
     @property
     def checkpoints(self) -> tuple[float, ...]:
-        """CPU seconds after which values are shown: 1, 10 and 60 as far as they go, and the end."""
-        return (*(t for t in CHECKPOINTS if t < self.seconds), self.seconds)
+        """CPU seconds after which values are shown: 1, 10 and 60, as far as the time goes."""
+        return tuple(t for t in CHECKPOINTS if t < self.seconds)
 
     @property
     def title(self) -> str:
@@ -108,7 +108,7 @@ class Comparison:
     def headers(self) -> tuple[str, ...]:
         """Names of the columns of `rows`."""
         times = [name for t in self.checkpoints for name in (f"after {t:g} s", "ratio")]
-        return ("strategy", "tried", "valid", "per CPU s", *times)
+        return ("strategy", "tried", "valid", "per CPU s", *times, "best", "ratio")
 
     def rows(self) -> list[tuple[str, ...]]:
         """Return the cells of a table, one row per strategy."""
@@ -118,13 +118,16 @@ class Comparison:
             speed = f"{run.evaluated / run.seconds:,.0f}" if run.seconds else "-"
             cells = [run.strategy, f"{run.evaluated:,}", share, speed]
             for seconds in self.checkpoints:
-                sample = run.after(seconds)
-                if sample is None:
-                    cells += ["none yet", "-"]
-                    continue
-                cells += [f"{sample.value:.5g}", self.ratio_text(sample.value)]
+                reached = run.finished or run.seconds >= seconds
+                cells += self._cells(run.after(seconds)) if reached else ["-", "-"]
+            cells += self._cells(run.best)
             rows.append(tuple(cells))
         return rows
+
+    def _cells(self, sample: Sample | None) -> list[str]:
+        if sample is None:
+            return ["none yet", "-"]
+        return [f"{sample.value:.5g}", self.ratio_text(sample.value)]
 
     def statement(self) -> str:
         """Return in a few sentences what the ratios refer to."""
