@@ -14,7 +14,10 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PAGES = (ROOT / "README.md", ROOT / "docs" / "index.md", ROOT / "docs" / "tradeoffs.md")
+PAGES = (
+    ROOT / "README.md", ROOT / "docs" / "index.md", ROOT / "docs" / "tradeoffs.md",
+    ROOT / "docs" / "explain.md",
+)  # fmt: skip
 TILEWRIGHT = f"{sys.executable} -m tilewright"
 MAP = f"{TILEWRIGHT} map resnet50 eyeriss --objective edp -o mappings.yaml"
 LAYER = f"{TILEWRIGHT} map resnet50 eyeriss --layer conv4_2.reduce"
@@ -27,6 +30,7 @@ COMMANDS = {
     "pareto": f"{LAYER} --pareto",
     "frontier": FRONTIER,
     "traffic": f"{FRONTIER} --traffic DRAM",
+    "explain": f"{TILEWRIGHT} explain alexnet eyeriss --layer conv3",
     "python": f"{sys.executable} example.py",
 }
 MARK = re.compile(r"<!-- output: (?P<name>[^>]+?) -->\n(?:\n```text\n.*?\n```\n)?", re.DOTALL)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from itertools import combinations, count, product
@@ -15,7 +15,8 @@ import tilewright as tw
 from enumeration import Enumeration, Optimum
 from problems import problem
 from set_counts import Chain, Nest
-from tilewright.architecture.machine import Architecture, Array, Compute, Constraint, Memory
+from tilewright.architecture.constraints import Constraint
+from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.cli import main
 from tilewright.errors import InputError, NoMappingError
 from tilewright.mapper.dataflow import dataflow
@@ -215,6 +216,31 @@ def test_runner_ups_are_the_best_of_their_kinds_and_none_is_missing(seed: int) -
         assert len({*mappings, optimum.mapping}) == len(mappings) + 1
 
 
+def compare_otherwise(explanation: Explanation, sets: Iterable[float]) -> None:
+    layer, machine = explanation.optimum.layer, explanation.architecture
+    flow = dataflow(explanation.optimum.mapping, layer, machine)
+    otherwise = {one.kinds[0]: one for one in explanation.otherwise}
+    best = {"spatial": min(sets, default=inf)}
+    first = OthersFirst(layer, machine, run=False)
+    first.held = flow.stationary
+    kept = OthersKept(layer, machine, run=False)
+    kept.held = flow.kept
+    for respect, others in (("stationary", first), ("kept", kept)):
+        for nest in others.all_nests():
+            others.try_stores(nest)
+        best[respect] = others.best[explanation.optimum.objective].value
+    for respect, value in best.items():
+        found = otherwise[respect].value if respect in otherwise else inf
+        assert same(found, value), (explanation.optimum.objective, respect, flow)
+    if "kept" in otherwise:
+        assert otherwise["kept"].dataflow.kept != flow.kept
+    if "stationary" in otherwise:
+        own = otherwise["stationary"].dataflow.stationary
+        assert set(own) - set(flow.stationary) or (not own and flow.stationary)
+    values = [one.value for one in explanation.otherwise]
+    assert values == sorted(values)
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_nearest_other_dataflows_equal_enumeration(seed: int) -> None:
     layer, machine = small(seed)
@@ -224,25 +250,28 @@ def test_nearest_other_dataflows_equal_enumeration(seed: int) -> None:
     for name in OBJECTIVES:
         explanation = explained(seed, name)
         assert explanation is not None
-        flow = dataflow(explanation.optimum.mapping, layer, machine)
-        otherwise = {one.kinds[0]: one for one in explanation.otherwise}
-        sets = [best[name].value for own, best in by_set.items() if own != flow.spatial]
-        value = otherwise["spatial"].value if "spatial" in otherwise else inf
-        assert same(value, min(sets, default=inf)), name
-        first = OthersFirst(layer, machine, run=False)
-        first.held = flow.stationary
-        kept = OthersKept(layer, machine, run=False)
-        kept.held = flow.kept
-        for respect, others in (("stationary", first), ("kept", kept)):
-            for nest in others.all_nests():
-                others.try_stores(nest)
-            value = otherwise[respect].value if respect in otherwise else inf
-            assert same(value, others.best[name].value), (name, respect, flow)
-        if "kept" in otherwise:
-            assert otherwise["kept"].dataflow.kept != flow.kept
-        if "stationary" in otherwise:
-            own = otherwise["stationary"].dataflow.stationary
-            assert set(own) - set(flow.stationary) or (not own and flow.stationary)
+        own = dataflow(explanation.optimum.mapping, layer, machine).spatial
+        compare_otherwise(
+            explanation, [best[name].value for one, best in by_set.items() if one != own]
+        )
+
+
+@pytest.mark.parametrize("words", [3, 4, 5, 7, 8, 11])
+@pytest.mark.parametrize("bounds", [(4, 2, 4), (2, 4, 4), (4, 4, 2)])
+def test_another_tensor_is_stationary_as_enumeration_says(
+    words: int, bounds: tuple[int, int, int]
+) -> None:
+    registers = Memory("RF", 16, words * 16, read_energy=1.0, write_energy=2.0)
+    machine = Architecture(
+        "registers",
+        (
+            Memory("DRAM", 16, read_energy=20.0, write_energy=30.0),
+            replace(registers, must_keep=frozenset("IWO")),
+            Compute("MAC", 1.0),
+        ),
+    )
+    m, n, k = bounds
+    compare_otherwise(tw.explain(tw.matmul(M=m, N=n, K=k), machine), [])
 
 
 def two_levels(size: int, **array: object) -> Architecture:
@@ -345,6 +374,16 @@ def test_limits_of_the_objective_hold_for_everything() -> None:
     explanation = tw.explain(LAYER, "simple", f"energy, latency<={fast}", within=0.2)
     for one in (*explanation.runner_ups, *explanation.otherwise):
         assert one.evaluation.cycles <= fast
+
+
+def test_given_constraints_are_limits() -> None:
+    explanation = tw.explain(LAYER, "simple", constraints=["PE.dims=M", "GLB.bypass=I"])
+    named = {str(one.limit): one for one in explanation.limits}
+    assert named["constraint PE.dims=M"].gain > 0
+    assert named["constraint GLB.bypass=I"].proven
+    for one in (*explanation.runner_ups, *explanation.otherwise):
+        assert one.dataflow.spatial <= (frozenset("M"),)
+        assert "I" not in one.dataflow.stored["GLB"]
 
 
 def test_machines_that_forward_are_refused() -> None:

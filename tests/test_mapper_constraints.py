@@ -17,8 +17,8 @@ from tilewright import Constraint, Constraints, InputError, NoMappingError, conv
 from tilewright.architecture import load_architecture
 from tilewright.architecture.constraint_files import parse_text
 from tilewright.architecture.machine import Architecture, Array, Compute, Memory
-from tilewright.mapper.satisfiable import demanding, demands, smallest_core
 from tilewright.mapper.reach import some_mapping
+from tilewright.mapper.satisfiable import demanding, demands, smallest_core
 from tilewright.mapper.solve import Found, Search
 from tilewright.mapping import under, violations
 from tilewright.mapping.validity import check

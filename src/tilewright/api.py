@@ -23,7 +23,6 @@ from tilewright.inputs import (
     the_mapping,
     the_network,
 )
-from tilewright.mapper.cache import user_cache
 from tilewright.mapper.explanation import Explanation
 from tilewright.mapper.front import Front
 from tilewright.mapper.frontier_result import Frontier
@@ -280,6 +279,7 @@ def explain(
     objective: str = "energy",
     *,
     layer: str | None = None,
+    constraints: ConstraintsLike = None,
     within: float = 0.05,
     time_limit: float | None = None,
     progress: bool | Progress = False,
@@ -301,6 +301,9 @@ def explain(
         What is minimised, as in `map`.
     layer : str, optional
         Which layer of the workload; needed where it has several.
+    constraints : str, path, dict, Constraint, Constraints, or a list of those, optional
+        What mappings must satisfy besides the constraints of the machine, as in `map`. Each is one
+        of the limits.
     within : float
         How far above the optimum runner-ups are looked for, as a share of it, from 0 to 1.
     time_limit : float, optional
@@ -319,19 +322,21 @@ def explain(
         When something cannot be read, or on a machine whose arrays forward words: no mapping is
         proven there.
     NoMappingError
-        When no mapping can run the layer, or none was found in time.
+        When no mapping can run the layer or satisfies the constraints, or none was found in time.
     """
     check_options(objective, time_limit, None)
     check_within(within)
     chosen = the_layer(workload, layer)
     machine = the_architecture(architecture)
+    check_own_names(machine, [chosen])
+    machine = under(machine, given_constraints(constraints, machine, [chosen]))
     from tilewright.mapper.explain import explain_layer
 
     if isinstance(progress, bool):
         progress = watching() if progress else Progress()
     return explain_layer(
         chosen, machine, objective,
-        within=within, time_limit=time_limit, cache=user_cache(), progress=progress,
+        within=within, time_limit=time_limit, cache=the_cache(True), progress=progress,
     )  # fmt: skip
 
 

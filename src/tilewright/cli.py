@@ -58,6 +58,18 @@ Json = Annotated[
     str | None,
     typer.Option("--json", metavar="FILE", help="Write results as JSON; - for standard output."),
 ]
+DataflowNames = Annotated[
+    list[str] | None,
+    typer.Option("--dataflow", metavar="NAME", help="Only mappings of this dataflow."),
+]
+ConstraintTexts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--constraint",
+        metavar="FILE|NAME|TEXT",
+        help="Only mappings that satisfy this, such as PE.X.dims=C,K; may be repeated.",
+    ),
+]
 Goal = Annotated[
     str,
     typer.Option(
@@ -152,18 +164,8 @@ def map_command(
         bool,
         typer.Option("--pareto", help="Every trade-off of energy against cycles of one layer."),
     ] = False,
-    dataflow: Annotated[
-        list[str] | None,
-        typer.Option("--dataflow", metavar="NAME", help="Only mappings of this dataflow."),
-    ] = None,
-    constraint: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--constraint",
-            metavar="FILE|NAME|TEXT",
-            help="Only mappings that satisfy this, such as PE.X.dims=C,K; may be repeated.",
-        ),
-    ] = None,
+    dataflow: DataflowNames = None,
+    constraint: ConstraintTexts = None,
     json: Json = None,
     report: Annotated[
         str | None,
@@ -271,10 +273,13 @@ def explain_command(
     time_limit: Annotated[
         str | None, typer.Option("--time-limit", metavar="S", help="Seconds, for everything.")
     ] = None,
+    dataflow: DataflowNames = None,
+    constraint: ConstraintTexts = None,
     json: Json = None,
 ) -> int:
     """Say what limits the best mapping of a layer, and what else is nearly as good."""
     from tilewright import api
+    from tilewright.architecture.dataflow import load_dataflow
     from tilewright.commands.files import check_outputs
     from tilewright.commands.output import put_result
 
@@ -282,6 +287,7 @@ def explain_command(
     result = api.explain(
         workload, arch, objective,
         layer=layer, within=share(within), time_limit=seconds(time_limit), progress=True,
+        constraints=[*(load_dataflow(name) for name in dataflow or ()), *(constraint or ())],
     )  # fmt: skip
     put_result(result, json)
     return INTERRUPTED if result.interrupted else 0

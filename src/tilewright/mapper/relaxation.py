@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import inf, prod
 
-from tilewright.architecture.constraints import Constraint
 from tilewright.architecture.machine import Architecture, Array, Level, Memory
 from tilewright.architecture.units import size_text
 from tilewright.mapper.lattice import lattice
@@ -27,8 +26,8 @@ STEP = 2  # what a size or a rate is multiplied with
 class Limit:
     """Something of which a machine has only so much, and the machine with more of it.
 
-    The relaxed machine costs what the machine itself costs with every mapping of the latter:
-    energies per word, leakage and everything else stay as they are.
+    A mapping of the machine costs the same on the relaxed one: energies per word, leakage and
+    everything else stay as they are.
 
     Attributes
     ----------
@@ -38,7 +37,8 @@ class Limit:
     level : str
         Memory or array that it belongs to.
     item : str
-        Role, axis, or ``read``, ``write``, ``shared``; empty where the level has but one.
+        Role, axis, ``read``, ``write``, ``shared``, or a constraint as people write it; empty where
+        the level has but one such limit.
     now, then : str
         The limit, and the relaxed one.
     relaxed : Architecture
@@ -55,6 +55,8 @@ class Limit:
     def __str__(self) -> str:
         names = {"axis": "size of axis", "share": "capacity for"}
         words = [self.level, names.get(self.kind, self.kind), self.item]
+        if self.kind == "constraint":
+            words = [self.kind, self.item]
         if self.kind == "bandwidth":
             words = [self.level, self.item.replace("shared", ""), self.kind]
         return " ".join(word for word in words if word)
@@ -71,19 +73,13 @@ def limits(architecture: Architecture) -> Iterator[Limit]:
         elif isinstance(level, Array):
             yield from axes(architecture, level)
             yield from bandwidth(architecture, level, "")
-    for i, constraint in enumerate(architecture.constraints):
-        others = architecture.constraints[:i] + architecture.constraints[i + 1 :]
+    # one by one, with the levels that roles stand for
+    statements = architecture.statements
+    for i, one in enumerate(statements):
         yield Limit(
-            "constraint", constraint.at, constraint.axis or "", rule(constraint), DROPPED,
-            replace(architecture, constraints=others),
+            "constraint", one.at, str(one), one.words(), DROPPED,
+            replace(architecture, constraints=statements[:i] + statements[i + 1 :]),
         )  # fmt: skip
-
-
-def rule(constraint: Constraint) -> str:
-    """Return what a constraint says."""
-    if constraint.dims is None or constraint.keys != ("dims",):
-        return str(constraint)
-    return f"only {', '.join(sorted(constraint.dims)) or 'nothing'}"
 
 
 def with_level(architecture: Architecture, level: Level) -> Architecture:
@@ -209,15 +205,15 @@ def same_choices(limit: Limit, layer: Layer, array: Array) -> bool:
 def usage(limit: Limit, evaluation: Evaluation) -> str:
     """Return how much of a relaxed limit a mapping of the relaxed machine uses, for people."""
     layer, machine = evaluation.layer, evaluation.architecture
-    if limit.kind in ("axis", "constraint"):
+    if limit.kind == "axis" or (limit.level in evaluation.networks and limit.kind == "constraint"):
         factors: dict[str, int] = {}
         for loop, axis in spatial_loops(evaluation, limit.level):
-            if limit.item in ("", axis):
+            if limit.kind == "constraint" or limit.item == axis:
                 factors[loop.dimension] = factors.get(loop.dimension, 1) * loop.chunks
         shown = " x ".join(f"{d} {n}" for d, n in factors.items()) or "nothing"
-        place = f"{shown} on {limit.level}{f'.{limit.item}' if limit.item else ''}"
-        of = f", {prod(factors.values())} of {limit.then}" if limit.kind == "axis" else ""
-        return place + of
+        if limit.kind == "constraint":
+            return f"{shown} on {limit.level}"
+        return f"{shown} on {limit.level}.{limit.item}, {prod(factors.values())} of {limit.then}"
     if limit.kind == "bandwidth":
         return f"{evaluation.cycles:,.6g} cycles, bound by {evaluation.bound}"
     memory = next(memory for memory in machine.memories if memory.name == limit.level)
