@@ -14,9 +14,18 @@ from tilewright.errors import NoMappingError
 from tilewright.mapper.lattice import Floats, Ints
 from tilewright.mapper.narrow import KeepChoice, worth_walking
 from tilewright.mapper.problem import Bools, Space
+from tilewright.mapper.remaining import Reach
 from tilewright.model.energy import leakage_per_cycle, read_cost, word_ratio, write_cost
 from tilewright.workload.footprint import footprint
 from tilewright.workload.layer import Layer, Tensor
+
+NOTHING_KNOWN = Reach(
+    np.full((0, 0, 0), -1, np.int64),
+    np.zeros((0, 0), np.int64),
+    np.zeros((0, 0), np.int64),
+    np.zeros(0),
+    np.zeros(0),
+)
 
 
 class Links(NamedTuple):
@@ -51,9 +60,12 @@ class Links(NamedTuple):
     memory : array of (tensors, links)
         Position of the receiving memory.
     most : array of (tensors, links)
-        Most operations that a word of a sliding tensor serves there, see `bounds.most_reuse`.
-    sent : array of (choices, tensors)
-        The same per word that is sent to all instances of a spatial choice; 0 where not known.
+        Most operations that a word of a sliding tensor serves there per iteration of the
+        dimensions irrelevant to it, see `slides.option_reuse`; 0 where not known.
+    slot : array of (tensors, links)
+        Position of the receiving memory among those between the same arrays.
+    ahead : Reach
+        The same for a sliding tensor whose link crosses one array, from every shape on.
     load : array of (resources, tensors, links, cuts)
         Cycles of a bandwidth-limited port per word of T_j, over all instances.
     held : array of (resources, tensors, links)
@@ -65,7 +77,7 @@ class Links(NamedTuple):
     least : array of (arrays, tensors)
         Least pJ of such a link per word that its sender reads.
     table : array of (arrays, shapes, 2 x tensors + 1)
-        Lower bound of the links that cross an array, see `bounds.inner_table`.
+        Lower bound of the links that cross an array, see `tables.inner_table`.
     rest_slope, rest_base : arrays of (arrays, tensors)
         Lower bound of the links inside it: slope x words + base.
     cycles : float
@@ -90,7 +102,8 @@ class Links(NamedTuple):
     share: Floats
     memory: Ints
     most: Floats
-    sent: Floats
+    slot: Ints
+    ahead: Reach
     load: Floats
     held: Floats
     load_arrays: Ints
@@ -188,6 +201,7 @@ def links(layer: Layer, architecture: Architecture, keep: Keep, sp: Space) -> Li
     bits = np.full((nt, nl), -1.0)
     share = np.full((nt, nl), np.inf)
     memory = np.full((nt, nl), -1, np.int64)
+    slot = np.zeros((nt, nl), np.int64)
     load = np.zeros((len(limits), nt, nl, na + 1))
     held = np.zeros((len(limits), nt, nl))
     slope = np.zeros((nt, nl + 1))
@@ -207,6 +221,7 @@ def links(layer: Layer, architecture: Architecture, keep: Keep, sp: Space) -> Li
             reduces = all(array.reduction for array in arrays[lo:hi])
             if b is not None:
                 memory[t, link] = chain[link + 1]
+                slot[t, link] = segment[: chain[link + 1]].count(segment[chain[link + 1]])
                 bits[t, link] = (tensor.bits or b.word_bits) * b.buffering
                 if b.tensor_bits is not None:
                     share[t, link] = b.tensor_bits[tensor.role]
@@ -298,7 +313,8 @@ def links(layer: Layer, architecture: Architecture, keep: Keep, sp: Space) -> Li
         share,
         memory,
         np.zeros((nt, nl)),
-        np.zeros((len(sp.unroll), nt)),
+        slot,
+        NOTHING_KNOWN,
         load,
         held,
         np.array([limit[4] for limit in limits], np.int64),

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from tilewright.mapper.slides import does_repeat
 from tilewright.model.kernel import kernel, part
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
     from tilewright.mapper.problem import Space
 
-CARRIED, RUN, REGION, NONE = 0, 1, 2, 3
+RUN, REGION, NONE = 1, 2, 3
 STEPS = 16  # of a function; where there are more, two become one that bounds both
 
 
@@ -29,10 +30,12 @@ class Outer(NamedTuple):
     begin, length : arrays of (shapes, stages, flags)
         Where the function is. Without shapes nothing is known.
     bits, cost : arrays of steps
-    kind, tensor, at : arrays of flags
+    stays : array of flags
         What is paid already at this point: the tile of a tensor below the array, which stays from
-        here on (CARRIED); or the next tile of a sliding tensor, which from here on moves along one
-        dimension (RUN) or within one expression (REGION, `at`). The last flag is NONE.
+        here on, or -1.
+    kind, tensor, at : arrays of flags
+        And the next tile of a sliding tensor, which from here on moves along one dimension (RUN)
+        or within one expression (REGION, `at`), or NONE. Nothing is paid with the last flag.
     memory : int
         The memory whose bits count.
     """
@@ -41,6 +44,7 @@ class Outer(NamedTuple):
     length: Ints
     bits: Floats
     cost: Floats
+    stays: Ints
     kind: Ints
     tensor: Ints
     at: Ints
@@ -115,31 +119,15 @@ def merge(
     return n
 
 
-@part
-def may_repeat(sp: Space, w: int, e: int, shape: int) -> bool:
-    """Whether steps of one dimension of an expression may make up for those of another.
-
-    Then a tile can be the same set of words as another one, and a whole region of loops on the
-    expression's dimensions may bring in each of its words once. Three dimensions always may.
-    """
-    if sp.members.shape[2] > 2 and sp.members[w, e, 2] >= 0:
-        return True
-    for i in range(2):
-        d, o = sp.members[w, e, i], sp.members[w, e, 1 - i]
-        digit = sp.digits[shape, d]
-        if digit < sp.sizes[d] - 1 and sp.coefs[w, e, i] * sp.values[d, digit] <= sp.coefs[
-            w, e, 1 - i
-        ] * (sp.values[o, sp.sizes[o] - 1] - sp.values[o, sp.digits[shape, o]]):
-            return True
-    return False
-
-
 @kernel
 def outer_table(
     sp: Space,
+    flag_stays: Ints,
     flag_kind: Ints,
     flag_tensor: Ints,
     flag_at: Ints,
+    adds: Ints,
+    ends: Ints,
     stage_count: Ints,
     stage_next: Ints,
     need: Ints,
@@ -157,9 +145,12 @@ def outer_table(
 
     Parameters
     ----------
-    flag_kind, flag_tensor, flag_at : arrays of flags
-        CARRIED, RUN or REGION, of which tensor, and along which dimension or expression. NONE
-        comes last.
+    flag_stays, flag_kind, flag_tensor, flag_at : arrays of flags
+        As in `Outer`.
+    adds : array of (flags, flags with one part more)
+        Flags that come first in order, padded with -1.
+    ends : array of flags
+        The same flag without a slide.
     stage_count, stage_next
         As in `tables.Segment`.
     need : array of tensors
@@ -172,7 +163,7 @@ def outer_table(
     slid : array of (tensors, shapes)
         Words that move at least into a store node at a shape, whatever the loops above.
     carried_rate : array of tensors
-        Least pJ per word for a tile below the array that stays, negative where none is stored.
+        Least pJ per word for a tile below the array that stays.
     carried_words : array of (tensors, shapes)
         Words that move at least when the innermost relevant loop ends at a shape.
     end : array of (shapes, tensors + 1)
@@ -184,7 +175,6 @@ def outer_table(
     stages = len(stage_count)
     shapes = len(sp.repeats)
     flags = len(flag_kind)
-    none = flags - 1
     moves = len(sp.moves)
     size = 1 << 16
     all_bits, all_cost = np.empty(size), np.empty(size)
@@ -204,14 +194,13 @@ def outer_table(
         for stage in range(stages - 1, -1, -1):
             for flag in range(flags):
                 kind, own = flag_kind[flag], flag_tensor[flag]
-                if kind == CARRIED and (
-                    carried_rate[own] < 0 or stage_count[stage, own] < need[own]
-                ):
+                stays = flag_stays[flag]
+                if stays >= 0 and stage_count[stage, stays] < need[stays]:
                     continue
-                if kind in (RUN, REGION) and stage_next[stage, own] < 0:
+                if kind != NONE and stage_next[stage, own] < 0:
                     continue
                 n = 0
-                below = own if kind == CARRIED else nt
+                below = stays if stays >= 0 else nt
                 if stage == stages - 1 and end[shape, below] < np.inf:
                     one_cost[0] = end[shape, below]
                     n = merge(
@@ -219,7 +208,7 @@ def outer_table(
                         new_bits, new_cost,
                     )  # fmt: skip
                 # store nodes, then loops, then what begins here: one place merges them all
-                for option in range(nt + moves + none):
+                for option in range(nt + moves + adds.shape[1]):
                     more_bits = more_cost = 0.0
                     if option < nt:
                         t = option
@@ -233,11 +222,11 @@ def outer_table(
                             continue
                         if kind == NONE:
                             more_cost = rate[t, k] * sp.words[t, shape] * sp.repeats[shape]
-                        elif kind == CARRIED or t != own:
+                        elif t != own:
                             more_cost = rate[t, k] * slid[t, shape]
                         else:
-                            to = none
-                            if kind == REGION and not may_repeat(
+                            to = ends[flag]
+                            if kind == REGION and not does_repeat(
                                 sp, sp.windows[t], flag_at[flag], shape
                             ):
                                 continue
@@ -245,7 +234,7 @@ def outer_table(
                     elif option < nt + moves:
                         d = sp.moves[option - nt, 0]
                         if (
-                            (kind == CARRIED and sp.relevant[own, d])
+                            (stays >= 0 and sp.relevant[stays, d])
                             or (kind == RUN and d != flag_at[flag])
                             or (
                                 kind == REGION and sp.window_of[sp.windows[own], d] != flag_at[flag]
@@ -259,13 +248,16 @@ def outer_table(
                         inner = shape - (digit - smaller) * sp.strides[d]
                         begin, steps = begin_of[inner, stage, flag], length[inner, stage, flag]
                     else:
-                        to = option - nt - moves
-                        if kind != NONE or length[shape, stage, to] == 0:
+                        to = adds[flag, option - nt - moves]
+                        if to < 0:
+                            break
+                        if length[shape, stage, to] == 0:
                             continue
-                        t = flag_tensor[to]
-                        if flag_kind[to] == CARRIED:
+                        t = flag_stays[to]
+                        if t != stays:
                             more_cost = carried_rate[t] * carried_words[t, shape]
                         else:
+                            t = flag_tensor[to]
                             more_cost = rate[t, stage_count[stage, t]] * run_words[to, shape]
                         begin, steps = begin_of[shape, stage, to], length[shape, stage, to]
                     n = merge(

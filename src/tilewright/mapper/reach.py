@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import inf
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +42,7 @@ def some_mapping(layer: Layer, architecture: Architecture) -> Mapping | None:
 
 def without_costs(lk: Links) -> Links:
     """Return a bypass choice where no mapping costs more than another."""
-    free = {
+    free: dict[str, Any] = {
         name: np.zeros_like(value)
         for name, value in lk._asdict().items()
         if isinstance(value, np.ndarray) and value.dtype == np.float64 and name not in NOT_COSTS

@@ -28,12 +28,14 @@ from tilewright.mapper.narrow import narrowed
 from tilewright.mapper.objective import Objective, parse_objective
 from tilewright.mapper.outer import Outer
 from tilewright.mapper.problem import Space, Unrolling, space
+from tilewright.mapper.reuse import Reuse
 from tilewright.mapper.tables import (
     NOTHING,
-    Reuse,
+    Known,
     Segment,
     inner_bounds,
     outer_bounds,
+    slides_above,
 )
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.model.energy import operation_cost
@@ -94,6 +96,7 @@ class Plan:
     outer: Outer = NOTHING
     energy: float = 0.0  # pJ at least, whatever the spatial choices
     choices: Ints | None = None  # spatial choices of each array that the tables consider
+    jointly: bool = False  # whether they bound the tiles of a memory jointly
     slack: float = SLACK
     dived: bool = False
 
@@ -112,6 +115,8 @@ class Search:
         self.unroll(*space(layer, self.tiles, architecture))
         self.resources = len(ports(architecture))
         self.reuse = Reuse()
+        self.inner: Known = {}
+        self.slides = slides_above(self.space)
         self.best = np.array([inf, inf, inf, inf])
         self.found = Found()
 
@@ -227,15 +232,18 @@ class Search:
         """Fill the tables of a bypass choice for mappings below a ceiling, and raise its bound."""
         first = plan.choices is None
         choices = self.choices_below(plan, inf if first else ceiling)
-        if plan.choices is not None and (choices == plan.choices).all():
+        if plan.jointly and (choices == plan.choices).all():
             return
-        if first:
-            self.reuse.fill(self.space, plan.lk)
-        plan.lk = inner_bounds(self.space, plan.lk, self.of_memory, choices)
+        adds = self.reuse.fill if first else self.reuse.extend
+        plan.lk = inner_bounds(
+            self.space, adds(self.space, plan.lk), self.of_memory, choices, self.reuse, self.inner,
+            jointly=not first,
+        )  # fmt: skip
         if not plan.limits.active:
             # a constraint may hold a store node below loops that are irrelevant to its tensor
-            plan.outer = outer_bounds(self.space, plan.lk, plan.parts[0])
+            plan.outer = outer_bounds(self.space, plan.lk, plan.parts[0], self.slides)
         plan.choices = choices
+        plan.jointly = not first
         energy, cycles = self.bound(plan)
         if first:
             plan.energy = energy

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import permutations
+from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.mapper.bounds import all_run_words, inner_table, most_reuse, slid_words
-from tilewright.mapper.lattice import Ints
+from tilewright.mapper.inner import (
+    Children,
+    best_reuse,
+    inner_shapes,
+    lower_column,
+    spread_down,
+)
+from tilewright.mapper.lattice import Floats, Ints
 from tilewright.mapper.links import Links
-from tilewright.mapper.outer import CARRIED, NONE, REGION, RUN, Outer, outer_table
-from tilewright.mapper.problem import Space
+from tilewright.mapper.outer import (
+    NONE,
+    REGION,
+    RUN,
+    Outer,
+    outer_table,
+)
+from tilewright.mapper.problem import Bools, Space
+from tilewright.mapper.reuse import Reuse, memory_of, padded
+from tilewright.mapper.slides import all_region_words, all_run_words, slid_words
+
+MOST_ORDERED = 4  # tensors stored below an array whose orders are told apart
 
 
 @dataclass(frozen=True)
@@ -35,6 +53,9 @@ class Segment:
     first: Ints
 
 
+Known = dict[tuple[object, ...], tuple[Ints, Floats]]
+"""Shapes and the reuse of sliding tensors, by what they depend on."""
+
 NO_FLAGS = np.zeros(0, np.int64)
 NOTHING = Outer(
     np.zeros((0, 0, 0), np.int64),
@@ -44,41 +65,47 @@ NOTHING = Outer(
     NO_FLAGS,
     NO_FLAGS,
     NO_FLAGS,
+    NO_FLAGS,
     0,
 )
 
 
-@dataclass(frozen=True)
-class Reuse:
-    """The most that words of sliding tensors serve, found once for all bypass choices."""
+class Slides(NamedTuple):
+    """What slides above the first array bring in, whatever is bypassed.
 
-    known: dict[tuple[object, ...], float] = field(default_factory=dict)
+    Attributes
+    ----------
+    kinds : list of (kind, tensor, dimension or expression)
+        As in `outer.Outer`, NONE first.
+    words : list of arrays of shapes
+        Words that each of them brings in at least when it begins at a shape.
+    least : array of (tensors, shapes)
+        Words that move at least into a store node at a shape.
+    """
 
-    def most(self, sp: Space, t: int, bits: float, limit: float, choice: int = -1) -> float:
-        """Return `bounds.most_reuse`, 0 without a limit."""
-        if not np.isfinite(limit):
-            return 0.0
-        key: tuple[object, ...] = (t, bits, limit)
-        if choice >= 0:
-            slides = sp.window_of[sp.windows[t]] >= 0
-            key = (*key, *(int(v) for v in sp.unroll[choice][slides]))
-        if key not in self.known:
-            self.known[key] = most_reuse(sp, t, bits, limit, choice)
-        return self.known[key]
-
-    def fill(self, sp: Space, lk: Links) -> None:
-        """Fill what links hold of it."""
-        for t in np.flatnonzero(sp.windows[:-1] >= 0).tolist():
-            for link in range(int(lk.length[t]) - 1):
-                limit = float(min(lk.share[t, link], lk.capacity[lk.memory[t, link]]))
-                lk.most[t, link] = self.most(sp, t, lk.bits[t, link], limit)
-                first, end = lk.arrays[t, link]
-                if end == first + 1 and lk.unites[first, t]:
-                    for c in range(sp.unroll_start[first], sp.unroll_start[end]):
-                        lk.sent[c, t] = self.most(sp, t, lk.bits[t, link], limit, c)
+    kinds: list[tuple[int, int, int]]
+    words: list[Floats]
+    least: Floats
 
 
-def outer_bounds(sp: Space, lk: Links, segment: Segment) -> Outer:
+def slides_above(sp: Space) -> Slides:
+    """Return the slides above the first array."""
+    nt, shapes = sp.words.shape
+    kinds, words = [(NONE, nt, -1)], [np.zeros(shapes)]
+    for t in np.flatnonzero(sp.windows >= 0).tolist():
+        w = sp.windows[t]
+        for e, members in enumerate(sp.members[w]):
+            if members[0] < 0:
+                continue
+            kinds.append((REGION, t, e))
+            words.append(all_region_words(sp, t, w, e))
+            if len(members[members >= 0]) == 2:
+                kinds += [(RUN, t, int(d)) for d in members[:2]]
+                words += [all_run_words(sp, t, w, e, i) for i in range(2)]
+    return Slides(kinds, words, np.array([slid_words(sp, t) for t in range(nt)]))
+
+
+def outer_bounds(sp: Space, lk: Links, segment: Segment, slides: Slides) -> Outer:
     """Return what the way from the outermost memory to the first array costs at least."""
     nt = sp.relevant.shape[0]
     need = segment.stage_count[-1]
@@ -103,75 +130,188 @@ def outer_bounds(sp: Space, lk: Links, segment: Segment) -> Outer:
     else:
         end = np.full((whole + 1, nt + 1), 0.0)
         stays = np.full(nt, -1.0)
-    kinds = [(CARRIED, t, -1) for t in range(nt)]
-    runs = [np.zeros(whole + 1)] * nt
-    for t in np.flatnonzero(sp.windows >= 0).tolist():
-        w = sp.windows[t]
-        for e, members in enumerate(sp.members[w]):
-            if members[0] < 0:
-                continue
-            kinds.append((REGION, t, e))
-            runs.append(sp.words[t] * sp.repeats)
-            if len(members[members >= 0]) == 2:
-                kinds += [(RUN, t, int(d)) for d in members[:2]]
-                runs += [all_run_words(sp, t, w, e, i) for i in range(2)]
-    kinds.append((NONE, nt, -1))
-    kind, tensor, at = np.array(kinds, np.int64).T.copy()
-    slid = np.array([slid_words(sp, t) for t in range(nt)])
+    flags = [
+        (tensor, n)
+        for tensor in (*np.flatnonzero(stays >= 0).tolist(), -1)
+        for n in range(len(slides.kinds) - 1, -1, -1)
+        if tensor < 0 or n == 0 or goes_on(sp, tensor, *slides.kinds[n])
+    ]
+    kind, own, at = np.array([slides.kinds[n] for _, n in flags], np.int64).T.copy()
+    stayed = np.array([tensor for tensor, _ in flags], np.int64)
+    # where a tile begins to stay or a slide begins, and where it ends
+    more = [
+        [
+            to
+            for to, (other, slide) in enumerate(flags)
+            if (tensor < 0 <= other and n == slide) or (tensor == other and n == 0 < slide)
+        ]
+        for tensor, n in flags
+    ]
+    adds = padded([np.array(each, np.int64) for each in more], -1)
+    ends = np.array([flags.index((tensor, 0)) for tensor, _ in flags])
+    words = np.array([slides.words[n] for _, n in flags])
     return Outer(
         *outer_table(
-            sp, kind, tensor, at, segment.stage_count, segment.stage_next, need, rate, bits, share,
-            np.array(runs), slid, stays, slid, end, lk.capacity[memory],
+            sp, stayed, kind, own, at, adds, ends, segment.stage_count, segment.stage_next, need,
+            rate, bits, share, words, slides.least, stays, slides.least, end, lk.capacity[memory],
         ),
+        stayed,
         kind,
-        tensor,
+        own,
         at,
         int(memory),
     )  # fmt: skip
 
 
-def inner_bounds(sp: Space, lk: Links, segment: list[int], choices: Ints) -> Links:
+def goes_on(sp: Space, stayed: int, kind: int, t: int, at: int) -> bool:
+    """Whether the tile of another tensor may stay while tensor t slides.
+
+    Loops of the slide let it stay, or others do that are irrelevant to both.
+    """
+    if t == stayed:
+        return False
+    if (~sp.relevant[stayed] & ~sp.relevant[t]).any():
+        return True
+    if kind == RUN:
+        return not sp.relevant[stayed, at]
+    return bool((~sp.relevant[stayed] & (sp.window_of[sp.windows[t]] == at)).any())
+
+
+def room_above(sp: Space, lk: Links, segment: list[int], array: int) -> Bools:
+    """Return which shapes the memories above an array can hold their tensors' tiles of."""
+    allowed = np.ones(len(sp.repeats), np.bool_)
+    for m in np.flatnonzero(np.array(segment) <= array):
+        used_bits = np.zeros(len(sp.repeats))
+        for t, link in np.argwhere(lk.memory == m).tolist():
+            own_bits = lk.bits[t, link] * sp.words[t]
+            used_bits += own_bits
+            allowed &= own_bits <= lk.share[t, link]
+        allowed &= used_bits <= lk.capacity[m]
+    return allowed
+
+
+def children(
+    sp: Space, lk: Links, segment: list[int], array: int, choices: int, reuse: Reuse
+) -> Children:
+    """Return what crosses one array, for its first `choices` spatial choices."""
+    nt, nd = sp.relevant.shape
+    some = np.arange(sp.unroll_start[array], sp.unroll_start[array] + choices)
+    used = np.zeros(nt, np.int64)
+    own = np.zeros(nt)
+    memory = np.full(nt, -1, np.int64)
+    bits, room, part = np.ones(nt), np.full(nt, np.inf), np.full(nt, np.inf)
+    tiles = [np.zeros(0, np.int64)] * nt
+    slides = [np.zeros((0, 4), np.int64)] * nt
+    row_of, sent_row = np.full((2, choices, nt), -1, np.int64)
+    rank: list[Ints] = []
+    rows: list[Floats] = []
+    row_tensor: list[int] = []
+    for t in range(nt):
+        link = next(i for i in range(int(lk.length[t])) if lk.arrays[t, i, 1] > array)
+        if link == lk.length[t] - 1:
+            continue
+        used[t] = 1
+        if segment[lk.memory[t, link]] == array + 1:
+            memory[t] = lk.memory[t, link]
+            bits[t], room[t] = lk.bits[t, link], lk.capacity[memory[t]]
+            part[t] = lk.share[t, link]
+        at = memory_of(lk, t, link)
+        if sp.windows[t] < 0 or t == nt - 1 or not np.isfinite(at[2]):
+            continue
+        first, end = lk.arrays[t, link]
+        own[t] = lk.energy[t, link, end - first]
+        tiles[t], slides[t] = reuse.options(sp, at)
+        known: dict[int, int] = {}
+        for together, into in ((False, row_of), (True, sent_row)):
+            if end != first + 1 or (together and not lk.unites[first, t]):
+                continue
+            different, which = reuse.classes(sp, at, array, together)
+            for row in different:
+                if id(row) not in known:
+                    known[id(row)] = len(rank)
+                    rank.append(row[0])
+                    rows.append(row[1])
+                    row_tensor.append(t)
+            into[:, t] = np.array([known[id(row)] for row in different])[which[:choices]]
+    # u counts for dimensions irrelevant to exactly one tensor that is stored below
+    irrelevant = ((~sp.relevant) & (used == 1)[:, None]).sum(axis=0)
+    shared = irrelevant == 1
+    limits = np.zeros(nd, np.bool_)
+    for t in np.unique(row_tensor).tolist():
+        limits |= (sp.window_of[sp.windows[t]] >= 0) & (irrelevant == 0)
+    stored = np.flatnonzero(memory >= 0).tolist()
+    orders = list(permutations(stored)) if len(stored) <= MOST_ORDERED else [()]
+    spans = np.zeros((len(orders), len(orders[0]), nd), np.bool_)
+    within = np.zeros_like(spans)
+    for o, order in enumerate(orders):
+        for i, t in enumerate(order):
+            for j, other in enumerate(order):
+                if j != i and memory[other] == memory[t]:
+                    counts = sp.relevant[t] & shared & ~sp.relevant[other]
+                    (spans if j > i else within)[o, i] |= counts
+    return Children(
+        some, lk.rate[some], own, room_above(sp, lk, segment, array), row_of, sent_row,
+        used, shared, irrelevant > 1, limits, bits, room, part, memory,
+        np.array(orders, np.int64).reshape(len(orders), -1), spans, within,
+        padded(tiles, -1), padded(slides, -1), padded(rank, -1), padded(rows, 0.0),
+        np.array(row_tensor, np.int64),
+    )  # fmt: skip
+
+
+def inner_table(sp: Space, ch: Children, table: Floats, known: Known, jointly: bool) -> None:
+    """Fill the bound of what an array's children cost, for every shape above the array.
+
+    A tile that is stored below the array with u iterations of its tensor's irrelevant dimensions
+    moves at least distinct words x product(bound / u). A shape x' collects these u; it is possible
+    only if, for some order of the store nodes of one memory, each tile spans the u of the tensors
+    stored inside it and all of them fit. The reuse of a sliding tensor is that of its best tile
+    that fits, too. For each possible x' and spatial choice s the bound holds at shape x' s and at
+    every shape that it divides.
+
+    Parameters
+    ----------
+    table : array of (shapes, 2 x tensors + 1)
+        Out: the bound without tensor t, whose tile stays through loops above the array that are
+        irrelevant to it, all there are below the shape; the bound with all tensors; and the first
+        again where other loops may come before.
+    known : dict
+        The shapes x' and their reuse, which many bypass choices share.
+    jointly : bool
+        Whether sliding tensors share the memory with the others; else each of them has all of it.
+    """
+    # a tile that stays through loops above the array is stored first, with all that is below
+    for carried in (-1, *np.flatnonzero(ch.used).tolist()):
+        key = (carried, jointly, *(part.tobytes() for part in ch[6:]))
+        if key not in known:
+            shapes = inner_shapes(sp, ch, carried)
+            if jointly:
+                known[key] = shapes, best_reuse(sp, ch, carried, shapes)
+            else:
+                known[key] = (
+                    shapes,
+                    np.broadcast_to(ch.reuse[:, 0], (len(shapes), len(ch.rank))).copy(),
+                )
+        lower_column(sp, ch, carried, *known[key], table)
+    spread_down(sp, table)
+
+
+def inner_bounds(
+    sp: Space,
+    lk: Links,
+    segment: list[int],
+    choices: Ints,
+    reuse: Reuse,
+    known: Known,
+    jointly: bool,
+) -> Links:
     """Return the costs with the bounds of what crosses each array, for every shape.
 
-    Of the spatial choices of each array the first `choices` are considered.
+    Of the spatial choices of each array the first `choices` are considered. It takes longer to
+    bound the tiles of all tensors of a memory `jointly`.
     """
     na, nt = len(sp.unroll_start) - 1, sp.relevant.shape[0]
     table = np.full((na, len(sp.repeats), 2 * nt + 1), np.inf)
-    allowed = np.ones(len(sp.repeats), np.bool_)
     for k in range(na):
-        for m in np.flatnonzero(np.array(segment) == k):
-            used_bits = np.zeros(len(sp.repeats))
-            for t in range(nt):
-                for link in range(int(lk.length[t]) - 1):
-                    if lk.memory[t, link] == m:
-                        own_bits = lk.bits[t, link] * sp.words[t]
-                        used_bits += own_bits
-                        allowed &= own_bits <= lk.share[t, link]
-            allowed &= used_bits <= lk.capacity[m]
-        used = np.zeros(nt, np.int64)
-        own, most = np.zeros(nt), np.zeros(nt)
-        below = np.full(nt, -1, np.int64)
-        bits, room, part = np.ones(nt), np.full(nt, np.inf), np.full(nt, np.inf)
-        for t in range(nt):
-            link = next(i for i in range(int(lk.length[t])) if lk.arrays[t, i, 1] > k)
-            if link == lk.length[t] - 1:
-                continue
-            used[t] = 1
-            if sp.windows[t] >= 0 and t < nt - 1:
-                own[t], most[t] = (
-                    lk.energy[t, link, lk.arrays[t, link, 1] - lk.arrays[t, link, 0]],
-                    lk.most[t, link],
-                )
-            if segment[lk.memory[t, link]] == k + 1:
-                below[t] = lk.memory[t, link]
-                bits[t], room[t] = lk.bits[t, link], lk.capacity[below[t]]
-                part[t] = lk.share[t, link]
-        # u counts for dimensions irrelevant to exactly one tensor that is stored below
-        irrelevant = ((~sp.relevant) & (used == 1)[:, None]).sum(axis=0)
-        begin = sp.unroll_start[k]
-        inner_table(
-            sp, begin, lk.rate[begin : begin + choices[k]], own, most,
-            lk.sent[begin : begin + choices[k]], used,
-            irrelevant == 1, irrelevant > 1, bits, room, part, below, allowed, table[k],
-        )  # fmt: skip
+        crossing = children(sp, lk, segment, k, int(choices[k]), reuse)
+        inner_table(sp, crossing, table[k], known, jointly)
     return lk._replace(table=table)

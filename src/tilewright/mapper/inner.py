@@ -1,0 +1,393 @@
+"""What an array's children cost at least, for every shape above the array."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tilewright.mapper.slides import SLIDES, STAYS
+from tilewright.model.kernel import kernel, part
+
+if TYPE_CHECKING:
+    from tilewright.mapper.lattice import Floats, Ints
+    from tilewright.mapper.problem import Bools, Space
+
+UNKNOWN, FITS, TOO_LARGE = 0, 1, 2
+
+
+class Children(NamedTuple):
+    """The links that cross one array, and the memories that receive them.
+
+    Attributes
+    ----------
+    choices : array of choices
+        The spatial choices that count.
+    rate : array of (choices, tensors)
+        pJ per word delivered to the children.
+    own : array of tensors
+        The part of it that every receiver costs.
+    allowed : array of shapes
+        Whether the memories above the array can hold their tensors' tiles of a shape.
+    rows, sent_rows : arrays of (choices, tensors)
+        Row of `reuse` for what every instance receives, and for what is sent to all; or -1.
+    used : array of tensors
+        1 when the tensor is stored below the array, 0 when it goes straight to the compute unit.
+    shared : array of dimensions
+        True for the dimensions whose u counts: irrelevant to exactly one stored tensor.
+    free : array of dimensions
+        True for those that are irrelevant to several, whose u is not held against the capacity.
+    limits : array of dimensions
+        True for those of windows that are irrelevant to none: x' limits the extents of tiles.
+    bits, capacity, share, memory : arrays of tensors
+        Bits per word, bits of the receiving memory, bits that the tensor may take there, and the
+        memory's position, -1 when there is none.
+    orders : array of (orders, tensors)
+        Every order of the store nodes below the array, outermost first.
+    spans : array of (orders, tensors, dimensions)
+        Whether the tile of the i-th tensor of an order spans u, that of a tensor stored inside it.
+    within : array of (orders, tensors, dimensions)
+        Whether it lies within u, that of a tensor stored outside it.
+    tiles : array of (tensors, options)
+        Tiles of a sliding tensor that fit, as shapes with its window's dimensions alone; padded.
+    slides : array of (tensors, options, 4)
+        What the loops around each of them do, see `slides.option_reuse`.
+    rank : array of (rows, options)
+        Positions of the options, those of the most reuse first, -1 behind the last.
+    reuse : array of (rows, options)
+        Operations per word and iteration of the irrelevant dimensions.
+    row_tensor : array of rows
+        Whose options they are.
+    """
+
+    choices: Ints
+    rate: Floats
+    own: Floats
+    allowed: Bools
+    rows: Ints
+    sent_rows: Ints
+    used: Ints
+    shared: Bools
+    free: Bools
+    limits: Bools
+    bits: Floats
+    capacity: Floats
+    share: Floats
+    memory: Ints
+    orders: Ints
+    spans: Bools
+    within: Bools
+    tiles: Ints
+    slides: Ints
+    rank: Ints
+    reuse: Floats
+    row_tensor: Ints
+
+
+@part
+def above_array(sp: Space, shape: int, choice: int) -> int:
+    """Return the shape that instances hold together, or -1 where it is none of the lattice."""
+    above = shape
+    for d in range(sp.relevant.shape[1]):
+        if sp.unroll[choice, d] > 0:
+            digit = sp.digits[shape, d]
+            grown = sp.product[d, digit, sp.unroll[choice, d]]
+            if grown < 0:
+                return -1
+            above += (grown - digit) * sp.strides[d]
+    return above
+
+
+@part
+def least_tiles(sp: Space, ch: Children, shape: int, tiles: Ints) -> None:
+    """Fill for each order the tiles that span the u of the tensors stored inside them."""
+    for order in range(ch.orders.shape[0]):
+        for j in range(ch.orders.shape[1]):
+            tiles[order, j] = 0
+            for d in range(sp.relevant.shape[1]):
+                if ch.spans[order, j, d]:
+                    tiles[order, j] += sp.digits[shape, d] * sp.strides[d]
+
+
+@part
+def order_fits(sp: Space, ch: Children, tiles: Ints, order: int) -> bool:
+    """Whether such tiles fit in one order."""
+    n = ch.orders.shape[1]
+    for i in range(n):
+        m = ch.memory[ch.orders[order, i]]
+        total = 0.0
+        for j in range(n):
+            o = ch.orders[order, j]
+            if ch.memory[o] == m:
+                bits = ch.bits[o] * sp.words[o, tiles[order, j]]
+                total += bits
+                if bits > ch.share[o]:
+                    return False
+        if total > ch.capacity[ch.orders[order, i]]:
+            return False
+    return True
+
+
+@part
+def option_fits(
+    sp: Space, ch: Children, shape: int, tiles: Ints, order: int, t: int, option: int
+) -> bool:
+    """Whether a slide of tensor t fits next to such tiles in one order.
+
+    Its tile has some extents of its window at least, and so has that of every tensor that is stored
+    outside it in the same memory.
+    """
+    w = sp.windows[t]
+    tile = ch.tiles[t, option]
+    total = 0.0
+    outside = True
+    for j in range(ch.orders.shape[1]):
+        o = ch.orders[order, j]
+        if ch.memory[o] != ch.memory[t]:
+            continue
+        small = tiles[order, j]
+        if outside:
+            grows = -1
+            if o == t:
+                outside = False
+            else:
+                grows = grown_dimension(sp, ch, shape, o, t, option)
+            for d in range(sp.relevant.shape[1]):
+                if sp.window_of[w, d] < 0 or not sp.relevant[o, d]:
+                    continue
+                u, extent = sp.digits[shape, d], sp.digits[tile, d]
+                if o == t and (
+                    (ch.spans[order, j, d] and sp.quotient[d, extent, u] < 0)
+                    or (ch.within[order, j, d] and sp.quotient[d, u, extent] < 0)
+                    or (ch.limits[d] and sp.quotient[d, u, extent] < 0)
+                ):
+                    return False
+                if d == grows:
+                    extent += 1
+                    if ch.limits[d] and extent > u:
+                        return False
+                spanned = sp.digits[small, d]
+                if extent > spanned:
+                    small += (extent - spanned) * sp.strides[d]
+        bits = ch.bits[o] * sp.words[o, small]
+        total += bits
+        if bits > ch.share[o]:
+            return False
+    return bool(total <= ch.capacity[t])
+
+
+@part
+def grown_dimension(sp: Space, ch: Children, shape: int, o: int, t: int, option: int) -> int:
+    """Return the dimension along which the tile of an outer tensor o must exceed that of tensor t.
+
+    -1 is none. The loops of a slide either stand inside the node of o, whose tile then spans some
+    of them, or go on outside it. Then nothing but them may come between the two nodes: what o
+    lets pass there is u, and must be the tile's own extents in all other dimensions.
+    """
+    w = sp.windows[t]
+    kind, e, i, run = ch.slides[t, option]
+    if kind == STAYS or sp.members[w, e, min(2, sp.members.shape[2] - 1)] >= 0:
+        return -1
+    along, across = sp.members[w, e, i], sp.members[w, e, 1 - i]
+    tile = ch.tiles[t, option]
+    if kind == SLIDES:
+        if not sp.relevant[o, along]:
+            return -1
+        return -1 if same_extents(sp, ch, shape, o, t, tile, -1) else along
+    if sp.relevant[o, along] == sp.relevant[o, across]:
+        return -1
+    if sp.relevant[o, along]:
+        along, across = across, along
+    if same_extents(sp, ch, shape, o, t, tile, -1):
+        return -1
+    u = sp.values[along, sp.digits[shape, along]]
+    if (
+        run > 0
+        and along == sp.members[w, e, i]
+        and ch.shared[along]
+        and u == run
+        and same_extents(sp, ch, shape, o, t, tile, along)
+    ):
+        return -1
+    if not ch.shared[along] and same_extents(sp, ch, shape, o, t, tile, along):
+        return -1
+    return int(across)
+
+
+@part
+def same_extents(sp: Space, ch: Children, shape: int, o: int, t: int, tile: int, but: int) -> bool:
+    """Whether u of an outer tensor o is the tile's extents in all dimensions but one."""
+    for d in range(sp.relevant.shape[1]):
+        counts = d != but and ch.shared[d] and sp.window_of[sp.windows[t], d] >= 0
+        if counts and not sp.relevant[o, d] and sp.digits[shape, d] != sp.digits[tile, d]:
+            return False
+    return True
+
+
+@part
+def carried_fits(sp: Space, ch: Children, shape: int, carried: int, t: int, option: int) -> bool:
+    """Whether a tile of a sliding tensor fits next to one that stays through loops above the array.
+
+    The latter is the whole shape: the loops on its dimensions stand above, and further in at least
+    one that is irrelevant to it. A slide along its dimensions gets no further than that.
+    """
+    tile = ch.tiles[t, option]
+    w = sp.windows[t]
+    passes = False  # some loop may be irrelevant to both
+    for d in range(sp.relevant.shape[1]):
+        if sp.relevant[carried, d] and sp.quotient[d, sp.digits[shape, d], sp.digits[tile, d]] < 0:
+            return False
+        passes = passes or not (sp.relevant[carried, d] or sp.relevant[t, d])
+    kind, e, i, run = ch.slides[t, option]
+    if kind != STAYS and not passes and sp.members[w, e, min(2, sp.members.shape[2] - 1)] < 0:
+        along, across = sp.members[w, e, i], sp.members[w, e, 1 - i]
+        if kind == SLIDES:
+            outside = sp.relevant[carried, along]
+            if outside and sp.digits[shape, along] == sp.digits[tile, along]:
+                return False
+        elif sp.relevant[carried, along] != sp.relevant[carried, across]:
+            o = along if sp.relevant[carried, along] else across
+            if sp.digits[shape, o] == sp.digits[tile, o] and (run == 0 or o == along):
+                return False
+    if ch.memory[carried] != ch.memory[t]:
+        return True
+    bits = ch.bits[t] * sp.words[t, tile] + ch.bits[carried] * sp.words[carried, shape]
+    return bool(bits <= ch.capacity[t])
+
+
+@kernel
+def inner_shapes(sp: Space, ch: Children, carried: int) -> Ints:
+    """Return the shapes x' of `tables.inner_table`, for all tensors or with one that stays."""
+    found = np.empty(len(sp.repeats), np.int64)
+    tiles = np.empty(ch.orders.shape, np.int64)
+    n = 0
+    for shape in range(len(sp.repeats)):
+        skip = False
+        if carried >= 0:
+            room = min(ch.capacity[carried], ch.share[carried])
+            skip = ch.bits[carried] * sp.words[carried, shape] > room
+        for d in range(sp.relevant.shape[1]):
+            counts = ch.shared[d] or ch.limits[d] if carried < 0 else sp.relevant[carried, d]
+            skip = skip or (not counts and not ch.free[d] and sp.digits[shape, d] > 0)
+        if not skip and carried < 0:
+            skip = True
+            least_tiles(sp, ch, shape, tiles)
+            for order in range(len(ch.orders)):
+                skip = skip and not order_fits(sp, ch, tiles, order)
+        if not skip:
+            found[n] = shape
+            n += 1
+    return found[:n]
+
+
+@kernel
+def best_reuse(sp: Space, ch: Children, carried: int, shapes: Ints) -> Floats:
+    """Return for each shape the reuse of the best option that fits, row by row."""
+    best = np.ones((len(shapes), len(ch.rank)))
+    state = np.empty(ch.tiles.shape[1], np.int64)
+    alone = np.empty(ch.tiles.shape[1], np.int64)
+    tiles = np.empty(ch.orders.shape, np.int64)
+    possible = np.empty(len(ch.orders), np.bool_)
+    for t in range(sp.relevant.shape[0]):
+        if t == carried or not (ch.row_tensor == t).any():
+            continue
+        # the option of the same tile that stays: where it does not fit no other one does
+        for option in range(len(state)):
+            stays = ch.slides[t, option, 0] == STAYS or option == 0
+            alone[option] = option if stays else alone[option - 1]
+        for k in range(len(shapes)):
+            if carried < 0:
+                least_tiles(sp, ch, shapes[k], tiles)
+                for order in range(len(ch.orders)):
+                    possible[order] = order_fits(sp, ch, tiles, order)
+            state[:] = UNKNOWN
+            for row in range(len(ch.rank)):
+                if ch.row_tensor[row] != t:
+                    continue
+                for i in range(ch.rank.shape[1]):
+                    option = ch.rank[row, i]
+                    if option < 0:
+                        break
+                    for each in (alone[option], option):
+                        if state[each] == UNKNOWN:
+                            fits = False
+                            if carried >= 0:
+                                fits = carried_fits(sp, ch, shapes[k], carried, t, each)
+                            else:
+                                for order in range(len(ch.orders)):
+                                    fits = fits or (
+                                        possible[order]
+                                        and option_fits(sp, ch, shapes[k], tiles, order, t, each)
+                                    )
+                            state[each] = FITS if fits else TOO_LARGE
+                        if state[each] == TOO_LARGE:
+                            break
+                    if state[option] == FITS:
+                        best[k, row] = ch.reuse[row, i]
+                        break
+    return best
+
+
+@kernel
+def lower_column(
+    sp: Space, ch: Children, carried: int, shapes: Ints, reuse: Floats, table: Floats
+) -> None:
+    """Lower the entries of one column for what each spatial choice delivers with the u of shapes.
+
+    See `tables.inner_table`. `reuse` is that of `best_reuse`.
+    """
+    nt = sp.relevant.shape[0]
+    words = np.zeros(nt)
+    inside = np.ones(nt)
+    column = nt if carried < 0 else carried
+    for k in range(len(shapes)):
+        shape = shapes[k]
+        for t in range(nt):
+            words[t] = sp.operations if ch.used[t] == 0 else sp.words[t, len(sp.repeats) - 1]
+            inside[t] = 1.0
+            for d in range(sp.relevant.shape[1]):
+                if ch.used[t] == 1 and not sp.relevant[t, d]:
+                    value = sp.values[d, sp.digits[shape, d]]
+                    words[t] *= sp.values[d, sp.sizes[d] - 1] / value
+                    inside[t] *= value
+        for c in range(len(ch.choices)):
+            above = above_array(sp, shape, ch.choices[c])
+            if above < 0 or not ch.allowed[above]:
+                continue
+            total = 0.0
+            for t in range(nt):
+                if t == carried:
+                    continue
+                received = on_the_way = words[t]
+                if ch.rows[c, t] >= 0:
+                    served = reuse[k, ch.rows[c, t]] * inside[t]
+                    received = max(words[t], sp.operations / served)
+                if ch.sent_rows[c, t] >= 0:
+                    served = reuse[k, ch.sent_rows[c, t]] * inside[t]
+                    on_the_way = max(words[t], sp.operations / served)
+                # `own` is what a received word costs, the rest what the words on their way cost
+                total += ch.own[t] * received + (ch.rate[c, t] - ch.own[t]) * on_the_way
+            table[above, column] = min(table[above, column], total)
+
+
+@kernel
+def spread_down(sp: Space, table: Floats) -> None:
+    """Let every entry hold for the shapes that its own divides, too.
+
+    Without tensor t only along the dimensions irrelevant to it, unless other loops may come before.
+    """
+    nt = sp.relevant.shape[0]
+    for shape in range(len(sp.repeats)):
+        for t in range(nt):
+            table[shape, nt + 1 + t] = table[shape, t]
+        for move in range(len(sp.moves)):
+            d = sp.moves[move, 0]
+            digit = sp.digits[shape, d]
+            smaller = sp.quotient[d, digit, sp.moves[move, 1]]
+            if smaller >= 0:
+                inner = shape - (digit - smaller) * sp.strides[d]
+                for t in range(2 * nt + 1):
+                    if t >= nt or not sp.relevant[t, d]:
+                        table[shape, t] = min(table[shape, t], table[inner, t])
+        for t in range(nt):
+            table[shape, nt + 1 + t] = min(table[shape, nt + 1 + t], table[shape, t])

@@ -1,0 +1,99 @@
+"""What loops around a sliding tile bring in is no less than the mapper's bounds say."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import permutations
+from math import prod
+
+import numpy as np
+import pytest
+
+from strategies import layer_of
+from tilewright.architecture import load_architecture
+from tilewright.mapper.lattice import prime_factors
+from tilewright.mapper.reuse import Reuse
+from tilewright.mapper.slides import slid_words
+from tilewright.mapper.solve import Search
+
+Loop = tuple[str, int]
+INPUT = 0
+
+
+@cache
+def search(k: int, p: int, r: int, stride: int, dilation: int) -> Search:
+    layer = layer_of("conv1d", {"K": k, "P": p, "C": 1, "R": r}, stride, dilation)
+    return Search(layer, load_architecture("simple"), "energy")
+
+
+def moved(loops: tuple[Loop, ...], tile: dict[str, int], stride: int, dilation: int) -> int:
+    """Count the words that move into a tile of the input below `loops`, by explicit sets."""
+    relevant = [d for d, _ in loops if d != "K"]
+    if not relevant:
+        return len(window(tile, {"P": 0, "R": 0}, stride, dilation))
+    # the sliding run: the innermost relevant loop and those on its dimension around it
+    run = set()
+    for n in range(len(loops) - 1, -1, -1):
+        if loops[n][0] == relevant[-1]:
+            run.add(n)
+        elif loops[n][0] != "K":
+            break
+    total, held, before = 0, set[int](), None
+    for step in np.ndindex(*(count for _, count in loops)):
+        begin = {"K": 0, "P": 0, "R": 0}
+        extent = dict(tile)
+        for n in range(len(loops) - 1, -1, -1):
+            d, count = loops[n]
+            begin[d] += step[n] * extent.get(d, 1)
+            extent[d] = extent.get(d, 1) * count
+        words = window(tile, begin, stride, dilation)
+        first = next((n for n in range(len(loops)) if before and step[n] != before[n]), -1)
+        if words != held:
+            total += len(words - held) if first in run else len(words)
+        held, before = words, step
+    return total
+
+
+def window(tile: dict[str, int], begin: dict[str, int], stride: int, dilation: int) -> set[int]:
+    return {
+        stride * (begin["P"] + i) + dilation * (begin["R"] + j)
+        for i in range(tile["P"])
+        for j in range(tile["R"])
+    }
+
+
+def primes(n: int) -> list[int]:
+    return [f for p in prime_factors(n) for f in [p] * _power(n, p)]
+
+
+def _power(n: int, p: int) -> int:
+    return 0 if n % p else 1 + _power(n // p, p)
+
+
+@pytest.mark.parametrize("stride, dilation", [(1, 1), (2, 1), (1, 2), (3, 2)])
+@pytest.mark.parametrize("p, r", [(4, 3), (6, 3), (8, 2), (4, 4), (9, 2)])
+def test_every_order_of_loops_moves_at_least_the_bounds(
+    p: int, r: int, stride: int, dilation: int
+) -> None:
+    own = search(2, p, r, stride, dilation)
+    sp, names = own.space, own.tiles.dimensions
+    reuse = Reuse()
+    at = (INPUT, 1.0, 1e9)
+    tiles, _ = reuse.options(sp, at)
+    rank, served = reuse.row(sp, at, len(sp.unroll) - 1, False)
+    least = slid_words(sp, INPUT)
+    reached = 0
+    for shape in np.unique(tiles).tolist():
+        tile = {d: int(sp.values[i, sp.digits[shape, i]]) for i, d in enumerate(names)}
+        bounds = {"K": 2, "P": p, "R": r}
+        loops = [(d, f) for d in bounds for f in primes(bounds[d] // tile[d])]
+        # a loop on K directly above could as well stand inside the tile's node
+        orders = [o for o in set(permutations(loops)) if not o or o[-1][0] != "K"]
+        if not orders:
+            continue
+        counts = [moved(order, tile, stride, dilation) for order in orders]
+        best = served[tiles[rank] == shape].max()
+        assert min(counts) * best >= prod(bounds.values()) * (1 - 1e-12), tile
+        assert min(counts) >= least[shape] * (1 - 1e-12), tile
+        reached += min(counts) == least[shape]
+    assert reached > 1, "the bound is exact at some shapes"
