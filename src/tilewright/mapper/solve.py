@@ -234,13 +234,14 @@ class Search:
         choices = self.choices_below(plan, inf if first else ceiling)
         if plan.jointly and (choices == plan.choices).all():
             return
-        adds = self.reuse.fill if first else self.reuse.extend
-        plan.lk = inner_bounds(
-            self.space, adds(self.space, plan.lk), self.of_memory, choices, self.reuse, self.inner,
-            jointly=not first,
-        )  # fmt: skip
         if not plan.limits.active:
-            # a constraint may hold a store node below loops that are irrelevant to its tensor
+            # a constraint may hold a store node below loops that are irrelevant to its tensor, or
+            # among those that are not: what the tables take for granted
+            adds = self.reuse.fill if first else self.reuse.extend
+            plan.lk = inner_bounds(
+                self.space, adds(self.space, plan.lk), self.of_memory, choices, self.reuse,
+                self.inner, jointly=not first,
+            )  # fmt: skip
             plan.outer = outer_bounds(self.space, plan.lk, plan.parts[0], self.slides)
         plan.choices = choices
         plan.jointly = not first
