@@ -97,3 +97,11 @@ def test_every_order_of_loops_moves_at_least_the_bounds(
         assert min(counts) >= least[shape] * (1 - 1e-12), tile
         reached += min(counts) == least[shape]
     assert reached > 1, "the bound is exact at some shapes"
+
+
+def test_joint_bounds_leave_few_labels_of_a_convolution() -> None:
+    layer = layer_of("conv2d", {"N": 1, "K": 256, "C": 256, "P": 14, "Q": 14, "R": 3, "S": 3})
+    found = Search(layer, load_architecture("simple"), "energy").solve()
+    assert found.finished
+    assert found.value == 493_998_080.0
+    assert found.labels < 2000
