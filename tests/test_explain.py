@@ -346,6 +346,7 @@ def test_a_stopped_explanation_says_what_is_not_proven(monkeypatch: pytest.Monke
     stopped = tw.explain(LAYER, two_levels(20 * 16))
     assert not stopped.complete
     assert "Not proven" in stopped.text()
+    assert "nothing found in time with another dataflow" in stopped.text()
     exact = {str(one.limit): one.gain for one in whole.limits}
     for one in stopped.limits:
         gain = exact[str(one.limit)]

@@ -282,7 +282,8 @@ class Explanation:
             found = self.otherwise[0].evaluation
             nest = mapping_text(found.mapping, found.layer, found.architecture)
             lines += ["", nest.rstrip("\n")]
-        return lines or ["there is no mapping with another dataflow"]
+        none = "there is no mapping with" if self.complete else "nothing found in time with"
+        return lines or [f"{none} another dataflow"]
 
     def text(self) -> str:
         """Return tables of limits and of runner-ups, and the best mapping that works otherwise."""
