@@ -47,6 +47,13 @@ LAYERS = {
     "convolution 256x256x14x14x3x3": einsum(
         "O[N,K,P,Q] += I[N,C,P+R,Q+S] * W[K,C,R,S]", N=1, K=256, C=256, P=14, Q=14, R=3, S=3
     ),
+    "convolution 256x256x56x56x3x3": einsum(
+        "O[N,K,P,Q] += I[N,C,P+R,Q+S] * W[K,C,R,S]", N=1, K=256, C=256, P=56, Q=56, R=3, S=3
+    ),
+    "depthwise convolution 256x28x28x3x3": einsum(
+        "O[G,P,Q] += I[G,P+R,Q+S] * W[G,R,S]", G=256, P=28, Q=28, R=3, S=3
+    ),
+    "matrix product 2048x11008x4096": einsum("O[M,N] += I[M,K] * W[K,N]", M=2048, N=11008, K=4096),
 }
 SMALL = einsum("O[K,P,Q] += I[C,P+R,Q] * W[K,C,R]", K=4, C=4, P=4, Q=2, R=3)
 
@@ -75,6 +82,10 @@ CASES = (
     Case("pointwise 1024x256x14x14", "energy", 257057792.0),
     Case("convolution 256x256x14x14x3x3", "energy"),
     Case("convolution 256x256x14x14x3x3", "edp"),
+    Case("convolution 256x256x56x56x3x3", "energy"),
+    Case("convolution 256x256x56x56x3x3", "edp"),
+    Case("depthwise convolution 256x28x28x3x3", "energy"),
+    Case("matrix product 2048x11008x4096", "edp"),
 )
 SAMPLED = (CASES[0], CASES[4], CASES[5], CASES[6])
 
