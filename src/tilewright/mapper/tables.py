@@ -279,6 +279,8 @@ def inner_table(sp: Space, ch: Children, table: Floats, known: Known, jointly: b
     jointly : bool
         Whether sliding tensors share the memory with the others; else each of them has all of it.
     """
+    # where no tile fits there is no mapping, and any bound will do
+    best = np.maximum(ch.reuse[:, 0], 1.0)
     # a tile that stays through loops above the array is stored first, with all that is below
     for carried in (-1, *np.flatnonzero(ch.used).tolist()):
         key = (carried, jointly, *(part.tobytes() for part in ch[6:]))
@@ -289,7 +291,7 @@ def inner_table(sp: Space, ch: Children, table: Floats, known: Known, jointly: b
             else:
                 known[key] = (
                     shapes,
-                    np.broadcast_to(ch.reuse[:, 0], (len(shapes), len(ch.rank))).copy(),
+                    np.tile(best, (len(shapes), 1)),
                 )
         lower_column(sp, ch, carried, *known[key], table)
     spread_down(sp, table)
