@@ -119,7 +119,7 @@ class Reuse:
         return float(max(self.rows_known[known][1], default=1.0))
 
     def steps(self, sp: Space, at: Memory, row: Row) -> Steps:
-        """Return `reach.row_steps` of one row of options."""
+        """Return `remaining.row_steps` of one row of options."""
         key = (at, id(row))
         if key not in self.steps_known:
             corners = corner_shapes(sp, at[0])
