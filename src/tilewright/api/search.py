@@ -1,26 +1,20 @@
-"""Evaluate, simulate, map, compare: workloads, machines, mappings by name, file or as objects."""
+"""Find mappings: the best one, every trade-off, every buffer size, and why."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import inf
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 from tilewright.inputs import (
     ArchitectureLike,
     CacheLike,
-    MappingLike,
     WorkloadLike,
-    check_count,
     check_options,
-    check_seconds,
     check_within,
-    listener,
     the_architecture,
     the_cache,
     the_layer,
-    the_mapping,
     the_network,
 )
 from tilewright.mapper.explanation import Explanation
@@ -30,71 +24,6 @@ from tilewright.mapper.progress import Progress, counted, watching
 from tilewright.mapper.result import NetworkResult
 from tilewright.mapping.constraints import under
 from tilewright.mapping.given import ConstraintsLike, check_own_names, given_constraints
-from tilewright.mapping.nodes import Mapping
-from tilewright.model.evaluate import assess
-from tilewright.model.evaluate import evaluate as evaluate_mapping
-from tilewright.model.result import Evaluation
-from tilewright.simulate import simulate as simulate_mapping
-
-if TYPE_CHECKING:
-    from tilewright.strategies.comparison import Comparison
-    from tilewright.strategies.mapspace import MapSpace
-
-
-def evaluate(
-    workload: WorkloadLike,
-    architecture: ArchitectureLike,
-    mapping: MappingLike,
-    *,
-    layer: str | None = None,
-) -> Evaluation:
-    """Return what a mapping costs.
-
-    Parameters
-    ----------
-    workload : str, path, Layer or Network
-        Name of a network that ships, a file, or the thing itself.
-    architecture : str, path or Architecture
-        Name of a machine that ships, a file, or the thing itself.
-    mapping : str, path, Mapping, list or dict
-        A file, the mapping itself, or the list of its nodes as a file would have it.
-    layer : str, optional
-        Which layer of the workload; needed where it has several.
-
-    Returns
-    -------
-    Evaluation
-        Energy in pJ, cycles, counts in tensor elements.
-
-    Raises
-    ------
-    InputError
-        When something cannot be read; a MappingError when the mapping does not fit the machine.
-    """
-    chosen = the_layer(workload, layer)
-    machine = the_architecture(architecture)
-    return evaluate_mapping(
-        chosen, machine, the_mapping(mapping, chosen, machine), check=isinstance(mapping, Mapping)
-    )
-
-
-def simulate(
-    workload: WorkloadLike,
-    architecture: ArchitectureLike,
-    mapping: MappingLike,
-    *,
-    layer: str | None = None,
-) -> Evaluation:
-    """Return what a mapping costs, counted by carrying it out, one word at a time.
-
-    Parameters, result and errors are those of `evaluate`. The layer may have 2 million operations
-    at most.
-    """
-    chosen = the_layer(workload, layer)
-    machine = the_architecture(architecture)
-    nodes = the_mapping(mapping, chosen, machine)
-    counts = simulate_mapping(chosen, machine, nodes, check=isinstance(mapping, Mapping))
-    return assess(chosen, machine, nodes, counts)
 
 
 def map(
@@ -338,114 +267,3 @@ def explain(
         chosen, machine, objective,
         within=within, time_limit=time_limit, cache=the_cache(True), progress=progress,
     )  # fmt: skip
-
-
-def compare(
-    workload: WorkloadLike,
-    architecture: ArchitectureLike,
-    objective: str = "edp",
-    *,
-    layer: str | None = None,
-    strategies: Sequence[str] | None = None,
-    seconds: float = 10.0,
-    seed: int = 0,
-    optimum: bool = True,
-    progress: bool | Callable[[str], None] = False,
-) -> Comparison:
-    """Let other search strategies look for a good mapping, and compare with the proven optimum.
-
-    Parameters
-    ----------
-    workload, architecture
-        What is mapped onto what, as for `map`.
-    objective : str
-        What to minimise: ``"energy"`` (pJ), ``"latency"`` (cycles) or ``"edp"`` (pJ x cycles).
-    layer : str, optional
-        Which layer of the workload; needed where it has several.
-    strategies : sequence of str, optional
-        ``"random"``, ``"pruned"``, ``"dmazerunner"``, ``"blackbox"``, with options after a colon:
-        ``"pruned:victory=100000"``. By default all that cover the machine and are installed.
-    seconds : float
-        CPU seconds of the calling thread that each strategy gets, drawing and evaluation of
-        mappings included, compilation excluded; more than 0.
-    seed : int
-        Where the random numbers of each strategy begin, 0 or more.
-    optimum : bool
-        Whether to find the proven optimum first, however long that takes.
-    progress : bool or callable
-        Whether to tell on the standard error stream what begins, or who is told instead.
-
-    Returns
-    -------
-    Comparison
-        Ctrl-C ends it with what was found so far.
-
-    Raises
-    ------
-    InputError
-        When something cannot be read, or a strategy does not cover the machine.
-    NoMappingError
-        When no mapping can run the layer.
-    """
-    check_options(objective, None, None)
-    check_seconds(seconds, "seconds")
-    check_count(seed, "seed", 0)
-    chosen_layer, machine = the_layer(workload, layer), the_architecture(architecture)
-    from tilewright.strategies.catalogue import chosen
-    from tilewright.strategies.comparison import compare_strategies
-    from tilewright.strategies.steps import Problem
-
-    problem = Problem(chosen_layer, machine, objective)
-    return compare_strategies(
-        problem, chosen(strategies, problem), seconds=seconds, seed=seed, prove=optimum,
-        tell=listener(progress),
-    )  # fmt: skip
-
-
-def mapspace(
-    workload: WorkloadLike,
-    architecture: ArchitectureLike,
-    *,
-    layer: str | None = None,
-    samples: int = 100_000,
-    seed: int = 0,
-    optimum: bool = True,
-    progress: bool | Callable[[str], None] = False,
-) -> MapSpace:
-    """Draw mappings at random and tell how many fit, and how energy and cycles are spread.
-
-    Parameters
-    ----------
-    workload, architecture
-        What is mapped onto what, as for `map`.
-    layer : str, optional
-        Which layer of the workload; needed where it has several.
-    samples : int
-        Mappings to draw, at least 1.
-    seed : int
-        Where random numbers begin, 0 or more.
-    optimum : bool
-        Whether to find the least energy and the fewest cycles as well, however long that takes.
-    progress : bool or callable
-        Whether to tell on the standard error stream what begins, or who is told instead.
-
-    Returns
-    -------
-    MapSpace
-        Ctrl-C ends it with what was drawn so far.
-
-    Raises
-    ------
-    InputError
-        When something cannot be read.
-    NoMappingError
-        When no mapping can run the layer.
-    """
-    check_count(samples, "samples", 1)
-    check_count(seed, "seed", 0)
-    chosen_layer, machine = the_layer(workload, layer), the_architecture(architecture)
-    from tilewright.strategies.mapspace import sample_mapspace
-
-    return sample_mapspace(
-        chosen_layer, machine, samples=samples, seed=seed, prove=optimum, tell=listener(progress)
-    )

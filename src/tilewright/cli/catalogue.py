@@ -1,0 +1,50 @@
+"""Commands that show what ships and what is kept."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tilewright.cli.options import commands
+
+
+@commands.command("list")
+def list_command(
+    kind: Annotated[
+        str | None,
+        typer.Argument(metavar="[workloads|architectures|dataflows]", help="One kind only."),
+    ] = None,
+) -> int:
+    """List the workloads, architectures and dataflows that ship."""
+    from tilewright.commands.catalogue import listed
+    from tilewright.commands.files import write_out
+
+    write_out(listed(kind))
+    return 0
+
+
+@commands.command("show")
+def show_command(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A name that ships, or a file of any kind.")
+    ],
+) -> int:
+    """Show a workload, an architecture or a dataflow, with its source."""
+    from tilewright.commands.catalogue import shown
+    from tilewright.commands.files import write_out
+
+    write_out(shown(name))
+    return 0
+
+
+@commands.command("cache")
+def cache_command(
+    clear: Annotated[bool, typer.Option("--clear", help="Remove all results in it.")] = False,
+) -> int:
+    """Show or clear the cache of solved layers."""
+    from tilewright.commands.cache import cache_text, clear_cache
+    from tilewright.commands.files import write_out
+
+    write_out(clear_cache() if clear else cache_text())
+    return 0

@@ -1,0 +1,84 @@
+"""What the commands share: the program, options that several take, and how options are read."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from tilewright.errors import InputError
+
+INTERRUPTED = 130
+NO_MAPPING = 3
+
+commands = typer.Typer(
+    name="tilewright",
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode=None,
+)
+
+Workload = Annotated[
+    str, typer.Argument(metavar="WORKLOAD", help="Workload: a file, or a name that ships.")
+]
+Machine = Annotated[
+    str, typer.Argument(metavar="ARCH", help="Architecture: a file, or a name that ships.")
+]
+MappingFile = Annotated[str, typer.Argument(metavar="MAPPING", help="Mapping: a file.")]
+LayerName = Annotated[
+    str | None, typer.Option("--layer", metavar="NAME", help="Only this layer of the workload.")
+]
+Json = Annotated[
+    str | None,
+    typer.Option("--json", metavar="FILE", help="Write results as JSON; - for standard output."),
+]
+DataflowNames = Annotated[
+    list[str] | None,
+    typer.Option("--dataflow", metavar="NAME", help="Only mappings of this dataflow."),
+]
+ConstraintTexts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--constraint",
+        metavar="FILE|NAME|TEXT",
+        help="Only mappings that satisfy this, such as PE.X.dims=C,K; may be repeated.",
+    ),
+]
+Goal = Annotated[
+    str,
+    typer.Option(
+        "--objective",
+        metavar="TEXT",
+        help="What to minimise: energy, latency, edp, ed2p, a product such as "
+        "energy*latency^0.5; with limits: 'energy, latency<=1e6'.",
+    ),
+]
+
+
+def seconds(text: str | None, key: str = "time_limit") -> float | None:
+    """Return the number that an option gives."""
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        raise InputError(
+            f"expected a number of seconds greater than 0, found '{text}'", key=key
+        ) from None
+
+
+def share(text: str) -> float:
+    """Return the number that an option gives in percent, or as it is."""
+    number, percent, rest = text.partition("%")
+    try:
+        if rest.strip():
+            raise ValueError
+        return float(number) / 100 if percent else float(number)
+    except ValueError:
+        raise InputError(
+            f"expected a share such as 5% or 0.05, found '{text}'", key="within"
+        ) from None
+
+
+def say(message: str) -> None:
+    """Write a message to the standard error stream."""
+    print(message, file=sys.stderr, flush=True)

@@ -1,0 +1,82 @@
+"""Commands that look at strategies of search and at the space that they search."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tilewright.cli.options import (
+    INTERRUPTED,
+    Json,
+    LayerName,
+    Machine,
+    Workload,
+    commands,
+    say,
+    seconds,
+)
+
+
+@commands.command("compare")
+def compare_command(
+    workload: Workload,
+    arch: Machine,
+    layer: LayerName = None,
+    objective: Annotated[
+        str, typer.Option("--objective", metavar="energy|latency|edp", help="What to minimise.")
+    ] = "edp",
+    budget: Annotated[
+        str, typer.Option("--seconds", metavar="S", help="CPU seconds for each strategy.")
+    ] = "10",
+    strategy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--strategy",
+            metavar="NAME",
+            help="random, pruned, dmazerunner or blackbox, with options: pruned:victory=100000; "
+            "may be repeated. By default all that can run.",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Where random numbers begin.")] = 0,
+    json: Json = None,
+    report: Annotated[
+        str | None, typer.Option("--report", metavar="FILE.html", help="Write table and figure.")
+    ] = None,
+) -> int:
+    """Compare other search strategies with the proven optimum of a layer."""
+    from tilewright import api
+    from tilewright.commands.files import check_outputs
+    from tilewright.commands.study import put_study
+
+    check_outputs({"--json": json, "--report": report}, [workload, arch])
+    time = seconds(budget, "seconds") or 0.0
+    result = api.compare(
+        workload, arch, objective, layer=layer, strategies=strategy, seconds=time, seed=seed,
+        progress=say,
+    )  # fmt: skip
+    put_study(result, json, report)
+    return INTERRUPTED if result.interrupted else 0
+
+
+@commands.command("mapspace")
+def mapspace_command(
+    workload: Workload,
+    arch: Machine,
+    layer: LayerName = None,
+    samples: Annotated[int, typer.Option("--samples", help="Mappings to draw.")] = 100_000,
+    seed: Annotated[int, typer.Option("--seed", help="Where random numbers begin.")] = 0,
+    json: Json = None,
+    report: Annotated[
+        str | None, typer.Option("--report", metavar="FILE.html", help="Write table and figure.")
+    ] = None,
+) -> int:
+    """Show how many mappings a layer has, how many fit, and what they cost."""
+    from tilewright import api
+    from tilewright.commands.files import check_outputs
+    from tilewright.commands.study import put_study
+
+    check_outputs({"--json": json, "--report": report}, [workload, arch])
+    result = api.mapspace(workload, arch, layer=layer, samples=samples, seed=seed, progress=say)
+    put_study(result, json, report)
+    return INTERRUPTED if result.interrupted else 0
