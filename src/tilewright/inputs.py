@@ -12,7 +12,7 @@ from typing import Any
 from tilewright.architecture.files import load_architecture
 from tilewright.architecture.machine import Architecture
 from tilewright.document import Document, describe, load
-from tilewright.errors import InputError
+from tilewright.errors import InputError, nearest
 from tilewright.mapper.cache import Cache, user_cache
 from tilewright.mapper.objective import ACCEPTED, parse_objective
 from tilewright.mapping.files import parse_mapping
@@ -20,6 +20,8 @@ from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.text import parse_text
 from tilewright.workload.layer import Layer, Network
 from tilewright.workload.network import load_network, select
+
+TILES = ("divisors", "all")
 
 WorkloadLike = str | PathLike[str] | Layer | Network
 ArchitectureLike = str | PathLike[str] | Architecture
@@ -62,6 +64,15 @@ def check_seconds(seconds: float, key: str) -> None:
     if not number or not isfinite(seconds) or seconds <= 0:
         raise InputError(
             f"expected a number of seconds greater than 0, found {describe(seconds)}", key=key
+        )
+
+
+def check_tiles(tiles: str) -> None:
+    """Refuse what says nothing about tile sizes."""
+    if tiles not in TILES:
+        raise InputError(
+            f"expected {' or '.join(TILES)}, found {describe(tiles)}{nearest(str(tiles), TILES)}",
+            key="tiles",
         )
 
 

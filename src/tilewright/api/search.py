@@ -11,6 +11,7 @@ from tilewright.inputs import (
     CacheLike,
     WorkloadLike,
     check_options,
+    check_tiles,
     check_within,
     the_architecture,
     the_cache,
@@ -37,6 +38,7 @@ def map(
     workers: int | None = None,
     progress: bool | Progress = False,
     cache: CacheLike = True,
+    tiles: str = "divisors",
 ) -> NetworkResult:
     """Find the best mapping of every layer of a workload, and prove that none is better.
 
@@ -65,6 +67,10 @@ def map(
     cache : bool, str or path
         Whether proven results are looked up in the user's cache and kept there, or in which
         directory instead. Where the cache cannot be written, results are only not kept.
+    tiles : str
+        ``"divisors"``: the best mapping whose tile sizes all divide, with a proof. ``"all"``: then
+        that mapping is improved with sizes that do not divide, without a proof: the result has a
+        lower bound that holds for all tile sizes.
 
     Returns
     -------
@@ -79,6 +85,7 @@ def map(
         When no mapping can run one of the layers, or satisfies the constraints.
     """
     check_options(objective, time_limit, workers)
+    check_tiles(tiles)
     kept = the_cache(cache)
     network = the_network(workload, layer)
     machine = the_architecture(architecture)
@@ -91,7 +98,7 @@ def map(
         progress = watching() if progress else Progress()
     return map_network(
         network, machine, objective,
-        time_limit=time_limit, workers=workers, progress=progress, cache=kept,
+        time_limit=time_limit, workers=workers, progress=progress, cache=kept, tiles=tiles,
     )  # fmt: skip
 
 

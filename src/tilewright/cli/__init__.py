@@ -35,6 +35,7 @@ OPTIONS = {
     "strategy": "--strategy",
     "seed": "--seed",
     "samples": "--samples",
+    "tiles": "--tiles",
 }
 # some versions of typer bring a copy of click: take the class from what typer itself offers
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]

@@ -49,6 +49,14 @@ def map_command(
         str | None,
         typer.Option("-o", "--output", metavar="MAPPINGS.yaml", help="Write the mappings."),
     ] = None,
+    tiles: Annotated[
+        str,
+        typer.Option(
+            "--tiles",
+            metavar="divisors|all",
+            help="Tile sizes: all are better for awkward bounds, without a proof.",
+        ),
+    ] = "divisors",
     no_cache: Annotated[
         bool, typer.Option("--no-cache", help="Search every layer again, and keep no result.")
     ] = False,
@@ -58,7 +66,7 @@ def map_command(
     from tilewright.architecture.dataflow import load_dataflow
     from tilewright.commands.files import check_outputs
     from tilewright.commands.output import put_mappings, put_result
-    from tilewright.inputs import check_options, the_architecture, the_network
+    from tilewright.inputs import check_options, check_tiles, the_architecture, the_network
 
     files = {"--json": json, "--report": report, "--output": output}
     check_outputs(files, [workload, arch])
@@ -68,6 +76,7 @@ def map_command(
         )
     limit = seconds(time_limit)
     check_options(objective, limit, None)
+    check_tiles(tiles)
     if pareto:
         front = api.pareto(workload, arch, objective, layer=layer, time_limit=limit, progress=True)
         put_result(front, json)
@@ -83,6 +92,7 @@ def map_command(
         time_limit=limit,
         progress=True,
         cache=not no_cache,
+        tiles=tiles,
     )
     put_mappings(result, json, report, output)
     if result.interrupted:

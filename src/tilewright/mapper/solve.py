@@ -335,7 +335,7 @@ class Search:
                     for i, d in enumerate(tiles.dimensions)
                 }
                 for axis, d, factor in self.unrollings[move - labels.CROSS].factors:
-                    extents[d] //= factor
+                    extents[d] = -(-extents[d] // factor)
                     nodes.append(Spatial(d, extents[d], axis, self.architecture.arrays[array].name))
                 array += 1
             elif move >= labels.PLACE:
