@@ -228,7 +228,7 @@ def test_conversions_at_the_command_line(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["evaluate", "alexnet", "maestro-256", "kcp"], "did you mean 'kc-p'?"),
+        (["evaluate", "alexnet", "maestro-256", "kcp", "--layer", "conv3"], "did you mean 'kc-p'?"),
         (["convert", "alexnet", "maestro-256", "kc-p", "--to", "directive"], "'directives'?"),
         (["convert", "none.m", "maestro-256", "kc-p"], "none.m: cannot be read"),
     ],

@@ -218,6 +218,11 @@ def the_style(mapping: MappingLike) -> Dataflow | None:
     return None
 
 
+def is_for_networks(mapping: MappingLike) -> bool:
+    """Whether a mapping is written for all layers of a network: a style, or MAESTRO's format."""
+    return the_style(mapping) is not None or (isinstance(mapping, str) and mapping.endswith(".m"))
+
+
 def is_loop_nest(document: Document) -> bool:
     """Whether a file holds a mapping as it is printed for people: to YAML, that is one text."""
     return isinstance(document.data, str) and " stores " in document.data

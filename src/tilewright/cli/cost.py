@@ -20,20 +20,20 @@ def evaluate_command(
         ),
     ] = False,
 ) -> int:  # fmt: skip
-    """Show what a mapping costs; for a network without --layer, a table of all layers."""
+    """Show what a mapping costs; with a style and no --layer, a table of all layers."""
     from tilewright import api
     from tilewright.commands.files import check_outputs
     from tilewright.commands.output import put_evaluation, put_network_evaluation
-    from tilewright.inputs import the_network
+    from tilewright.inputs import is_for_networks
 
     check_outputs({"--json": json}, [workload, arch, mapping])
-    network = the_network(workload, layer)
-    if len(network.layers) > 1:
-        found = api.evaluate_network(network, arch, mapping)
-        put_network_evaluation(found, json, statistics=statistics)
-    else:
-        one = api.evaluate(network, arch, mapping)
-        put_evaluation(one, json, statistics=statistics)
+    if layer is None and is_for_networks(mapping):
+        found = api.evaluate_network(workload, arch, mapping)
+        if len(found.layers) > 1:
+            put_network_evaluation(found, json, statistics=statistics)
+            return 0
+    one = api.evaluate(workload, arch, mapping, layer=layer)
+    put_evaluation(one, json, statistics=statistics)
     return 0
 
 

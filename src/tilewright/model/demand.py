@@ -124,13 +124,18 @@ def entering(structure: Structure, link: Link, spread: frozenset[str], kind: int
     moving = [i for i in range(kind, len(loops)) if moves(loops[i]) and relevant(loops[i], tensor)]
     if not moving:
         return 0
+    shifts = dict.fromkeys(tensor.dimensions, 0)
+    for i in moving:
+        back = i > kind
+        shifts[loops[i].dimension] += loops[i].tile * (1 - loops[i].chunks if back else 1)
+    if not any(sum(t.coefficient * shifts[t.dimension] for t in e) for e in tensor.expressions):
+        return 0  # the same tile again, by other indices
     pieces = pieces_above(loops, structure.bounds, spread)
     if kind not in link.run:
         return prod(words(terms, pieces) for terms in tensor.expressions)
     slides = loops[kind].dimension
-    shift = loops[kind].tile - sum((loops[i].chunks - 1) * loops[i].tile for i in moving[1:])
     return prod(
-        missing(terms, pieces, slides, shift)
+        missing(terms, pieces, slides, shifts[slides])
         if slides in (term.dimension for term in terms)
         else words(terms, pieces)
         for terms in tensor.expressions
