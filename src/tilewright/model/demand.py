@@ -41,57 +41,78 @@ class Bandwidth:
     given: float | None
 
 
-def staged_words(structure: Structure, link: Link, spread: frozenset[str]) -> int:
-    """Return the words of a tensor that the elements of some arrays hold in one step, together."""
-    pieces = pieces_above(structure.loops[: link.depth], structure.bounds, spread)
-    return prod(words(terms, pieces) for terms in link.tensor.expressions)
+@dataclass(frozen=True)
+class Held:
+    """What the elements of some arrays hold in the first, largest step, below some loops.
+
+    Attributes
+    ----------
+    pieces : dict of str to Pieces
+        For each dimension the intervals of the elements, one after the other.
+    union : dict of str to int or None
+        How many indices all of them hold where these form one interval; else None.
+    """
+
+    pieces: dict[str, Pieces]
+    union: dict[str, int | None]
+
+    def words(self, terms: tuple[Term, ...]) -> int:
+        """Return the distinct values of an index expression over all elements."""
+        whole: dict[str, int] = {}
+        for term in terms:
+            length = self.union[term.dimension]
+            if length is None:
+                return len(values(terms, self.pieces))
+            whole[term.dimension] = length
+        return expression_words(terms, whole)
+
+    def tensor_words(self, tensor: Tensor) -> int:
+        """Return the distinct words of a tensor over all elements."""
+        return prod(self.words(terms) for terms in tensor.expressions)
+
+    def missing(self, terms: tuple[Term, ...], slides: str, shift: int) -> int:
+        """Return the values that elements lack when their tiles move on by `shift`."""
+        lists = [self.pieces[term.dimension] for term in terms]
+        if len(terms) == 1 and all(length <= shift for _, length in lists[0]):
+            return self.words(terms)
+        found: set[int] = set()
+        for held in product(*lists):
+            pairs = zip(terms, held, strict=True)
+            old: dict[str, Pieces] = {term.dimension: (piece,) for term, piece in pairs}
+            ((at, length),) = old[slides]
+            found |= values(terms, old | {slides: ((at + shift, length),)}) - values(terms, old)
+        return len(found)
 
 
-def pieces_above(
-    loops: Iterable[Loop], bounds: Mapping[str, int], spread: frozenset[str]
-) -> dict[str, Pieces]:
-    """Return what instances hold of each dimension in the first step, below some loops."""
-    held: dict[str, Pieces] = {d: ((0, n),) for d, n in bounds.items()}
+def held_below(
+    loops: Iterable[Loop], bounds: Mapping[str, int], dimensions: Iterable[str], spread: set[str]
+) -> Held:
+    """Return what the elements of some arrays hold of some dimensions below some loops."""
+    pieces: dict[str, Pieces] = {d: ((0, bounds[d]),) for d in dimensions}
+    union: dict[str, int | None] = {d: bounds[d] for d in pieces}
     for loop in loops:
-        found = held[loop.dimension]
-        if loop.array is None or loop.array not in spread or loop.chunks == 1:
-            held[loop.dimension] = tuple((at, min(length, loop.tile)) for at, length in found)
+        d = loop.dimension
+        if d not in pieces or loop.chunks == 1:
+            continue
+        found, tile = pieces[d], loop.tile
+        if loop.array is None or loop.array not in spread:
+            if len(found) == 1:
+                pieces[d] = ((0, tile),)
+                union[d] = tile
+            else:
+                pieces[d] = tuple((at, min(length, tile)) for at, length in found)
+                union[d] = None
         else:
-            held[loop.dimension] = tuple(
-                (at + begin, min(loop.tile, length - begin))
+            pieces[d] = tuple(
+                (at + begin, min(tile, length - begin))
                 for at, length in found
-                for begin in range(0, length, loop.tile)
+                for begin in range(0, length, tile)
             )
-    return held
+    return Held(pieces, union)
 
 
-def words(terms: tuple[Term, ...], pieces: dict[str, Pieces]) -> int:
-    """Return the distinct values of an index expression over all instances."""
-    whole = {}
-    for term in terms:
-        joined = join(pieces[term.dimension])
-        if len(joined) > 1:
-            return len(values(terms, pieces))
-        whole[term.dimension] = joined[0][1]
-    return expression_words(terms, whole)
-
-
-def join(pieces: Pieces) -> Pieces:
-    """Return intervals with those that touch as one."""
-    if len(pieces) == 1:
-        return pieces
-    joined: list[tuple[int, int]] = []
-    for at, length in sorted(pieces):
-        if joined and at <= sum(joined[-1]):
-            first = joined[-1][0]
-            joined[-1] = (first, max(sum(joined[-1]), at + length) - first)
-        else:
-            joined.append((at, length))
-    return tuple(joined)
-
-
-def values(terms: tuple[Term, ...], pieces: dict[str, Pieces]) -> set[int]:
-    """Return the values of an index expression over all instances."""
+def values(terms: tuple[Term, ...], pieces: Mapping[str, Pieces]) -> set[int]:
+    """Return the values of an index expression over all elements."""
     found = {0}
     for term in terms:
         indices = {i for at, length in pieces[term.dimension] for i in range(at, at + length)}
@@ -99,45 +120,39 @@ def values(terms: tuple[Term, ...], pieces: dict[str, Pieces]) -> set[int]:
     return found
 
 
-def missing(terms: tuple[Term, ...], pieces: dict[str, Pieces], slides: str, shift: int) -> int:
-    """Return the values that some instance lacks after its tile moved on by `shift`."""
-    lists = [pieces[term.dimension] for term in terms]
-    found: set[int] = set()
-    for held in product(*lists):
-        pairs = zip(terms, held, strict=True)
-        old: dict[str, Pieces] = {term.dimension: (piece,) for term, piece in pairs}
-        ((at, length),) = old[slides]
-        found |= values(terms, old | {slides: ((at + shift, length),)}) - values(terms, old)
-    return len(found)
+def staged_words(structure: Structure, link: Link, arrays: Iterable[Array]) -> int:
+    """Return the words of a tensor that the elements of some arrays hold in one step, together."""
+    spread = {array.name for array in arrays}
+    tensor = link.tensor
+    loops = structure.loops[: link.depth]
+    return held_below(loops, structure.bounds, tensor.dimensions, spread).tensor_words(tensor)
 
 
-def entering(structure: Structure, link: Link, spread: frozenset[str], kind: int) -> int:
-    """Return the words that enter the tiles of all instances when a loop advances.
+def entering(structure: Structure, link: Link, held: Held, kind: int) -> int:
+    """Return the words that enter the tiles of all elements when a loop advances.
 
     Parameters
     ----------
+    held : Held
+        What the elements hold.
     kind : int
         Position of the temporal loop; all loops inside it begin anew.
     """
     tensor = link.tensor
-    loops = structure.loops[: link.depth]
-    moving = [i for i in range(kind, len(loops)) if moves(loops[i]) and relevant(loops[i], tensor)]
-    if not moving:
-        return 0
     shifts = dict.fromkeys(tensor.dimensions, 0)
-    for i in moving:
-        back = i > kind
-        shifts[loops[i].dimension] += loops[i].tile * (1 - loops[i].chunks if back else 1)
+    for i in range(kind, link.depth):
+        loop = structure.loops[i]
+        if moves(loop) and loop.dimension in shifts:
+            shifts[loop.dimension] += loop.tile * (1 - loop.chunks if i > kind else 1)
     if not any(sum(t.coefficient * shifts[t.dimension] for t in e) for e in tensor.expressions):
-        return 0  # the same tile again, by other indices
-    pieces = pieces_above(loops, structure.bounds, spread)
+        return 0  # the tile stays, if by other indices
     if kind not in link.run:
-        return prod(words(terms, pieces) for terms in tensor.expressions)
-    slides = loops[kind].dimension
+        return held.tensor_words(tensor)
+    slides = structure.loops[kind].dimension
     return prod(
-        missing(terms, pieces, slides, shifts[slides])
+        held.missing(terms, slides, shifts[slides])
         if slides in (term.dimension for term in terms)
-        else words(terms, pieces)
+        else held.words(terms)
         for terms in tensor.expressions
     )
 
@@ -166,32 +181,18 @@ def peak_words(
     """Return words per compute step of the kind of step that needs most of an array's network."""
     depth = max(link.depth for link in links)
     period = prod(loop.chunks for loop in structure.loops[depth:] if loop.array is None)
-    most = 0
-    for kind, loop in enumerate(structure.loops[:depth]):
-        if not moves(loop):
-            continue
-        total = 0
-        for link in links:
-            if kind >= link.depth:
-                continue
-            spread, times = united(structure, link, array, architecture)
-            moved = entering(structure, link, spread, kind) * times
-            again = link.tensor.is_output and comes_back(structure, link, kind)
-            total += moved * (1 + again)
-        most = max(most, total)
-    return most / period
-
-
-def united(
-    structure: Structure, link: Link, array: Array, architecture: Architecture
-) -> tuple[frozenset[str], int]:
-    """Return the arrays from one inward that share words, and how many others do not share."""
+    kinds = [i for i, loop in enumerate(structure.loops[:depth]) if moves(loop)]
+    totals = dict.fromkeys(kinds, 0)
     position = architecture.position
-    inward = [a for a in link.arrays if position[a.name] >= position[array.name]]
-    shares = {a.name for a in inward if (a.reduction if link.tensor.is_output else a.multicast)}
-    apart = [
-        loop.chunks
-        for loop in structure.loops[: link.depth]
-        if loop.array in {a.name for a in inward} - shares
-    ]
-    return frozenset(shares), prod(apart)
+    for link in links:
+        inward = [a for a in link.arrays if position[a.name] >= position[array.name]]
+        shares = {a.name for a in inward if (a.reduction if link.tensor.is_output else a.multicast)}
+        apart = {a.name for a in inward} - shares
+        loops = structure.loops[: link.depth]
+        times = prod(loop.chunks for loop in loops if loop.array in apart)
+        held = held_below(loops, structure.bounds, link.tensor.dimensions, shares)
+        for kind in kinds:
+            if kind < link.depth:
+                again = link.tensor.is_output and comes_back(structure, link, kind)
+                totals[kind] += entering(structure, link, held, kind) * times * (1 + again)
+    return max(totals.values(), default=0) / period

@@ -243,8 +243,7 @@ def _buffers(e: Evaluation, structure: Structure) -> dict[str, Buffer]:
             if link is None:
                 staged[tensor.name] = 0
                 continue
-            spread = frozenset(array.name for array in link.arrays)
-            staged[tensor.name] = staged_words(structure, link, spread)
+            staged[tensor.name] = staged_words(structure, link, link.arrays)
             kept = 2 * staged[tensor.name] if i == 0 else held[tensor.name] * memory.buffering
             bits += kept * element_bits(memory, tensor)
         found[memory.name] = Buffer(held, staged, bits)
