@@ -55,6 +55,15 @@ PUBLISHED = {
             ("MAC", 0.075),
         ],
     ),
+    "maestro-256": (
+        1e9,
+        [
+            ("L2", None, 8, 18.61, None, None),
+            ("PE", {"X": 256}, 0, 32),
+            ("L1", 2 * KIB, 8, 1.68, None, None),
+            ("MAC", 1),
+        ],
+    ),
     "marvel-p1": (
         200e6,
         [
@@ -132,6 +141,7 @@ PUBLISHED = {
 
 DOUBLE_BUFFERED = {
     "dmazerunner-256": {"SPM"},
+    "maestro-256": {"L1"},
     "marvel-p1": {"L2", "L1"},
     "marvel-p2": {"L2", "L1"},
     "nvdla-1024": {"WREG"},
@@ -144,6 +154,7 @@ ELEMENTS = {
     "eyeriss": 168,
     "eyeriss-256": 256,
     "dmazerunner-256": 256,
+    "maestro-256": 256,
     "marvel-p1": 168,
     "marvel-p2": 1024,
     "nvdla-1024": 1024,

@@ -13,12 +13,24 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tilewright.api import compare, evaluate, explain, frontier, map, mapspace, pareto, simulate
+    from tilewright.api import (
+        compare,
+        convert,
+        evaluate,
+        evaluate_network,
+        explain,
+        frontier,
+        map,
+        mapspace,
+        pareto,
+        simulate,
+    )
     from tilewright.architecture.constraint_files import load_constraints
     from tilewright.architecture.constraints import Constraint, Constraints, Limits
     from tilewright.architecture.dataflow import load_dataflow
     from tilewright.architecture.files import load_architecture
     from tilewright.architecture.machine import Architecture
+    from tilewright.directives.syntax import Dataflow
     from tilewright.errors import InputError, MappingError, NoMappingError, TilewrightError
     from tilewright.mapper.explanation import Explanation
     from tilewright.mapper.front import Front
@@ -27,7 +39,9 @@ if TYPE_CHECKING:
     from tilewright.mapping.files import load_mapping
     from tilewright.mapping.nodes import For, Mapping, Spatial, Store
     from tilewright.model.batch import Batch, evaluate_batch
+    from tilewright.model.network import NetworkEvaluation
     from tilewright.model.result import Evaluation
+    from tilewright.model.statistics import Statistics
     from tilewright.strategies.comparison import Comparison
     from tilewright.strategies.mapspace import MapSpace
     from tilewright.workload.einsum import einsum
@@ -55,6 +69,7 @@ __all__ = [
     "Comparison",
     "Constraint",
     "Constraints",
+    "Dataflow",
     "Evaluation",
     "Explanation",
     "For",
@@ -68,10 +83,12 @@ __all__ = [
     "Mapping",
     "MappingError",
     "Network",
+    "NetworkEvaluation",
     "NetworkResult",
     "NoMappingError",
     "Proof",
     "Spatial",
+    "Statistics",
     "Store",
     "TilewrightError",
     "__version__",
@@ -80,10 +97,12 @@ __all__ = [
     "conv1d",
     "conv2d",
     "conv3d",
+    "convert",
     "depthwise",
     "einsum",
     "evaluate",
     "evaluate_batch",
+    "evaluate_network",
     "explain",
     "frontier",
     "fully_connected",
@@ -104,12 +123,16 @@ __all__ = [
 ]
 
 HOMES = {
-    "api": ("compare", "evaluate", "explain", "frontier", "map", "mapspace", "pareto", "simulate"),
+    "api": (
+        "compare", "convert", "evaluate", "evaluate_network", "explain", "frontier", "map",
+        "mapspace", "pareto", "simulate",
+    ),
     "architecture.constraint_files": ("load_constraints",),
     "architecture.constraints": ("Constraint", "Constraints", "Limits"),
     "architecture.dataflow": ("load_dataflow",),
     "architecture.files": ("load_architecture",),
     "architecture.machine": ("Architecture",),
+    "directives.syntax": ("Dataflow",),
     "errors": ("InputError", "MappingError", "NoMappingError", "TilewrightError"),
     "mapper.explanation": ("Explanation",),
     "mapper.front": ("Front",),
@@ -118,7 +141,9 @@ HOMES = {
     "mapping.files": ("load_mapping",),
     "mapping.nodes": ("For", "Mapping", "Spatial", "Store"),
     "model.batch": ("Batch", "evaluate_batch"),
+    "model.network": ("NetworkEvaluation",),
     "model.result": ("Evaluation",),
+    "model.statistics": ("Statistics",),
     "strategies.comparison": ("Comparison",),
     "strategies.mapspace": ("MapSpace",),
     "workload.einsum": ("einsum",),

@@ -11,6 +11,16 @@ from typing import Any
 
 from tilewright.architecture.files import load_architecture
 from tilewright.architecture.machine import Architecture
+from tilewright.directives.layers import network_of
+from tilewright.directives.reader import (
+    looks_like_directives,
+    parse_dataflow,
+    parse_network_text,
+    read_text,
+)
+from tilewright.directives.styles import load_style, style_names
+from tilewright.directives.syntax import Dataflow
+from tilewright.directives.translate import translate
 from tilewright.document import Document, describe, load
 from tilewright.errors import InputError, nearest
 from tilewright.mapper.cache import Cache, user_cache
@@ -18,6 +28,7 @@ from tilewright.mapper.objective import ACCEPTED, parse_objective
 from tilewright.mapping.files import parse_mapping
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.text import parse_text
+from tilewright.mapping.validity import check as check_validity
 from tilewright.workload.layer import Layer, Network
 from tilewright.workload.network import load_network, select
 
@@ -25,7 +36,7 @@ TILES = ("divisors", "all")
 
 WorkloadLike = str | PathLike[str] | Layer | Network
 ArchitectureLike = str | PathLike[str] | Architecture
-MappingLike = str | PathLike[str] | Mapping | list[Any] | dict[str, Any]
+MappingLike = str | PathLike[str] | Mapping | Dataflow | list[Any] | dict[str, Any]
 CacheLike = bool | str | PathLike[str]
 
 
@@ -109,7 +120,13 @@ def the_network(workload: WorkloadLike, layer: str | None = None) -> Network:
     elif isinstance(workload, Network):
         network = workload
     elif isinstance(workload, str | PathLike):
-        network = load_network(fspath(workload))
+        name = fspath(workload)
+        directives = name.endswith(".m")
+        network = (
+            network_of(parse_network_text(read_text(name), name))
+            if directives
+            else load_network(name)
+        )
     else:
         raise InputError(
             f"expected a name, a path, a Layer or a Network, found {describe(workload)}",
@@ -161,6 +178,60 @@ def the_mapping(mapping: MappingLike, layer: Layer, architecture: Architecture) 
         text = Path(mapping).read_text(encoding="utf-8")
         return parse_text(text, layer, architecture, source=document.source)
     return parse_mapping(document, layer, architecture)
+
+
+def the_run(
+    mapping: MappingLike, layer: Layer, architecture: Architecture
+) -> tuple[Architecture, Mapping]:
+    """Return a mapping, and the machine that it runs on.
+
+    That is the given one, except for directives: they arrange the processing elements as clusters.
+    """
+    flow = the_dataflow(mapping, layer.name)
+    if flow is None:
+        return architecture, the_mapping(mapping, layer, architecture)
+    found = translate(flow, layer, architecture)
+    check_validity(found.mapping, layer, found.architecture)
+    return found.architecture, found.mapping
+
+
+def the_dataflow(mapping: MappingLike, layer: str | None = None) -> Dataflow | None:
+    """Return directives: themselves, a style by name, a file or a text; None for anything else."""
+    style = the_style(mapping)
+    if style is not None or not isinstance(mapping, str | PathLike):
+        return style
+    name = fspath(mapping)
+    if "\n" in name or "Map(" in name:
+        return parse_dataflow(name, layer=layer)
+    if name.endswith(".m"):
+        return parse_dataflow(read_text(name), name, layer)
+    path = Path(name)
+    if not path.exists() and not path.suffix and len(path.parts) == 1:
+        names = style_names()
+        raise InputError(
+            f"no mapping '{name}'; accepted: the path of a file, or a mapping style: "
+            f"{', '.join(names)}{nearest(name, names)}",
+            key="mapping",
+        )
+    if path.is_file() and path.suffix.lower() not in (".yaml", ".yml", ".json"):
+        text = read_text(path)
+        if looks_like_directives(text):
+            return parse_dataflow(text, name, layer)
+    return None
+
+
+def the_style(mapping: MappingLike) -> Dataflow | None:
+    """Return directives that are meant for any layer: themselves, or a style by name."""
+    if isinstance(mapping, Dataflow):
+        return mapping
+    if isinstance(mapping, str) and mapping.lower() in style_names():
+        return load_style(mapping.lower())
+    return None
+
+
+def is_for_networks(mapping: MappingLike) -> bool:
+    """Whether a mapping is written for all layers of a network: a style, or MAESTRO's format."""
+    return the_style(mapping) is not None or (isinstance(mapping, str) and mapping.endswith(".m"))
 
 
 def is_loop_nest(document: Document) -> bool:

@@ -1,7 +1,19 @@
 """What Python users call: workloads, machines and mappings by name, by file or as objects."""
 
-from tilewright.api.cost import evaluate, simulate
+from tilewright.api.cost import evaluate, evaluate_network, simulate
+from tilewright.api.notation import convert
 from tilewright.api.search import explain, frontier, map, pareto
 from tilewright.api.study import compare, mapspace
 
-__all__ = ["compare", "evaluate", "explain", "frontier", "map", "mapspace", "pareto", "simulate"]
+__all__ = [
+    "compare",
+    "convert",
+    "evaluate",
+    "evaluate_network",
+    "explain",
+    "frontier",
+    "map",
+    "mapspace",
+    "pareto",
+    "simulate",
+]

@@ -19,7 +19,7 @@ from tilewright.commands.files import ReaderGoneError
 from tilewright.errors import InputError, TilewrightError, nearest
 
 # in the order of the help
-from tilewright.cli import search, cost, study, catalogue  # isort: skip  # noqa: F401
+from tilewright.cli import search, cost, notation, study, catalogue  # isort: skip  # noqa: F401
 
 BROKEN_PIPE = 141
 OPTIONS = {

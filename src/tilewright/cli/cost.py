@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from tilewright.cli.options import Json, LayerName, Machine, MappingFile, Workload, commands
 
 
@@ -9,14 +13,27 @@ from tilewright.cli.options import Json, LayerName, Machine, MappingFile, Worklo
 def evaluate_command(
     workload: Workload, arch: Machine, mapping: MappingFile, layer: LayerName = None,
     json: Json = None,
+    statistics: Annotated[
+        bool,
+        typer.Option(
+            "--statistics", help="Show reuse factors, requirements of buffers and bandwidth, area."
+        ),
+    ] = False,
 ) -> int:  # fmt: skip
-    """Show what a mapping costs."""
+    """Show what a mapping costs; with a style and no --layer, a table of all layers."""
     from tilewright import api
     from tilewright.commands.files import check_outputs
-    from tilewright.commands.output import put_evaluation
+    from tilewright.commands.output import put_evaluation, put_network_evaluation
+    from tilewright.inputs import is_for_networks
 
     check_outputs({"--json": json}, [workload, arch, mapping])
-    put_evaluation(api.evaluate(workload, arch, mapping, layer=layer), json)
+    if layer is None and is_for_networks(mapping):
+        found = api.evaluate_network(workload, arch, mapping)
+        if len(found.layers) > 1:
+            put_network_evaluation(found, json, statistics=statistics)
+            return 0
+    one = api.evaluate(workload, arch, mapping, layer=layer)
+    put_evaluation(one, json, statistics=statistics)
     return 0
 
 

@@ -25,7 +25,12 @@ Workload = Annotated[
 Machine = Annotated[
     str, typer.Argument(metavar="ARCH", help="Architecture: a file, or a name that ships.")
 ]
-MappingFile = Annotated[str, typer.Argument(metavar="MAPPING", help="Mapping: a file.")]
+MappingFile = Annotated[
+    str,
+    typer.Argument(
+        metavar="MAPPING", help="Mapping: a file, or a style in directives, such as kc-p."
+    ),
+]
 LayerName = Annotated[
     str | None, typer.Option("--layer", metavar="NAME", help="Only this layer of the workload.")
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from json import dumps
 from typing import TYPE_CHECKING
 
 from tilewright.commands.files import STANDARD_OUTPUT, write_file, write_out
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from tilewright.mapper.front import Front
     from tilewright.mapper.frontier_result import Frontier
     from tilewright.mapper.result import NetworkResult
+    from tilewright.model.network import NetworkEvaluation
     from tilewright.model.result import Evaluation
 
 
@@ -73,15 +75,38 @@ def put_frontier(frontier: Frontier, json: str | None, plot: str | None) -> None
     write_out(frontier.text())
 
 
-def put_evaluation(evaluation: Evaluation, json: str | None) -> None:
+def put_evaluation(evaluation: Evaluation, json: str | None, *, statistics: bool = False) -> None:
     """Write an evaluation as JSON, show it with its mapping, or both."""
-    if json == STANDARD_OUTPUT:
-        write_out(evaluation.to_json())
-        return
+    data = {"statistics": evaluation.statistics.to_dict()} if statistics else {}
     if json is not None:
-        write_file(json, evaluation.to_json() + "\n")
+        text = dumps(evaluation.to_dict() | data, indent=2)
+        if json == STANDARD_OUTPUT:
+            write_out(text)
+            return
+        write_file(json, text + "\n")
 
     from tilewright.mapping.text import mapping_text
 
     nest = mapping_text(evaluation.mapping, evaluation.layer, evaluation.architecture)
-    write_out(f"{evaluation.text()}\n\n{nest}")
+    also = f"{evaluation.statistics.text()}\n\n" if statistics else ""
+    write_out(f"{evaluation.text()}\n\n{also}{nest}")
+
+
+def put_network_evaluation(
+    found: NetworkEvaluation, json: str | None, *, statistics: bool = False
+) -> None:
+    """Write the evaluations of a network as JSON, show them as a table, or both."""
+    if json is not None:
+        data = found.to_dict()
+        if statistics:
+            for layer, one in zip(data["layers"], found.layers, strict=True):
+                layer["statistics"] = one.statistics.to_dict()
+        text = dumps(data, indent=2)
+        if json == STANDARD_OUTPUT:
+            write_out(text)
+            return
+        write_file(json, text + "\n")
+    write_out(found.text())
+    if statistics:
+        for one in found.layers:
+            write_out(f"\n{one.layer.name}: {one.statistics.text()}")

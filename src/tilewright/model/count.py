@@ -17,6 +17,7 @@ from tilewright.model.forwarding import fill_held_rows, missing_words
 from tilewright.model.plan import Compiled, compile_queries, word_numbers
 from tilewright.model.program import HELD
 from tilewright.model.rows import fill_rows
+from tilewright.model.shapes import MOST_DIMENSIONS, Shape, prototype
 from tilewright.model.traffic import Kind, Query, Structure, Sum, Traffic
 from tilewright.model.types import Ints
 from tilewright.workload.layer import Layer
@@ -40,6 +41,9 @@ class Plan:
 
     compiled: Compiled
     sums: tuple[tuple[tuple[int, int], ...], ...]
+
+
+ShapePlan = tuple[Shape, tuple[tuple[tuple[int, int], ...], ...]]
 
 
 def plan_sums(layer: Layer, structure: Structure, sums: list[Sum]) -> Plan:
@@ -85,6 +89,21 @@ def check_size(layer: Layer) -> None:
 def plan(layer: Layer, architecture: Architecture, structure: Structure) -> Plan:
     """Compile all counts of a mapping structure."""
     check_size(layer)
+    if len(layer.bounds) > MOST_DIMENSIONS:
+        return compiled_plan(layer, architecture, structure)
+    shape, sums = shape_plan(prototype(layer), architecture, structure)
+    return Plan(shape.fill(layer), sums)
+
+
+@lru_cache(maxsize=256)
+def shape_plan(layer: Layer, architecture: Architecture, structure: Structure) -> ShapePlan:
+    """Compile all counts of a mapping structure for every layer of a prototype's shape."""
+    found = compiled_plan(layer, architecture, structure)
+    return Shape.of(found.compiled), found.sums
+
+
+def compiled_plan(layer: Layer, architecture: Architecture, structure: Structure) -> Plan:
+    """Compile all counts of a mapping structure for one layer."""
     traffic = Traffic(layer, architecture, structure)
     names = [tensor.name for tensor in layer.tensors]
     sums = [traffic.steps()]

@@ -17,6 +17,8 @@ from tilewright.workload.layer import Layer
 if TYPE_CHECKING:
     import pandas as pd
 
+    from tilewright.model.statistics import Statistics
+
 
 @dataclass(frozen=True)
 class TensorResult:
@@ -202,6 +204,13 @@ class Evaluation:
     def power_mw(self) -> float:
         """Average power over the run, in mW."""
         return self.energy_pj / self.seconds * 1e-9
+
+    @cached_property
+    def statistics(self) -> Statistics:
+        """Reuse factors, buffer and bandwidth requirements, and what else MAESTRO reports."""
+        from tilewright.model.statistics import statistics
+
+        return statistics(self)
 
     def __repr__(self) -> str:
         return (

@@ -23,6 +23,7 @@ from tilewright.report.quantities import (
     si,
     whole,
 )
+from tilewright.report.statistics import statistics_html
 from tilewright.workload.layer import Tensor
 
 
@@ -41,6 +42,7 @@ def layer_html(number: int, result: LayerResult) -> str:
 <div><h4>What fills the memories</h4>{occupancy_html(e)}
 <h4>Limits</h4>{limits_html(e)}<h4>Proof</h4>{layer_proof_html(result)}</div></div>
 <h4>Traffic and energy, one run of the layer</h4>{traffic_table(result)}
+<h4>Reuse and requirements</h4>{statistics_html(e)}
 </details>"""
 
 

@@ -1,0 +1,127 @@
+"""What a whole network costs, each layer with a mapping of its own."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from tilewright.architecture.machine import Architecture
+from tilewright.model.result import Evaluation
+from tilewright.workload.layer import Network
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, repr=False)
+class NetworkEvaluation:
+    """Costs of the layers of a network, run one after the other.
+
+    Attributes
+    ----------
+    network : Network
+        What is computed.
+    architecture : Architecture
+        The machine that was given; mappings in directives arrange its elements as clusters.
+    layers : tuple of Evaluation
+        For one run of each layer, in the order of the network.
+    """
+
+    network: Network
+    architecture: Architecture
+    layers: tuple[Evaluation, ...]
+
+    @cached_property
+    def operations(self) -> int:
+        """Operations of all layers, repeats counted."""
+        return self.network.operations
+
+    @cached_property
+    def cycles(self) -> float:
+        """Cycles of all layers, repeats counted."""
+        return sum(found.cycles * found.layer.repeat for found in self.layers)
+
+    @cached_property
+    def energy_pj(self) -> float:
+        """Energy of all layers in pJ, repeats counted."""
+        return sum(found.energy_pj * found.layer.repeat for found in self.layers)
+
+    def __repr__(self) -> str:
+        return (
+            f"<NetworkEvaluation of {self.network.name} on {self.architecture.name}: "
+            f"{self.energy_pj:.6g} pJ, {self.cycles:.6g} cycles>"
+        )
+
+    def __getitem__(self, layer: str) -> Evaluation:
+        for found in self.layers:
+            if found.layer.name == layer:
+                return found
+        raise KeyError(layer)
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return a table: a line of headings, one for each layer, one for all."""
+        rows: list[tuple[str, ...]] = [
+            ("layer", "repeat", "pJ", "cycles", "utilization", "bound by")
+        ]
+        rows += [
+            (
+                found.layer.name,
+                str(found.layer.repeat),
+                f"{found.energy_pj:,.6g}",
+                f"{found.cycles:,.10g}",
+                f"{found.utilization:.1%}",
+                found.bound,
+            )
+            for found in self.layers
+        ]
+        repeats = sum(found.layer.repeat for found in self.layers)
+        total = ("all", str(repeats), f"{self.energy_pj:,.6g}", f"{self.cycles:,.10g}", "", "")
+        return [*rows, total]
+
+    def text(self) -> str:
+        """Return a table of the layers and their totals; energy and cycles are for one run."""
+        rows = self.rows()
+        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+        lines = [f"{self.network.name} on {self.architecture.name}"]
+        for name, *cells, bound in rows:
+            right = "  ".join(c.rjust(w) for c, w in zip(cells, widths[1:-1], strict=True))
+            lines.append(f"  {name.ljust(widths[0])}  {right}  {bound}".rstrip())
+        return "\n".join(lines)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with one row per layer."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            [
+                {
+                    "layer": found.layer.name,
+                    "repeat": found.layer.repeat,
+                    "operations": found.operations,
+                    "energy_pj": found.energy_pj,
+                    "cycles": found.cycles,
+                    "utilization": found.utilization,
+                    "bound": found.bound,
+                }
+                for found in self.layers
+            ]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data."""
+        return {
+            "network": self.network.name,
+            "architecture": self.architecture.name,
+            "layers": [f.to_dict() | {"repeat": f.layer.repeat} for f in self.layers],
+            "total": {
+                "operations": self.operations,
+                "cycles": self.cycles,
+                "energy_pj": self.energy_pj,
+            },
+        }
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """Return `to_dict` as JSON text."""
+        return json.dumps(self.to_dict(), indent=indent)
