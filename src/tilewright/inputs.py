@@ -12,7 +12,7 @@ from typing import Any
 from tilewright.architecture.files import load_architecture
 from tilewright.architecture.machine import Architecture
 from tilewright.document import Document, describe, load
-from tilewright.errors import InputError
+from tilewright.errors import InputError, nearest
 from tilewright.mapper.cache import Cache, user_cache
 from tilewright.mapper.objective import ACCEPTED, parse_objective
 from tilewright.mapping.files import parse_mapping
@@ -155,3 +155,20 @@ def the_mapping(mapping: MappingLike, layer: Layer, architecture: Architecture) 
 def is_loop_nest(document: Document) -> bool:
     """Whether a file holds a mapping as it is printed for people: to YAML, that is one text."""
     return isinstance(document.data, str) and " stores " in document.data
+
+
+def the_latency(given: str | None, architecture: Architecture) -> str:
+    """Return how cycles are counted: as asked for, otherwise as the machine says.
+
+    Raises
+    ------
+    InputError
+        When that is neither ``throughput`` nor ``pipelined``.
+    """
+    kinds = ("throughput", "pipelined")
+    if given is not None and given not in kinds:
+        raise InputError(
+            f"no latency '{given}'; accepted: {', '.join(kinds)}{nearest(given, kinds)}",
+            key="latency",
+        )
+    return architecture.latency if given is None else given

@@ -7,6 +7,7 @@ from tilewright.inputs import (
     MappingLike,
     WorkloadLike,
     the_architecture,
+    the_latency,
     the_layer,
     the_mapping,
 )
@@ -15,6 +16,8 @@ from tilewright.model.evaluate import assess
 from tilewright.model.evaluate import evaluate as evaluate_mapping
 from tilewright.model.result import Evaluation
 from tilewright.simulate import simulate as simulate_mapping
+from tilewright.timeline import simulate_latency
+from tilewright.timing.stages import Layouts
 
 
 def evaluate(
@@ -23,6 +26,8 @@ def evaluate(
     mapping: MappingLike,
     *,
     layer: str | None = None,
+    latency: str | None = None,
+    layouts: Layouts | None = None,
 ) -> Evaluation:
     """Return what a mapping costs.
 
@@ -36,6 +41,13 @@ def evaluate(
         A file, the mapping itself, or the list of its nodes as a file would have it.
     layer : str, optional
         Which layer of the workload; needed where it has several.
+    latency : str, optional
+        ``"throughput"``: transfers overlap with compute and the slowest level sets the pace;
+        ``"pipelined"``: step by step, with fills, drains, DMA bursts and stalls. By default what
+        the machine says, and that is ``"throughput"`` where it says nothing.
+    layouts : mapping of str to str, optional
+        For the DMA bursts of pipelined latency: by tensor its index expressions in the order in
+        which they lie in memory, such as ``{"I": "N, P+R, Q+S, C"}``; by default as in the einsum.
 
     Returns
     -------
@@ -49,9 +61,11 @@ def evaluate(
     """
     chosen = the_layer(workload, layer)
     machine = the_architecture(architecture)
+    kind = the_latency(latency, machine)
     return evaluate_mapping(
-        chosen, machine, the_mapping(mapping, chosen, machine), check=isinstance(mapping, Mapping)
-    )
+        chosen, machine, the_mapping(mapping, chosen, machine),
+        check=isinstance(mapping, Mapping), latency=kind, layouts=layouts,
+    )  # fmt: skip
 
 
 def simulate(
@@ -60,6 +74,8 @@ def simulate(
     mapping: MappingLike,
     *,
     layer: str | None = None,
+    latency: str | None = None,
+    layouts: Layouts | None = None,
 ) -> Evaluation:
     """Return what a mapping costs, counted by carrying it out, one word at a time.
 
@@ -68,6 +84,10 @@ def simulate(
     """
     chosen = the_layer(workload, layer)
     machine = the_architecture(architecture)
+    kind = the_latency(latency, machine)
     nodes = the_mapping(mapping, chosen, machine)
     counts = simulate_mapping(chosen, machine, nodes, check=isinstance(mapping, Mapping))
-    return assess(chosen, machine, nodes, counts)
+    pipeline = None
+    if kind == "pipelined":
+        pipeline, _ = simulate_latency(chosen, machine, nodes, layouts=layouts, check=False)
+    return assess(chosen, machine, nodes, counts, pipeline)

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from tilewright.cli.options import Json, LayerName, Machine, MappingFile, Workload, commands
+from tilewright.cli.options import (
+    Json,
+    Latency,
+    LayerName,
+    Machine,
+    MappingFile,
+    Workload,
+    commands,
+)
 
 
 @commands.command("evaluate")
 def evaluate_command(
     workload: Workload, arch: Machine, mapping: MappingFile, layer: LayerName = None,
-    json: Json = None,
+    latency: Latency = None, json: Json = None,
 ) -> int:  # fmt: skip
     """Show what a mapping costs."""
     from tilewright import api
@@ -16,14 +24,14 @@ def evaluate_command(
     from tilewright.commands.output import put_evaluation
 
     check_outputs({"--json": json}, [workload, arch, mapping])
-    put_evaluation(api.evaluate(workload, arch, mapping, layer=layer), json)
+    put_evaluation(api.evaluate(workload, arch, mapping, layer=layer, latency=latency), json)
     return 0
 
 
 @commands.command("simulate")
 def simulate_command(
     workload: Workload, arch: Machine, mapping: MappingFile, layer: LayerName = None,
-    json: Json = None,
+    latency: Latency = None, json: Json = None,
 ) -> int:  # fmt: skip
     """Show the same by brute force; small layers only."""
     from tilewright import api
@@ -31,5 +39,5 @@ def simulate_command(
     from tilewright.commands.output import put_evaluation
 
     check_outputs({"--json": json}, [workload, arch, mapping])
-    put_evaluation(api.simulate(workload, arch, mapping, layer=layer), json)
+    put_evaluation(api.simulate(workload, arch, mapping, layer=layer, latency=latency), json)
     return 0
