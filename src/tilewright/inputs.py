@@ -237,3 +237,20 @@ def is_for_networks(mapping: MappingLike) -> bool:
 def is_loop_nest(document: Document) -> bool:
     """Whether a file holds a mapping as it is printed for people: to YAML, that is one text."""
     return isinstance(document.data, str) and " stores " in document.data
+
+
+def the_latency(given: str | None, architecture: Architecture) -> str:
+    """Return how cycles are counted: as asked for, otherwise as the machine says.
+
+    Raises
+    ------
+    InputError
+        When that is neither ``throughput`` nor ``pipelined``.
+    """
+    kinds = ("throughput", "pipelined")
+    if given is not None and given not in kinds:
+        raise InputError(
+            f"no latency '{given}'; accepted: {', '.join(kinds)}{nearest(given, kinds)}",
+            key="latency",
+        )
+    return architecture.latency if given is None else given

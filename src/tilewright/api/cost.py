@@ -9,6 +9,7 @@ from tilewright.inputs import (
     MappingLike,
     WorkloadLike,
     the_architecture,
+    the_latency,
     the_layer,
     the_network,
     the_run,
@@ -20,6 +21,8 @@ from tilewright.model.evaluate import evaluate as evaluate_mapping
 from tilewright.model.network import NetworkEvaluation
 from tilewright.model.result import Evaluation
 from tilewright.simulate import simulate as simulate_mapping
+from tilewright.timeline import simulate_latency
+from tilewright.timing.stages import Layouts
 from tilewright.workload.layer import Layer
 
 
@@ -29,6 +32,8 @@ def evaluate(
     mapping: MappingLike,
     *,
     layer: str | None = None,
+    latency: str | None = None,
+    layouts: Layouts | None = None,
 ) -> Evaluation:
     """Return what a mapping costs.
 
@@ -44,6 +49,13 @@ def evaluate(
         ``"kc-p"``. Directives arrange the machine's processing elements as clusters.
     layer : str, optional
         Which layer of the workload; needed where it has several.
+    latency : str, optional
+        ``"throughput"``: transfers overlap with compute and the slowest level sets the pace;
+        ``"pipelined"``: step by step, with fills, drains, DMA bursts and stalls. By default what
+        the machine says, and that is ``"throughput"`` where it says nothing.
+    layouts : mapping of str to str, optional
+        For the DMA bursts of pipelined latency: by tensor its index expressions in the order in
+        which they lie in memory, such as ``{"I": "N, P+R, Q+S, C"}``; by default as in the einsum.
 
     Returns
     -------
@@ -57,11 +69,18 @@ def evaluate(
     """
     chosen = the_layer(workload, layer)
     machine, nodes = the_run(mapping, chosen, the_architecture(architecture))
-    return evaluate_mapping(chosen, machine, nodes, check=isinstance(mapping, Mapping))
+    kind = the_latency(latency, machine)
+    return evaluate_mapping(
+        chosen, machine, nodes, check=isinstance(mapping, Mapping), latency=kind, layouts=layouts
+    )
 
 
 def evaluate_network(
-    workload: WorkloadLike, architecture: ArchitectureLike, mapping: MappingLike
+    workload: WorkloadLike,
+    architecture: ArchitectureLike,
+    mapping: MappingLike,
+    *,
+    latency: str | None = None,
 ) -> NetworkEvaluation:
     """Return what all layers of a network cost, each mapped as one file or one style says.
 
@@ -73,6 +92,8 @@ def evaluate_network(
         Name of a machine that ships, a file, or the thing itself.
     mapping : str, path, Mapping, Dataflow, list or dict
         As for `evaluate`; a file may have a mapping or directives for every layer.
+    latency : str, optional
+        As for `evaluate`.
 
     Returns
     -------
@@ -87,6 +108,7 @@ def evaluate_network(
     """
     network = the_network(workload)
     machine = the_architecture(architecture)
+    kind = the_latency(latency, machine)
     style = the_style(mapping)
     known: dict[Layer, Evaluation] = {}
     found = []
@@ -94,7 +116,9 @@ def evaluate_network(
         key = layer if style is None else replace(layer, name="", repeat=1)
         if key not in known:
             chosen, nodes = the_run(mapping if style is None else style, layer, machine)
-            known[key] = evaluate_mapping(layer, chosen, nodes, check=isinstance(mapping, Mapping))
+            known[key] = evaluate_mapping(
+                layer, chosen, nodes, check=isinstance(mapping, Mapping), latency=kind
+            )
         found.append(replace(known[key], layer=layer))
     return NetworkEvaluation(network, machine, tuple(found))
 
@@ -105,6 +129,8 @@ def simulate(
     mapping: MappingLike,
     *,
     layer: str | None = None,
+    latency: str | None = None,
+    layouts: Layouts | None = None,
 ) -> Evaluation:
     """Return what a mapping costs, counted by carrying it out, one word at a time.
 
@@ -113,5 +139,9 @@ def simulate(
     """
     chosen = the_layer(workload, layer)
     machine, nodes = the_run(mapping, chosen, the_architecture(architecture))
+    kind = the_latency(latency, machine)
     counts = simulate_mapping(chosen, machine, nodes, check=isinstance(mapping, Mapping))
-    return assess(chosen, machine, nodes, counts)
+    pipeline = None
+    if kind == "pipelined":
+        pipeline, _ = simulate_latency(chosen, machine, nodes, layouts=layouts, check=False)
+    return assess(chosen, machine, nodes, counts, pipeline)

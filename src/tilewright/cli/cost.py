@@ -6,13 +6,21 @@ from typing import Annotated
 
 import typer
 
-from tilewright.cli.options import Json, LayerName, Machine, MappingFile, Workload, commands
+from tilewright.cli.options import (
+    Json,
+    Latency,
+    LayerName,
+    Machine,
+    MappingFile,
+    Workload,
+    commands,
+)
 
 
 @commands.command("evaluate")
 def evaluate_command(
     workload: Workload, arch: Machine, mapping: MappingFile, layer: LayerName = None,
-    json: Json = None,
+    latency: Latency = None, json: Json = None,
     statistics: Annotated[
         bool,
         typer.Option(
@@ -28,11 +36,11 @@ def evaluate_command(
 
     check_outputs({"--json": json}, [workload, arch, mapping])
     if layer is None and is_for_networks(mapping):
-        found = api.evaluate_network(workload, arch, mapping)
+        found = api.evaluate_network(workload, arch, mapping, latency=latency)
         if len(found.layers) > 1:
             put_network_evaluation(found, json, statistics=statistics)
             return 0
-    one = api.evaluate(workload, arch, mapping, layer=layer)
+    one = api.evaluate(workload, arch, mapping, layer=layer, latency=latency)
     put_evaluation(one, json, statistics=statistics)
     return 0
 
@@ -40,7 +48,7 @@ def evaluate_command(
 @commands.command("simulate")
 def simulate_command(
     workload: Workload, arch: Machine, mapping: MappingFile, layer: LayerName = None,
-    json: Json = None,
+    latency: Latency = None, json: Json = None,
 ) -> int:  # fmt: skip
     """Show the same by brute force; small layers only."""
     from tilewright import api
@@ -48,5 +56,5 @@ def simulate_command(
     from tilewright.commands.output import put_evaluation
 
     check_outputs({"--json": json}, [workload, arch, mapping])
-    put_evaluation(api.simulate(workload, arch, mapping, layer=layer), json)
+    put_evaluation(api.simulate(workload, arch, mapping, layer=layer, latency=latency), json)
     return 0

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.architecture.machine import Architecture
 from tilewright.counts import Counts
 from tilewright.mapping.nodes import Mapping
+from tilewright.timing.result import Pipeline
 from tilewright.workload.layer import Layer
 
 if TYPE_CHECKING:
@@ -148,7 +149,8 @@ class Evaluation:
     utilization : float
         Operations / (compute steps x compute units of the machine).
     bound : str
-        Name of the level whose cycles are the latency.
+        Name of the level whose cycles are the latency; under pipelined latency, of the one that
+        takes most of them.
     memories, networks : mapping of level to result
         In the order of the machine.
     compute : ComputeResult
@@ -164,6 +166,8 @@ class Evaluation:
         bandwidth feeds at this intensity when that is less.
     area_mm2 : float
         Area of the machine.
+    pipeline : Pipeline or None
+        Where the cycles go under pipelined latency; None under throughput latency.
     """
 
     layer: Layer
@@ -184,6 +188,7 @@ class Evaluation:
     intensity_per_byte: float
     roofline: float
     area_mm2: float
+    pipeline: Pipeline | None = None
 
     @cached_property
     def operations_per_cycle(self) -> float:
@@ -254,9 +259,19 @@ class Evaluation:
             left = "  ".join(cell.ljust(w) for cell, w in zip(row[:2], widths[:2], strict=True))
             right = "  ".join(cell.rjust(w) for cell, w in zip(row[2:], widths[2:], strict=True))
             lines.append(f"  {left}  {right}")
+        lines[3:3] = self._cycle_lines()
         for label, energy in self._other_energies():
             lines.append(f"  {label}: {energy:.4g} pJ")
         return "\n".join(lines)
+
+    def _cycle_lines(self) -> list[str]:
+        """Return where the cycles go, if they were found step by step."""
+        if self.pipeline is None:
+            return []
+        parts = [("computing", self.pipeline.computing), ("operands", self.pipeline.operands)]
+        parts += [(f"waiting for {name}", c) for name, c in self.pipeline.exposed.items()]
+        shown = ", ".join(f"{name} {cycles:,.10g}" for name, cycles in parts if cycles)
+        return [f"  pipelined    {shown}"]
 
     def _other_energies(self) -> list[tuple[str, float]]:
         energies = [(name, network.energy_pj) for name, network in self.networks.items()]
@@ -296,6 +311,7 @@ class Evaluation:
             "architecture": self.architecture.name,
             "operations": self.operations,
             "cycles": self.cycles,
+            **({} if self.pipeline is None else {"pipeline": self.pipeline.to_dict()}),
             "energy_pj": self.energy_pj,
             "edp_pj_cycles": self.edp_pj_cycles,
             "utilization": self.utilization,
