@@ -11,10 +11,9 @@ from tilewright.inputs import (
     the_mapping,
 )
 from tilewright.mapping.nodes import Mapping
-from tilewright.model.evaluate import assess
-from tilewright.model.evaluate import evaluate as evaluate_mapping
 from tilewright.model.result import Evaluation
-from tilewright.simulate import simulate as simulate_mapping
+from tilewright.retention.evaluate import evaluate as evaluate_mapping
+from tilewright.retention.evaluate import simulate as simulate_mapping
 
 
 def evaluate(
@@ -69,5 +68,4 @@ def simulate(
     chosen = the_layer(workload, layer)
     machine = the_architecture(architecture)
     nodes = the_mapping(mapping, chosen, machine)
-    counts = simulate_mapping(chosen, machine, nodes, check=isinstance(mapping, Mapping))
-    return assess(chosen, machine, nodes, counts)
+    return simulate_mapping(chosen, machine, nodes, check=isinstance(mapping, Mapping))

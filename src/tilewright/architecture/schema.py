@@ -14,6 +14,7 @@ Positive = Annotated[float, Field(gt=0, le=MAX_NUMBER)]
 NotNegative = Annotated[float, Field(ge=0, le=MAX_NUMBER)]
 Kind = Literal["dram", "sram", "registers"]
 Arithmetic = Literal["integer", "float"]
+Retention = Literal["tile", "optimal"]
 
 
 class ArchitectureFile(Strict):
@@ -38,6 +39,7 @@ class MemoryLevel(Strict):
     energy: Any = None
     bandwidth: Any = None
     buffering: Literal["single", "double"] = "single"
+    retention: Retention = "tile"
     banks: Annotated[int, Field(gt=0)] | None = None
     block: Any = None
     keep: list[str] | None = None
