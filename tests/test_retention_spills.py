@@ -149,6 +149,16 @@ def test_equal_consecutive_blocks_are_free() -> None:
     assert SpillCounter(access)(2) == 0
 
 
+@pytest.mark.parametrize("capacity", range(4, 31))
+def test_one_subgroup_alone_does_not_fit(capacity: int) -> None:
+    access = convolution(
+        "W", {"x": 3, "k": 5, "y": 4, "c": 6}, "xkyc", {"x": 1, "k": 4, "y": 1, "c": 1}
+    )
+    counter = SpillCounter(access)
+    assert counter.in_groups
+    assert counter(capacity) == simulated_spills(access.blocks(), capacity)
+
+
 @pytest.mark.parametrize("order", ["kxyc", "cxky", "xkcy", "kckxy"])
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.5, 0.9])
 def test_rounds_that_are_skipped_count(order: str, share: float) -> None:

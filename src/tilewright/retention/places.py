@@ -104,23 +104,15 @@ def widest(classes: Classes) -> int:
 
 @part
 def repeats(
-    code: Ints,
-    free: Ints,
-    newest: Ints,
-    kept: Ints,
-    inner: int,
-    saved: int,
-    length: int,
-    begin: int,
+    code: Ints, free: Ints, kept: Ints, inner: int, saved: int, begin: int, length: int
 ) -> bool:
     """Whether the round from step `begin` ends as the one from step `saved` ended.
 
     Both have `length` steps; `kept` are the places that the saved one left. The steps were the same
-    (`code`, relative to a round of `inner` steps), as many places are free since each of them,
-    and none since a step between the two rounds: what is older is untouched then.
+    (`code`, relative to a round of `inner` steps), and as many places are free since each of them.
+    Places that are free for longer are alike to this loop. They are taken newest first: what one
+    period takes of them and adds to them, the next one takes and adds again.
     """
-    if find(newest, begin + 1) > saved + 1:
-        return False
     for t in range(length):
         if free[begin + 2 + t] != kept[t]:
             return False
@@ -239,9 +231,7 @@ def count_spills(classes: Classes, capacity: int, most_steps: int) -> int:
                 if (
                     saved[i] >= 0
                     and length == saved_length[i]
-                    and repeats(
-                        code, free, newest, kept[level], inner[i], saved[i], length, begin[i]
-                    )
+                    and repeats(code, free, kept[level], inner[i], saved[i], begin[i], length)
                 ):
                     period = chunk[i] - saved_round[i]
                     times = max(0, (alike - 1 - chunk[i]) // period)
