@@ -104,8 +104,23 @@ def test_curve_is_convex_and_exact(access: Access) -> None:
     saved = [more - less for more, less in pairwise(spills)]
     assert all(before >= after >= 0 for before, after in pairwise(saved))
     assert curve.least == access.block_words
-    assert spills[curve.spill_free - curve.least] == 0
-    assert curve.spill_free == curve.least or spills[curve.spill_free - curve.least - 1] > 0
+    assert curve.spill_free is not None
+    free = curve.spill_free - curve.least
+    assert spills[free] == 0
+    assert free == 0 or spills[free - 1] > 0
+
+
+@quick
+@given(access=accesses(words=150), part=st.floats(0, 1))
+def test_curve_may_end_early(access: Access, part: float) -> None:
+    most = access.block_words + round(part * (access.words - access.block_words))
+    whole, curve = spill_curve(access), spill_curve(access, most)
+    capacities = range(access.block_words, most + 1)
+    assert [curve(capacity) for capacity in capacities] == [whole(c) for c in capacities]
+    assert (curve.spill_free is None) == (whole(most) > 0)
+    if curve.spill_free is None:
+        with pytest.raises(ValueError, match=f"to {most} words, not {most + 1}"):
+            curve(most + 1)
 
 
 @quick
@@ -139,7 +154,7 @@ def test_a_block_must_fit() -> None:
         SpillCounter(access)(3)
     with pytest.raises(InputError, match="a block has 4 words; the memory holds 3"):
         list(missing(access.blocks(), 3))
-    with pytest.raises(ValueError, match="more than 3"):
+    with pytest.raises(ValueError, match="covers 4 to 16 words, not 3"):
         spill_curve(access)(3)
 
 

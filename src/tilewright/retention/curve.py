@@ -17,8 +17,9 @@ class Curve:
     Attributes
     ----------
     corners : tuple of (int, int)
-        Capacity in words and spills, where the curve begins (the largest block), bends, and ends
-        (the least capacity without spills). Straight in between, 0 afterwards.
+        Capacity in words and spills, where the curve begins (the largest block), bends, and ends:
+        at the least capacity without spills, or where it was not followed further. Straight in
+        between.
 
     Notes
     -----
@@ -36,23 +37,32 @@ class Curve:
         return self.corners[0][0]
 
     @property
-    def spill_free(self) -> int:
-        """The smallest capacity in words without spills."""
-        return self.corners[-1][0]
+    def spill_free(self) -> int | None:
+        """The smallest capacity in words without spills; None when the curve ends before it."""
+        capacity, spills = self.corners[-1]
+        return None if spills else capacity
 
     def __call__(self, capacity: int) -> int:
-        """Return the spills at a capacity of at least `least` words."""
-        if capacity < self.least:
-            raise ValueError(f"a block has {self.least} words, more than {capacity}")
-        after = bisect_right(self.corners, (capacity, self.corners[0][1]))
+        """Return the spills at a capacity in words."""
+        last, spills = self.corners[-1]
+        if capacity < self.least or (spills and capacity > last):
+            raise ValueError(f"the curve covers {self.least} to {last} words, not {capacity}")
+        after = bisect_right([corner for corner, _ in self.corners], capacity)
         if after == len(self.corners):
-            return 0
+            return spills
         (low, high), (x, y) = self.corners[after - 1], self.corners[after]
         return high - (high - y) // (x - low) * (capacity - low)
 
 
-def spill_curve(access: Access) -> Curve:
+def spill_curve(access: Access, most: int | None = None) -> Curve:
     """Return the spills of an access for every capacity.
+
+    Parameters
+    ----------
+    access : Access
+        What the memory needs, step by step.
+    most : int, optional
+        Largest capacity that is of interest, in words, at least that of a block.
 
     Raises
     ------
@@ -65,8 +75,9 @@ def spill_curve(access: Access) -> Curve:
     tangents it is a corner, otherwise the search goes on to either side.
     """
     spills = SpillCounter(access)
-    least, most = access.block_words, access.words
-    found = {least: spills(least), most: 0}
+    least = access.block_words
+    most = access.words if most is None else min(most, access.words)
+    found = {least: spills(least), most: spills(most)}
     _bend(spills, least, most, found)
     corners: list[tuple[int, int]] = []
     for point in sorted(found.items()):

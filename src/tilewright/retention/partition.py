@@ -38,10 +38,12 @@ class Claim:
 
     def pieces(self) -> list[tuple[int, int]]:
         """Return (saving per unit, units) for the units beyond the least, in this order."""
-        edges = {self.least}
+        end, spills = self.curve.corners[-1]
+        most = end // self.unit if spills else -(-end // self.unit)
+        edges = {self.least, most}
         for capacity, _ in self.curve.corners:
             edges |= {capacity // self.unit, capacity // self.unit + 1}
-        ends = sorted(edge for edge in edges if edge >= self.least)
+        ends = sorted(edge for edge in edges if self.least <= edge <= most)
         return [
             ((self.cost(low) - self.cost(high)) // (high - low), high - low)
             for low, high in pairwise(ends)

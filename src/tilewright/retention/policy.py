@@ -128,26 +128,27 @@ def open_shares(
     """
     assert memory.capacity_bits is not None
     bits = {t.name: element_bits(t, memory) for t in tensors}
+    blocks = {name: access.block_words for name, access in accesses.items()}
     unit = memory.capacity_bits // memory.banks if memory.banks else lcm(*bits.values())
-    units = None
-    if all(width <= unit for width in bits.values()):
-        claims = [
-            Claim(
-                known_curve(accesses[t.name]),
-                unit // bits[t.name],
-                bits[t.name] * (2 if t.is_output else 1),
-            )
-            for t in tensors
-        ]
-        units = divide(claims, memory.capacity_bits // unit)
-    if units is None:
-        needs = ", ".join(
-            f"{t.name} {accesses[t.name].block_words} words of {bits[t.name]} bits" for t in tensors
-        )
+    count = memory.capacity_bits // unit
+    held = {name: unit // width for name, width in bits.items()}
+    least = {name: -(-blocks[name] // held[name]) if held[name] else count + 1 for name in bits}
+    spare = count - sum(least.values())
+    if spare < 0:
+        needs = ", ".join(f"{name} {blocks[name]} words of {bits[name]} bits" for name in bits)
         raise MappingError(
-            f"the blocks in '{memory.name}' do not fit: it is divided into "
-            f"{memory.capacity_bits // unit} parts of {unit} bits, "
-            f"each with words of one tensor; the blocks are: {needs}",
+            f"the blocks in '{memory.name}' do not fit: it is divided into {count} parts of "
+            f"{unit} bits, each with words of one tensor; the blocks are: {needs}",
             key="mapping",
         )
-    return {t.name: n * c.unit for t, n, c in zip(tensors, units, claims, strict=True)}
+    claims = [
+        Claim(
+            known_curve(accesses[t.name], (least[t.name] + spare) * held[t.name]),
+            held[t.name],
+            bits[t.name] * (2 if t.is_output else 1),
+        )
+        for t in tensors
+    ]
+    units = divide(claims, count)
+    assert units is not None
+    return {t.name: n * held[t.name] for t, n in zip(tensors, units, strict=True)}
