@@ -162,6 +162,20 @@ def the_architecture(architecture: ArchitectureLike) -> Architecture:
     return load_architecture(fspath(architecture))
 
 
+def the_searched_architecture(architecture: ArchitectureLike) -> Architecture:
+    """Return a machine on which mappings are searched: none whose memories retain optimally."""
+    machine = the_architecture(architecture)
+    for memory in machine.memories:
+        if memory.retention != "tile":
+            raise InputError(
+                f"memory '{memory.name}' of '{machine.name}' has '{memory.retention}' retention, "
+                "which no search covers: 'evaluate' and 'simulate' accept it; "
+                "searches accept 'retention: tile'",
+                key="architecture",
+            )
+    return machine
+
+
 def the_mapping(mapping: MappingLike, layer: Layer, architecture: Architecture) -> Mapping:
     """Return a mapping as it is, or one that was written, checked for the machine."""
     if isinstance(mapping, Mapping):

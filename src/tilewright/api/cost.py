@@ -17,10 +17,11 @@ from tilewright.inputs import (
 )
 from tilewright.mapping.nodes import Mapping
 from tilewright.model.evaluate import assess
-from tilewright.model.evaluate import evaluate as evaluate_mapping
 from tilewright.model.network import NetworkEvaluation
 from tilewright.model.result import Evaluation
-from tilewright.simulate import simulate as simulate_mapping
+from tilewright.retention.evaluate import check_latency
+from tilewright.retention.evaluate import evaluate as evaluate_mapping
+from tilewright.retention.evaluate import simulate as simulate_mapping
 from tilewright.timeline import simulate_latency
 from tilewright.timing.stages import Layouts
 from tilewright.workload.layer import Layer
@@ -140,8 +141,9 @@ def simulate(
     chosen = the_layer(workload, layer)
     machine, nodes = the_run(mapping, chosen, the_architecture(architecture))
     kind = the_latency(latency, machine)
-    counts = simulate_mapping(chosen, machine, nodes, check=isinstance(mapping, Mapping))
-    pipeline = None
-    if kind == "pipelined":
-        pipeline, _ = simulate_latency(chosen, machine, nodes, layouts=layouts, check=False)
-    return assess(chosen, machine, nodes, counts, pipeline)
+    check_latency(machine, kind)
+    found = simulate_mapping(chosen, machine, nodes, check=isinstance(mapping, Mapping))
+    if kind == "throughput":
+        return found
+    pipeline, _ = simulate_latency(chosen, machine, nodes, layouts=layouts, check=False)
+    return assess(chosen, machine, nodes, found.counts, pipeline)

@@ -13,10 +13,10 @@ from tilewright.inputs import (
     check_options,
     check_tiles,
     check_within,
-    the_architecture,
     the_cache,
     the_layer,
     the_network,
+    the_searched_architecture,
 )
 from tilewright.mapper.explanation import Explanation
 from tilewright.mapper.front import Front
@@ -88,7 +88,7 @@ def map(
     check_tiles(tiles)
     kept = the_cache(cache)
     network = the_network(workload, layer)
-    machine = the_architecture(architecture)
+    machine = the_searched_architecture(architecture)
     check_own_names(machine, network.layers)
     machine = under(machine, given_constraints(constraints, machine, network.layers))
     # the compiled search is only imported once the input is known to be good
@@ -142,7 +142,7 @@ def pareto(
     """
     check_options(limits, time_limit, None)
     chosen = the_layer(workload, layer)
-    machine = the_architecture(architecture)
+    machine = the_searched_architecture(architecture)
     from tilewright.mapper.network import map_front
 
     with counted("points", progress) as told:
@@ -197,7 +197,7 @@ def frontier(
     """
     check_options(objective, time_limit, None)
     chosen = the_layer(workload, layer)
-    machine = the_architecture(architecture)
+    machine = the_searched_architecture(architecture)
     from tilewright.mapper.frontier import least_cost
 
     end = perf_counter() + (inf if time_limit is None else time_limit)
@@ -263,7 +263,7 @@ def explain(
     check_options(objective, time_limit, None)
     check_within(within)
     chosen = the_layer(workload, layer)
-    machine = the_architecture(architecture)
+    machine = the_searched_architecture(architecture)
     check_own_names(machine, [chosen])
     machine = under(machine, given_constraints(constraints, machine, [chosen]))
     from tilewright.mapper.explain import explain_layer

@@ -12,8 +12,8 @@ from tilewright.inputs import (
     check_options,
     check_seconds,
     listener,
-    the_architecture,
     the_layer,
+    the_searched_architecture,
 )
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def compare(
     check_options(objective, None, None)
     check_seconds(seconds, "seconds")
     check_count(seed, "seed", 0)
-    chosen_layer, machine = the_layer(workload, layer), the_architecture(architecture)
+    chosen_layer, machine = the_layer(workload, layer), the_searched_architecture(architecture)
     from tilewright.strategies.catalogue import chosen
     from tilewright.strategies.comparison import compare_strategies
     from tilewright.strategies.steps import Problem
@@ -124,7 +124,7 @@ def mapspace(
     """
     check_count(samples, "samples", 1)
     check_count(seed, "seed", 0)
-    chosen_layer, machine = the_layer(workload, layer), the_architecture(architecture)
+    chosen_layer, machine = the_layer(workload, layer), the_searched_architecture(architecture)
     from tilewright.strategies.mapspace import sample_mapspace
 
     return sample_mapspace(

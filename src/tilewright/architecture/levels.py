@@ -125,6 +125,7 @@ def read_memory(around: Surroundings) -> Memory:
         write_bandwidth=rates.get("write"),
         shared_bandwidth=rates.get("shared"),
         buffering=2 if keys.buffering == "double" else 1,
+        retention=keys.retention,
         banks=keys.banks,
         block_bytes=block_bytes,
         keep=None if keys.keep is None else frozenset(map(role, keys.keep)),

@@ -34,6 +34,8 @@ class Memory:
         the sum of reads and writes.
     buffering : int
         2 when double buffered: every tile takes its space twice.
+    retention : str
+        What stays beside the tile: ``"tile"`` (nothing) or ``"optimal"`` (what saves most).
     banks : int or None
         Number of banks.
     block_bytes : int or None
@@ -60,6 +62,7 @@ class Memory:
     write_bandwidth: float | None = None
     shared_bandwidth: float | None = None
     buffering: int = 1
+    retention: str = "tile"
     banks: int | None = None
     block_bytes: int | None = None
     keep: frozenset[str] | None = None

@@ -16,6 +16,7 @@ Kind = Literal["dram", "sram", "registers"]
 Arithmetic = Literal["integer", "float"]
 Latency = Literal["throughput", "pipelined"]
 Adders = Literal["tree", "hops", "network"]
+Retention = Literal["tile", "optimal"]
 
 
 class ArchitectureFile(Strict):
@@ -41,6 +42,7 @@ class MemoryLevel(Strict):
     energy: Any = None
     bandwidth: Any = None
     buffering: Literal["single", "double"] = "single"
+    retention: Retention = "tile"
     banks: Annotated[int, Field(gt=0)] | None = None
     block: Any = None
     dma: Any = None

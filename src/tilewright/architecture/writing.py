@@ -61,6 +61,8 @@ def _memory(memory: Memory) -> dict[str, Any]:
         data["banks"] = memory.banks
     if memory.buffering == 2:
         data["buffering"] = "double"
+    if memory.retention != "tile":
+        data["retention"] = memory.retention
     if memory.keep is not None:
         data["keep"] = sorted(memory.keep)
     if memory.must_keep:

@@ -67,6 +67,8 @@ class MemoryResult:
         Bits that one instance holds at most, buffering included.
     capacity_share : float or None
         Share of its capacity that this is; None when unbounded.
+    shares : mapping of tensor to int, or None
+        With optimal retention: words of each tensor that one instance holds at most.
     """
 
     instances: int
@@ -78,6 +80,7 @@ class MemoryResult:
     bandwidth_demand: float
     occupied_bits: int
     capacity_share: float | None
+    shares: Dict[str, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -260,6 +263,10 @@ class Evaluation:
             right = "  ".join(cell.rjust(w) for cell, w in zip(row[2:], widths[2:], strict=True))
             lines.append(f"  {left}  {right}")
         lines[3:3] = self._cycle_lines()
+        for name, memory in self.memories.items():
+            if memory.shares is not None:
+                held = ", ".join(f"{tensor} {words:,}" for tensor, words in memory.shares.items())
+                lines.append(f"  {name} retains optimally, shares in words: {held or 'none'}")
         for label, energy in self._other_energies():
             lines.append(f"  {label}: {energy:.4g} pJ")
         return "\n".join(lines)
@@ -336,6 +343,7 @@ class Evaluation:
                     "bandwidth_demand": memory.bandwidth_demand,
                     "occupied_bits": memory.occupied_bits,
                     "capacity_share": memory.capacity_share,
+                    **({} if memory.shares is None else {"shares_words": dict(memory.shares)}),
                     "tensors": {
                         tensor: {
                             "reads": result.reads,
