@@ -1,0 +1,236 @@
+"""Off-chip tiles: the tile, the layouts and the loop order of least data-movement cost."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import permutations, product
+from math import prod
+
+import numpy as np
+
+from tilewright.errors import InputError, NoMappingError
+from tilewright.layout.count import BlockCounts, tensor_blocks
+from tilewright.layout.dmc import Arrays, Cost, allowed_axes, inner_choices
+from tilewright.layout.layout import Layout, orders
+from tilewright.layout.tiles import count_tiles, search
+from tilewright.mapping.nodes import For, Node, Store
+from tilewright.mapping.nodes import Mapping as Nest
+from tilewright.mapping.structure import Structure, resolve
+from tilewright.model.types import Ints
+from tilewright.workload.layer import Tensor
+
+MOST_SIZES = 1 << 22
+MOST_CUT = 4  # cut dimensions whose loop orders are all tried
+Inner = dict[str, int | None]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A tile of a layer with layouts of its tensors and an order of the loops over tiles.
+
+    Attributes
+    ----------
+    cost : Cost
+        What was minimised, for which layer on which machine.
+    tile : dict of str to int
+        Iterations of each dimension in a tile.
+    inner : dict of str to int
+        Contiguous axis of each tensor in the outermost memory; None for a scalar.
+    value : float
+        Data-movement cost: blocks per operation.
+    order : tuple of str
+        Dimensions that the tile cuts, outermost loop first.
+    ties : int
+        Tiles of this cost that the search has seen.
+    """
+
+    cost: Cost
+    tile: dict[str, int]
+    inner: Inner
+    value: float
+    order: tuple[str, ...]
+    ties: int
+
+    @property
+    def distinct(self) -> dict[str, int]:
+        """MARVEL's estimate of the distinct blocks of one tile, by tensor."""
+        return {
+            t.name: self.cost.distinct(t, self.inner[t.name], self.tile) for t in self.cost.tensors
+        }
+
+    @property
+    def tiles(self) -> int:
+        """Number of tiles of the layer."""
+        return prod(-(-n // self.tile[d]) for d, n in self.cost.layer.bounds.items())
+
+    @property
+    def mapping(self) -> Nest:
+        """The tile as a mapping; what is inside it is left to the compute unit."""
+        layer, architecture = self.cost.layer, self.cost.architecture
+        nodes: list[Node] = [
+            Store(architecture.memories[0].name, tuple(t.name for t in layer.tensors)),
+            *(For(d, self.tile[d]) for d in self.order),
+            Store(self.cost.memory.name, tuple(t.name for t in self.cost.tensors)),
+        ]
+        return Nest(tuple(nodes))
+
+    @cached_property
+    def structure(self) -> Structure:
+        """The loops of `mapping`."""
+        return resolve(self.mapping, self.cost.layer, self.cost.architecture)
+
+    def moved(self, tensor: Tensor, layout: Layout) -> BlockCounts:
+        """Return the exact blocks of a tensor that the tiles of the whole layer move."""
+        cost = self.cost
+        return tensor_blocks(cost.layer, cost.architecture, self.structure, tensor, layout)
+
+    @cached_property
+    def layouts(self) -> dict[str, Layout]:
+        """For each tensor the order of its other axes that moves the fewest blocks."""
+
+        def total(tensor: Tensor, layout: Layout) -> int:
+            counts = self.moved(tensor, layout)
+            return counts.reads + counts.writes
+
+        found = {}
+        for tensor in self.cost.layer.tensors:
+            axis = self.inner.get(tensor.name)
+            fitting = [
+                layout
+                for layout in orders(tensor, self.cost.layer.bounds)
+                if axis is None or layout.innermost == axis
+            ]
+            found[tensor.name] = min(fitting, key=partial(total, tensor))
+        return found
+
+    @cached_property
+    def blocks(self) -> dict[str, BlockCounts]:
+        """The exact blocks that the tiles of the whole layer move with `layouts`, by tensor."""
+        return {t.name: self.moved(t, self.layouts[t.name]) for t in self.cost.layer.tensors}
+
+    @property
+    def total_blocks(self) -> int:
+        """All blocks read and written."""
+        return sum(counts.reads + counts.writes for counts in self.blocks.values())
+
+
+def sizes_of(
+    cost: Cost, integers: bool, whole: Collection[str], arrays: Arrays
+) -> tuple[Ints, Ints, Ints]:
+    """Return the sizes that each dimension of a tile may have, and the order to enumerate them.
+
+    Returns
+    -------
+    order, start, sizes : array of int
+        See `tiles.search`.
+    """
+    layer = cost.layer
+    unlimited = not (arrays.room < (1 << 60)).any()
+    lists = []
+    for d, bound in layer.bounds.items():
+        if d in whole or unlimited:
+            lists.append(np.array([bound]))
+            continue
+        most = largest(cost, d)
+        if most > MOST_SIZES:
+            raise InputError(
+                f"dimension '{d}' of layer '{layer.name}' has {most} sizes that fit "
+                f"'{cost.memory.name}'; at most {MOST_SIZES} are searched",
+                key="layer",
+            )
+        every = np.arange(1, most + 1)
+        lists.append(every if integers else every[bound % every == 0])
+    order = np.array(sorted(range(len(lists)), key=lambda i: len(lists[i])), np.int64)
+    start = np.cumsum([0, *map(len, lists)]).astype(np.int64)
+    return order, start, np.concatenate(lists).astype(np.int64)
+
+
+def largest(cost: Cost, dimension: str) -> int:
+    """Return the largest size of a dimension that fits the memory, the others having one."""
+    tile = dict.fromkeys(cost.layer.dimensions, 1)
+    low, high = 1, cost.layer.bounds[dimension]
+    while low < high:
+        middle = (low + high + 1) // 2
+        if cost.fits(tile | {dimension: middle}):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def choose(
+    cost: Cost,
+    *,
+    integers: bool = False,
+    whole: Collection[str] = (),
+    inner: Mapping[str, int | None] | None = None,
+) -> Choice:
+    """Return the tile and the layouts of least data-movement cost, and a loop order.
+
+    Parameters
+    ----------
+    cost : Cost
+        What tiles cost.
+    integers : bool
+        Whether tiles have any size; else their sizes divide the bounds.
+    whole : collection of str
+        Dimensions that are not cut.
+    inner : mapping of str to int, optional
+        Contiguous axis of tensors whose layout is given; that of the others is free.
+
+    Raises
+    ------
+    NoMappingError
+        When no tile fits.
+    """
+    layer = cost.layer
+    arrays = cost.arrays()
+    order, start, sizes = sizes_of(cost, integers, whole, arrays)
+    strided = bool((arrays.coefficient > 1).any())
+    value, tile, axes, ties = search(
+        arrays, allowed_axes(cost, inner), order, start, sizes,
+        integers and not (arrays.gaps and strided),
+    )  # fmt: skip
+    if not np.isfinite(value):
+        raise NoMappingError(
+            f"no tile of layer '{layer.name}' fits '{cost.memory.name}' of "
+            f"'{cost.architecture.name}'" + (f" with all of {', '.join(whole)}" if whole else "")
+        )
+    sized = {d: int(tile[i]) for i, d in enumerate(layer.dimensions)}
+    found: Inner = {
+        t.name: int(axis) if axis >= 0 else None for t, axis in zip(cost.tensors, axes, strict=True)
+    }
+    return Choice(cost, sized, found, float(value), cost.order(found, sized), int(ties))
+
+
+def each_layout(
+    cost: Cost, *, integers: bool = False, whole: Collection[str] = ()
+) -> Iterator[tuple[dict[str, int], Choice]]:
+    """Yield the best tile for every choice of contiguous axes: MARVEL's 36 for a convolution."""
+    names = [t.name for t in cost.tensors]
+    axes = [inner_choices(t, cost.layer.bounds) for t in cost.tensors]
+    for chosen in product(*axes):
+        inner = dict(zip(names, chosen, strict=True))
+        yield inner, choose(cost, integers=integers, whole=whole, inner=inner)
+
+
+def fitting_tiles(cost: Cost, *, integers: bool = True, whole: Collection[str] = ()) -> int:
+    """Return how many tiles fit the memory, counted one by one."""
+    order, start, sizes = sizes_of(cost, integers, whole, cost.arrays())
+    return int(count_tiles(cost.arrays(), order, start, sizes))
+
+
+def reordered(choice: Choice) -> Choice:
+    """Return a choice with the loop order that moves the fewest blocks, counted exactly.
+
+    With more than four cut dimensions the order is left as it is.
+    """
+    if len(choice.order) > MOST_CUT:
+        return choice
+
+    def moved(order: tuple[str, ...]) -> int:
+        return replace(choice, order=order).total_blocks
+
+    return replace(choice, order=min(permutations(choice.order), key=moved))
