@@ -15,7 +15,7 @@ from strategies import layers
 from tilewright.architecture.files import load_architecture
 from tilewright.architecture.machine import Architecture, Compute, Memory
 from tilewright.errors import NoMappingError
-from tilewright.layout.choose import choose, each_layout, fitting_tiles, reordered
+from tilewright.layout.choose import reordered, tiles_of
 from tilewright.layout.dmc import BOX, WORDS, Cost, inner_choices
 from tilewright.workload.einsum import einsum
 from tilewright.workload.layer import Layer
@@ -68,9 +68,9 @@ def test_search_equals_trying_every_tile(
     best = tried(cost, integers)
     if best == inf:
         with pytest.raises(NoMappingError, match="no tile"):
-            choose(cost, integers=integers)
+            tiles_of(cost, integers=integers).best()
         return
-    found = choose(cost, integers=integers)
+    found = tiles_of(cost, integers=integers).best()
     assert found.value == best
     assert cost.fits(found.tile)
     assert cost.value(found.inner, found.tile) == best
@@ -80,10 +80,10 @@ def test_search_equals_trying_every_tile(
 def test_table_3_of_marvel_is_optimal(name: str) -> None:
     row = marvel.ROWS[name]
     cost = Cost(marvel.layer(name), MARVEL)
-    found = choose(cost, whole=FILTER)
+    found = tiles_of(cost, whole=FILTER).best()
     assert found.value == pytest.approx(row["optimum"], rel=1e-12)
     assert found.ties == row["ties"]
-    assert fitting_tiles(cost, integers=False, whole=FILTER) == row["divisor_tiles"]
+    assert tiles_of(cost, whole=FILTER).count() == row["divisor_tiles"]
     # the tile of the table with the layouts of the table
     axes = {"K": 0, "C": 1, "R": 2, "S": 3}, {"C": 1, "Y": 2, "X": 3}, {"K": 1, "Q": 2, "P": 3}
     w, i, o = (own[axis] for own, axis in zip(axes, row["layout"], strict=True))
@@ -98,10 +98,10 @@ def test_table_3_of_marvel_is_optimal(name: str) -> None:
 def test_integer_tiles_of_marvels_layers(name: str) -> None:
     row = marvel.ROWS[name]
     cost = Cost(marvel.layer(name), MARVEL)
-    assert choose(cost, integers=True, whole=FILTER).value == pytest.approx(
+    assert tiles_of(cost, integers=True, whole=FILTER).best().value == pytest.approx(
         row["integer_optimum"], rel=1e-12
     )
-    assert fitting_tiles(cost, whole=FILTER) == row["integer_tiles"]
+    assert tiles_of(cost, integers=True, whole=FILTER).count() == row["integer_tiles"]
 
 
 @pytest.mark.parametrize("name", ["L6", "L14"])
@@ -109,15 +109,15 @@ def test_with_the_box_of_its_stride_a_table_tile_does_not_fit(name: str) -> None
     strided = marvel.layer(name, stride=2)
     assert not Cost(strided, MARVEL, extents=BOX).fits(marvel.tile(name))
     assert Cost(strided, MARVEL, extents=WORDS).fits(marvel.tile(name))
-    once = choose(Cost(strided, MARVEL, 1.0, BOX), whole=FILTER)
+    once = tiles_of(Cost(strided, MARVEL, 1.0, BOX), whole=FILTER).best()
     assert once.value == pytest.approx(marvel.ROWS[name]["box_optimum_output_once"], rel=1e-12)
 
 
 def test_one_layout_at_a_time_has_the_same_optimum() -> None:
     cost = Cost(marvel.layer("L8"), MARVEL)
-    every = [found.value for _, found in each_layout(cost, whole=FILTER)]
+    every = [found.value for _, found in tiles_of(cost, whole=FILTER).each_layout()]
     assert len(every) == 36
-    assert min(every) == choose(cost, whole=FILTER).value
+    assert min(every) == tiles_of(cost, whole=FILTER).best().value
 
 
 def test_slopes_are_the_derivatives() -> None:
@@ -138,7 +138,7 @@ def test_slopes_are_the_derivatives() -> None:
 
 
 def test_the_loop_order_is_at_best_the_exact_one() -> None:
-    found = choose(Cost(marvel.layer("L12"), MARVEL), whole=FILTER)
+    found = tiles_of(Cost(marvel.layer("L12"), MARVEL), whole=FILTER).best()
     exact = reordered(found)
     assert exact.total_blocks <= found.total_blocks
     assert set(exact.order) == set(found.order)

@@ -13,13 +13,24 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tilewright.api import compare, evaluate, explain, frontier, map, mapspace, pareto, simulate
+    from tilewright.api import (
+        best_layout,
+        compare,
+        evaluate,
+        explain,
+        frontier,
+        map,
+        mapspace,
+        pareto,
+        simulate,
+    )
     from tilewright.architecture.constraint_files import load_constraints
     from tilewright.architecture.constraints import Constraint, Constraints, Limits
     from tilewright.architecture.dataflow import load_dataflow
     from tilewright.architecture.files import load_architecture
     from tilewright.architecture.machine import Architecture
     from tilewright.errors import InputError, MappingError, NoMappingError, TilewrightError
+    from tilewright.layout.result import LayoutResult
     from tilewright.mapper.explanation import Explanation
     from tilewright.mapper.front import Front
     from tilewright.mapper.frontier_result import Frontier
@@ -63,6 +74,7 @@ __all__ = [
     "InputError",
     "Layer",
     "LayerResult",
+    "LayoutResult",
     "Limits",
     "MapSpace",
     "Mapping",
@@ -76,6 +88,7 @@ __all__ = [
     "TilewrightError",
     "__version__",
     "add",
+    "best_layout",
     "compare",
     "conv1d",
     "conv2d",
@@ -104,13 +117,17 @@ __all__ = [
 ]
 
 HOMES = {
-    "api": ("compare", "evaluate", "explain", "frontier", "map", "mapspace", "pareto", "simulate"),
+    "api": (
+        "best_layout", "compare", "evaluate", "explain", "frontier", "map", "mapspace", "pareto",
+        "simulate",
+    ),
     "architecture.constraint_files": ("load_constraints",),
     "architecture.constraints": ("Constraint", "Constraints", "Limits"),
     "architecture.dataflow": ("load_dataflow",),
     "architecture.files": ("load_architecture",),
     "architecture.machine": ("Architecture",),
     "errors": ("InputError", "MappingError", "NoMappingError", "TilewrightError"),
+    "layout.result": ("LayoutResult",),
     "mapper.explanation": ("Explanation",),
     "mapper.front": ("Front",),
     "mapper.frontier_result": ("Frontier",),

@@ -12,7 +12,7 @@ import numpy as np
 
 from tilewright.errors import InputError, NoMappingError
 from tilewright.layout.count import BlockCounts, tensor_blocks
-from tilewright.layout.dmc import Arrays, Cost, allowed_axes, inner_choices
+from tilewright.layout.dmc import UNBOUNDED, Arrays, Cost, allowed_axes, inner_choices
 from tilewright.layout.layout import Layout, orders
 from tilewright.layout.tiles import count_tiles, search
 from tilewright.mapping.nodes import For, Node, Store
@@ -116,18 +116,95 @@ class Choice:
         return sum(counts.reads + counts.writes for counts in self.blocks.values())
 
 
-def sizes_of(
-    cost: Cost, integers: bool, whole: Collection[str], arrays: Arrays
-) -> tuple[Ints, Ints, Ints]:
-    """Return the sizes that each dimension of a tile may have, and the order to enumerate them.
+@dataclass(frozen=True)
+class Tiles:
+    """The tiles of a layer that are searched.
 
-    Returns
-    -------
+    Attributes
+    ----------
+    cost : Cost
+        What they cost.
+    arrays : Arrays
+        The same for the kernels.
     order, start, sizes : array of int
-        See `tiles.search`.
+        The sizes of each dimension and how they are enumerated, see `tiles.search`.
+    dense : bool
+        Whether sizes are all integers, and may be jumped over.
+    """
+
+    cost: Cost
+    arrays: Arrays
+    order: Ints
+    start: Ints
+    sizes: Ints
+    dense: bool
+
+    def best(self, inner: Mapping[str, int | None] | None = None) -> Choice:
+        """Return the tile and the layouts of least data-movement cost, and a loop order.
+
+        Parameters
+        ----------
+        inner : mapping of str to int, optional
+            Contiguous axis of tensors whose layout is given; that of the others is free.
+
+        Raises
+        ------
+        NoMappingError
+            When no tile fits.
+        """
+        cost = self.cost
+        value, tile, axes, ties = search(
+            self.arrays, allowed_axes(cost, inner), self.order, self.start, self.sizes, self.dense
+        )
+        if not np.isfinite(value):
+            raise NoMappingError(
+                f"no tile of layer '{cost.layer.name}' fits '{cost.memory.name}' of "
+                f"'{cost.architecture.name}': "
+                + ", ".join(
+                    f"{d} is {self.sizes[self.start[i]]} at least"
+                    for i, d in enumerate(cost.layer.dimensions)
+                )
+            )
+        sized = {d: int(tile[i]) for i, d in enumerate(cost.layer.dimensions)}
+        found: Inner = {
+            t.name: int(axis) if axis >= 0 else None
+            for t, axis in zip(cost.tensors, axes, strict=True)
+        }
+        return Choice(cost, sized, found, float(value), cost.order(found, sized), int(ties))
+
+    def count(self) -> int:
+        """Return how many tiles fit the memory, counted one by one."""
+        return int(count_tiles(self.arrays, self.order, self.start, self.sizes))
+
+    def each_layout(self) -> Iterator[tuple[Inner, Choice]]:
+        """Yield the best tile for every choice of contiguous axes: MARVEL's 36 of a convolution."""
+        tensors = self.cost.tensors
+        axes = [inner_choices(t, self.cost.layer.bounds) for t in tensors]
+        for chosen in product(*axes):
+            inner: Inner = {t.name: axis for t, axis in zip(tensors, chosen, strict=True)}
+            yield inner, self.best(inner)
+
+
+def tiles_of(cost: Cost, *, integers: bool = False, whole: Collection[str] = ()) -> Tiles:
+    """Return the tiles of a layer.
+
+    Parameters
+    ----------
+    cost : Cost
+        What tiles cost.
+    integers : bool
+        Whether tiles have any size; else their sizes divide the bounds.
+    whole : collection of str
+        Dimensions that are not cut.
+
+    Raises
+    ------
+    InputError
+        When a dimension has too many sizes.
     """
     layer = cost.layer
-    unlimited = not (arrays.room < (1 << 60)).any()
+    arrays = cost.arrays()
+    unlimited = not (arrays.room < UNBOUNDED // 2).any()
     lists = []
     for d, bound in layer.bounds.items():
         if d in whole or unlimited:
@@ -144,7 +221,9 @@ def sizes_of(
         lists.append(every if integers else every[bound % every == 0])
     order = np.array(sorted(range(len(lists)), key=lambda i: len(lists[i])), np.int64)
     start = np.cumsum([0, *map(len, lists)]).astype(np.int64)
-    return order, start, np.concatenate(lists).astype(np.int64)
+    sizes = np.concatenate(lists).astype(np.int64)
+    strided = bool((arrays.coefficient > 1).any())
+    return Tiles(cost, arrays, order, start, sizes, integers and not (arrays.gaps and strided))
 
 
 def largest(cost: Cost, dimension: str) -> int:
@@ -158,68 +237,6 @@ def largest(cost: Cost, dimension: str) -> int:
         else:
             high = middle - 1
     return low
-
-
-def choose(
-    cost: Cost,
-    *,
-    integers: bool = False,
-    whole: Collection[str] = (),
-    inner: Mapping[str, int | None] | None = None,
-) -> Choice:
-    """Return the tile and the layouts of least data-movement cost, and a loop order.
-
-    Parameters
-    ----------
-    cost : Cost
-        What tiles cost.
-    integers : bool
-        Whether tiles have any size; else their sizes divide the bounds.
-    whole : collection of str
-        Dimensions that are not cut.
-    inner : mapping of str to int, optional
-        Contiguous axis of tensors whose layout is given; that of the others is free.
-
-    Raises
-    ------
-    NoMappingError
-        When no tile fits.
-    """
-    layer = cost.layer
-    arrays = cost.arrays()
-    order, start, sizes = sizes_of(cost, integers, whole, arrays)
-    strided = bool((arrays.coefficient > 1).any())
-    value, tile, axes, ties = search(
-        arrays, allowed_axes(cost, inner), order, start, sizes,
-        integers and not (arrays.gaps and strided),
-    )  # fmt: skip
-    if not np.isfinite(value):
-        raise NoMappingError(
-            f"no tile of layer '{layer.name}' fits '{cost.memory.name}' of "
-            f"'{cost.architecture.name}'" + (f" with all of {', '.join(whole)}" if whole else "")
-        )
-    sized = {d: int(tile[i]) for i, d in enumerate(layer.dimensions)}
-    found: Inner = {
-        t.name: int(axis) if axis >= 0 else None for t, axis in zip(cost.tensors, axes, strict=True)
-    }
-    return Choice(cost, sized, found, float(value), cost.order(found, sized), int(ties))
-
-
-def each_layout(
-    cost: Cost, *, integers: bool = False, whole: Collection[str] = ()
-) -> Iterator[tuple[dict[str, int], Choice]]:
-    """Yield the best tile for every choice of contiguous axes: MARVEL's 36 for a convolution."""
-    names = [t.name for t in cost.tensors]
-    axes = [inner_choices(t, cost.layer.bounds) for t in cost.tensors]
-    for chosen in product(*axes):
-        inner = dict(zip(names, chosen, strict=True))
-        yield inner, choose(cost, integers=integers, whole=whole, inner=inner)
-
-
-def fitting_tiles(cost: Cost, *, integers: bool = True, whole: Collection[str] = ()) -> int:
-    """Return how many tiles fit the memory, counted one by one."""
-    order, start, sizes = sizes_of(cost, integers, whole, cost.arrays())
-    return int(count_tiles(cost.arrays(), order, start, sizes))
 
 
 def reordered(choice: Choice) -> Choice:
