@@ -37,6 +37,7 @@ def map(
     workers: int | None = None,
     progress: bool | Progress = False,
     cache: CacheLike = True,
+    strategy: str | None = None,
 ) -> NetworkResult:
     """Find the best mapping of every layer of a workload, and prove that none is better.
 
@@ -65,6 +66,9 @@ def map(
     cache : bool, str or path
         Whether proven results are looked up in the user's cache and kept there, or in which
         directory instead. Where the cache cannot be written, results are only not kept.
+    strategy : str, optional
+        Search as another mapper does instead, without a proof: a strategy of `compare`, such as
+        ``"decoupled"``, with its options.
 
     Returns
     -------
@@ -84,6 +88,10 @@ def map(
     machine = the_architecture(architecture)
     check_own_names(machine, network.layers)
     machine = under(machine, given_constraints(constraints, machine, network.layers))
+    if strategy is not None:
+        from tilewright.strategies.apply import apply_strategy
+
+        return apply_strategy(network, machine, objective, strategy, time_limit)
     # the compiled search is only imported once the input is known to be good
     from tilewright.mapper.network import map_network
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import permutations, product
-from math import prod
+from math import inf, prod
 
 import numpy as np
 
@@ -185,7 +185,13 @@ class Tiles:
             yield inner, self.best(inner)
 
 
-def tiles_of(cost: Cost, *, integers: bool = False, whole: Collection[str] = ()) -> Tiles:
+def tiles_of(
+    cost: Cost,
+    *,
+    integers: bool = False,
+    whole: Collection[str] = (),
+    most: Mapping[str, float] | None = None,
+) -> Tiles:
     """Return the tiles of a layer.
 
     Parameters
@@ -196,6 +202,8 @@ def tiles_of(cost: Cost, *, integers: bool = False, whole: Collection[str] = ())
         Whether tiles have any size; else their sizes divide the bounds.
     whole : collection of str
         Dimensions that are not cut.
+    most : mapping of str to int, optional
+        Largest sizes of dimensions.
 
     Raises
     ------
@@ -207,17 +215,18 @@ def tiles_of(cost: Cost, *, integers: bool = False, whole: Collection[str] = ())
     unlimited = not (arrays.room < UNBOUNDED // 2).any()
     lists = []
     for d, bound in layer.bounds.items():
-        if d in whole or unlimited:
+        limit = (most or {}).get(d, inf)
+        if d in whole or (unlimited and limit >= bound):
             lists.append(np.array([bound]))
             continue
-        most = largest(cost, d)
-        if most > MOST_SIZES:
+        end = int(min(largest(cost, d), limit))
+        if end > MOST_SIZES:
             raise InputError(
-                f"dimension '{d}' of layer '{layer.name}' has {most} sizes that fit "
+                f"dimension '{d}' of layer '{layer.name}' has {end} sizes that fit "
                 f"'{cost.memory.name}'; at most {MOST_SIZES} are searched",
                 key="layer",
             )
-        every = np.arange(1, most + 1)
+        every = np.arange(1, end + 1)
         lists.append(every if integers else every[bound % every == 0])
     order = np.array(sorted(range(len(lists)), key=lambda i: len(lists[i])), np.int64)
     start = np.cumsum([0, *map(len, lists)]).astype(np.int64)
