@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import permutations, product
@@ -176,10 +176,23 @@ class Tiles:
         """Return how many tiles fit the memory, counted one by one."""
         return int(count_tiles(self.arrays, self.order, self.start, self.sizes))
 
-    def each_layout(self) -> Iterator[tuple[Inner, Choice]]:
-        """Yield the best tile for every choice of contiguous axes: MARVEL's 36 of a convolution."""
+    def each_layout(self, *, single: bool = False) -> Iterator[tuple[Inner, Choice]]:
+        """Yield the best tile for every choice of contiguous axes: MARVEL's 36 of a convolution.
+
+        Parameters
+        ----------
+        single : bool
+            Whether an axis of one word counts as contiguous too: then every word has a block of
+            its own. The batch is left out.
+        """
         tensors = self.cost.tensors
-        axes = [inner_choices(t, self.cost.layer.bounds) for t in tensors]
+        bounds = self.cost.layer.bounds
+        axes: list[Sequence[int]] = [inner_choices(t, bounds) for t in tensors]
+        if single:
+            axes = [
+                [i for i, terms in enumerate(t.expressions) if terms[0].dimension != "N"]
+                for t in tensors
+            ]
         for chosen in product(*axes):
             inner: Inner = {t.name: axis for t, axis in zip(tensors, chosen, strict=True)}
             yield inner, self.best(inner)
