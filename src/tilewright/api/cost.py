@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping as Dict
 from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
 
+from tilewright.architecture.machine import Architecture
+from tilewright.errors import InputError
 from tilewright.inputs import (
     ArchitectureLike,
     MappingLike,
@@ -23,8 +27,12 @@ from tilewright.retention.evaluate import check_latency
 from tilewright.retention.evaluate import evaluate as evaluate_mapping
 from tilewright.retention.evaluate import simulate as simulate_mapping
 from tilewright.timeline import simulate_latency
-from tilewright.timing.stages import Layouts
 from tilewright.workload.layer import Layer
+
+if TYPE_CHECKING:
+    from tilewright.layout.layout import Layout
+
+LayoutsLike: TypeAlias = "Dict[str, str | Layout] | str | None"
 
 
 def evaluate(
@@ -34,7 +42,7 @@ def evaluate(
     *,
     layer: str | None = None,
     latency: str | None = None,
-    layouts: Layouts | None = None,
+    layouts: LayoutsLike = None,
 ) -> Evaluation:
     """Return what a mapping costs.
 
@@ -54,14 +62,17 @@ def evaluate(
         ``"throughput"``: transfers overlap with compute and the slowest level sets the pace;
         ``"pipelined"``: step by step, with fills, drains, DMA bursts and stalls. By default what
         the machine says, and that is ``"throughput"`` where it says nothing.
-    layouts : mapping of str to str, optional
-        For the DMA bursts of pipelined latency: by tensor its index expressions in the order in
-        which they lie in memory, such as ``{"I": "N, P+R, Q+S, C"}``; by default as in the einsum.
+    layouts : mapping of str to str or Layout, or "best", optional
+        How tensors lie in the outermost memory: the axes of each from the outermost to the
+        contiguous one, such as ``{"I": "N,P,Q,C"}``; those that are left out lie in the order of
+        the einsum. With ``"best"``, in the order with which the mapping moves the fewest blocks.
+        The outermost memory then moves whole blocks; under pipelined latency, DMA bursts are as
+        long as the layouts let them be.
 
     Returns
     -------
     Evaluation
-        Energy in pJ, cycles, counts in tensor elements.
+        Energy in pJ, cycles, counts in tensor elements; with layouts a BlockEvaluation.
 
     Raises
     ------
@@ -71,9 +82,52 @@ def evaluate(
     chosen = the_layer(workload, layer)
     machine, nodes = the_run(mapping, chosen, the_architecture(architecture))
     kind = the_latency(latency, machine)
-    return evaluate_mapping(
-        chosen, machine, nodes, check=isinstance(mapping, Mapping), latency=kind, layouts=layouts
-    )
+    check = isinstance(mapping, Mapping)
+    if layouts is None:
+        return evaluate_mapping(chosen, machine, nodes, check=check, latency=kind)
+    from tilewright.layout.evaluate import in_blocks
+
+    found = the_layouts(layouts, chosen, machine, nodes)
+    if kind == "pipelined":
+        orders = axis_orders(found, chosen)
+        return evaluate_mapping(chosen, machine, nodes, check=check, latency=kind, layouts=orders)
+    plain = evaluate_mapping(chosen, machine, nodes, check=check)
+    return in_blocks(chosen, machine, nodes, plain.counts, found)
+
+
+def the_layouts(
+    given: LayoutsLike, layer: Layer, architecture: Architecture, mapping: Mapping
+) -> dict[str, Layout]:
+    """Return the layouts that are meant, or the best ones."""
+    from tilewright.layout.count import best_layouts
+    from tilewright.layout.layout import given_layouts
+
+    if isinstance(given, str) and given == "best":
+        return dict(best_layouts(layer, architecture, mapping))
+    return dict(given_layouts({} if given is None else given, layer))
+
+
+def axis_orders(layouts: Dict[str, Layout], layer: Layer) -> dict[str, str]:
+    """Return layouts as orders of index expressions, for DMA bursts.
+
+    Raises
+    ------
+    InputError
+        When a layout cuts an axis into tiles.
+    """
+    orders = {}
+    for tensor in layer.tensors:
+        parts = layouts[tensor.name].parts
+        if any(part.tile for part in parts):
+            raise InputError(
+                f"pipelined latency takes whole axes; the layout of '{tensor.name}' is "
+                f"{layouts[tensor.name].text(tensor)}",
+                key="layouts",
+            )
+        orders[tensor.name] = ", ".join(
+            "+".join(map(str, tensor.expressions[part.axis])) for part in parts
+        )
+    return orders
 
 
 def evaluate_network(
@@ -131,7 +185,7 @@ def simulate(
     *,
     layer: str | None = None,
     latency: str | None = None,
-    layouts: Layouts | None = None,
+    layouts: LayoutsLike = None,
 ) -> Evaluation:
     """Return what a mapping costs, counted by carrying it out, one word at a time.
 
@@ -145,5 +199,6 @@ def simulate(
     found = simulate_mapping(chosen, machine, nodes, check=isinstance(mapping, Mapping))
     if kind == "throughput":
         return found
-    pipeline, _ = simulate_latency(chosen, machine, nodes, layouts=layouts, check=False)
+    orders = axis_orders(the_layouts(layouts, chosen, machine, nodes), chosen)
+    pipeline, _ = simulate_latency(chosen, machine, nodes, layouts=orders, check=False)
     return assess(chosen, machine, nodes, found.counts, pipeline)

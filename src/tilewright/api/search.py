@@ -39,6 +39,7 @@ def map(
     progress: bool | Progress = False,
     cache: CacheLike = True,
     tiles: str = "divisors",
+    strategy: str | None = None,
 ) -> NetworkResult:
     """Find the best mapping of every layer of a workload, and prove that none is better.
 
@@ -71,6 +72,9 @@ def map(
         ``"divisors"``: the best mapping whose tile sizes all divide, with a proof. ``"all"``: then
         that mapping is improved with sizes that do not divide, without a proof: the result has a
         lower bound that holds for all tile sizes.
+    strategy : str, optional
+        Search as another mapper does instead, without a proof: a strategy of `compare`, such as
+        ``"decoupled"``, with its options.
 
     Returns
     -------
@@ -91,6 +95,10 @@ def map(
     machine = the_searched_architecture(architecture)
     check_own_names(machine, network.layers)
     machine = under(machine, given_constraints(constraints, machine, network.layers))
+    if strategy is not None:
+        from tilewright.strategies.apply import apply_strategy
+
+        return apply_strategy(network, machine, objective, strategy, time_limit)
     # the compiled search is only imported once the input is known to be good
     from tilewright.mapper.network import map_network
 

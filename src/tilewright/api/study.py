@@ -44,8 +44,9 @@ def compare(
     layer : str, optional
         Which layer of the workload; needed where it has several.
     strategies : sequence of str, optional
-        ``"random"``, ``"pruned"``, ``"dmazerunner"``, ``"blackbox"``, with options after a colon:
-        ``"pruned:victory=100000"``. By default all that cover the machine and are installed.
+        ``"random"``, ``"pruned"``, ``"dmazerunner"``, ``"blackbox"``, ``"decoupled"``, with options
+        after a colon: ``"pruned:victory=100000"``. By default all that cover the machine and are
+        installed.
     seconds : float
         CPU seconds of the calling thread that each strategy gets, drawing and evaluation of
         mappings included, compilation excluded; more than 0.

@@ -15,12 +15,41 @@ from tilewright.cli.options import (
     Workload,
     commands,
 )
+from tilewright.errors import InputError
+
+Layouts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--layout",
+        metavar="TENSOR=AXES",
+        help="How a tensor lies in the outermost memory, such as I=N,P,Q,C; may be repeated. "
+        "Or best, for all tensors.",
+    ),
+]
+
+
+def the_layouts(given: list[str] | None) -> dict[str, str] | str | None:
+    """Return the layouts that an option gives."""
+    if not given:
+        return None
+    if given == ["best"]:
+        return "best"
+    layouts = {}
+    for text in given:
+        tensor, equals, axes = text.partition("=")
+        if not equals:
+            raise InputError(
+                f"expected a tensor and its axes, such as I=N,P,Q,C, or best, found '{text}'",
+                key="--layout",
+            )
+        layouts[tensor.strip()] = axes
+    return layouts
 
 
 @commands.command("evaluate")
 def evaluate_command(
     workload: Workload, arch: Machine, mapping: MappingFile, layer: LayerName = None,
-    latency: Latency = None, json: Json = None,
+    latency: Latency = None, layout: Layouts = None, json: Json = None,
     statistics: Annotated[
         bool,
         typer.Option(
@@ -40,7 +69,8 @@ def evaluate_command(
         if len(found.layers) > 1:
             put_network_evaluation(found, json, statistics=statistics)
             return 0
-    one = api.evaluate(workload, arch, mapping, layer=layer, latency=latency)
+    layouts = the_layouts(layout)
+    one = api.evaluate(workload, arch, mapping, layer=layer, latency=latency, layouts=layouts)
     put_evaluation(one, json, statistics=statistics)
     return 0
 

@@ -60,6 +60,14 @@ def map_command(
     no_cache: Annotated[
         bool, typer.Option("--no-cache", help="Search every layer again, and keep no result.")
     ] = False,
+    strategy: Annotated[
+        str | None,
+        typer.Option(
+            "--strategy",
+            metavar="NAME",
+            help="Search as another mapper does, without a proof: decoupled, dmazerunner, ...",
+        ),
+    ] = None,
 ) -> int:
     """Find the best mapping of every layer, with a proof."""
     from tilewright import api
@@ -93,6 +101,7 @@ def map_command(
         progress=True,
         cache=not no_cache,
         tiles=tiles,
+        strategy=strategy,
     )
     put_mappings(result, json, report, output)
     if result.interrupted:

@@ -1,0 +1,1 @@
+"""Published numbers and ours, side by side: one module for each paper."""
