@@ -13,6 +13,7 @@ from time import perf_counter
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import MappingError, NoMappingError
 from tilewright.mapper.cache import Cache
+from tilewright.mapper.compilation import compile_kernels, is_compiled
 from tilewright.mapper.front import Front, trade_offs
 from tilewright.mapper.key import likeness
 from tilewright.mapper.lattice import divisors
@@ -128,6 +129,8 @@ def map_network(
     workers = max(1, min(workers or os.cpu_count() or 1, len(waiting)))
     budget = Budget(start + (inf if time_limit is None else time_limit), len(waiting), workers)
     progress.begin(len(layers), objective)
+    if waiting and not is_compiled():
+        compile_kernels()
     for layer in layers:
         if hit := searched.get(likeness(layer)):
             progress.recalled(layer, hit.found.value)
