@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PAGES = (
     ROOT / "README.md", ROOT / "docs" / "index.md", ROOT / "docs" / "tradeoffs.md",
-    ROOT / "docs" / "explain.md",
+    ROOT / "docs" / "explain.md", ROOT / "docs" / "directives.md", ROOT / "docs" / "statistics.md",
 )  # fmt: skip
 TILEWRIGHT = f"{sys.executable} -m tilewright"
 MAP = f"{TILEWRIGHT} map resnet50 eyeriss --objective edp -o mappings.yaml"
@@ -31,6 +31,11 @@ COMMANDS = {
     "frontier": FRONTIER,
     "traffic": f"{FRONTIER} --traffic DRAM",
     "explain": f"{TILEWRIGHT} explain alexnet eyeriss --layer conv3",
+    "style": f"{TILEWRIGHT} evaluate resnet50 maestro-256 kc-p --layer conv4_2.3x3",
+    "convert": f"{TILEWRIGHT} convert resnet50 maestro-256 yr-p --layer conv4_2.3x3",
+    "refused": f"{TILEWRIGHT} convert layer.yaml machine.yaml mapping.yaml",
+    "statistics": f"{TILEWRIGHT} evaluate resnet50 maestro-256 kc-p --layer conv4_2.3x3 "
+    "--statistics",
     "python": f"{sys.executable} example.py",
 }
 MARK = re.compile(r"<!-- output: (?P<name>[^>]+?) -->\n(?:\n```text\n.*?\n```\n)?", re.DOTALL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from math import prod
 
 from tilewright.architecture.machine import Architecture, Array, Level
@@ -37,6 +38,7 @@ def elements(architecture: Architecture) -> int:
     return prod(array.elements for array in arrays)
 
 
+@lru_cache(maxsize=64)
 def clustered(architecture: Architecture, units: tuple[int, ...]) -> Architecture:
     """Return a machine whose arrays are levels of clusters.
 

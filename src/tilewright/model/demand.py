@@ -7,14 +7,15 @@ the reuse rule: nothing for a tile that stays, what is missing of one that slide
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from math import prod
 
 from tilewright.architecture.machine import Architecture, Array
 from tilewright.mapping.structure import Link, Loop, Structure
-from tilewright.workload.footprint import expression_words
+from tilewright.workload.footprint import expression_words, footprint
 from tilewright.workload.layer import Tensor, Term
 
 # intervals of one dimension that instances hold: (first index, length)
@@ -41,20 +42,58 @@ class Bandwidth:
     given: float | None
 
 
-@dataclass(frozen=True)
 class Held:
     """What the elements of some arrays hold in the first, largest step, below some loops.
 
+    Parameters
+    ----------
+    loops : sequence of Loop
+        The loops above.
+    bounds : mapping of str to int
+        Iterations of each dimension.
+    tensor : Tensor
+        What is held.
+    spread : frozenset of str
+        The arrays.
+
     Attributes
     ----------
-    pieces : dict of str to Pieces
-        For each dimension the intervals of the elements, one after the other.
     union : dict of str to int or None
-        How many indices all of them hold where these form one interval; else None.
+        By dimension how many indices all elements hold where these form one interval; else None.
+    extents : dict of str to int
+        By dimension how many one element holds.
     """
 
-    pieces: dict[str, Pieces]
-    union: dict[str, int | None]
+    def __init__(
+        self,
+        loops: Sequence[Loop],
+        bounds: Mapping[str, int],
+        tensor: Tensor,
+        spread: frozenset[str],
+    ) -> None:
+        self.extents = {d: bounds[d] for d in tensor.dimensions}
+        self.union: dict[str, int | None] = dict(self.extents)
+        self.spread = spread
+        self.loops = [x for x in loops if x.dimension in self.extents and x.extent > x.tile]
+        self.bounds = bounds
+        for loop in self.loops:
+            d = loop.dimension
+            if loop.array not in spread:
+                self.union[d] = loop.tile if self.union[d] == self.extents[d] else None
+            self.extents[d] = loop.tile
+
+    @cached_property
+    def pieces(self) -> dict[str, Pieces]:
+        """For each dimension the intervals of the elements, one after the other."""
+        pieces: dict[str, Pieces] = {d: ((0, self.bounds[d]),) for d in self.extents}
+        for loop in self.loops:
+            across = loop.array in self.spread
+            pieces[loop.dimension] = tuple(
+                (at + begin, min(loop.tile, length - begin))
+                for at, length in pieces[loop.dimension]
+                for begin in (range(0, length, loop.tile) if across else (0,))
+            )
+        return pieces
 
     def words(self, terms: tuple[Term, ...]) -> int:
         """Return the distinct values of an index expression over all elements."""
@@ -72,9 +111,9 @@ class Held:
 
     def missing(self, terms: tuple[Term, ...], slides: str, shift: int) -> int:
         """Return the values that elements lack when their tiles move on by `shift`."""
-        lists = [self.pieces[term.dimension] for term in terms]
-        if len(terms) == 1 and all(length <= shift for _, length in lists[0]):
+        if len(terms) == 1 and self.extents[slides] <= shift:
             return self.words(terms)
+        lists = [self.pieces[term.dimension] for term in terms]
         found: set[int] = set()
         for held in product(*lists):
             pairs = zip(terms, held, strict=True)
@@ -82,33 +121,6 @@ class Held:
             ((at, length),) = old[slides]
             found |= values(terms, old | {slides: ((at + shift, length),)}) - values(terms, old)
         return len(found)
-
-
-def held_below(
-    loops: Iterable[Loop], bounds: Mapping[str, int], dimensions: Iterable[str], spread: set[str]
-) -> Held:
-    """Return what the elements of some arrays hold of some dimensions below some loops."""
-    pieces: dict[str, Pieces] = {d: ((0, bounds[d]),) for d in dimensions}
-    union: dict[str, int | None] = {d: bounds[d] for d in pieces}
-    for loop in loops:
-        d = loop.dimension
-        if d not in pieces or loop.chunks == 1:
-            continue
-        found, tile = pieces[d], loop.tile
-        if loop.array is None or loop.array not in spread:
-            if len(found) == 1:
-                pieces[d] = ((0, tile),)
-                union[d] = tile
-            else:
-                pieces[d] = tuple((at, min(length, tile)) for at, length in found)
-                union[d] = None
-        else:
-            pieces[d] = tuple(
-                (at + begin, min(tile, length - begin))
-                for at, length in found
-                for begin in range(0, length, tile)
-            )
-    return Held(pieces, union)
 
 
 def values(terms: tuple[Term, ...], pieces: Mapping[str, Pieces]) -> set[int]:
@@ -120,41 +132,85 @@ def values(terms: tuple[Term, ...], pieces: Mapping[str, Pieces]) -> set[int]:
     return found
 
 
-def staged_words(structure: Structure, link: Link, arrays: Iterable[Array]) -> int:
-    """Return the words of a tensor that the elements of some arrays hold in one step, together."""
-    spread = {array.name for array in arrays}
-    tensor = link.tensor
-    loops = structure.loops[: link.depth]
-    return held_below(loops, structure.bounds, tensor.dimensions, spread).tensor_words(tensor)
-
-
-def entering(structure: Structure, link: Link, held: Held, kind: int) -> int:
-    """Return the words that enter the tiles of all elements when a loop advances.
+class Flow:
+    """The words of one link of a tensor, step by step.
 
     Parameters
     ----------
-    held : Held
-        What the elements hold.
-    kind : int
-        Position of the temporal loop; all loops inside it begin anew.
+    structure : Structure
+        The mapping.
+    link : Link
+        From one memory to the next.
     """
-    tensor = link.tensor
-    shifts = dict.fromkeys(tensor.dimensions, 0)
-    for i in range(kind, link.depth):
-        loop = structure.loops[i]
-        if moves(loop) and loop.dimension in shifts:
-            shifts[loop.dimension] += loop.tile * (1 - loop.chunks if i > kind else 1)
-    if not any(sum(t.coefficient * shifts[t.dimension] for t in e) for e in tensor.expressions):
-        return 0  # the tile stays, if by other indices
-    if kind not in link.run:
-        return held.tensor_words(tensor)
-    slides = structure.loops[kind].dimension
-    return prod(
-        held.missing(terms, slides, shifts[slides])
-        if slides in (term.dimension for term in terms)
-        else held.words(terms)
-        for terms in tensor.expressions
-    )
+
+    def __init__(self, structure: Structure, link: Link) -> None:
+        self.structure = structure
+        self.link = link
+        self.loops = structure.loops[: link.depth]
+        self.arrays = {array.name for array in link.arrays}
+        self._held: dict[frozenset[str], tuple[Held, int]] = {}
+
+    @cached_property
+    def kinds(self) -> dict[int, int | None]:
+        """How tiles move on when a loop advances and all inside it begin anew.
+
+        By position of the loop, where the tile changes: None where all of it is replaced, else by
+        how much it slides along the loop's dimension.
+        """
+        tensor = self.link.tensor
+        found: dict[int, int | None] = {}
+        shifts = dict.fromkeys(tensor.dimensions, 0)
+        for kind in reversed(range(self.link.depth)):
+            loop = self.loops[kind]
+            if not moves(loop):
+                continue
+            mine = loop.dimension in shifts
+            if mine:
+                shifts[loop.dimension] += loop.tile
+            # a tile may stay, if by other indices
+            if any(sum(t.coefficient * shifts[t.dimension] for t in e) for e in tensor.expressions):
+                found[kind] = shifts[loop.dimension] if kind in self.link.run else None
+            if mine:
+                shifts[loop.dimension] -= loop.tile * loop.chunks
+        return found
+
+    def held(self, spread: frozenset[str]) -> tuple[Held, int]:
+        """Return what the elements of some arrays hold in one step, and its words."""
+        if spread not in self._held:
+            tensor = self.link.tensor
+            held = Held(self.loops, self.structure.bounds, tensor, spread)
+            self._held[spread] = held, held.tensor_words(tensor)
+        return self._held[spread]
+
+    def staged(self) -> int:
+        """Return the words that all elements hold in one step, together."""
+        if not self.arrays:
+            return footprint(self.link.tensor, self.structure.extents(self.link.depth))
+        return self.held(frozenset(self.arrays))[1]
+
+    def entering(self, spread: frozenset[str], kind: int) -> int:
+        """Return the words that enter the tiles of all elements when a loop advances."""
+        if kind not in self.kinds:
+            return 0
+        held, words = self.held(spread)
+        shift = self.kinds[kind]
+        if shift is None:
+            return words
+        slides = self.loops[kind].dimension
+        return prod(
+            held.missing(terms, slides, shift)
+            if slides in (term.dimension for term in terms)
+            else held.words(terms)
+            for terms in self.link.tensor.expressions
+        )
+
+    def comes_back(self, kind: int) -> bool:
+        """Whether partial sums that had left may return when a loop advances."""
+        tensor = self.link.tensor
+        return any(len(terms) > 1 for terms in tensor.expressions) or any(
+            moves(loop) and loop.dimension not in tensor.dimensions
+            for loop in self.loops[: kind + 1]
+        )
 
 
 def moves(loop: Loop) -> bool:
@@ -162,37 +218,27 @@ def moves(loop: Loop) -> bool:
     return loop.array is None and loop.chunks > 1
 
 
-def relevant(loop: Loop, tensor: Tensor) -> bool:
-    """Whether a loop's dimension indexes a tensor."""
-    return loop.dimension in tensor.dimensions
+def peak_words(flows: list[Flow], array: Array, architecture: Architecture) -> float:
+    """Return words per compute step of the kind of step that needs most of an array's network.
 
-
-def comes_back(structure: Structure, link: Link, kind: int) -> bool:
-    """Whether partial sums that had left may return when a loop advances."""
-    loops = structure.loops[: link.depth]
-    several = any(len(terms) > 1 for terms in link.tensor.expressions)
-    outer = loops[: kind + 1]
-    return several or any(moves(loop) and not relevant(loop, link.tensor) for loop in outer)
-
-
-def peak_words(
-    structure: Structure, links: list[Link], array: Array, architecture: Architecture
-) -> float:
-    """Return words per compute step of the kind of step that needs most of an array's network."""
-    depth = max(link.depth for link in links)
-    period = prod(loop.chunks for loop in structure.loops[depth:] if loop.array is None)
-    kinds = [i for i, loop in enumerate(structure.loops[:depth]) if moves(loop)]
-    totals = dict.fromkeys(kinds, 0)
+    Parameters
+    ----------
+    flows : list of Flow
+        Those that cross the array.
+    """
+    depth = max(flow.link.depth for flow in flows)
+    loops = flows[0].structure.loops
+    period = prod(loop.chunks for loop in loops[depth:] if loop.array is None)
     position = architecture.position
-    for link in links:
-        inward = [a for a in link.arrays if position[a.name] >= position[array.name]]
-        shares = {a.name for a in inward if (a.reduction if link.tensor.is_output else a.multicast)}
+    totals: dict[int, int] = {}
+    for flow in flows:
+        output = flow.link.tensor.is_output
+        inward = [a for a in flow.link.arrays if position[a.name] >= position[array.name]]
+        shares = frozenset(a.name for a in inward if (a.reduction if output else a.multicast))
         apart = {a.name for a in inward} - shares
-        loops = structure.loops[: link.depth]
-        times = prod(loop.chunks for loop in loops if loop.array in apart)
-        held = held_below(loops, structure.bounds, link.tensor.dimensions, shares)
-        for kind in kinds:
-            if kind < link.depth:
-                again = link.tensor.is_output and comes_back(structure, link, kind)
-                totals[kind] += entering(structure, link, held, kind) * times * (1 + again)
+        times = prod(loop.chunks for loop in flow.loops if loop.array in apart)
+        for kind in flow.kinds:
+            again = output and flow.comes_back(kind)
+            words = flow.entering(shares, kind) * times * (1 + again)
+            totals[kind] = totals.get(kind, 0) + words
     return max(totals.values(), default=0) / period

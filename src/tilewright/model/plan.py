@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import prod
 
 import numpy as np
@@ -34,7 +35,7 @@ class Factor:
     loops: tuple[int, ...]
     modes: tuple[int, ...]
 
-    @property
+    @cached_property
     def depth(self) -> int:
         """Number of temporal loops."""
         return self.modes.count(T)
@@ -224,9 +225,10 @@ def _with_whole_chains(
     factors = {part.factor for _, chosen in parts.values() for part in chosen}
 
     def whole(part: Part) -> Part:
+        if part.factor.kind != kinds.TOTAL:
+            return part
         chain = replace(part.factor, kind=kinds.CHAIN)
-        known = part.factor.kind == kinds.TOTAL and chain in factors
-        return replace(part, factor=chain) if known else part
+        return replace(part, factor=chain) if chain in factors else part
 
     return {q: (scale, [whole(part) for part in chosen]) for q, (scale, chosen) in parts.items()}
 

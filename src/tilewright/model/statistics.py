@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from tilewright.architecture.components import Parts, load_components, parts
-from tilewright.mapping.structure import Structure, resolve
-from tilewright.model.demand import Bandwidth, peak_words, staged_words
+from tilewright.mapping.structure import resolve
+from tilewright.model.demand import Bandwidth, Flow, peak_words
 from tilewright.model.energy import element_bits
 from tilewright.model.reuse import Reuse, reuse_factors
 
@@ -195,16 +195,12 @@ def statistics(evaluation: Evaluation) -> Statistics:
         energy["leakage"] = {"leakage": e.leakage_pj}
     compute_cycles = max(1, e.compute.cycles)
     per_operation = machine.compute.cycles or 1.0
+    flows = [Flow(structure, link) for t in layer.tensors for link in structure.links[t.name]]
     bandwidth = {}
     for array in machine.arrays:
-        crossing = [
-            link
-            for tensor in layer.tensors
-            for link in structure.links[tensor.name]
-            if array in link.arrays
-        ]
+        crossing = [flow for flow in flows if array.name in flow.arrays]
         carried = sum(found.words for found in counts.busiest_networks[array.name].values())
-        peak = peak_words(structure, crossing, array, machine) / per_operation
+        peak = peak_words(crossing, array, machine) / per_operation
         bandwidth[array.name] = Bandwidth(peak, carried / compute_cycles, array.bandwidth)
     units = e.compute.instances
     return Statistics(
@@ -216,7 +212,7 @@ def statistics(evaluation: Evaluation) -> Statistics:
             name: sum(found.values()) / e.operations for name, found in energy.items()
         },
         accesses=accesses,
-        buffers=_buffers(e, structure),
+        buffers=_buffers(e, flows),
         reuse=tuple(
             reuse
             for tensor in layer.tensors
@@ -231,19 +227,19 @@ def statistics(evaluation: Evaluation) -> Statistics:
     )
 
 
-def _buffers(e: Evaluation, structure: Structure) -> dict[str, Buffer]:
+def _buffers(e: Evaluation, flows: list[Flow]) -> dict[str, Buffer]:
     """Return what every memory must hold."""
+    sent = {(flow.link.parent, flow.link.tensor.name): flow for flow in flows}
     found = {}
     for i, memory in enumerate(e.architecture.memories):
         held = {t: part.peak for t, part in e.memories[memory.name].tensors.items()}
         staged = {}
         bits = 0
         for tensor in e.layer.tensors:
-            link = next((x for x in structure.links[tensor.name] if x.parent == memory.name), None)
-            if link is None:
-                staged[tensor.name] = 0
+            flow = sent.get((memory.name, tensor.name))
+            staged[tensor.name] = 0 if flow is None else flow.staged()
+            if flow is None:
                 continue
-            staged[tensor.name] = staged_words(structure, link, link.arrays)
             kept = 2 * staged[tensor.name] if i == 0 else held[tensor.name] * memory.buffering
             bits += kept * element_bits(memory, tensor)
         found[memory.name] = Buffer(held, staged, bits)
