@@ -14,6 +14,7 @@ from tilewright.inputs import (
     check_within,
     the_architecture,
     the_cache,
+    the_latency,
     the_layer,
     the_network,
 )
@@ -33,6 +34,7 @@ def map(
     *,
     layer: str | None = None,
     constraints: ConstraintsLike = None,
+    latency: str | None = None,
     time_limit: float | None = None,
     workers: int | None = None,
     progress: bool | Progress = False,
@@ -56,6 +58,10 @@ def map(
     constraints : str, path, dict, Constraint, Constraints, or a list of those, optional
         What the mappings must satisfy besides the constraints of the machine: the name of a
         dataflow, a file, statements such as ``"PE.X.dims=C,K"``, or the thing itself.
+    latency : str, optional
+        How cycles are counted: ``"throughput"`` or ``"pipelined"``, by default as the machine says.
+        Under pipelined latency good mappings are looked for one layer after the other, without the
+        cache; the optimum under throughput latency is a lower bound.
     time_limit : float, optional
         Seconds for all layers together, more than 0; the result has the best mappings so far.
     workers : int, optional
@@ -84,11 +90,16 @@ def map(
     machine = the_architecture(architecture)
     check_own_names(machine, network.layers)
     machine = under(machine, given_constraints(constraints, machine, network.layers))
+    kind = the_latency(latency, machine)
     # the compiled search is only imported once the input is known to be good
     from tilewright.mapper.network import map_network
 
     if isinstance(progress, bool):
         progress = watching() if progress else Progress()
+    if kind == "pipelined":
+        from tilewright.mapper.pipelined import map_pipelined
+
+        return map_pipelined(network, machine, objective, time_limit=time_limit, progress=progress)
     return map_network(
         network, machine, objective,
         time_limit=time_limit, workers=workers, progress=progress, cache=kept,
