@@ -87,6 +87,14 @@ def check_tiles(tiles: str) -> None:
         )
 
 
+def check_together(latency: str, tiles: str, strategy: str | None) -> None:
+    """Refuse searches that do not go together."""
+    if strategy is not None and tiles == "all":
+        raise InputError("takes no strategy: those have tile sizes of their own", key="tiles")
+    if latency == "pipelined" and (strategy is not None or tiles == "all"):
+        raise InputError("'pipelined' takes tile sizes that divide and no strategy", key="latency")
+
+
 def check_count(count: int, key: str, least: int) -> None:
     """Refuse what is not a whole number, or too small."""
     if not isinstance(count, int) or isinstance(count, bool) or count < least:

@@ -12,8 +12,10 @@ from tilewright.inputs import (
     WorkloadLike,
     check_options,
     check_tiles,
+    check_together,
     check_within,
     the_cache,
+    the_latency,
     the_layer,
     the_network,
     the_searched_architecture,
@@ -34,6 +36,7 @@ def map(
     *,
     layer: str | None = None,
     constraints: ConstraintsLike = None,
+    latency: str | None = None,
     time_limit: float | None = None,
     workers: int | None = None,
     progress: bool | Progress = False,
@@ -59,6 +62,10 @@ def map(
     constraints : str, path, dict, Constraint, Constraints, or a list of those, optional
         What the mappings must satisfy besides the constraints of the machine: the name of a
         dataflow, a file, statements such as ``"PE.X.dims=C,K"``, or the thing itself.
+    latency : str, optional
+        How cycles are counted: ``"throughput"`` or ``"pipelined"``, by default as the machine says.
+        Under pipelined latency good mappings are looked for one layer after the other, without the
+        cache; the optimum under throughput latency is a lower bound.
     time_limit : float, optional
         Seconds for all layers together, more than 0; the result has the best mappings so far.
     workers : int, optional
@@ -95,6 +102,8 @@ def map(
     machine = the_searched_architecture(architecture)
     check_own_names(machine, network.layers)
     machine = under(machine, given_constraints(constraints, machine, network.layers))
+    kind = the_latency(latency, machine)
+    check_together(kind, tiles, strategy)
     if strategy is not None:
         from tilewright.strategies.apply import apply_strategy
 
@@ -104,6 +113,10 @@ def map(
 
     if isinstance(progress, bool):
         progress = watching() if progress else Progress()
+    if kind == "pipelined":
+        from tilewright.mapper.pipelined import map_pipelined
+
+        return map_pipelined(network, machine, objective, time_limit=time_limit, progress=progress)
     return map_network(
         network, machine, objective,
         time_limit=time_limit, workers=workers, progress=progress, cache=kept, tiles=tiles,

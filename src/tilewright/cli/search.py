@@ -13,6 +13,7 @@ from tilewright.cli.options import (
     DataflowNames,
     Goal,
     Json,
+    Latency,
     LayerName,
     Machine,
     Workload,
@@ -30,6 +31,7 @@ def map_command(
     arch: Machine,
     layer: LayerName = None,
     objective: Goal = "energy",
+    latency: Latency = None,
     time_limit: Annotated[
         str | None,
         typer.Option("--time-limit", metavar="S", help="Seconds, for all layers together."),
@@ -82,6 +84,8 @@ def map_command(
         raise InputError(
             "takes no --report and no --output; --json has the mappings", key="--pareto"
         )
+    if pareto and latency is not None:
+        raise InputError("trades energy against throughput latency alone", key="--pareto")
     limit = seconds(time_limit)
     check_options(objective, limit, None)
     check_tiles(tiles)
@@ -97,6 +101,7 @@ def map_command(
         machine,
         objective,
         constraints=given,
+        latency=latency,
         time_limit=limit,
         progress=True,
         cache=not no_cache,
