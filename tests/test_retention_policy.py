@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
-from itertools import product
-from math import lcm
+from itertools import permutations, product
+from math import inf, lcm
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tilewright
-from accesses import accesses
+from accesses import accesses, convolution
 from strategies import architectures, layers, mappings
 from tilewright.architecture.machine import Architecture, Compute, Memory
 from tilewright.architecture.reading import parse_architecture
@@ -32,6 +34,7 @@ from tilewright.workload.einsum import einsum
 from tilewright.workload.layer import Layer
 
 Case = tuple[Layer, Architecture, Mapping]
+KNOWN = json.loads((Path(__file__).parent / "data" / "cnnflow_spills.json").read_text())
 quick = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
 
@@ -261,3 +264,28 @@ def test_a_large_layer_is_not_simulated() -> None:
     large = einsum("O[K,P] += I[C,P+R] * W[K,C,R]", K=600, C=400, P=12, R=3)
     with pytest.raises(InputError, match="accepts at most 2000000"):
         tilewright.simulate(large, buffer(capacity_bits=1 << 20), Mapping(NODES))
+
+
+@pytest.mark.parametrize("case", KNOWN["exhaustive_optima"], ids=lambda case: case["banks"])
+def test_known_optima_over_orders_and_blocks(case: dict[str, Any]) -> None:
+    """Every order and blocking of a small layer, its banks divided by savings."""
+    bounds, blocked = case["layer"], case["loops_blocked"]
+    sizes = [sorted({-(-bounds[d] // n) for n in range(1, bounds[d] + 1)}) for d in blocked]
+    costs = []
+    for blocks in product(*sizes):
+        tiles = bounds | dict(zip(blocked, blocks, strict=True))
+        for order in permutations([d for d in blocked if tiles[d] < bounds[d]]):
+            claims = [
+                Claim(
+                    spill_curve(convolution(tensor, bounds, "".join(order), tiles)),
+                    case["bank_elements"],
+                    2 if tensor == "O" else 1,
+                )
+                for tensor in "IWO"
+            ]
+            units = divide(claims, case["banks"])
+            costs.append(
+                inf if units is None else sum(c.cost(n) for c, n in zip(claims, units, strict=True))
+            )
+    assert len(costs) == case["configs"]
+    assert min(costs) == case["optimum_Ad_sim"]
