@@ -2,7 +2,8 @@
 
 `map` finds the best mapping of a workload on a machine, `evaluate` tells what a given one costs,
 `simulate` counts the same by brute force, `compare` shows what other strategies find, `mapspace`
-what mappings there are. Names are imported when they are first used.
+what mappings there are, `least_traffic` the fewest words to and
+from DRAM. Names are imported when they are first used.
 """
 
 from __future__ import annotations
@@ -13,7 +14,17 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tilewright.api import compare, evaluate, explain, frontier, map, mapspace, pareto, simulate
+    from tilewright.api import (
+        compare,
+        evaluate,
+        explain,
+        frontier,
+        least_traffic,
+        map,
+        mapspace,
+        pareto,
+        simulate,
+    )
     from tilewright.architecture.constraint_files import load_constraints
     from tilewright.architecture.constraints import Constraint, Constraints, Limits
     from tilewright.architecture.dataflow import load_dataflow
@@ -28,6 +39,7 @@ if TYPE_CHECKING:
     from tilewright.mapping.nodes import For, Mapping, Spatial, Store
     from tilewright.model.batch import Batch, evaluate_batch
     from tilewright.model.result import Evaluation
+    from tilewright.offchip.result import LayerTraffic, NetworkTraffic
     from tilewright.strategies.comparison import Comparison
     from tilewright.strategies.mapspace import MapSpace
     from tilewright.workload.einsum import einsum
@@ -63,12 +75,14 @@ __all__ = [
     "InputError",
     "Layer",
     "LayerResult",
+    "LayerTraffic",
     "Limits",
     "MapSpace",
     "Mapping",
     "MappingError",
     "Network",
     "NetworkResult",
+    "NetworkTraffic",
     "NoMappingError",
     "Proof",
     "Spatial",
@@ -88,6 +102,7 @@ __all__ = [
     "frontier",
     "fully_connected",
     "grouped",
+    "least_traffic",
     "load_architecture",
     "load_constraints",
     "load_dataflow",
@@ -104,7 +119,10 @@ __all__ = [
 ]
 
 HOMES = {
-    "api": ("compare", "evaluate", "explain", "frontier", "map", "mapspace", "pareto", "simulate"),
+    "api": (
+        "compare", "evaluate", "explain", "frontier", "least_traffic", "map", "mapspace", "pareto",
+        "simulate",
+    ),
     "architecture.constraint_files": ("load_constraints",),
     "architecture.constraints": ("Constraint", "Constraints", "Limits"),
     "architecture.dataflow": ("load_dataflow",),
@@ -119,6 +137,7 @@ HOMES = {
     "mapping.nodes": ("For", "Mapping", "Spatial", "Store"),
     "model.batch": ("Batch", "evaluate_batch"),
     "model.result": ("Evaluation",),
+    "offchip.result": ("LayerTraffic", "NetworkTraffic"),
     "strategies.comparison": ("Comparison",),
     "strategies.mapspace": ("MapSpace",),
     "workload.einsum": ("einsum",),
