@@ -153,9 +153,15 @@ def bounds_of(nest: Nest, tensor: int, loops: list[tuple[int, int]]) -> np.ndarr
         if repeats[d]:
             raise_bound(tensor, level, *arrays, curve)
             for inner in range(level + 1, len(loops)):
-                if repeats[loops[inner][0]]:
-                    closer = raise_with_inner if nest.relevant[tensor, d] else raise_with_drift
-                    closer(tensor, level, inner, *arrays, curve)
+                if not repeats[loops[inner][0]]:
+                    continue
+                if nest.relevant[tensor, d]:
+                    raise_with_inner(tensor, level, inner, *arrays, curve)
+                    continue
+                raise_with_drift(tensor, level, inner, -1, *arrays, curve)
+                for deeper in range(inner + 1, len(loops)):
+                    if repeats[loops[deeper][0]]:
+                        raise_with_drift(tensor, level, inner, deeper, *arrays, curve)
     return curve
 
 

@@ -20,7 +20,7 @@ from tilewright.errors import InputError
 from tilewright.model.kernel import kernel, part
 from tilewright.offchip.nest import Array, Nest
 
-MOST_USES = 60_000_000
+MOST_USES = 25_000_000
 NEVER = -1
 
 Loops = Sequence[tuple[int, int]]

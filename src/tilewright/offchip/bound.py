@@ -314,9 +314,64 @@ def raise_with_inner(
         curve[banks] = max(curve[banks], weights[t] * (loads - words[t]))
 
 
+@part
+def shift_and_overlap(
+    t: int, d: int, blocks: Array, bounds: Array, expressions: Array, axes: Array
+) -> tuple[int, int]:
+    """Return how far a chunk of a sliding loop shifts the index, and how much is left in common.
+
+    The other dimension of the index is whole.
+    """
+    for e in range(axes[t]):
+        a, b = expressions[t, e, 1], expressions[t, e, 3]
+        if expressions[t, e, 0] == d:
+            shift = a * blocks[d]
+            return shift, b * (bounds[expressions[t, e, 2]] - 1) + 1 - a
+        if expressions[t, e, 2] == d:
+            shift = b * blocks[d]
+            return shift, a * (bounds[expressions[t, e, 0]] - 1) + 1 - b
+    return 1, 0
+
+
+@part
+def kept_of_newest(
+    t: int, inner: int, deeper: int, rounds: int, order: Array, does: Array, which: Array,
+    blocks: Array, bounds: Array, expressions: Array, axes: Array, relevant: Flags,
+    sliding: Flags, first: Array, second: Array,
+) -> float:  # fmt: skip
+    """Return what a second sliding loop keeps of the words that the first one has just reached.
+
+    Zero unless the first one overlaps by whole chunks, so that the cuts can drift along both.
+    """
+    s, other = order[inner], order[deeper]
+    for e in range(axes[t]):
+        one, two = expressions[t, e, 0], expressions[t, e, 2]
+        if (one == s and two == other) or (one == other and two == s):
+            return 0.0
+    shift, overlap = shift_and_overlap(t, s, blocks, bounds, expressions, axes)
+    shift_2, overlap_2 = shift_and_overlap(t, other, blocks, bounds, expressions, axes)
+    if overlap < 1 or overlap_2 < 1 or overlap % shift:
+        return 0.0
+    if (rounds - 1) * (-(-overlap_2 // shift_2)) > -(-bounds[other] // blocks[other]) - 2:
+        return 0.0
+    for e in range(axes[t]):
+        for each in (expressions[t, e, 0], expressions[t, e, 2]):
+            # the other dimensions of both indices are whole
+            if each >= 0 and each not in (s, other) and sliding[t, each]:
+                for q in range(deeper):
+                    if order[q] == each:
+                        return 0.0
+    for q in range(inner + 1, deeper):
+        does[order[q]] = LAST
+    does[other] = LAST_ADVANCES
+    return shift * common_words(
+        t, does, which, blocks, bounds, expressions, axes, relevant, first, second
+    ) / overlap  # fmt: skip
+
+
 @kernel
 def raise_with_drift(
-    t: int, level: int, inner: int, order: Array, blocks: Array,
+    t: int, level: int, inner: int, deeper: int, order: Array, blocks: Array,
     bounds: Array, expressions: Array, axes: Array, relevant: Flags, sliding: Flags,
     words: Array, weights: Array, bank: int, curve: Floats,
 ) -> None:  # fmt: skip
@@ -325,13 +380,17 @@ def raise_with_drift(
     Each round is cut once, a little earlier than the one before, so that the words before and
     after a cut are those of a whole round all the same. Then the first and the last interval of a
     sweep use more than one round together: D words more for every round, where D is what the
-    inner loop has to keep (the residual spilling cycle of CNNFlow, Equation 7).
+    loop at place `inner` has to keep (the residual spilling cycle of CNNFlow, Equation 7), and
+    what a second sliding loop at place `deeper` (-1 for none) keeps of its newest words.
     """
     first, second = np.zeros((2, 4), np.int64), np.zeros((2, 4), np.int64)
     does, which = np.zeros(len(bounds), np.int64), np.zeros(len(bounds), np.int64)
-    if not gapless(t, inner, order, blocks, bounds, expressions, axes):
+    if not gapless(t, max(inner, deeper), order, blocks, bounds, expressions, axes):
         return
     for q in range(level + 1, inner):
+        if not relevant[t, order[q]] or sliding[t, order[q]]:
+            return
+    for q in range(inner + 1, deeper):
         if not relevant[t, order[q]] or sliding[t, order[q]]:
             return
     outermost = level
@@ -347,6 +406,8 @@ def raise_with_drift(
         sweeps *= -(-bounds[order[at]] // blocks[order[at]])
     for q in range(level + 1, inner):
         does[order[q]] = LAST
+    if deeper >= 0 and not relevant[t, s]:
+        return
     if relevant[t, s]:
         # so many chunks earlier every round: as many as share words with one
         drift = 1
@@ -362,6 +423,11 @@ def raise_with_drift(
         more = rounds * common_words(
             t, does, which, blocks, bounds, expressions, axes, relevant, first, second
         )
+        if deeper >= 0:
+            more += rounds * kept_of_newest(
+                t, inner, deeper, rounds, order, does, which, blocks, bounds, expressions, axes,
+                relevant, sliding, first, second,
+            )  # fmt: skip
     else:
         if inner == level + 1:
             return

@@ -155,18 +155,20 @@ def add_loop(d: int, block: int, depth: int, space: Space, state: State) -> floa
                 state.curves[depth + 1, t],
             )  # fmt: skip
             for q in range(depth):
-                if not space.relevant[t, state.order[q]]:
-                    raise_with_drift(
-                        t, q, depth, state.order, state.blocks, space.bounds, space.expressions,
-                        space.axes, space.relevant, space.sliding, space.words, space.weights,
-                        space.bank, state.curves[depth + 1, t],
-                    )  # fmt: skip
-                elif space.sliding[t, state.order[q]]:
+                if space.sliding[t, state.order[q]]:
                     raise_with_inner(
                         t, q, depth, state.order, state.blocks, space.bounds, space.expressions,
                         space.axes, space.relevant, space.sliding, space.words, space.weights,
                         space.bank, state.curves[depth + 1, t],
                     )  # fmt: skip
+                elif not space.relevant[t, state.order[q]]:
+                    for s in range(q + 1, depth + 1):
+                        raise_with_drift(
+                            t, q, s, depth if s < depth else -1, state.order, state.blocks,
+                            space.bounds, space.expressions, space.axes, space.relevant,
+                            space.sliding, space.words, space.weights, space.bank,
+                            state.curves[depth + 1, t],
+                        )  # fmt: skip
     return divide(state.curves[depth + 1], least, state.shares)
 
 
