@@ -2,7 +2,8 @@
 
 `map` finds the best mapping of a workload on a machine, `evaluate` tells what a given one costs,
 `simulate` counts the same by brute force, `compare` shows what other strategies find, `mapspace`
-what mappings there are. Names are imported when they are first used.
+what mappings there are, `least_traffic` the fewest words to and
+from DRAM. Names are imported when they are first used.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
         evaluate_network,
         explain,
         frontier,
+        least_traffic,
         map,
         mapspace,
         pareto,
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from tilewright.model.network import NetworkEvaluation
     from tilewright.model.result import Evaluation
     from tilewright.model.statistics import Statistics
+    from tilewright.offchip.result import LayerTraffic, NetworkTraffic
     from tilewright.strategies.comparison import Comparison
     from tilewright.strategies.mapspace import MapSpace
     from tilewright.workload.einsum import einsum
@@ -80,6 +83,7 @@ __all__ = [
     "InputError",
     "Layer",
     "LayerResult",
+    "LayerTraffic",
     "LayoutResult",
     "Limits",
     "MapSpace",
@@ -88,6 +92,7 @@ __all__ = [
     "Network",
     "NetworkEvaluation",
     "NetworkResult",
+    "NetworkTraffic",
     "NoMappingError",
     "Proof",
     "Spatial",
@@ -111,6 +116,7 @@ __all__ = [
     "frontier",
     "fully_connected",
     "grouped",
+    "least_traffic",
     "load_architecture",
     "load_constraints",
     "load_dataflow",
@@ -129,7 +135,7 @@ __all__ = [
 HOMES = {
     "api": (
         "best_layout", "compare", "convert", "evaluate", "evaluate_network", "explain", "frontier",
-        "map", "mapspace", "pareto", "simulate",
+        "least_traffic", "map", "mapspace", "pareto", "simulate",
     ),
     "architecture.constraint_files": ("load_constraints",),
     "architecture.constraints": ("Constraint", "Constraints", "Limits"),
@@ -149,6 +155,7 @@ HOMES = {
     "model.network": ("NetworkEvaluation",),
     "model.result": ("Evaluation",),
     "model.statistics": ("Statistics",),
+    "offchip.result": ("LayerTraffic", "NetworkTraffic"),
     "strategies.comparison": ("Comparison",),
     "strategies.mapspace": ("MapSpace",),
     "workload.einsum": ("einsum",),

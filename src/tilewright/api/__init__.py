@@ -3,6 +3,7 @@
 from tilewright.api.cost import evaluate, evaluate_network, simulate
 from tilewright.api.layout import best_layout
 from tilewright.api.notation import convert
+from tilewright.api.offchip import least_traffic
 from tilewright.api.search import explain, frontier, map, pareto
 from tilewright.api.study import compare, mapspace
 
@@ -14,6 +15,7 @@ __all__ = [
     "evaluate_network",
     "explain",
     "frontier",
+    "least_traffic",
     "map",
     "mapspace",
     "pareto",

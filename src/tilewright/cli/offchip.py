@@ -1,0 +1,41 @@
+"""The command that finds the least off-chip traffic."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tilewright.cli.options import INTERRUPTED, Json, LayerName, Workload, commands, say, seconds
+
+
+@commands.command("traffic")
+def traffic_command(
+    workload: Workload,
+    banks: Annotated[int, typer.Option("--banks", help="Banks of the memory.")] = 27,
+    bank: Annotated[
+        str, typer.Option("--bank", metavar="SIZE", help="Size of a bank, such as 4KiB.")
+    ] = "4 KiB",
+    word: Annotated[
+        str, typer.Option("--word", metavar="SIZE", help="Size of an element, such as 16bits.")
+    ] = "16 bits",
+    layer: LayerName = None,
+    time_limit: Annotated[
+        str | None,
+        typer.Option("--time-limit", metavar="S", help="Seconds, for all layers together."),
+    ] = None,
+    json: Json = None,
+) -> int:
+    """Find the least DRAM words when a memory keeps what is used again first."""
+    from tilewright import api
+    from tilewright.commands.files import STANDARD_OUTPUT, check_outputs, write_file, write_out
+
+    check_outputs({"--json": json}, [workload])
+    result = api.least_traffic(
+        workload, banks=banks, bank=bank, word=word, layer=layer,
+        time_limit=seconds(time_limit), progress=say,
+    )  # fmt: skip
+    if json not in (None, STANDARD_OUTPUT):
+        write_file(json or "", result.to_json() + "\n")
+    write_out(result.to_json() if json == STANDARD_OUTPUT else str(result))
+    return INTERRUPTED if result.interrupted else 0

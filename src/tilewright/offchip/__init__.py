@@ -1,0 +1,6 @@
+"""Least off-chip traffic of a layer when a memory holds the words whose next use is nearest.
+
+The schedule of Q. Nie, S. Malik, CNNFlow, ACM TODAES 28(3), 2023: the layer is cut into blocks, the
+blocks are worked off in the order of a loop nest, and each tensor has banks of its own, in which
+the words stay that are used again first (Belady).
+"""

@@ -1,0 +1,338 @@
+"""What the search for the least off-chip traffic returns."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from tilewright.architecture.units import size_text
+from tilewright.workload.layer import Layer
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HEADERS = ("layer", "repeat", "compulsory", "spilled", "DRAM words", "MiB", "gap", "proven")
+
+
+@dataclass(frozen=True)
+class Banks:
+    """A memory of banks, each of which holds words of one tensor only.
+
+    Attributes
+    ----------
+    count : int
+    bank_bits, word_bits : int
+        Size of a bank, and of a word of any tensor.
+    """
+
+    count: int
+    bank_bits: int
+    word_bits: int
+
+    @property
+    def bank_words(self) -> int:
+        """Words of a bank."""
+        return self.bank_bits // self.word_bits
+
+    def __str__(self) -> str:
+        return f"{self.count} banks of {size_text(self.bank_bits)}, {self.word_bits}-bit words"
+
+
+@dataclass(frozen=True)
+class BlockLoop:
+    """A loop over blocks.
+
+    Attributes
+    ----------
+    dimension : str
+    block : int
+        Iterations of the dimension in a block; the last one may have fewer.
+    trips : int
+        Number of blocks.
+    """
+
+    dimension: str
+    block: int
+    trips: int
+
+
+@dataclass(frozen=True)
+class TensorTraffic:
+    """One tensor between DRAM and the memory.
+
+    Attributes
+    ----------
+    words : int
+        Size of the tensor: what moves in any case.
+    banks : int
+        Banks of its own.
+    block_words : int
+        Its largest block.
+    spilled : int
+        Words that leave the memory before their next use.
+    reads, writes : int
+        Words read from and written to DRAM. A spilled word of an input is read again; one of the
+        output is written and read again (CNNFlow, Equation 1).
+    """
+
+    words: int
+    banks: int
+    block_words: int
+    spilled: int
+    reads: int
+    writes: int
+
+
+@dataclass(frozen=True, repr=False)
+class LayerTraffic:
+    """The least off-chip traffic of a layer, and the schedule that has it.
+
+    Attributes
+    ----------
+    layer : Layer
+    memory : Banks
+    loops : tuple of BlockLoop
+        From outermost to innermost; other dimensions are whole in every block.
+    tensors : dict of str to TensorTraffic
+    lower_bound : int
+        DRAM words that no schedule of the space goes below.
+    nodes, simulated : int
+        Partial schedules that were bounded, and schedules that were simulated.
+    seconds : float
+        Time of the search.
+    """
+
+    layer: Layer
+    memory: Banks
+    loops: tuple[BlockLoop, ...]
+    tensors: dict[str, TensorTraffic]
+    lower_bound: int
+    nodes: int
+    simulated: int
+    seconds: float
+
+    @cached_property
+    def compulsory(self) -> int:
+        """DRAM words that move whatever the schedule: the sizes of the tensors."""
+        return sum(tensor.words for tensor in self.tensors.values())
+
+    @cached_property
+    def dram_words(self) -> int:
+        """Words read from and written to DRAM."""
+        return sum(tensor.reads + tensor.writes for tensor in self.tensors.values())
+
+    @property
+    def dram_mib(self) -> float:
+        """The same in MiB (2**20 bytes)."""
+        return self.dram_words * self.memory.word_bits / 8 / 2**20
+
+    @property
+    def gap(self) -> float:
+        """By what share of its value a better schedule could be better."""
+        return 1 - self.lower_bound / self.dram_words
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the lower bound is the value."""
+        return self.lower_bound == self.dram_words
+
+    def __repr__(self) -> str:
+        standing = "proven optimal" if self.optimal else f"gap {self.gap:.2%}"
+        return f"<LayerTraffic of {self.layer.name}: {self.dram_words:,} DRAM words, {standing}>"
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def text(self) -> str:
+        """Return the schedule as an indented loop nest, and what each tensor moves."""
+        standing = "proven least" if self.optimal else f"at most {self.gap:.2%} above the least"
+        lines = [
+            f"{self.layer.name}: {self.dram_words:,} DRAM words ({self.dram_mib:.2f} MiB), "
+            f"{standing}; {self.compulsory:,} are compulsory"
+        ]
+        for depth, loop in enumerate(self.loops):
+            blocks = f"{loop.trips} blocks of {loop.block}"
+            lines.append("  " * (depth + 1) + f"for {loop.dimension} in {blocks}")
+        lines.append("  " * (len(self.loops) + 1) + f"block {self.block_text()}")
+        for name, tensor in self.tensors.items():
+            lines.append(
+                f"  {name}: {tensor.banks} banks, block of {tensor.block_words:,} words, "
+                f"{tensor.spilled:,} spilled, {tensor.reads:,} read, {tensor.writes:,} written"
+            )
+        return "\n".join(lines)
+
+    def block_text(self) -> str:
+        """Return the iterations of each dimension in a block."""
+        return " ".join(f"{name}={size}" for name, size in self.block.items())
+
+    @cached_property
+    def block(self) -> dict[str, int]:
+        """Iterations of each dimension in a block."""
+        return dict(self.layer.bounds) | {loop.dimension: loop.block for loop in self.loops}
+
+    @cached_property
+    def blocks(self) -> int:
+        """How many blocks there are."""
+        return prod(loop.trips for loop in self.loops)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {
+            "layer": self.layer.name,
+            "repeat": self.layer.repeat,
+            "dram_words": self.dram_words,
+            "compulsory_words": self.compulsory,
+            "loops": [
+                {"for": loop.dimension, "block": loop.block, "trips": loop.trips}
+                for loop in self.loops
+            ],
+            "tensors": {
+                name: {
+                    "words": tensor.words,
+                    "banks": tensor.banks,
+                    "block_words": tensor.block_words,
+                    "spilled": tensor.spilled,
+                    "reads": tensor.reads,
+                    "writes": tensor.writes,
+                }
+                for name, tensor in self.tensors.items()
+            },
+            "proof": {
+                "optimal": self.optimal,
+                "lower_bound": self.lower_bound,
+                "value": self.dram_words,
+                "gap": self.gap,
+                "nodes": self.nodes,
+                "simulated": self.simulated,
+                "seconds": self.seconds,
+            },
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class NetworkTraffic:
+    """The least off-chip traffic of the layers of a network.
+
+    Attributes
+    ----------
+    name : str
+    memory : Banks
+    layers : tuple of LayerTraffic
+    interrupted : bool
+        Whether Ctrl-C ended the search; layers that it had not begun are missing then.
+    """
+
+    name: str
+    memory: Banks
+    layers: tuple[LayerTraffic, ...]
+    interrupted: bool = False
+
+    def __getitem__(self, name: str) -> LayerTraffic:
+        """Return the result of the layer with this name."""
+        for each in self.layers:
+            if each.layer.name == name:
+                return each
+        raise KeyError(name)
+
+    @property
+    def dram_words(self) -> int:
+        """DRAM words of the network, repeated layers counted as often as they occur."""
+        return sum(each.dram_words * each.layer.repeat for each in self.layers)
+
+    @property
+    def optimal(self) -> bool:
+        """Whether every layer is proven."""
+        return all(each.optimal for each in self.layers)
+
+    def __repr__(self) -> str:
+        proven = sum(each.optimal for each in self.layers)
+        return (
+            f"<NetworkTraffic of {self.name}: {self.dram_words:,} DRAM words, {proven} of "
+            f"{len(self.layers)} layers proven optimal>"
+        )
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return the cells of the table that `text` shows."""
+        return [
+            (
+                each.layer.name,
+                f"{each.layer.repeat}",
+                f"{each.compulsory:,}",
+                f"{each.dram_words - each.compulsory:,}",
+                f"{each.dram_words:,}",
+                f"{each.dram_mib:,.2f}",
+                f"{each.gap:.2%}",
+                "yes" if each.optimal else "no",
+            )
+            for each in self.layers
+        ]
+
+    def text(self) -> str:
+        """Return a table, and the schedule where there is one layer alone."""
+        rows = [HEADERS, *self.rows()]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [
+            "  ".join(
+                cell.ljust(width) if at == 0 else cell.rjust(width)
+                for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+            )
+            for row in rows
+        ]
+        title = f"{self.name}, {self.memory}, least DRAM words"
+        ending = [str(each) for each in self.layers] if len(self.layers) == 1 else []
+        return "\n".join([title, "", *lines, *(["", *ending] if ending else [])])
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{escape(cell)}</th>" for cell in HEADERS)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
+            for row in self.rows()
+        )
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with one row per layer and tensor."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            [
+                {
+                    "layer": each.layer.name,
+                    "repeat": each.layer.repeat,
+                    "tensor": name,
+                    "words": tensor.words,
+                    "banks": tensor.banks,
+                    "block_words": tensor.block_words,
+                    "spilled": tensor.spilled,
+                    "reads": tensor.reads,
+                    "writes": tensor.writes,
+                    "optimal": each.optimal,
+                    "seconds": each.seconds,
+                }
+                for each in self.layers
+                for name, tensor in each.tensors.items()
+            ]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {
+            "workload": self.name,
+            "banks": self.memory.count,
+            "bank_bits": self.memory.bank_bits,
+            "word_bits": self.memory.word_bits,
+            "interrupted": self.interrupted,
+            "layers": [each.to_dict() for each in self.layers],
+            "total": {"dram_words": self.dram_words, "optimal": self.optimal},
+        }
+
+    def to_json(self) -> str:
+        """Return the plain data as JSON."""
+        return json.dumps(self.to_dict(), indent=2)
