@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tilewright.architecture.machine import Architecture
+from tilewright.directives.syntax import Dataflow
+from tilewright.directives.translate import translate
 from tilewright.inputs import (
     ArchitectureLike,
     MappingLike,
@@ -15,6 +18,8 @@ from tilewright.inputs import (
     the_style,
 )
 from tilewright.mapping.nodes import Mapping
+from tilewright.mapping.validity import check as check_validity
+from tilewright.model.count import count
 from tilewright.model.evaluate import assess
 from tilewright.model.evaluate import evaluate as evaluate_mapping
 from tilewright.model.network import NetworkEvaluation
@@ -92,11 +97,21 @@ def evaluate_network(
     found = []
     for layer in network.layers:
         key = layer if style is None else replace(layer, name="", repeat=1)
-        if key not in known:
-            chosen, nodes = the_run(mapping if style is None else style, layer, machine)
+        if key not in known and style is not None:
+            known[key] = evaluate_directives(style, layer, machine)
+        elif key not in known:
+            chosen, nodes = the_run(mapping, layer, machine)
             known[key] = evaluate_mapping(layer, chosen, nodes, check=isinstance(mapping, Mapping))
         found.append(replace(known[key], layer=layer))
     return NetworkEvaluation(network, machine, tuple(found))
+
+
+def evaluate_directives(flow: Dataflow, layer: Layer, machine: Architecture) -> Evaluation:
+    """Return what directives cost; the nodes that are counted are alike for many layers."""
+    run = translate(flow, layer, machine)
+    check_validity(run.mapping, layer, run.architecture)
+    counts = count(layer, run.architecture, run.padded)
+    return assess(layer, run.architecture, run.mapping, counts)
 
 
 def simulate(
