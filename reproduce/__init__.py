@@ -1,1 +1,1 @@
-"""Published tables, run again: each module prints its numbers next to the published ones."""
+"""Published numbers and ours, side by side: one module for each paper."""

@@ -175,7 +175,19 @@ KEYS = [
     "multicast",
 ]
 NUMBERS = [None, True, 0, -1, 3, 10**400, 2.5, float("inf"), float("nan")]
-TEXTS = ["", "I", "16 bits", "1 KiB", "1 GB/s", "DRAM", "PE", "eyeriss-65nm", "dram", "double"]
+TEXTS = [
+    "",
+    "I",
+    "16 bits",
+    "1 KiB",
+    "1 GB/s",
+    "DRAM",
+    "PE",
+    "eyeriss-65nm",
+    "dram",
+    "double",
+    "optimal",
+]
 VALUES = st.sampled_from([*NUMBERS, *TEXTS, [], {}, ["I"], {"I": "1 KiB"}])
 ANYTHING = st.recursive(
     VALUES,
@@ -195,6 +207,7 @@ LEVEL_KEYS = {
         "banks",
         "block",
         "buffering",
+        "retention",
         "keep",
         "must_keep",
         "leakage",

@@ -10,6 +10,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.architecture.machine import Array, Compute, Constraint, Memory
+from tilewright.architecture.transfers import Dma, Networks
 from tilewright.mapper import key as key_module
 from tilewright.mapper.key import solution_key
 from tilewright.workload.layer import Term
@@ -69,6 +70,7 @@ MACHINES = {
     "must keep": with_level(Memory, must_keep=frozenset("I")),
     "leakage": with_level(Memory, leakage=0.5),
     "area of a memory": with_level(Memory, area=0.5),
+    "DMA engine": with_level(Memory, dma=Dma(291.0, 0.24)),
     "name of a memory": with_level(Memory, name="REG"),
     "size of the array": with_level(Array, axes={"X": 16, "Y": 8}),
     "order of the axes": with_level(Array, axes={"Y": 16, "X": 16}),
@@ -77,6 +79,8 @@ MACHINES = {
     "forwarding": with_level(Array, forwarding=True),
     "hop energy": with_level(Array, hop_energy=0.5),
     "bandwidth of the array": with_level(Array, bandwidth=3.0),
+    "networks": with_level(Array, networks=Networks(3, 1)),
+    "adders": with_level(Array, adders="tree"),
     "name of the array": with_level(Array, name="Q"),
     "energy of an operation": with_level(Compute, energy=3.5),
     "cycles of an operation": with_level(Compute, cycles=2.0),
@@ -87,6 +91,7 @@ MACHINES = {
     "clock": replace(MACHINE, clock_hz=1.5e9),
     "constraint": replace(MACHINE, constraints=(Constraint("PE", "X", frozenset("KC")),)),
     "another constraint": replace(MACHINE, constraints=(Constraint("PE", "Y", frozenset("KC")),)),
+    "latency": replace(MACHINE, latency="pipelined"),
     "a level less": replace(MACHINE, levels=(MACHINE.levels[0], *MACHINE.levels[2:])),
 }
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tilewright.api import (
+        best_layout,
         compare,
         convert,
         evaluate,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from tilewright.architecture.machine import Architecture
     from tilewright.directives.syntax import Dataflow
     from tilewright.errors import InputError, MappingError, NoMappingError, TilewrightError
+    from tilewright.layout.result import LayoutResult
     from tilewright.mapper.explanation import Explanation
     from tilewright.mapper.front import Front
     from tilewright.mapper.frontier_result import Frontier
@@ -78,6 +80,7 @@ __all__ = [
     "InputError",
     "Layer",
     "LayerResult",
+    "LayoutResult",
     "Limits",
     "MapSpace",
     "Mapping",
@@ -93,6 +96,7 @@ __all__ = [
     "TilewrightError",
     "__version__",
     "add",
+    "best_layout",
     "compare",
     "conv1d",
     "conv2d",
@@ -124,8 +128,8 @@ __all__ = [
 
 HOMES = {
     "api": (
-        "compare", "convert", "evaluate", "evaluate_network", "explain", "frontier", "map",
-        "mapspace", "pareto", "simulate",
+        "best_layout", "compare", "convert", "evaluate", "evaluate_network", "explain", "frontier",
+        "map", "mapspace", "pareto", "simulate",
     ),
     "architecture.constraint_files": ("load_constraints",),
     "architecture.constraints": ("Constraint", "Constraints", "Limits"),
@@ -134,6 +138,7 @@ HOMES = {
     "architecture.machine": ("Architecture",),
     "directives.syntax": ("Dataflow",),
     "errors": ("InputError", "MappingError", "NoMappingError", "TilewrightError"),
+    "layout.result": ("LayoutResult",),
     "mapper.explanation": ("Explanation",),
     "mapper.front": ("Front",),
     "mapper.frontier_result": ("Frontier",),

@@ -32,6 +32,8 @@ from tilewright.mapping.validity import check as check_validity
 from tilewright.workload.layer import Layer, Network
 from tilewright.workload.network import load_network, select
 
+TILES = ("divisors", "all")
+
 WorkloadLike = str | PathLike[str] | Layer | Network
 ArchitectureLike = str | PathLike[str] | Architecture
 MappingLike = str | PathLike[str] | Mapping | Dataflow | list[Any] | dict[str, Any]
@@ -74,6 +76,23 @@ def check_seconds(seconds: float, key: str) -> None:
         raise InputError(
             f"expected a number of seconds greater than 0, found {describe(seconds)}", key=key
         )
+
+
+def check_tiles(tiles: str) -> None:
+    """Refuse what says nothing about tile sizes."""
+    if tiles not in TILES:
+        raise InputError(
+            f"expected {' or '.join(TILES)}, found {describe(tiles)}{nearest(str(tiles), TILES)}",
+            key="tiles",
+        )
+
+
+def check_together(latency: str, tiles: str, strategy: str | None) -> None:
+    """Refuse searches that do not go together."""
+    if strategy is not None and tiles == "all":
+        raise InputError("takes no strategy: those have tile sizes of their own", key="tiles")
+    if latency == "pipelined" and (strategy is not None or tiles == "all"):
+        raise InputError("'pipelined' takes tile sizes that divide and no strategy", key="latency")
 
 
 def check_count(count: int, key: str, least: int) -> None:
@@ -151,6 +170,20 @@ def the_architecture(architecture: ArchitectureLike) -> Architecture:
     return load_architecture(fspath(architecture))
 
 
+def the_searched_architecture(architecture: ArchitectureLike) -> Architecture:
+    """Return a machine on which mappings are searched: none whose memories retain optimally."""
+    machine = the_architecture(architecture)
+    for memory in machine.memories:
+        if memory.retention != "tile":
+            raise InputError(
+                f"memory '{memory.name}' of '{machine.name}' has '{memory.retention}' retention, "
+                "which no search covers: 'evaluate' and 'simulate' accept it; "
+                "searches accept 'retention: tile'",
+                key="architecture",
+            )
+    return machine
+
+
 def the_mapping(mapping: MappingLike, layer: Layer, architecture: Architecture) -> Mapping:
     """Return a mapping as it is, or one that was written, checked for the machine."""
     if isinstance(mapping, Mapping):
@@ -226,3 +259,20 @@ def is_for_networks(mapping: MappingLike) -> bool:
 def is_loop_nest(document: Document) -> bool:
     """Whether a file holds a mapping as it is printed for people: to YAML, that is one text."""
     return isinstance(document.data, str) and " stores " in document.data
+
+
+def the_latency(given: str | None, architecture: Architecture) -> str:
+    """Return how cycles are counted: as asked for, otherwise as the machine says.
+
+    Raises
+    ------
+    InputError
+        When that is neither ``throughput`` nor ``pipelined``.
+    """
+    kinds = ("throughput", "pipelined")
+    if given is not None and given not in kinds:
+        raise InputError(
+            f"no latency '{given}'; accepted: {', '.join(kinds)}{nearest(given, kinds)}",
+            key="latency",
+        )
+    return architecture.latency if given is None else given

@@ -62,15 +62,20 @@ def simulate(
     InputError
         When the layer has too many operations.
     """
+    check_size(layer)
+    if check:
+        check_validity(mapping, layer, architecture)
+    return Simulation(layer, architecture, resolve(mapping, layer, architecture)).counts()
+
+
+def check_size(layer: Layer) -> None:
+    """Refuse a layer with too many operations."""
     if layer.operations > LIMIT:
         raise InputError(
             f"layer '{layer.name}' has {layer.operations} operations and each of them would be "
             f"carried out: the simulation accepts at most {LIMIT}; 'evaluate' computes the same "
             "counts in closed form"
         )
-    if check:
-        check_validity(mapping, layer, architecture)
-    return Simulation(layer, architecture, resolve(mapping, layer, architecture)).counts()
 
 
 @dataclass

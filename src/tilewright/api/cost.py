@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping as Dict
 from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
 
 from tilewright.architecture.machine import Architecture
 from tilewright.directives.syntax import Dataflow
 from tilewright.directives.translate import translate
+from tilewright.errors import InputError
 from tilewright.inputs import (
     ArchitectureLike,
     MappingLike,
     WorkloadLike,
     the_architecture,
+    the_latency,
     the_layer,
     the_network,
     the_run,
@@ -19,13 +23,19 @@ from tilewright.inputs import (
 )
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.validity import check as check_validity
-from tilewright.model.count import count
 from tilewright.model.evaluate import assess
-from tilewright.model.evaluate import evaluate as evaluate_mapping
 from tilewright.model.network import NetworkEvaluation
 from tilewright.model.result import Evaluation
-from tilewright.simulate import simulate as simulate_mapping
+from tilewright.retention.evaluate import check_latency
+from tilewright.retention.evaluate import evaluate as evaluate_mapping
+from tilewright.retention.evaluate import simulate as simulate_mapping
+from tilewright.timeline import simulate_latency
 from tilewright.workload.layer import Layer
+
+if TYPE_CHECKING:
+    from tilewright.layout.layout import Layout
+
+LayoutsLike: TypeAlias = "Dict[str, str | Layout] | str | None"
 
 
 def evaluate(
@@ -34,6 +44,8 @@ def evaluate(
     mapping: MappingLike,
     *,
     layer: str | None = None,
+    latency: str | None = None,
+    layouts: LayoutsLike = None,
 ) -> Evaluation:
     """Return what a mapping costs.
 
@@ -49,11 +61,21 @@ def evaluate(
         ``"kc-p"``. Directives arrange the machine's processing elements as clusters.
     layer : str, optional
         Which layer of the workload; needed where it has several.
+    latency : str, optional
+        ``"throughput"``: transfers overlap with compute and the slowest level sets the pace;
+        ``"pipelined"``: step by step, with fills, drains, DMA bursts and stalls. By default what
+        the machine says, and that is ``"throughput"`` where it says nothing.
+    layouts : mapping of str to str or Layout, or "best", optional
+        How tensors lie in the outermost memory: the axes of each from the outermost to the
+        contiguous one, such as ``{"I": "N,P,Q,C"}``; those that are left out lie in the order of
+        the einsum. With ``"best"``, in the order with which the mapping moves the fewest blocks.
+        The outermost memory then moves whole blocks; under pipelined latency, DMA bursts are as
+        long as the layouts let them be.
 
     Returns
     -------
     Evaluation
-        Energy in pJ, cycles, counts in tensor elements.
+        Energy in pJ, cycles, counts in tensor elements; with layouts a BlockEvaluation.
 
     Raises
     ------
@@ -62,11 +84,61 @@ def evaluate(
     """
     chosen = the_layer(workload, layer)
     machine, nodes = the_run(mapping, chosen, the_architecture(architecture))
-    return evaluate_mapping(chosen, machine, nodes, check=isinstance(mapping, Mapping))
+    kind = the_latency(latency, machine)
+    check = isinstance(mapping, Mapping)
+    if layouts is None:
+        return evaluate_mapping(chosen, machine, nodes, check=check, latency=kind)
+    from tilewright.layout.evaluate import in_blocks
+
+    found = the_layouts(layouts, chosen, machine, nodes)
+    if kind == "pipelined":
+        orders = axis_orders(found, chosen)
+        return evaluate_mapping(chosen, machine, nodes, check=check, latency=kind, layouts=orders)
+    plain = evaluate_mapping(chosen, machine, nodes, check=check)
+    return in_blocks(chosen, machine, nodes, plain.counts, found)
+
+
+def the_layouts(
+    given: LayoutsLike, layer: Layer, architecture: Architecture, mapping: Mapping
+) -> dict[str, Layout]:
+    """Return the layouts that are meant, or the best ones."""
+    from tilewright.layout.count import best_layouts
+    from tilewright.layout.layout import given_layouts
+
+    if isinstance(given, str) and given == "best":
+        return dict(best_layouts(layer, architecture, mapping))
+    return dict(given_layouts({} if given is None else given, layer))
+
+
+def axis_orders(layouts: Dict[str, Layout], layer: Layer) -> dict[str, str]:
+    """Return layouts as orders of index expressions, for DMA bursts.
+
+    Raises
+    ------
+    InputError
+        When a layout cuts an axis into tiles.
+    """
+    orders = {}
+    for tensor in layer.tensors:
+        parts = layouts[tensor.name].parts
+        if any(part.tile for part in parts):
+            raise InputError(
+                f"pipelined latency takes whole axes; the layout of '{tensor.name}' is "
+                f"{layouts[tensor.name].text(tensor)}",
+                key="layouts",
+            )
+        orders[tensor.name] = ", ".join(
+            "+".join(map(str, tensor.expressions[part.axis])) for part in parts
+        )
+    return orders
 
 
 def evaluate_network(
-    workload: WorkloadLike, architecture: ArchitectureLike, mapping: MappingLike
+    workload: WorkloadLike,
+    architecture: ArchitectureLike,
+    mapping: MappingLike,
+    *,
+    latency: str | None = None,
 ) -> NetworkEvaluation:
     """Return what all layers of a network cost, each mapped as one file or one style says.
 
@@ -78,6 +150,8 @@ def evaluate_network(
         Name of a machine that ships, a file, or the thing itself.
     mapping : str, path, Mapping, Dataflow, list or dict
         As for `evaluate`; a file may have a mapping or directives for every layer.
+    latency : str, optional
+        As for `evaluate`.
 
     Returns
     -------
@@ -92,26 +166,31 @@ def evaluate_network(
     """
     network = the_network(workload)
     machine = the_architecture(architecture)
+    kind = the_latency(latency, machine)
     style = the_style(mapping)
     known: dict[Layer, Evaluation] = {}
     found = []
     for layer in network.layers:
         key = layer if style is None else replace(layer, name="", repeat=1)
         if key not in known and style is not None:
-            known[key] = evaluate_directives(style, layer, machine)
+            known[key] = evaluate_directives(style, layer, machine, kind)
         elif key not in known:
             chosen, nodes = the_run(mapping, layer, machine)
-            known[key] = evaluate_mapping(layer, chosen, nodes, check=isinstance(mapping, Mapping))
+            known[key] = evaluate_mapping(
+                layer, chosen, nodes, check=isinstance(mapping, Mapping), latency=kind
+            )
         found.append(replace(known[key], layer=layer))
     return NetworkEvaluation(network, machine, tuple(found))
 
 
-def evaluate_directives(flow: Dataflow, layer: Layer, machine: Architecture) -> Evaluation:
+def evaluate_directives(
+    flow: Dataflow, layer: Layer, machine: Architecture, latency: str
+) -> Evaluation:
     """Return what directives cost; the nodes that are counted are alike for many layers."""
     run = translate(flow, layer, machine)
     check_validity(run.mapping, layer, run.architecture)
-    counts = count(layer, run.architecture, run.padded)
-    return assess(layer, run.architecture, run.mapping, counts)
+    found = evaluate_mapping(layer, run.architecture, run.padded, check=False, latency=latency)
+    return replace(found, mapping=run.mapping)
 
 
 def simulate(
@@ -120,6 +199,8 @@ def simulate(
     mapping: MappingLike,
     *,
     layer: str | None = None,
+    latency: str | None = None,
+    layouts: LayoutsLike = None,
 ) -> Evaluation:
     """Return what a mapping costs, counted by carrying it out, one word at a time.
 
@@ -128,5 +209,11 @@ def simulate(
     """
     chosen = the_layer(workload, layer)
     machine, nodes = the_run(mapping, chosen, the_architecture(architecture))
-    counts = simulate_mapping(chosen, machine, nodes, check=isinstance(mapping, Mapping))
-    return assess(chosen, machine, nodes, counts)
+    kind = the_latency(latency, machine)
+    check_latency(machine, kind)
+    found = simulate_mapping(chosen, machine, nodes, check=isinstance(mapping, Mapping))
+    if kind == "throughput":
+        return found
+    orders = axis_orders(the_layouts(layouts, chosen, machine, nodes), chosen)
+    pipeline, _ = simulate_latency(chosen, machine, nodes, layouts=orders, check=False)
+    return assess(chosen, machine, nodes, found.counts, pipeline)

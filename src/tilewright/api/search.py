@@ -11,11 +11,14 @@ from tilewright.inputs import (
     CacheLike,
     WorkloadLike,
     check_options,
+    check_tiles,
+    check_together,
     check_within,
-    the_architecture,
     the_cache,
+    the_latency,
     the_layer,
     the_network,
+    the_searched_architecture,
 )
 from tilewright.mapper.explanation import Explanation
 from tilewright.mapper.front import Front
@@ -33,10 +36,13 @@ def map(
     *,
     layer: str | None = None,
     constraints: ConstraintsLike = None,
+    latency: str | None = None,
     time_limit: float | None = None,
     workers: int | None = None,
     progress: bool | Progress = False,
     cache: CacheLike = True,
+    tiles: str = "divisors",
+    strategy: str | None = None,
 ) -> NetworkResult:
     """Find the best mapping of every layer of a workload, and prove that none is better.
 
@@ -56,6 +62,10 @@ def map(
     constraints : str, path, dict, Constraint, Constraints, or a list of those, optional
         What the mappings must satisfy besides the constraints of the machine: the name of a
         dataflow, a file, statements such as ``"PE.X.dims=C,K"``, or the thing itself.
+    latency : str, optional
+        How cycles are counted: ``"throughput"`` or ``"pipelined"``, by default as the machine says.
+        Under pipelined latency good mappings are looked for one layer after the other, without the
+        cache; the optimum under throughput latency is a lower bound.
     time_limit : float, optional
         Seconds for all layers together, more than 0; the result has the best mappings so far.
     workers : int, optional
@@ -65,6 +75,13 @@ def map(
     cache : bool, str or path
         Whether proven results are looked up in the user's cache and kept there, or in which
         directory instead. Where the cache cannot be written, results are only not kept.
+    tiles : str
+        ``"divisors"``: the best mapping whose tile sizes all divide, with a proof. ``"all"``: then
+        that mapping is improved with sizes that do not divide, without a proof: the result has a
+        lower bound that holds for all tile sizes.
+    strategy : str, optional
+        Search as another mapper does instead, without a proof: a strategy of `compare`, such as
+        ``"decoupled"``, with its options.
 
     Returns
     -------
@@ -79,19 +96,30 @@ def map(
         When no mapping can run one of the layers, or satisfies the constraints.
     """
     check_options(objective, time_limit, workers)
+    check_tiles(tiles)
     kept = the_cache(cache)
     network = the_network(workload, layer)
-    machine = the_architecture(architecture)
+    machine = the_searched_architecture(architecture)
     check_own_names(machine, network.layers)
     machine = under(machine, given_constraints(constraints, machine, network.layers))
+    kind = the_latency(latency, machine)
+    check_together(kind, tiles, strategy)
+    if strategy is not None:
+        from tilewright.strategies.apply import apply_strategy
+
+        return apply_strategy(network, machine, objective, strategy, time_limit)
     # the compiled search is only imported once the input is known to be good
     from tilewright.mapper.network import map_network
 
     if isinstance(progress, bool):
         progress = watching() if progress else Progress()
+    if kind == "pipelined":
+        from tilewright.mapper.pipelined import map_pipelined
+
+        return map_pipelined(network, machine, objective, time_limit=time_limit, progress=progress)
     return map_network(
         network, machine, objective,
-        time_limit=time_limit, workers=workers, progress=progress, cache=kept,
+        time_limit=time_limit, workers=workers, progress=progress, cache=kept, tiles=tiles,
     )  # fmt: skip
 
 
@@ -135,7 +163,7 @@ def pareto(
     """
     check_options(limits, time_limit, None)
     chosen = the_layer(workload, layer)
-    machine = the_architecture(architecture)
+    machine = the_searched_architecture(architecture)
     from tilewright.mapper.network import map_front
 
     with counted("points", progress) as told:
@@ -190,7 +218,7 @@ def frontier(
     """
     check_options(objective, time_limit, None)
     chosen = the_layer(workload, layer)
-    machine = the_architecture(architecture)
+    machine = the_searched_architecture(architecture)
     from tilewright.mapper.frontier import least_cost
 
     end = perf_counter() + (inf if time_limit is None else time_limit)
@@ -256,7 +284,7 @@ def explain(
     check_options(objective, time_limit, None)
     check_within(within)
     chosen = the_layer(workload, layer)
-    machine = the_architecture(architecture)
+    machine = the_searched_architecture(architecture)
     check_own_names(machine, [chosen])
     machine = under(machine, given_constraints(constraints, machine, [chosen]))
     from tilewright.mapper.explain import explain_layer

@@ -12,8 +12,8 @@ from tilewright.inputs import (
     check_options,
     check_seconds,
     listener,
-    the_architecture,
     the_layer,
+    the_searched_architecture,
 )
 
 if TYPE_CHECKING:
@@ -44,8 +44,9 @@ def compare(
     layer : str, optional
         Which layer of the workload; needed where it has several.
     strategies : sequence of str, optional
-        ``"random"``, ``"pruned"``, ``"dmazerunner"``, ``"blackbox"``, with options after a colon:
-        ``"pruned:victory=100000"``. By default all that cover the machine and are installed.
+        ``"random"``, ``"pruned"``, ``"dmazerunner"``, ``"blackbox"``, ``"decoupled"``, with options
+        after a colon: ``"pruned:victory=100000"``. By default all that cover the machine and are
+        installed.
     seconds : float
         CPU seconds of the calling thread that each strategy gets, drawing and evaluation of
         mappings included, compilation excluded; more than 0.
@@ -71,7 +72,7 @@ def compare(
     check_options(objective, None, None)
     check_seconds(seconds, "seconds")
     check_count(seed, "seed", 0)
-    chosen_layer, machine = the_layer(workload, layer), the_architecture(architecture)
+    chosen_layer, machine = the_layer(workload, layer), the_searched_architecture(architecture)
     from tilewright.strategies.catalogue import chosen
     from tilewright.strategies.comparison import compare_strategies
     from tilewright.strategies.steps import Problem
@@ -124,7 +125,7 @@ def mapspace(
     """
     check_count(samples, "samples", 1)
     check_count(seed, "seed", 0)
-    chosen_layer, machine = the_layer(workload, layer), the_architecture(architecture)
+    chosen_layer, machine = the_layer(workload, layer), the_searched_architecture(architecture)
     from tilewright.strategies.mapspace import sample_mapspace
 
     return sample_mapspace(

@@ -14,12 +14,15 @@ from tilewright.architecture.schema import (
     ArrayLevel,
     BandwidthKeys,
     ComputeLevel,
+    DmaKeys,
     EnergyKeys,
     Kind,
     MemoryLevel,
     NetworkKeys,
+    NetworksKeys,
 )
 from tilewright.architecture.technology import Technology, load_technology, technology_names
+from tilewright.architecture.transfers import Dma, Networks
 from tilewright.document import Document, KeyPath, describe
 from tilewright.errors import InputError
 
@@ -122,13 +125,28 @@ def read_memory(around: Surroundings) -> Memory:
         write_bandwidth=rates.get("write"),
         shared_bandwidth=rates.get("shared"),
         buffering=2 if keys.buffering == "double" else 1,
+        retention=keys.retention,
         banks=keys.banks,
         block_bytes=block_bytes,
         keep=None if keys.keep is None else frozenset(map(role, keys.keep)),
         must_keep=frozenset(map(role, keys.must_keep)),
         leakage=keys.leakage,
         area=keys.area,
+        dma=_dma(around, keys.dma),
     )
+
+
+def _dma(around: Surroundings, given: object) -> Dma | None:
+    if given is None:
+        return None
+    keys = around.document.validate(DmaKeys, (*around.path, "dma"))
+    clock_hz = None
+    if keys.clock is not None:
+        try:
+            clock_hz = units.hertz(keys.clock)
+        except ValueError as failure:
+            raise around.error(str(failure), "dma", "clock") from None
+    return Dma(keys.startup, keys.per_byte, clock_hz)
 
 
 def _energies(around: Surroundings, given: Any) -> EnergyKeys:
@@ -180,6 +198,17 @@ def read_array(around: Surroundings) -> Array:
     bandwidth = network.bandwidth
     if bandwidth is not None:
         bandwidth = _words_per_cycle(around, bandwidth, word_bits, "network", "bandwidth")
+    networks = None
+    if network.networks is not None:
+        path = (*around.path, "network", "networks")
+        given = around.document.validate(NetworksKeys, path)
+        networks = Networks(given.read, given.write, given.reduction)
+    if network.adders == "network" and (networks is None or not networks.reduction):
+        raise around.error(
+            "partial sums need a network to be added up on: give their number, for example "
+            "'networks: {read: 3, write: 1, reduction: 1}'; 'tree' and 'hops' need none",
+            "network", "adders",
+        )  # fmt: skip
     return Array(
         name=keys.array,
         axes=dict(keys.axes),
@@ -188,6 +217,8 @@ def read_array(around: Surroundings) -> Array:
         forwarding=network.forwarding,
         hop_energy=_first(network.energy, hop),
         bandwidth=bandwidth,
+        networks=networks,
+        adders=network.adders,
     )
 
 

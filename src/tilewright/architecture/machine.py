@@ -9,6 +9,7 @@ from math import prod
 
 from tilewright.architecture.constraints import Constraint
 from tilewright.architecture.roles import resolved
+from tilewright.architecture.transfers import Dma, Networks
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class Memory:
         the sum of reads and writes.
     buffering : int
         2 when double buffered: every tile takes its space twice.
+    retention : str
+        What stays beside the tile: ``"tile"`` (nothing) or ``"optimal"`` (what saves most).
     banks : int or None
         Number of banks.
     block_bytes : int or None
@@ -45,6 +48,8 @@ class Memory:
         Power of one instance in mW, whether used or not.
     area : float
         Area of one instance in mm2.
+    dma : Dma or None
+        Engine that moves what this memory sends and receives, under pipelined latency.
     """
 
     name: str
@@ -57,12 +62,14 @@ class Memory:
     write_bandwidth: float | None = None
     shared_bandwidth: float | None = None
     buffering: int = 1
+    retention: str = "tile"
     banks: int | None = None
     block_bytes: int | None = None
     keep: frozenset[str] | None = None
     must_keep: frozenset[str] = frozenset()
     leakage: float = 0.0
     area: float = 0.0
+    dma: Dma | None = None
 
     @property
     def total_bits(self) -> int | None:
@@ -98,6 +105,13 @@ class Array:
         pJ per word and hop; a word that is delivered to n elements makes n hops.
     bandwidth : float or None
         Words per cycle that enter or leave one instance of the array; None when unlimited.
+    networks : Networks or None
+        Separate networks, each with an equal share of the bandwidth; None when words of all
+        operands share all of it. Pipelined latency alone looks at it.
+    adders : str or None
+        What adds up partial sums of several elements takes, under pipelined latency: ``"tree"``
+        (the levels of an adder tree), ``"hops"`` (from element to element), ``"network"`` (a word
+        per element and sum over the reduction networks); None when it takes no time.
     """
 
     name: str
@@ -107,6 +121,8 @@ class Array:
     forwarding: bool = False
     hop_energy: float = 0.0
     bandwidth: float | None = None
+    networks: Networks | None = None
+    adders: str | None = None
 
     @property
     def elements(self) -> int:
@@ -161,6 +177,8 @@ class Architecture:
         What the machine can do; empty when anything.
     source : str
         Publications that the numbers were taken from.
+    latency : str
+        How cycles are counted where a call does not say: ``"throughput"`` or ``"pipelined"``.
     """
 
     name: str
@@ -168,6 +186,7 @@ class Architecture:
     clock_hz: float = 1e9
     constraints: tuple[Constraint, ...] = field(default=())
     source: str = ""
+    latency: str = "throughput"
 
     @cached_property
     def memories(self) -> tuple[Memory, ...]:

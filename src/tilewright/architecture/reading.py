@@ -57,7 +57,9 @@ def parse_architecture(document: Document) -> Architecture:
     constraints = tuple(
         read_constraint(document, ("constraints", i)) for i in range(len(keys.constraints))
     )
-    machine = Architecture(keys.name, tuple(levels), clock_hz, constraints, keys.source)
+    machine = Architecture(
+        keys.name, tuple(levels), clock_hz, constraints, keys.source, keys.latency
+    )
     check_machine(machine, document)
     return machine
 

@@ -14,6 +14,9 @@ Positive = Annotated[float, Field(gt=0, le=MAX_NUMBER)]
 NotNegative = Annotated[float, Field(ge=0, le=MAX_NUMBER)]
 Kind = Literal["dram", "sram", "registers"]
 Arithmetic = Literal["integer", "float"]
+Latency = Literal["throughput", "pipelined"]
+Adders = Literal["tree", "hops", "network"]
+Retention = Literal["tile", "optimal"]
 
 
 class ArchitectureFile(Strict):
@@ -25,6 +28,7 @@ class ArchitectureFile(Strict):
     levels: Annotated[list[Any], Field(min_length=1)]
     constraints: list[Any] = Field(default_factory=list)
     source: str = ""
+    latency: Latency = "throughput"
 
 
 class MemoryLevel(Strict):
@@ -38,8 +42,10 @@ class MemoryLevel(Strict):
     energy: Any = None
     bandwidth: Any = None
     buffering: Literal["single", "double"] = "single"
+    retention: Retention = "tile"
     banks: Annotated[int, Field(gt=0)] | None = None
     block: Any = None
+    dma: Any = None
     keep: list[str] | None = None
     must_keep: list[str] = Field(default_factory=list)
     leakage: NotNegative = 0.0
@@ -55,6 +61,24 @@ class NetworkKeys(Strict):
     energy: NotNegative | None = None
     bandwidth: Any = None
     word: Any = None
+    networks: Any = None
+    adders: Adders | None = None
+
+
+class DmaKeys(Strict):
+    """The DMA engine of a memory, in cycles of its own clock."""
+
+    startup: NotNegative = 0.0
+    per_byte: NotNegative = 0.0
+    clock: Any = None
+
+
+class NetworksKeys(Strict):
+    """How many networks an array has."""
+
+    read: Annotated[int, Field(gt=0, le=1000)] = 1
+    write: Annotated[int, Field(gt=0, le=1000)] = 1
+    reduction: Annotated[int, Field(ge=0, le=1000)] = 0
 
 
 class ArrayLevel(Strict):

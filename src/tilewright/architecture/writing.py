@@ -34,6 +34,8 @@ def architecture_data(architecture: Architecture) -> dict[str, Any]:
     }
     if architecture.source:
         data["source"] = architecture.source
+    if architecture.latency != "throughput":
+        data["latency"] = architecture.latency
     data["levels"] = [_level(level) for level in architecture.levels]
     if architecture.constraints:
         data["constraints"] = [constraint_data(item) for item in architecture.constraints]
@@ -59,6 +61,8 @@ def _memory(memory: Memory) -> dict[str, Any]:
         data["banks"] = memory.banks
     if memory.buffering == 2:
         data["buffering"] = "double"
+    if memory.retention != "tile":
+        data["retention"] = memory.retention
     if memory.keep is not None:
         data["keep"] = sorted(memory.keep)
     if memory.must_keep:
@@ -74,6 +78,13 @@ def _memory(memory: Memory) -> dict[str, Any]:
         data["bandwidth"] = given["shared"] if set(given) == {"shared"} else given
     if memory.block_bytes is not None:
         data["block"] = f"{memory.block_bytes} B"
+    if memory.dma is not None:
+        data["dma"] = {
+            "startup": _number(memory.dma.startup),
+            "per_byte": _number(memory.dma.per_byte),
+        }
+        if memory.dma.clock_hz is not None:
+            data["dma"]["clock"] = clock_text(memory.dma.clock_hz)
     return data | _costs(memory.leakage, memory.area)
 
 
@@ -86,6 +97,13 @@ def _array(array: Array) -> dict[str, Any]:
     }
     if array.bandwidth is not None:
         network["bandwidth"] = _number(array.bandwidth)
+    if array.networks is not None:
+        networks = array.networks
+        network["networks"] = {
+            "read": networks.read, "write": networks.write, "reduction": networks.reduction
+        }  # fmt: skip
+    if array.adders is not None:
+        network["adders"] = array.adders
     return {"array": array.name, "axes": dict(array.axes), "network": network}
 
 

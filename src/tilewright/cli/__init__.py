@@ -19,7 +19,7 @@ from tilewright.commands.files import ReaderGoneError
 from tilewright.errors import InputError, TilewrightError, nearest
 
 # in the order of the help
-from tilewright.cli import search, cost, notation, study, catalogue  # isort: skip  # noqa: F401
+from tilewright.cli import search, cost, layout, notation, study, catalogue  # isort: skip  # noqa: F401
 
 BROKEN_PIPE = 141
 OPTIONS = {
@@ -31,10 +31,13 @@ OPTIONS = {
     "over": "--over",
     "traffic": "--traffic",
     "within": "--within",
+    "whole": "--whole",
+    "extents": "--extents",
     "seconds": "--seconds",
     "strategy": "--strategy",
     "seed": "--seed",
     "samples": "--samples",
+    "tiles": "--tiles",
 }
 # some versions of typer bring a copy of click: take the class from what typer itself offers
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]

@@ -6,13 +6,50 @@ from typing import Annotated
 
 import typer
 
-from tilewright.cli.options import Json, LayerName, Machine, MappingFile, Workload, commands
+from tilewright.cli.options import (
+    Json,
+    Latency,
+    LayerName,
+    Machine,
+    MappingFile,
+    Workload,
+    commands,
+)
+from tilewright.errors import InputError
+
+Layouts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--layout",
+        metavar="TENSOR=AXES",
+        help="How a tensor lies in the outermost memory, such as I=N,P,Q,C; may be repeated. "
+        "Or best, for all tensors.",
+    ),
+]
+
+
+def the_layouts(given: list[str] | None) -> dict[str, str] | str | None:
+    """Return the layouts that an option gives."""
+    if not given:
+        return None
+    if given == ["best"]:
+        return "best"
+    layouts = {}
+    for text in given:
+        tensor, equals, axes = text.partition("=")
+        if not equals:
+            raise InputError(
+                f"expected a tensor and its axes, such as I=N,P,Q,C, or best, found '{text}'",
+                key="--layout",
+            )
+        layouts[tensor.strip()] = axes
+    return layouts
 
 
 @commands.command("evaluate")
 def evaluate_command(
     workload: Workload, arch: Machine, mapping: MappingFile, layer: LayerName = None,
-    json: Json = None,
+    latency: Latency = None, layout: Layouts = None, json: Json = None,
     statistics: Annotated[
         bool,
         typer.Option(
@@ -28,11 +65,12 @@ def evaluate_command(
 
     check_outputs({"--json": json}, [workload, arch, mapping])
     if layer is None and is_for_networks(mapping):
-        found = api.evaluate_network(workload, arch, mapping)
+        found = api.evaluate_network(workload, arch, mapping, latency=latency)
         if len(found.layers) > 1:
             put_network_evaluation(found, json, statistics=statistics)
             return 0
-    one = api.evaluate(workload, arch, mapping, layer=layer)
+    layouts = the_layouts(layout)
+    one = api.evaluate(workload, arch, mapping, layer=layer, latency=latency, layouts=layouts)
     put_evaluation(one, json, statistics=statistics)
     return 0
 
@@ -40,7 +78,7 @@ def evaluate_command(
 @commands.command("simulate")
 def simulate_command(
     workload: Workload, arch: Machine, mapping: MappingFile, layer: LayerName = None,
-    json: Json = None,
+    latency: Latency = None, json: Json = None,
 ) -> int:  # fmt: skip
     """Show the same by brute force; small layers only."""
     from tilewright import api
@@ -48,5 +86,5 @@ def simulate_command(
     from tilewright.commands.output import put_evaluation
 
     check_outputs({"--json": json}, [workload, arch, mapping])
-    put_evaluation(api.simulate(workload, arch, mapping, layer=layer), json)
+    put_evaluation(api.simulate(workload, arch, mapping, layer=layer, latency=latency), json)
     return 0

@@ -38,6 +38,15 @@ Json = Annotated[
     str | None,
     typer.Option("--json", metavar="FILE", help="Write results as JSON; - for standard output."),
 ]
+Latency = Annotated[
+    str | None,
+    typer.Option(
+        "--latency",
+        metavar="KIND",
+        help="throughput (the slowest level sets the pace) or pipelined (step by step); "
+        "by default what the machine says.",
+    ),
+]
 DataflowNames = Annotated[
     list[str] | None,
     typer.Option("--dataflow", metavar="NAME", help="Only mappings of this dataflow."),

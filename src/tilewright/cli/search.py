@@ -13,6 +13,7 @@ from tilewright.cli.options import (
     DataflowNames,
     Goal,
     Json,
+    Latency,
     LayerName,
     Machine,
     Workload,
@@ -30,6 +31,7 @@ def map_command(
     arch: Machine,
     layer: LayerName = None,
     objective: Goal = "energy",
+    latency: Latency = None,
     time_limit: Annotated[
         str | None,
         typer.Option("--time-limit", metavar="S", help="Seconds, for all layers together."),
@@ -49,16 +51,32 @@ def map_command(
         str | None,
         typer.Option("-o", "--output", metavar="MAPPINGS.yaml", help="Write the mappings."),
     ] = None,
+    tiles: Annotated[
+        str,
+        typer.Option(
+            "--tiles",
+            metavar="divisors|all",
+            help="Tile sizes: all are better for awkward bounds, without a proof.",
+        ),
+    ] = "divisors",
     no_cache: Annotated[
         bool, typer.Option("--no-cache", help="Search every layer again, and keep no result.")
     ] = False,
+    strategy: Annotated[
+        str | None,
+        typer.Option(
+            "--strategy",
+            metavar="NAME",
+            help="Search as another mapper does, without a proof: decoupled, dmazerunner, ...",
+        ),
+    ] = None,
 ) -> int:
     """Find the best mapping of every layer, with a proof."""
     from tilewright import api
     from tilewright.architecture.dataflow import load_dataflow
     from tilewright.commands.files import check_outputs
     from tilewright.commands.output import put_mappings, put_result
-    from tilewright.inputs import check_options, the_architecture, the_network
+    from tilewright.inputs import check_options, check_tiles, the_architecture, the_network
 
     files = {"--json": json, "--report": report, "--output": output}
     check_outputs(files, [workload, arch])
@@ -66,8 +84,11 @@ def map_command(
         raise InputError(
             "takes no --report and no --output; --json has the mappings", key="--pareto"
         )
+    if pareto and latency is not None:
+        raise InputError("trades energy against throughput latency alone", key="--pareto")
     limit = seconds(time_limit)
     check_options(objective, limit, None)
+    check_tiles(tiles)
     if pareto:
         front = api.pareto(workload, arch, objective, layer=layer, time_limit=limit, progress=True)
         put_result(front, json)
@@ -80,9 +101,12 @@ def map_command(
         machine,
         objective,
         constraints=given,
+        latency=latency,
         time_limit=limit,
         progress=True,
         cache=not no_cache,
+        tiles=tiles,
+        strategy=strategy,
     )
     put_mappings(result, json, report, output)
     if result.interrupted:

@@ -34,7 +34,8 @@ def compare_command(
         typer.Option(
             "--strategy",
             metavar="NAME",
-            help="random, pruned, dmazerunner or blackbox, with options: pruned:victory=100000; "
+            help="random, pruned, dmazerunner, blackbox or decoupled, with options: "
+            "pruned:victory=100000; "
             "may be repeated. By default all that can run.",
         ),
     ] = None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tilewright.commands.files import STANDARD_OUTPUT, write_file, write_out
 
 if TYPE_CHECKING:
+    from tilewright.layout.result import LayoutResult
     from tilewright.mapper.explanation import Explanation
     from tilewright.mapper.front import Front
     from tilewright.mapper.frontier_result import Frontier
@@ -53,7 +54,7 @@ def put_mappings(
         write_out("\n" + mapping_text(found.mapping, found.layer, result.architecture))
 
 
-def put_result(result: Front | Explanation, json: str | None) -> None:
+def put_result(result: Front | Explanation | LayoutResult, json: str | None) -> None:
     """Write a result as JSON, show it as text, or both."""
     if json == STANDARD_OUTPUT:
         write_out(result.to_json())

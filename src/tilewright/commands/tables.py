@@ -165,6 +165,8 @@ def bandwidth(memory: Memory) -> str:
 def rules(memory: Memory) -> str:
     """Return what a memory does and does not do."""
     remarks = ["double buffered"] if memory.buffering == 2 else []
+    if memory.retention != "tile":
+        remarks.append(f"{memory.retention} retention")
     if memory.keep is not None:
         remarks.append(f"keeps only {', '.join(sorted(memory.keep))}")
     if memory.must_keep:

@@ -71,7 +71,11 @@ def least_load(sp: Space, lk: Links, row: Ints, r: int, seg: int, placed: Ints) 
             # every instance of a reducing group starts its own partial sum from zero
             for k in range(lk.load_arrays[r]):
                 if k < seg:
-                    distinct *= sp.unroll_reuse[row[OPEN + nt + 2 * k + 1], t]
+                    choice = row[OPEN + nt + 2 * k + 1]
+                    distinct *= sp.unroll_reuse[choice, t]
+                    for d in range(sp.relevant.shape[1]):
+                        if sp.windows[t] >= 0 and sp.window_of[sp.windows[t], d] >= 0:
+                            distinct *= sp.values[d, sp.unroll[choice, d]]  # windows may overlap
                 else:
                     distinct *= sp.unroll_product[sp.unroll_start[k]]
             for k in range(link):

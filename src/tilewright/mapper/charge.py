@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.mapper.labels import ENERGY, ENTRIES, FIRST, LOADS, OPEN, SHAPE, ZERO, window_column
+from tilewright.mapper.labels import (
+    ENERGY,
+    ENTRIES,
+    FIRST,
+    LOADS,
+    OPEN,
+    SHAPE,
+    TIE,
+    ZERO,
+    window_column,
+)
 from tilewright.model.kernel import part
 
 if TYPE_CHECKING:
@@ -258,16 +268,28 @@ def charge(
     for j in range(n + 1):
         energy += lk.energy[t, link, j] * out[j]
     first = 0.0  # entries from zero of the busiest instance of the sender
+    overlap = False
     if t == nt - 1:
         first = floats[FIRST]
         energy += lk.again[t, link] * (out[0] - floats[ZERO])
+        apart = out[0]
+        entries = out[n]
+        for k in range(lk.arrays[t, link, 1]):
+            entries /= sp.unroll_product[row[OPEN + nt + 2 * k + 1]]
         for k in range(lk.arrays[t, link, 0], lk.arrays[t, link, 1]):
             choice = row[OPEN + nt + 2 * k + 1]
             floats[FIRST] *= sp.unroll_reuse[choice, t] / sp.unroll_product[choice]
+            if lk.unites[k, t]:
+                apart *= sp.unroll_reuse[choice, t]
         if lk.fresh[t, link] == 1:
-            floats[ZERO] = floats[FIRST] = out[n]
-            for k in range(lk.arrays[t, link, 1]):
-                floats[FIRST] /= sp.unroll_product[row[OPEN + nt + 2 * k + 1]]
+            floats[FIRST] = entries
+        elif out[n] > apart * (1 + TIE):
+            # windows of instances overlap, and which of them first holds a word depends on the
+            # order of the loops: as few partial sums as possible are fetched, see `Search.check`
+            overlap = True
+            floats[FIRST] = min(first, entries)
+        if lk.fresh[t, link] == 1:
+            floats[ZERO] = out[n]
         else:
             floats[ZERO] += out[n] - out[0]
     floats[ENERGY] += energy
@@ -281,6 +303,8 @@ def charge(
         for k in range(lk.load_arrays[r]):
             choice = row[OPEN + nt + 2 * k + 1]
             cycles /= sp.unroll_product[choice]
-            if k >= lk.arrays[t, link, 0]:
+            if k >= lk.arrays[t, link, 0] and not overlap:
                 zero *= sp.unroll_reuse[choice, t] / sp.unroll_product[choice]
-        floats[LOADS + r] += cycles - lk.held[r, t, link] * zero
+        if overlap and lk.load_arrays[r] == lk.arrays[t, link, 1]:
+            zero = floats[FIRST]
+        floats[LOADS + r] += max(0.0, cycles - lk.held[r, t, link] * zero)

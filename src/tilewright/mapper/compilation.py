@@ -1,10 +1,17 @@
-"""Whether the compiled search is there, or has to be compiled first."""
+"""Compile the kernels of the search before they are needed, on two processors."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from math import inf
 from typing import Any
 
-SECONDS = 50  # what it takes, about
+SECONDS = 30  # what it takes, about
+
+# the walk alone needs no tables under this constraint; it excludes nothing
+WITHOUT_TABLES = "GLB.even=true"
 
 
 def is_compiled() -> bool:
@@ -14,3 +21,56 @@ def is_compiled() -> bool:
     expand: Any = walk.expand
     # nothing public tells whether what is kept is still that of the source
     return bool(expand._cache._cache_file._load_index())
+
+
+def compile_kernels() -> None:
+    """Compile the walk here, and the tables and the model in another process meanwhile.
+
+    Numba compiles one function at a time in a process. What the other process compiles is found on
+    disk; where nothing can be kept there, it is compiled again when it is needed.
+    """
+    other = None
+    if (os.cpu_count() or 1) > 1 and sys.executable:
+        command = [sys.executable, "-m", __name__]
+        quiet = subprocess.DEVNULL
+        other = subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet)
+    try:
+        compile_walk()
+    finally:
+        if other is not None:
+            other.wait()
+
+
+def compile_walk() -> None:
+    """Search a tiny layer without tables of bounds."""
+    search(WITHOUT_TABLES).solve()
+
+
+def compile_rest() -> None:
+    """Fill the tables of a tiny layer, and evaluate a mapping."""
+    from tilewright.mapping.nodes import Mapping, Store
+    from tilewright.model.evaluate import evaluate
+
+    tiny = search(None)
+    plan = next(iter(tiny.plans()))
+    tiny.prepare(plan, inf)
+    tiny.prepare(plan, inf)
+    everything = tuple(tensor.name for tensor in tiny.layer.tensors)
+    evaluate(tiny.layer, tiny.architecture, Mapping((Store("DRAM", everything),)))
+
+
+def search(constraint: str | None) -> Any:
+    """Return the search of a tiny convolution."""
+    from tilewright.architecture.files import load_architecture
+    from tilewright.mapper.solve import Search
+    from tilewright.mapping.constraints import under
+    from tilewright.mapping.given import given_constraints
+    from tilewright.workload.operators import conv2d
+
+    layer = conv2d(K=2, C=2, P=2, Q=2, R=2, S=2)
+    machine = load_architecture("simple")
+    return Search(layer, under(machine, given_constraints(constraint, machine, [layer])), "edp")
+
+
+if __name__ == "__main__":
+    compile_rest()

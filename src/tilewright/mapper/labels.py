@@ -132,8 +132,12 @@ def with_room(it: Ints, fl: Floats, n: int) -> tuple[Ints, Floats]:
         return it, fl
     it2 = np.empty((2 * len(it), it.shape[1]), np.int64)
     fl2 = np.empty((2 * len(fl), fl.shape[1]), np.float64)
-    it2[:n] = it[:n]
-    fl2[:n] = fl[:n]
+    # loops: assignments of slices would compile far more
+    for i in range(n):
+        for k in range(it.shape[1]):
+            it2[i, k] = it[i, k]
+        for k in range(fl.shape[1]):
+            fl2[i, k] = fl[i, k]
     return it2, fl2
 
 

@@ -13,17 +13,19 @@ from time import perf_counter
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import MappingError, NoMappingError
 from tilewright.mapper.cache import Cache
+from tilewright.mapper.compilation import compile_kernels, is_compiled
 from tilewright.mapper.front import Front, trade_offs
 from tilewright.mapper.key import likeness
 from tilewright.mapper.lattice import divisors
 from tilewright.mapper.narrow import narrowed
 from tilewright.mapper.objective import Objective, parse_objective
 from tilewright.mapper.progress import Progress
-from tilewright.mapper.result import DisagreementError, NetworkResult
+from tilewright.mapper.result import ALL, DIVISORS, DisagreementError, NetworkResult
 from tilewright.mapper.satisfiable import check_satisfiable
 from tilewright.mapper.size import mappings_in_space
 from tilewright.mapper.solve import Found, Search
 from tilewright.mapper.solved import Searched, SolvedLayers
+from tilewright.mapper.uneven import with_all_sizes
 from tilewright.mapping.nodes import For, Mapping, Node, Store
 from tilewright.mapping.validity import check
 from tilewright.workload.layer import Layer, Network
@@ -71,6 +73,7 @@ def map_network(
     workers: int | None = None,
     progress: Progress | None = None,
     cache: Cache | None = None,
+    tiles: str = DIVISORS,
 ) -> NetworkResult:
     """Find the best mapping of every layer of a network.
 
@@ -91,6 +94,8 @@ def map_network(
         What is told meanwhile.
     cache : Cache, optional
         Where proven results are looked up before a search and kept after it.
+    tiles : str
+        ``"divisors"``, or ``"all"``: their best mapping is then improved with other sizes.
 
     Returns
     -------
@@ -118,20 +123,32 @@ def map_network(
         check_satisfiable(layer, architecture)
     solved = SolvedLayers(cache, architecture, objective, options={})
     earlier = {likeness(layer): solved.find(layer) for layer in layers}
-    searched: dict[object, Searched] = {kind: hit for kind, hit in earlier.items() if hit}
+    known: dict[object, Searched] = {kind: hit for kind, hit in earlier.items() if hit}
+    searched = known if tiles == DIVISORS else {}
     waiting = [layer for layer in layers if likeness(layer) not in searched]
     workers = max(1, min(workers or os.cpu_count() or 1, len(waiting)))
     budget = Budget(start + (inf if time_limit is None else time_limit), len(waiting), workers)
     progress.begin(len(layers), objective)
+    if waiting and not is_compiled():
+        compile_kernels()
     for layer in layers:
         if hit := searched.get(likeness(layer)):
             progress.recalled(layer, hit.found.value)
     pool = ThreadPoolExecutor(workers, thread_name_prefix="tilewright")
 
     def task(layer: Layer) -> None:
-        ended = search(layer, architecture, objective, budget, progress)
+        stop = budget.take()
+        if stop():
+            return
+        progress.started(layer)
+        ended = known.get(likeness(layer))
+        if ended is None:
+            ended = search(layer, architecture, objective, stop, progress)
+            solved.keep(layer, ended)
+        if tiles == ALL:
+            ended = improved(layer, architecture, objective, ended, stop)
         searched[likeness(layer)] = ended
-        solved.keep(layer, ended)
+        progress.done(layer, ended.found.value, ended.found.bound, ended.found.finished)
 
     interrupted = False
     try:
@@ -219,14 +236,14 @@ def check_possible(layer: Layer, architecture: Architecture) -> None:
 
 
 def search(
-    layer: Layer, architecture: Architecture, objective: str, budget: Budget, progress: Progress
+    layer: Layer,
+    architecture: Architecture,
+    objective: str,
+    stop: Callable[[], bool],
+    progress: Progress,
 ) -> Searched:
     """Search one layer in its share of the time."""
     start = perf_counter()
-    stop = budget.take()
-    if stop():
-        return Searched(Found(), 0.0, 0.0)
-    progress.started(layer)
     size = mappings_in_space(layer, narrowed(architecture, layer))
     found = Search(layer, architecture, objective).solve(
         stop, lambda best, bound: progress.improved(layer, best, bound)
@@ -239,8 +256,21 @@ def search(
             f"'{architecture.name}', although there is one; please report this with the layer and "
             "the architecture"
         )
-    progress.done(layer, found.value, found.bound, found.finished)
     return Searched(found, size, perf_counter() - start)
+
+
+def improved(
+    layer: Layer,
+    architecture: Architecture,
+    objective: str,
+    ended: Searched,
+    stop: Callable[[], bool],
+) -> Searched:
+    """Go on from the best mapping whose tile sizes divide with all tile sizes."""
+    start = perf_counter()
+    found = with_all_sizes(layer, narrowed(architecture, layer), objective, ended.found, stop)
+    seconds = ended.seconds + perf_counter() - start
+    return Searched(found, ended.mappings_in_space, seconds, tiles=ALL)
 
 
 def beyond_limits(layer: Layer, architecture: Architecture, objective: Objective) -> str:

@@ -85,6 +85,16 @@ class Objective:
             return inf
         return float(energy_pj ** self.powers[0] * cycles ** self.powers[1])
 
+    def values(
+        self, energies: NDArray[np.float64], cycles: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return what is minimised, mapping by mapping; infinite beyond a limit."""
+        kept = (energies <= self.most_energy) & (cycles <= self.most_cycles)
+        kept &= np.isfinite(energies) & np.isfinite(cycles)
+        values = np.full(len(energies), inf)
+        values[kept] = energies[kept] ** self.powers[0] * cycles[kept] ** self.powers[1]
+        return values
+
     def goal(self) -> NDArray[np.float64]:
         """Return everything as numbers for the kernels, see `labels.objective_value`."""
         return np.array([*self.powers, *self.then, self.most_energy, self.most_cycles])

@@ -186,10 +186,8 @@ def outer_table(
     zero, one_cost = np.zeros(1), np.zeros(1)
     for shape in range(shapes):
         if used + stages * flags * STEPS > size:
-            grown_bits, grown_cost = np.empty(2 * size), np.empty(2 * size)
-            grown_bits[:used] = all_bits[:used]
-            grown_cost[:used] = all_cost[:used]
-            all_bits, all_cost = grown_bits, grown_cost
+            all_bits = np.concatenate((all_bits, np.empty(size)))
+            all_cost = np.concatenate((all_cost, np.empty(size)))
             size *= 2
         for stage in range(stages - 1, -1, -1):
             for flag in range(flags):

@@ -22,11 +22,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TOLERANCE = 1e-9
+DIVISORS, ALL = "divisors", "all"
 SPACE = (
     "Tile sizes that divide evenly; loops in any order; uneven storage: each tensor's store nodes "
     "anywhere among the loops; every bypass that the machine allows; every spatial choice whose "
     "factors divide the bounds and fit the axes. Reuse counts sliding windows; the axes of an "
     "array are interchangeable, so choices that differ in them alone are one."
+)
+UNEVEN = (
+    "All tile sizes, in part: the best mapping whose tile sizes divide, and that of a layer with "
+    "rounder bounds, were improved by changing one or two sizes at a time, which proves nothing; "
+    "the lower bound holds for all mappings. Before that: "
 )
 UNSEEN = (
     "Words that neighbours forward are counted in what the mapping costs, but not looked for: "
@@ -67,6 +73,8 @@ class Proof:
         Time that the search of this layer took, or to look its result up in the cache.
     search_seconds : float or None
         Time that the search took, when its result comes from the cache.
+    tiles : str
+        ``"divisors"``, or ``"all"``: `mappings_in_space` are still those of divisors.
     """
 
     optimal: bool
@@ -77,6 +85,7 @@ class Proof:
     mappings_in_space: float
     seconds: float
     search_seconds: float | None = None
+    tiles: str = DIVISORS
 
     @property
     def cached(self) -> bool:
@@ -91,6 +100,7 @@ class Proof:
             "value": self.value,
             "gap": self.gap,
             "space": self.space,
+            "tiles": self.tiles,
             "mappings_in_space": self.mappings_in_space,
             "seconds": self.seconds,
             "cached": self.cached,
@@ -261,6 +271,8 @@ class NetworkResult:
                 reason = "interrupted"
             elif forwards(self.architecture):
                 reason = "neighbours forward words on this machine"
+            elif any(result.proof.tiles == ALL for result in self.layers):
+                reason = "tile sizes that do not divide are only improved step by step"
             text = f"Not proven: {reason}, with {proven} of {count} layers proven optimal."
             open_ = [result for result in self.layers if not result.proof.optimal]
             if open_:
@@ -272,7 +284,8 @@ class NetworkResult:
             if self.unmapped:
                 names = ", ".join(layer.name for layer in self.unmapped)
                 text += f" Without any mapping so far: {names}."
-        return f"{text}\nSpace: {space_text(self.architecture)}"
+        tiles = self.layers[0].proof.tiles if self.layers else DIVISORS
+        return f"{text}\nSpace: {space_text(self.architecture, tiles)}"
 
     def reuse(self) -> str:
         """Return how many layers come from the cache, as the end of a sentence."""
@@ -357,6 +370,7 @@ def confirmed(
     mappings_in_space: float,
     seconds: float,
     search_seconds: float | None = None,
+    tiles: str = DIVISORS,
 ) -> LayerResult:
     """Return the result for a mapping that the search found, as the model values it.
 
@@ -368,7 +382,7 @@ def confirmed(
         The search's value of the mapping and its lower bound of every mapping.
     finished : bool
         Whether the search covered the whole space.
-    mappings_in_space, seconds, search_seconds
+    mappings_in_space, seconds, search_seconds, tiles
         For the proof.
 
     Raises
@@ -380,8 +394,10 @@ def confirmed(
     exact = objective_value(evaluation, objective)
     least = exact if finished else min(max(bound, 0.0), exact)
     gap = (exact - least) / exact if exact else 0.0
-    space = space_text(architecture)
-    proof = Proof(finished, least, exact, gap, space, mappings_in_space, seconds, search_seconds)
+    space = space_text(architecture, tiles)
+    proof = Proof(
+        finished, least, exact, gap, space, mappings_in_space, seconds, search_seconds, tiles
+    )
     return LayerResult(layer, mapping, evaluation, objective, proof)
 
 
@@ -412,9 +428,9 @@ def forwards(architecture: Architecture) -> bool:
     return any(array.forwarding for array in architecture.arrays)
 
 
-def space_text(architecture: Architecture) -> str:
+def space_text(architecture: Architecture, tiles: str = DIVISORS) -> str:
     """Return what is searched on a machine, in words."""
-    parts = [SPACE]
+    parts = [UNEVEN + SPACE[0].lower() + SPACE[1:] if tiles == ALL else SPACE]
     if architecture.statements:
         demands = "; ".join(statement.words() for statement in architecture.statements)
         parts.append(f"Only mappings in which {demands}.")

@@ -14,7 +14,7 @@ from tilewright.document import Strict
 from tilewright.errors import TilewrightError
 from tilewright.mapper.cache import Cache
 from tilewright.mapper.key import solution_key
-from tilewright.mapper.result import LayerResult, confirmed
+from tilewright.mapper.result import DIVISORS, LayerResult, confirmed
 from tilewright.mapper.solve import Found
 from tilewright.mapping.nodes import Mapping
 from tilewright.workload.layer import Layer
@@ -34,12 +34,15 @@ class Searched:
         Time that it took, now.
     search_seconds : float or None
         Time that the search took, when it was carried out earlier.
+    tiles : str
+        Tile sizes that were searched, see `result.Proof`.
     """
 
     found: Found
     mappings_in_space: float
     seconds: float
     search_seconds: float | None = None
+    tiles: str = DIVISORS
 
 
 class Solved(Strict):
@@ -145,5 +148,5 @@ class SolvedLayers:
             layer, self.architecture, self.objective, found.mapping,
             value=found.value, bound=found.bound, finished=found.finished,
             mappings_in_space=searched.mappings_in_space, seconds=searched.seconds,
-            search_seconds=searched.search_seconds,
+            search_seconds=searched.search_seconds, tiles=searched.tiles,
         )  # fmt: skip

@@ -213,8 +213,7 @@ def expand(
                             block,
                         ):  # fmt: skip
                             continue
-                        it[n] = it[current]
-                        fl[n] = fl[current]
+                        copy_label(it, fl, current, n)
                         if lm.active:
                             it[n, BLOCK] = block_after_place(lm, seg, stage, following, block)
                         it[n, MOVE] = PLACE + t
@@ -240,8 +239,7 @@ def expand(
                         smaller = sp.quotient[d, digit, sp.moves[move, 1]]
                         if smaller < 0:
                             continue
-                        it[n] = it[current]
-                        fl[n] = fl[current]
+                        copy_label(it, fl, current, n)
                         if lm.active:
                             it[n, BLOCK] = block_after_loop(lm, seg, stage, d, it[n, BLOCK])
                         inside = shape - (digit - smaller) * sp.strides[d]
@@ -252,6 +250,15 @@ def expand(
                         best, placed, seg, spread_left, slot,
                     )  # fmt: skip
     return it, fl, n
+
+
+@part
+def copy_label(it: Ints, fl: Floats, source: int, target: int) -> None:
+    """Copy a row of both tables; array assignments would compile far more."""
+    for k in range(it.shape[1]):
+        it[target, k] = it[source, k]
+    for k in range(fl.shape[1]):
+        fl[target, k] = fl[source, k]
 
 
 @part
@@ -272,8 +279,7 @@ def complete(
 ) -> int:
     """Charge what the compute unit costs a complete label, and keep it if it is the best so far."""
     nt = sp.relevant.shape[0]
-    it[n] = it[current]
-    fl[n] = fl[current]
+    copy_label(it, fl, current, n)
     for t in range(nt):
         charge(sp, lk, it[n], fl[n], resources, memories, t, lk.length[t] - 1, seg, out)
     cycles = np.ceil(lk.cycles * (sp.operations / fl[n, SPREAD]) * (1 - TIE))
@@ -347,8 +353,7 @@ def cross(
                 if below < 0:
                     continue
                 it, fl = with_room(it, fl, n)
-                it[n] = it[i]
-                fl[n] = fl[i]
+                copy_label(it, fl, i, n)
                 it[n, SHAPE] = below
                 it[n, STAGE] = 0
                 it[n, LAST] = -1

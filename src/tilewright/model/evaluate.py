@@ -6,7 +6,8 @@ from tilewright.architecture.machine import Architecture, Array, Memory
 from tilewright.counts import Counts
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.validity import check as check_mapping
-from tilewright.model import energy, latency
+from tilewright.model import energy
+from tilewright.model import latency as throughput
 from tilewright.model.count import count
 from tilewright.model.result import (
     ComputeResult,
@@ -15,11 +16,20 @@ from tilewright.model.result import (
     NetworkResult,
     TensorResult,
 )
+from tilewright.timing.latency import pipelined_latency
+from tilewright.timing.result import Pipeline
+from tilewright.timing.stages import Layouts
 from tilewright.workload.layer import Layer
 
 
 def evaluate(
-    layer: Layer, architecture: Architecture, mapping: Mapping, *, check: bool = True
+    layer: Layer,
+    architecture: Architecture,
+    mapping: Mapping,
+    *,
+    check: bool = True,
+    latency: str = "throughput",
+    layouts: Layouts | None = None,
 ) -> Evaluation:
     """Return what a mapping of a layer on a machine costs.
 
@@ -30,6 +40,11 @@ def evaluate(
     check : bool
         Whether to check first that the mapping is valid and fits; leave it out only for mappings
         that are known to be.
+    latency : str
+        ``"throughput"``: the slowest level sets the pace; ``"pipelined"``: step by step, see
+        `tilewright.timing`.
+    layouts : mapping of str to str, optional
+        By tensor the order of its index expressions in the outermost memory, for pipelined latency.
 
     Returns
     -------
@@ -43,16 +58,32 @@ def evaluate(
     """
     if check:
         check_mapping(mapping, layer, architecture)
-    return assess(layer, architecture, mapping, count(layer, architecture, mapping))
+    pipeline = None
+    if latency == "pipelined":
+        pipeline = pipelined_latency(layer, architecture, mapping, layouts=layouts)
+    counts = count(layer, architecture, mapping)
+    return assess(layer, architecture, mapping, counts, pipeline)
 
 
 def assess(
-    layer: Layer, architecture: Architecture, mapping: Mapping, counts: Counts
+    layer: Layer,
+    architecture: Architecture,
+    mapping: Mapping,
+    counts: Counts,
+    pipeline: Pipeline | None = None,
 ) -> Evaluation:
-    """Return what counts cost, wherever they come from (the closed form or the simulator)."""
+    """Return what counts cost, wherever they come from (the closed form or the simulator).
+
+    Without a `pipeline` of cycles, the slowest level sets the pace.
+    """
     bounds = _cycle_bounds(layer, architecture, counts)
     bound = max(bounds, key=lambda name: bounds[name])
     cycles = bounds[bound]
+    if pipeline is not None:
+        waits = {architecture.compute.name: pipeline.computing + pipeline.operands}
+        waits |= pipeline.exposed
+        bound = max(waits, key=lambda name: waits[name])
+        cycles = pipeline.cycles
 
     memory_energy = {
         memory.name: _memory_energy(memory, layer, counts) for memory in architecture.memories
@@ -66,7 +97,7 @@ def assess(
         steps=counts.steps,
         instances=units,
         instances_used=counts.instances[architecture.compute.name],
-        cycles=latency.compute_cycles(architecture, counts.steps),
+        cycles=throughput.compute_cycles(architecture, counts.steps),
         energy_pj=counts.operations * energy.operation_cost(architecture, layer),
     )
     leakage = cycles * energy.leakage_per_cycle(architecture)
@@ -113,20 +144,23 @@ def assess(
         intensity_per_byte=counts.operations / (bits / 8),
         roofline=min(peak, fed),
         area_mm2=energy.area(architecture),
+        pipeline=pipeline,
     )
 
 
 def _cycle_bounds(layer: Layer, architecture: Architecture, counts: Counts) -> dict[str, float]:
     """Return the cycles that each level needs; the compute unit first, it wins ties."""
     bounds: dict[str, float] = {
-        architecture.compute.name: latency.compute_cycles(architecture, counts.steps)
+        architecture.compute.name: throughput.compute_cycles(architecture, counts.steps)
     }
     for level in architecture.levels:
         if isinstance(level, Memory):
             busiest = counts.busiest[level.name]
-            bounds[level.name] = latency.memory_cycles(level, layer, busiest)
+            bounds[level.name] = throughput.memory_cycles(level, layer, busiest)
         elif isinstance(level, Array):
-            bounds[level.name] = latency.network_cycles(level, counts.busiest_networks[level.name])
+            bounds[level.name] = throughput.network_cycles(
+                level, counts.busiest_networks[level.name]
+            )
     return bounds
 
 
@@ -163,7 +197,7 @@ def _memory(
     capacity = memory.capacity_bits
     if memory.tensor_bits is not None:
         capacity = sum(memory.tensor_bits.values())
-    reads, writes = latency.memory_words(memory, layer, counts.busiest[memory.name])
+    reads, writes = throughput.memory_words(memory, layer, counts.busiest[memory.name])
     return MemoryResult(
         instances=architecture.instances(memory.name),
         instances_used=counts.instances[memory.name],

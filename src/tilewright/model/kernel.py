@@ -8,7 +8,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from numba import njit
+from numba import njit, types
 
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
@@ -44,6 +44,12 @@ def stamped(function: Kernel, **options: bool) -> Kernel:
     """Compile a function, with the digest of its folder as the stamp of what is kept."""
     compiler: Any = njit
     compiled = compiler(cache=True, nogil=True, **options)(function)
+    template = compiled.get_call_template
+    general: Any = types.unliteral
+    # a call with a constant must not make Numba compile the whole kernel again for that constant
+    compiled.get_call_template = lambda args, kws: template(
+        tuple(general(kind) for kind in args), {name: general(kws[name]) for name in kws}
+    )
     compiled._cache._cache_file._source_stamp = source_digest(
         Path(function.__code__.co_filename).parent
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.architecture.machine import Architecture
 from tilewright.counts import Counts
 from tilewright.mapping.nodes import Mapping
+from tilewright.timing.result import Pipeline
 from tilewright.workload.layer import Layer
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ class MemoryResult:
         Bits that one instance holds at most, buffering included.
     capacity_share : float or None
         Share of its capacity that this is; None when unbounded.
+    shares : mapping of tensor to int, or None
+        With optimal retention: words of each tensor that one instance holds at most.
     """
 
     instances: int
@@ -77,6 +80,7 @@ class MemoryResult:
     bandwidth_demand: float
     occupied_bits: int
     capacity_share: float | None
+    shares: Dict[str, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -148,7 +152,8 @@ class Evaluation:
     utilization : float
         Operations / (compute steps x compute units of the machine).
     bound : str
-        Name of the level whose cycles are the latency.
+        Name of the level whose cycles are the latency; under pipelined latency, of the one that
+        takes most of them.
     memories, networks : mapping of level to result
         In the order of the machine.
     compute : ComputeResult
@@ -164,6 +169,8 @@ class Evaluation:
         bandwidth feeds at this intensity when that is less.
     area_mm2 : float
         Area of the machine.
+    pipeline : Pipeline or None
+        Where the cycles go under pipelined latency; None under throughput latency.
     """
 
     layer: Layer
@@ -184,6 +191,7 @@ class Evaluation:
     intensity_per_byte: float
     roofline: float
     area_mm2: float
+    pipeline: Pipeline | None = None
 
     @cached_property
     def operations_per_cycle(self) -> float:
@@ -254,9 +262,23 @@ class Evaluation:
             left = "  ".join(cell.ljust(w) for cell, w in zip(row[:2], widths[:2], strict=True))
             right = "  ".join(cell.rjust(w) for cell, w in zip(row[2:], widths[2:], strict=True))
             lines.append(f"  {left}  {right}")
+        lines[3:3] = self._cycle_lines()
+        for name, memory in self.memories.items():
+            if memory.shares is not None:
+                held = ", ".join(f"{tensor} {words:,}" for tensor, words in memory.shares.items())
+                lines.append(f"  {name} retains optimally, shares in words: {held or 'none'}")
         for label, energy in self._other_energies():
             lines.append(f"  {label}: {energy:.4g} pJ")
         return "\n".join(lines)
+
+    def _cycle_lines(self) -> list[str]:
+        """Return where the cycles go, if they were found step by step."""
+        if self.pipeline is None:
+            return []
+        parts = [("computing", self.pipeline.computing), ("operands", self.pipeline.operands)]
+        parts += [(f"waiting for {name}", c) for name, c in self.pipeline.exposed.items()]
+        shown = ", ".join(f"{name} {cycles:,.10g}" for name, cycles in parts if cycles)
+        return [f"  pipelined    {shown}"]
 
     def _other_energies(self) -> list[tuple[str, float]]:
         energies = [(name, network.energy_pj) for name, network in self.networks.items()]
@@ -296,6 +318,7 @@ class Evaluation:
             "architecture": self.architecture.name,
             "operations": self.operations,
             "cycles": self.cycles,
+            **({} if self.pipeline is None else {"pipeline": self.pipeline.to_dict()}),
             "energy_pj": self.energy_pj,
             "edp_pj_cycles": self.edp_pj_cycles,
             "utilization": self.utilization,
@@ -320,6 +343,7 @@ class Evaluation:
                     "bandwidth_demand": memory.bandwidth_demand,
                     "occupied_bits": memory.occupied_bits,
                     "capacity_share": memory.capacity_share,
+                    **({} if memory.shares is None else {"shares_words": dict(memory.shares)}),
                     "tensors": {
                         tensor: {
                             "reads": result.reads,

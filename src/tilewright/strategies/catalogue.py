@@ -9,6 +9,7 @@ from typing import Any
 from tilewright.document import describe
 from tilewright.errors import InputError, nearest
 from tilewright.strategies.blackbox import BlackBox
+from tilewright.strategies.decoupled import Decoupled
 from tilewright.strategies.dmazerunner import DMazeRunner
 from tilewright.strategies.pruned import Pruned
 from tilewright.strategies.sampling import Random
@@ -19,6 +20,7 @@ STRATEGIES: dict[str, Callable[..., Strategy]] = {
     "pruned": Pruned,
     "dmazerunner": DMazeRunner,
     "blackbox": BlackBox,
+    "decoupled": Decoupled,
 }
 READERS: dict[str, tuple[Callable[[str], Any], str]] = {
     "int": (int, "a whole number"),

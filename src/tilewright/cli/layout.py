@@ -1,0 +1,44 @@
+"""Commands that look at data layouts."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tilewright.cli.options import Json, LayerName, Machine, Workload, commands
+
+
+@commands.command("layout")
+def layout_command(
+    workload: Workload,
+    arch: Machine,
+    layer: LayerName = None,
+    integers: Annotated[
+        bool, typer.Option("--integers", help="Tiles of any size, not only divisors.")
+    ] = False,
+    whole: Annotated[
+        str, typer.Option("--whole", metavar="DIMS", help="Dimensions not to cut, such as R,S.")
+    ] = "",
+    extents: Annotated[
+        str,
+        typer.Option("--extents", metavar="words|box", help="What a strided window takes."),
+    ] = "words",
+    uniform: Annotated[
+        bool, typer.Option("--uniform", help="Find the best layout for all layers as well.")
+    ] = False,
+    json: Json = None,
+) -> int:
+    """Find off-chip tiles and data layouts that move the fewest blocks."""
+    from tilewright import api
+    from tilewright.commands.files import check_outputs
+    from tilewright.commands.output import put_result
+
+    check_outputs({"--json": json}, [workload, arch])
+    dims = [name.strip() for name in whole.split(",") if name.strip()]
+    found = api.best_layout(
+        workload, arch,
+        layer=layer, integers=integers, whole=dims, extents=extents, uniform=uniform,
+    )  # fmt: skip
+    put_result(found, json)
+    return 0

@@ -1,0 +1,1 @@
+"""Data layouts: where the words of a tensor lie in the outermost memory, and what blocks cost."""

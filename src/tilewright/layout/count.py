@@ -1,0 +1,128 @@
+"""The blocks that a mapping moves between the outermost memory and those inside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as Dict
+from dataclasses import dataclass
+
+from tilewright.architecture.machine import Architecture
+from tilewright.errors import InputError
+from tilewright.layout.blocks import Blocks
+from tilewright.layout.layout import Layout, digits, orders
+from tilewright.layout.simulate import simulated_blocks
+from tilewright.layout.traffic import Traffic
+from tilewright.mapping.nodes import Mapping
+from tilewright.mapping.structure import Structure, resolve
+from tilewright.simulate import LIMIT, Simulation
+from tilewright.workload.layer import Layer, Tensor
+
+
+@dataclass(frozen=True)
+class BlockCounts:
+    """Blocks of one tensor that the outermost memory moves.
+
+    Attributes
+    ----------
+    reads, writes : int
+        Blocks read and written; a block that several steps touch counts in each.
+    words : int
+        Words of the tensor in a block.
+    """
+
+    reads: int
+    writes: int
+    words: int
+
+
+def block_words(architecture: Architecture, tensor: Tensor) -> int:
+    """Return how many words of a tensor a block of the outermost memory holds.
+
+    Raises
+    ------
+    InputError
+        When the machine names no block, or a block is not a whole number of words.
+    """
+    outer = architecture.memories[0]
+    if outer.block_bytes is None:
+        raise InputError(
+            f"'{outer.name}' of '{architecture.name}' has no block; data layouts need its size, "
+            "such as 'block: 64 B' in the architecture",
+            key="block",
+        )
+    bits = tensor.bits or outer.word_bits
+    if outer.block_bytes * 8 % bits:
+        raise InputError(
+            f"a block of {outer.block_bytes} B is not a whole number of the {bits}-bit words of "
+            f"tensor '{tensor.name}'",
+            key="block",
+        )
+    return outer.block_bytes * 8 // bits
+
+
+def count_blocks(
+    layer: Layer, architecture: Architecture, mapping: Mapping, layouts: Dict[str, Layout]
+) -> dict[str, BlockCounts]:
+    """Return the blocks of each tensor that a mapping moves.
+
+    Parameters
+    ----------
+    layer, architecture, mapping
+        What is computed, on what, and how; the mapping is valid.
+    layouts : mapping of str to Layout
+        By tensor.
+
+    Raises
+    ------
+    InputError
+        When the machine has no blocks, or a tensor moves in a way that can only be counted step by
+        step (see docs/layouts.md) and the layer has more than 2 million operations.
+    """
+    structure = resolve(mapping, layer, architecture)
+    return {
+        tensor.name: tensor_blocks(layer, architecture, structure, tensor, layouts[tensor.name])
+        for tensor in layer.tensors
+    }
+
+
+def tensor_blocks(
+    layer: Layer, architecture: Architecture, structure: Structure, tensor: Tensor, layout: Layout
+) -> BlockCounts:
+    """Return the blocks of one tensor that a mapping moves, see `count_blocks`."""
+    words = block_words(architecture, tensor)
+    where = digits(layout, tensor, layer.bounds)
+    link = structure.links[tensor.name][0]
+    traffic = Traffic(
+        link,
+        structure.loops[: link.depth],
+        layer.bounds,
+        Blocks(where, words),
+        link.child != architecture.compute.name,
+    )
+    if traffic.closed:
+        moved = traffic.moved()
+        pair = (moved - traffic.first(), moved) if tensor.is_output else (moved, 0)
+    elif layer.operations <= LIMIT:
+        pair = simulated_blocks(Simulation(layer, architecture, structure), tensor, where, words)
+    else:
+        raise InputError(
+            f"the blocks of tensor '{tensor.name}' can only be counted step by step, as it goes "
+            f"from '{link.parent}' to instances that do not all advance together, or is an output "
+            f"with a window; layer '{layer.name}' has {layer.operations} operations, at most "
+            f"{LIMIT} are carried out",
+            key=f"layouts.{tensor.name}",
+        )
+    return BlockCounts(*pair, words)
+
+
+def best_layouts(layer: Layer, architecture: Architecture, mapping: Mapping) -> dict[str, Layout]:
+    """Return for each tensor the order of its axes with which a mapping moves the fewest blocks."""
+    structure = resolve(mapping, layer, architecture)
+
+    def blocks(tensor: Tensor, layout: Layout) -> int:
+        counts = tensor_blocks(layer, architecture, structure, tensor, layout)
+        return counts.reads + counts.writes
+
+    return {
+        tensor.name: min(orders(tensor, layer.bounds), key=lambda order: blocks(tensor, order))
+        for tensor in layer.tensors
+    }

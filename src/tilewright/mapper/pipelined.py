@@ -1,0 +1,320 @@
+"""The search under pipelined latency: good mappings, and how far from the best they can be.
+
+Pipelined latency is at least throughput latency, and the counts are the same: the optimum under
+throughput latency, which is proven, is a lower bound. Mappings are looked for near those that are
+best under throughput latency on machines which forbid what pipelined latency makes expensive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import pairwise
+from math import exp, inf, log
+from random import Random
+from time import perf_counter
+
+from tilewright.architecture.constraints import Constraint
+from tilewright.architecture.machine import Architecture, Array, Level, Memory
+from tilewright.errors import MappingError, NoMappingError
+from tilewright.mapper.key import likeness
+from tilewright.mapper.neighbours import Items, items_of, mapping_of, neighbour
+from tilewright.mapper.network import beyond_limits, check_possible
+from tilewright.mapper.objective import parse_objective
+from tilewright.mapper.progress import Progress
+from tilewright.mapper.result import LayerResult, NetworkResult, Proof, space_text
+from tilewright.mapper.satisfiable import check_satisfiable
+from tilewright.mapper.size import mappings_in_space
+from tilewright.mapper.solve import Found, Search
+from tilewright.mapping.nodes import For, Mapping, Node, Store
+from tilewright.mapping.validity import check
+from tilewright.model.count import count
+from tilewright.model.energy import operation_cost, read_cost, write_cost
+from tilewright.model.evaluate import assess
+from tilewright.model.result import Evaluation
+from tilewright.timing.latency import pipelined_latency
+from tilewright.workload.footprint import footprint
+from tilewright.workload.layer import Layer, Network
+
+TRIES = 300  # neighbours tried from each beginning
+WARM = 0.15  # how much worse a neighbour may be at first, as a logarithm
+CLOSE = 1e-9
+SHARE = 0.6  # of a time limit for the searches under throughput latency
+BOUND = (
+    "Lower bound: the optimum under throughput latency, which pipelined latency never undercuts."
+)
+
+
+def search_pipelined(
+    layer: Layer,
+    architecture: Architecture,
+    objective: str,
+    *,
+    time_limit: float | None = None,
+    stop: Callable[[], bool] = lambda: False,
+    seed: int = 0,
+) -> LayerResult | None:
+    """Look for the best mapping of a layer under pipelined latency.
+
+    Parameters
+    ----------
+    layer, architecture, objective
+        What is mapped onto what, and what is minimised, see `objective.parse_objective`.
+    time_limit : float, optional
+        Seconds.
+    stop : callable
+        Asked every now and then whether to end.
+    seed : int
+        Where random numbers begin.
+
+    Returns
+    -------
+    LayerResult or None
+        The best mapping found, and a lower bound of all; None when none was found. It is optimal
+        where its value is the bound.
+
+    Raises
+    ------
+    NoMappingError
+        When no mapping is within the limits of the objective.
+    """
+    start = perf_counter()
+    limit = inf if time_limit is None else time_limit
+
+    def until(share: float) -> Callable[[], bool]:
+        return lambda: stop() or perf_counter() - start >= share * limit
+
+    climb = Climb(layer, architecture, objective)
+    least = Search(layer, bounding(architecture), objective).solve(until(SHARE / 2))
+    finished = least.finished
+    machines = list(stricter(layer, architecture))
+    if finished and least.mapping is None:
+        raise NoMappingError(beyond_limits(layer, architecture, parse_objective(objective)))
+    begins = [least.mapping] if least.mapping is not None else []
+    for i, machine in enumerate(machines):
+        share = SHARE / 2 + SHARE / 2 * (i + 1) / len(machines)
+        found = attempt(layer, machine, objective, until(share))
+        if found.mapping is not None:
+            begins.append(found.mapping)
+    begins = begins or [plain_mapping(layer, architecture)]
+    for i, mapping in enumerate(dict.fromkeys(begins)):
+        share = SHARE + (1 - SHARE) * (i + 1) / len(begins)
+        climb.begin(mapping)
+        climb.run(TRIES, Random(seed + i), until(share))
+    if climb.best is None or climb.mapping is None:
+        return None
+    bound = least.value if finished else min(max(least.bound, 0.0), least.value)
+    value = climb.value
+    bound = min(bound, value)
+    proof = Proof(
+        finished and value <= bound * (1 + CLOSE), bound, value,
+        (value - bound) / value if value else 0.0,
+        f"{space_text(architecture)} {BOUND}",
+        mappings_in_space(layer, architecture), perf_counter() - start,
+    )  # fmt: skip
+    return LayerResult(layer, climb.mapping, climb.best, objective, proof)
+
+
+def map_pipelined(
+    network: Network,
+    architecture: Architecture,
+    objective: str,
+    *,
+    time_limit: float | None = None,
+    progress: Progress | None = None,
+) -> NetworkResult:
+    """Look for the best mapping of every layer of a network under pipelined latency.
+
+    Parameters
+    ----------
+    network, architecture, objective
+        What is mapped onto what, and what is minimised for each layer.
+    time_limit : float, optional
+        Seconds for all layers together.
+    progress : Progress, optional
+        What is told meanwhile.
+
+    Returns
+    -------
+    NetworkResult
+        Ctrl-C ends the search with the layers that are done.
+
+    Raises
+    ------
+    NoMappingError
+        When no mapping can run one of the layers, or none within the limits of the objective.
+    """
+    start = perf_counter()
+    objective = str(parse_objective(objective))
+    progress = progress or Progress()
+    alike: dict[object, Layer] = {}
+    for layer in network.layers:
+        check_possible(layer, architecture)
+        check_satisfiable(layer, architecture)
+        alike.setdefault(likeness(layer), layer)
+    done: dict[object, LayerResult] = {}
+    interrupted = False
+    progress.begin(len(alike), objective)
+    try:
+        for i, (kind, layer) in enumerate(alike.items()):
+            progress.started(layer)
+            left = None if time_limit is None else time_limit - (perf_counter() - start)
+            share = None if left is None else max(0.0, left) / (len(alike) - i)
+            found = search_pipelined(layer, architecture, objective, time_limit=share)
+            if found is None:
+                if share is None:
+                    raise NoMappingError(
+                        f"no mapping of layer '{layer.name}' on '{architecture.name}' was found "
+                        f"for '{objective}' under pipelined latency"
+                    )
+                continue
+            done[kind] = found
+            proof = found.proof
+            progress.done(layer, proof.value, proof.lower_bound, proof.optimal)
+    except KeyboardInterrupt:
+        interrupted = True
+        progress.stopping()
+    finally:
+        progress.end()
+    results = [
+        replace(done[likeness(layer)], layer=layer)
+        for layer in network.layers
+        if likeness(layer) in done
+    ]
+    missing = tuple(layer for layer in network.layers if likeness(layer) not in done)
+    return NetworkResult(
+        network, architecture, objective, tuple(results), perf_counter() - start, interrupted,
+        missing,
+    )  # fmt: skip
+
+
+def plain_mapping(layer: Layer, architecture: Architecture) -> Mapping:
+    """Return the mapping that needs the least storage."""
+    outermost, *inner = architecture.memories
+    nodes: list[Node] = [Store(outermost.name, tuple(t.name for t in layer.tensors))]
+    nodes += [For(dimension, 1) for dimension in layer.dimensions]
+    for memory in inner:
+        if kept := tuple(t.name for t in layer.tensors if t.role in memory.must_keep):
+            nodes.append(Store(memory.name, kept))
+    return Mapping(tuple(nodes))
+
+
+def attempt(layer: Layer, machine: Architecture, objective: str, stop: Callable[[], bool]) -> Found:
+    """Search a stricter machine, which may allow nothing."""
+    try:
+        return Search(layer, machine, objective).solve(stop)
+    except MappingError:
+        return Found()
+
+
+def bounding(architecture: Architecture) -> Architecture:
+    """Return a machine whose throughput latency is at most the pipelined latency of another.
+
+    Only the networks that carry operands to and fro bound their words there.
+    """
+
+    def level_of(level: Level) -> Level:
+        if not isinstance(level, Array) or level.bandwidth is None or level.networks is None:
+            return level
+        networks = level.networks
+        share = (networks.read + networks.write) / networks.count
+        return replace(level, bandwidth=level.bandwidth * share)
+
+    return replace(architecture, levels=tuple(level_of(level) for level in architecture.levels))
+
+
+def stricter(layer: Layer, architecture: Architecture) -> Iterator[Architecture]:
+    """Yield machines that forbid what takes long step by step.
+
+    Short bursts (every tensor is kept in the memory that a DMA engine fills), and partial sums
+    that elements add up.
+    """
+    machine = bounding(architecture)
+    sums = frozenset(layer.output.dimensions)
+    apart = tuple(
+        Constraint(array.name, None, sums) for array in machine.arrays if array.adders is not None
+    )
+
+    def kept(level: Level, above: Level) -> Level:
+        if not isinstance(level, Memory) or not isinstance(above, Memory) or above.dma is None:
+            return level
+        roles = frozenset(t.role for t in layer.tensors if level.may_store(t.role))
+        return replace(level, must_keep=roles)
+
+    levels = machine.levels
+    keeping = replace(
+        machine,
+        levels=(levels[0], *(kept(b, a) for a, b in pairwise(levels))),
+    )
+    if apart:
+        yield replace(keeping, constraints=(*machine.constraints, *apart))
+    if keeping.levels != machine.levels:
+        yield keeping
+
+
+class Climb:
+    """The best mapping so far, and steps to better ones.
+
+    Attributes
+    ----------
+    value : float
+        Its objective.
+    mapping : Mapping or None
+    best : Evaluation or None
+        What it costs.
+    """
+
+    def __init__(self, layer: Layer, architecture: Architecture, objective: str) -> None:
+        self.layer = layer
+        self.architecture = architecture
+        self.objective = parse_objective(objective)
+        self.value = inf
+        self.mapping: Mapping | None = None
+        self.best: Evaluation | None = None
+        self.now: tuple[float, Items] = (inf, ())
+        self.known: dict[Mapping, float] = {}
+        # every word comes from the outermost memory at least once, or goes there
+        outermost = architecture.memories[0]
+        self.least_energy = layer.operations * operation_cost(architecture, layer)
+        for tensor in layer.tensors:
+            cost = write_cost if tensor.is_output else read_cost
+            self.least_energy += footprint(tensor, layer.bounds) * cost(outermost, tensor)
+
+    def begin(self, mapping: Mapping) -> None:
+        """Go on from a mapping."""
+        self.now = (self.cost(mapping, inf), items_of(mapping, self.layer))
+
+    def cost(self, mapping: Mapping, most: float) -> float:
+        """Return the objective of a mapping; infinite when it does not fit or needs too long."""
+        if mapping in self.known:
+            return self.known[mapping]
+        self.known[mapping] = inf
+        try:
+            check(mapping, self.layer, self.architecture)
+        except MappingError:
+            return inf
+        pipeline = pipelined_latency(self.layer, self.architecture, mapping)
+        if self.objective.value(self.least_energy, pipeline.cycles) > most:
+            return inf
+        counts = count(self.layer, self.architecture, mapping)
+        found = assess(self.layer, self.architecture, mapping, counts, pipeline)
+        value = self.objective.value(found.energy_pj, found.cycles)
+        self.known[mapping] = value
+        if value < self.value:
+            self.value, self.mapping, self.best = value, mapping, found
+        return value
+
+    def run(self, tries: int, random: Random, stop: Callable[[], bool]) -> None:
+        """Try neighbours; worse ones are accepted less and less."""
+        for i in range(tries):
+            if stop():
+                return
+            value, items = self.now
+            warm = WARM * (1 - i / tries) ** 2
+            most = value * exp(-warm * log(1 - random.random())) if warm > 0 else value
+            changed = neighbour(items, self.architecture, random)
+            if changed == items or changed[0].factor:
+                continue
+            cost = self.cost(mapping_of(changed, self.layer), most)
+            if cost <= most:
+                self.now = (cost, changed)

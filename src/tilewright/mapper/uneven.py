@@ -1,0 +1,266 @@
+"""Tile sizes that do not divide: from the best mappings whose sizes do, step by step.
+
+Nothing here proves an optimum. The search among divisors gives mappings to begin with, for the
+layer itself and for one whose awkward bounds are a little larger; loops of one chunk are added
+wherever a loop may stand, and one or two tile sizes at a time are changed as long as that helps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from math import ceil
+
+import numpy as np
+
+from tilewright.architecture.machine import Architecture, Array
+from tilewright.errors import MappingError
+from tilewright.mapper.lattice import Floats, Ints, divisors
+from tilewright.mapper.least import least_cost
+from tilewright.mapper.links import segment_of
+from tilewright.mapper.objective import Objective, parse_objective
+from tilewright.mapper.solve import Found, Search
+from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
+from tilewright.mapping.validity import check
+from tilewright.model.batch import evaluate_batch
+from tilewright.workload.layer import Layer
+
+MOST_CHUNKS = 40  # numbers of chunks, and multiples of the next tile, that are tried for a loop
+SECOND = 12  # sizes that are tried for a second loop
+GROWTH = 1.1  # of a bound that has few divisors
+WORTH = 2.0  # times as many divisors make a larger bound worth a search
+PROMISING = 32  # of the better mappings of a step, those checked against constraints
+CLOSE = 1e-12
+
+
+def with_all_sizes(
+    layer: Layer,
+    architecture: Architecture,
+    objective: str,
+    even: Found,
+    stop: Callable[[], bool] = lambda: False,
+) -> Found:
+    """Return the best mapping found with any tile sizes, beginning with that of divisors.
+
+    Parameters
+    ----------
+    layer, architecture, objective
+        As for the search.
+    even : Found
+        What the search among divisors ended with.
+    stop : callable
+        Whether to end with the best so far.
+
+    Returns
+    -------
+    Found
+        Its bound holds for all tile sizes, and `finished` is only true where all of them divide.
+    """
+    if even.mapping is None or all(bound <= 2 for bound in layer.bounds.values()):
+        return even
+    wanted = parse_objective(objective)
+    best, value = even.mapping, even.value
+    for start in starts(layer, architecture, objective, even.mapping, stop):
+        mapping, reached = climb(layer, architecture, wanted, start, stop)
+        if reached < value * (1 - CLOSE):
+            best, value = mapping, reached
+    bound = wanted.value(*least_cost(layer, architecture))
+    return Found(best, value, min(bound, value), bound >= value * (1 - CLOSE), even.labels)
+
+
+def starts(
+    layer: Layer,
+    architecture: Architecture,
+    objective: str,
+    even: Mapping,
+    stop: Callable[[], bool],
+) -> Iterator[Mapping]:
+    """Yield mappings to begin with: that of divisors, and that of a layer with rounder bounds."""
+    yield even
+    bounds = {d: rounder(bound) for d, bound in layer.bounds.items()}
+    if bounds == layer.bounds or stop():
+        return
+    found = Search(replace(layer, bounds=bounds), architecture, objective).solve(stop)
+    if found.mapping is not None:
+        yield Mapping(
+            tuple(
+                node
+                if isinstance(node, Store)
+                else replace(node, tile=min(node.tile, layer.bounds[node.dimension]))
+                for node in found.mapping.nodes
+            )
+        )
+
+
+def rounder(bound: int) -> int:
+    """Return a bound that is little larger and has many more divisors, or the bound itself."""
+    if bound == 1:
+        return 1
+    larger = range(bound + 1, int(bound * GROWTH) + 2)
+    best = max(larger, key=lambda n: (len(divisors(n)), -n))
+    return best if len(divisors(best)) >= WORTH * len(divisors(bound)) else bound
+
+
+def opened(mapping: Mapping, layer: Layer, architecture: Architecture) -> Mapping:
+    """Return the mapping with a loop of one chunk wherever there is none of a dimension."""
+    dimensions = [d for d in layer.dimensions if layer.bounds[d] > 1]
+    extent = dict(layer.bounds)
+    above = dict(
+        zip((m.name for m in architecture.memories), segment_of(architecture), strict=True)
+    )
+    nodes: list[Node] = []
+    block: set[str] = set()
+
+    def fill() -> None:
+        if nodes and not isinstance(nodes[-1], Spatial):
+            nodes.extend(For(d, extent[d]) for d in dimensions if d not in block)
+        block.clear()
+
+    def widen(array: Array) -> None:
+        used = {(n.axis, n.dimension) for n in spatial if n.array == array.name}
+        for axis in array.axes:
+            allowed = architecture.allowed_dimensions(array.name, axis)
+            for d in dimensions:
+                if (axis, d) not in used and (allowed is None or d in allowed):
+                    nodes.append(Spatial(d, extent[d], axis, array.name))
+
+    def pass_idle(count: int) -> None:
+        while len(architecture.arrays) - len(arrays) < count:
+            fill()
+            widen(arrays.pop(0))
+
+    arrays = list(architecture.arrays)
+    names = [array.name for array in arrays]
+    spatial = [node for node in mapping.nodes if isinstance(node, Spatial)]
+    for node, following in zip(mapping.nodes, (*mapping.nodes[1:], None), strict=True):
+        if isinstance(node, Store):
+            pass_idle(above[node.memory])
+            if nodes and not isinstance(nodes[-1], Store):
+                fill()
+            nodes.append(node)
+            continue
+        if isinstance(node, Spatial):
+            pass_idle(names.index(node.array))
+            fill()
+        else:
+            block.add(node.dimension)
+        nodes.append(node)
+        extent[node.dimension] = node.tile
+        if isinstance(node, Spatial) and not isinstance(following, Spatial):
+            own = names.index(node.array)
+            if own == len(names) - len(arrays):
+                widen(arrays.pop(0))
+    pass_idle(len(names))
+    return Mapping(tuple(nodes))
+
+
+def closed(mapping: Mapping, tiles: Ints, layer: Layer) -> Mapping:
+    """Return the mapping with these tile sizes, without loops of one chunk."""
+    extent = dict(layer.bounds)
+    left = iter(tiles.tolist())
+    nodes: list[Node] = []
+    for node in mapping.nodes:
+        if isinstance(node, Store):
+            last = nodes[-1] if nodes else None
+            if isinstance(last, Store) and last.memory == node.memory and len(nodes) > 1:
+                nodes[-1] = Store(last.memory, (*last.tensors, *node.tensors))
+            else:
+                nodes.append(node)
+            continue
+        tile = next(left)
+        if tile < extent[node.dimension]:
+            nodes.append(replace(node, tile=tile))
+            extent[node.dimension] = tile
+    return Mapping(tuple(nodes))
+
+
+def climb(
+    layer: Layer,
+    architecture: Architecture,
+    objective: Objective,
+    start: Mapping,
+    stop: Callable[[], bool],
+) -> tuple[Mapping, float]:
+    """Change one or two tile sizes at a time as long as the objective falls."""
+    structure = opened(start, layer, architecture)
+    loops = [node for node in structure.nodes if not isinstance(node, Store)]
+    tiles = np.array([node.tile for node in loops], np.int64)
+    chains: dict[str, list[int]] = {}
+    for i, node in enumerate(loops):
+        chains.setdefault(node.dimension, []).append(i)
+
+    def values(rows: Ints) -> Floats:
+        costs = evaluate_batch(layer, architecture, structure, rows)
+        return objective.values(costs.energy_pj, costs.cycles)
+
+    value = float(values(tiles[None])[0])
+    unchanged = 0
+    i = 0
+    while unchanged < len(loops) and not stop():
+        rows = np.array(neighbours(tiles, i, loops, chains, layer))
+        reached = values(rows)
+        for at in np.argsort(reached, kind="stable")[:PROMISING].tolist():
+            if not reached[at] < value * (1 - CLOSE):
+                break
+            if architecture.statements and not allowed(
+                closed(structure, rows[at], layer), layer, architecture
+            ):
+                continue
+            tiles, value = rows[at], float(reached[at])
+            unchanged = -1
+            break
+        unchanged += 1
+        i = (i + 1) % len(loops)
+    return closed(structure, tiles, layer), value
+
+
+def allowed(mapping: Mapping, layer: Layer, architecture: Architecture) -> bool:
+    """Whether a mapping satisfies the constraints of the machine."""
+    try:
+        check(mapping, layer, architecture)
+    except MappingError:
+        return False
+    return True
+
+
+def neighbours(
+    tiles: Ints,
+    i: int,
+    loops: list[For | Spatial],
+    chains: dict[str, list[int]],
+    layer: Layer,
+) -> list[Ints]:
+    """Return the tile sizes with another size of loop i, and of one more loop besides."""
+    found = []
+    chain = chains[loops[i].dimension]
+    for size in sizes(tiles, i, chain, layer.bounds[loops[i].dimension]):
+        changed = tiles.copy()
+        changed[i] = size
+        # loops of one chunk inside stay loops of one chunk
+        for j in chain[chain.index(i) + 1 :]:
+            if tiles[j] != tiles[i]:
+                break
+            changed[j] = size
+        found.append(changed)
+        for k, other in enumerate(loops):
+            if k == i:
+                continue
+            some = sizes(changed, k, chains[other.dimension], layer.bounds[other.dimension])
+            for second in some[:: ceil(len(some) / SECOND)]:
+                if second != changed[k]:
+                    both = changed.copy()
+                    both[k] = second
+                    found.append(both)
+    return found
+
+
+def sizes(tiles: Ints, i: int, chain: list[int], bound: int) -> list[int]:
+    """Return sizes of one loop that lie between those of its neighbours on the same dimension."""
+    at = chain.index(i)
+    most = int(tiles[chain[at - 1]]) if at else bound
+    inner = [int(tiles[j]) for j in chain[at + 1 :] if tiles[j] != tiles[i]]
+    least = inner[0] if inner else 1
+    found = {ceil(most / n) for n in range(1, min(most, MOST_CHUNKS) + 1)}
+    found |= {least * n for n in range(1, MOST_CHUNKS + 1)}
+    found |= {int(tiles[i]) + step for step in (-1, 0, 1)}
+    return sorted(size for size in found if least <= size <= most)

@@ -1,0 +1,1 @@
+"""Memories that hold more than the current tile, and hold the best of it."""

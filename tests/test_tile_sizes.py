@@ -1,0 +1,100 @@
+"""Tile sizes that do not divide: never worse, exactly valued, above a bound of every mapping."""
+
+from __future__ import annotations
+
+from math import isclose
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import tilewright as tw
+from problems import problem
+from strategies import cases
+from tilewright.errors import InputError
+from tilewright.mapper.least import least_cost
+from tilewright.mapper.uneven import closed, opened, rounder
+from tilewright.mapping.nodes import For, Store
+from tilewright.mapping.validity import check
+from tilewright.model import evaluate
+
+Case = tuple[tw.Layer, tw.Architecture, tw.Mapping]
+AWKWARD = tw.einsum("O[M,N] += I[M,K] * W[K,N]", M=29, N=31, K=7)
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases())
+def test_no_mapping_costs_less_than_the_bound(case: Case) -> None:
+    layer, machine, mapping = case
+    energy, cycles = least_cost(layer, machine)
+    cost = evaluate(layer, machine, mapping)
+    assert energy <= cost.energy_pj * (1 + 1e-12)
+    assert cycles <= cost.cycles * (1 + 1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(cases())
+def test_loops_of_one_chunk_cost_nothing(case: Case) -> None:
+    layer, machine, mapping = case
+    wider = opened(mapping, layer, machine)
+    assert len(wider) >= len(mapping)
+    before, after = evaluate(layer, machine, mapping), evaluate(layer, machine, wider)
+    assert (after.energy_pj, after.cycles) == (before.energy_pj, before.cycles)
+
+
+@pytest.mark.parametrize("objective", ["energy", "latency", "edp"])
+@pytest.mark.parametrize("machine", ["simple", "eyeriss"])
+def test_all_sizes_are_better_for_awkward_bounds(objective: str, machine: str) -> None:
+    even = tw.map(AWKWARD, machine, objective, cache=False).layers[0]
+    free = tw.map(AWKWARD, machine, objective, cache=False, tiles="all").layers[0]
+    assert free.proof.value <= even.proof.value
+    assert free.proof.lower_bound <= free.proof.value
+    assert free.proof.tiles == "all"
+    if objective != "energy":
+        assert free.proof.value < 0.5 * even.proof.value
+    check(free.mapping, AWKWARD, tw.load_architecture(machine))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_tile_size_makes_it_worse_than_divisors(seed: int) -> None:
+    layer, machine = problem(seed)
+    even = tw.map(layer, machine, "edp", cache=False).layers[0]
+    free = tw.map(layer, machine, "edp", cache=False, tiles="all").layers[0]
+    assert free.proof.value <= even.proof.value * (1 + 1e-9)
+    again = tw.map(layer, machine, "edp", cache=False, tiles="all", workers=1).layers[0]
+    assert again.mapping == free.mapping
+
+
+def test_bounds_of_two_are_proven_by_divisors() -> None:
+    layer = tw.einsum("O[M,N] += I[M,K] * W[K,N]", M=2, N=2, K=2)
+    assert tw.map(layer, "simple", cache=False, tiles="all").optimal
+
+
+def test_constraints_hold_for_all_sizes() -> None:
+    free = tw.map(
+        AWKWARD, "simple", "latency", cache=False, tiles="all", constraints="PE.X.dims=M"
+    ).layers[0]
+    spatial = [n for n in free.mapping.nodes if getattr(n, "axis", None) == "X"]
+    assert {node.dimension for node in spatial} <= {"M"}
+
+
+def test_closed_leaves_out_what_does_nothing() -> None:
+    machine = tw.load_architecture("simple")
+    mapping = tw.map(AWKWARD, machine, cache=False).layers[0].mapping
+    wider = opened(mapping, AWKWARD, machine)
+    sizes = [node.tile for node in wider.nodes if not isinstance(node, Store)]
+    narrow = closed(wider, np.array(sizes), AWKWARD)
+    cost, own = evaluate(AWKWARD, machine, narrow), evaluate(AWKWARD, machine, mapping)
+    assert isclose(cost.energy_pj, own.energy_pj)
+    assert sum(isinstance(n, For) for n in narrow.nodes) <= sum(
+        isinstance(n, For) for n in mapping.nodes
+    )
+
+
+def test_rounder_bounds_have_more_divisors() -> None:
+    assert [rounder(n) for n in (1, 2, 64, 127, 7)] == [1, 2, 64, 132, 8]
+
+
+def test_other_words_for_tile_sizes_are_refused() -> None:
+    with pytest.raises(InputError, match="divisors or all"):
+        tw.map(AWKWARD, "simple", tiles="every")
