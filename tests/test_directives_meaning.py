@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -121,6 +122,7 @@ def check(seed: int) -> str:
         return "refused"
     meant = steps(flow, layer, elements)
     assert mapped_steps(found, layer) == meant, (str(flow), layer, elements)
+    assert mapped_steps(replace(found, mapping=found.padded), layer) == meant
     assert once(meant, layer)
     return "translated"
 

@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from tilewright.architecture.machine import Architecture
+from tilewright.directives.syntax import Dataflow
+from tilewright.directives.translate import translate
 from tilewright.errors import InputError
 from tilewright.inputs import (
     ArchitectureLike,
@@ -20,6 +22,7 @@ from tilewright.inputs import (
     the_style,
 )
 from tilewright.mapping.nodes import Mapping
+from tilewright.mapping.validity import check as check_validity
 from tilewright.model.evaluate import assess
 from tilewright.model.network import NetworkEvaluation
 from tilewright.model.result import Evaluation
@@ -169,13 +172,25 @@ def evaluate_network(
     found = []
     for layer in network.layers:
         key = layer if style is None else replace(layer, name="", repeat=1)
-        if key not in known:
-            chosen, nodes = the_run(mapping if style is None else style, layer, machine)
+        if key not in known and style is not None:
+            known[key] = evaluate_directives(style, layer, machine, kind)
+        elif key not in known:
+            chosen, nodes = the_run(mapping, layer, machine)
             known[key] = evaluate_mapping(
                 layer, chosen, nodes, check=isinstance(mapping, Mapping), latency=kind
             )
         found.append(replace(known[key], layer=layer))
     return NetworkEvaluation(network, machine, tuple(found))
+
+
+def evaluate_directives(
+    flow: Dataflow, layer: Layer, machine: Architecture, latency: str
+) -> Evaluation:
+    """Return what directives cost; the nodes that are counted are alike for many layers."""
+    run = translate(flow, layer, machine)
+    check_validity(run.mapping, layer, run.architecture)
+    found = evaluate_mapping(layer, run.architecture, run.padded, check=False, latency=latency)
+    return replace(found, mapping=run.mapping)
 
 
 def simulate(

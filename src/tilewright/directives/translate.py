@@ -43,6 +43,9 @@ class Translation:
         The machine, with one array for each level of clusters.
     mapping : Mapping
         The loops that the directives stand for.
+    padded : Mapping
+        The same with a loop for every map, also where it makes a single chunk: the nodes are then
+        those of other layers, and what is compiled for them serves all. Counts are equal.
     units : tuple of int
         Units of each level, outermost first.
     left_out : int
@@ -51,6 +54,7 @@ class Translation:
 
     architecture: Architecture
     mapping: Mapping
+    padded: Mapping
     units: tuple[int, ...]
     left_out: int
 
@@ -119,17 +123,18 @@ def translate(dataflow: Dataflow, layer: Layer, architecture: Architecture) -> T
     machine = clustered(architecture, units)
     region = Region(dict(layer.bounds), {name: words.size(name) for name in words.axes})
     loops: list[Node] = []
+    padded: list[Node] = []
     for maps, count, array in zip(levels, units, machine.arrays, strict=True):
         axis = next(iter(array.axes))
-        for cut in read_level(maps, words, region):
-            extent = region.extents[cut.dimension]
-            if not cut.map.spatial:
-                loops.append(For(cut.dimension, cut.tile))
-            else:
-                if extent > count * cut.tile:
-                    loops.append(For(cut.dimension, count * cut.tile))
-                loops.append(Spatial(cut.dimension, cut.tile, axis, array.name))
-            region.extents[cut.dimension] = cut.tile
+        for dimension, spatial, tile in read_level(maps, words, region):
+            extent = region.extents[dimension]
+            steps = min(extent, count * tile) if spatial else tile
+            nodes: list[tuple[Node, int]] = [(For(dimension, steps), extent)]
+            if spatial:
+                nodes.append((Spatial(dimension, tile, axis, array.name), steps))
+            padded += [node for node, _ in nodes]
+            loops += [node for node, found in nodes if node.tile < found]  # type: ignore[union-attr]
+            region.extents[dimension] = tile
     first = machine.position[machine.arrays[0].name]
     stores = [
         (machine.position[memory.name] < first, Store(memory.name, kept))
@@ -141,6 +146,7 @@ def translate(dataflow: Dataflow, layer: Layer, architecture: Architecture) -> T
     return Translation(
         machine,
         Mapping((*outside, *loops, *inside)),
+        Mapping((*outside, *padded, *inside)),
         units,
         elements(architecture) - prod(units),
     )
@@ -189,8 +195,12 @@ def known(name: str, words: Vocabulary, directive: Map | Cluster) -> None:
         )
 
 
-def read_level(maps: list[Map], words: Vocabulary, region: Region) -> list[Cut]:
-    """Return the cuts of one level, in order; maps that cut nothing are left out."""
+def read_level(maps: list[Map], words: Vocabulary, region: Region) -> list[tuple[str, bool, int]]:
+    """Return what the maps of one level do, in order.
+
+    Each gives a dimension of more than one iteration, whether it is spread over the units, and the
+    indices in each position: all that there are where the map cuts nothing.
+    """
     named: dict[str, Map] = {}
     for directive in maps:
         known(directive.dimension, words, directive)
@@ -214,7 +224,15 @@ def read_level(maps: list[Map], words: Vocabulary, region: Region) -> list[Cut]:
             cuts.append(cut)
     check_together(cuts, named, words)
     note_rows(cuts, named, words, region)
-    return cuts
+    tiles = {cut.dimension: cut.tile for cut in cuts}
+    found = []
+    for directive in named.values():
+        name = directive.dimension
+        dimension = words.axes[name].output if name in words.axes else words.plain[name]
+        if dimension is not None and words.layer.bounds[dimension] > 1:
+            tile = tiles.get(dimension, region.extents[dimension])
+            found.append((dimension, directive.spatial, tile))
+    return found
 
 
 def trivial(directive: Map, words: Vocabulary, region: Region) -> bool:

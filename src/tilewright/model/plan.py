@@ -35,6 +35,13 @@ class Factor:
     loops: tuple[int, ...]
     modes: tuple[int, ...]
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.kind, self.group, self.loops, self.modes))
+
     @cached_property
     def depth(self) -> int:
         """Number of temporal loops."""
