@@ -39,7 +39,8 @@ from tilewright.workload.layer import Layer, Network
 TRIES = 300  # neighbours tried from each beginning
 WARM = 0.15  # how much worse a neighbour may be at first, as a logarithm
 CLOSE = 1e-9
-SHARE = 0.6  # of a time limit for the searches under throughput latency
+BEGIN = 0.5  # of a time limit, to find where to begin
+PROVE = 0.8  # of a time limit, until the search for the lower bound ends
 BOUND = (
     "Lower bound: the optimum under throughput latency, which pipelined latency never undercuts."
 )
@@ -85,20 +86,21 @@ def search_pipelined(
         return lambda: stop() or perf_counter() - start >= share * limit
 
     climb = Climb(layer, architecture, objective)
-    least = Search(layer, bounding(architecture), objective).solve(until(SHARE / 2))
-    finished = least.finished
     machines = list(stricter(layer, architecture))
-    if finished and least.mapping is None:
-        raise NoMappingError(beyond_limits(layer, architecture, parse_objective(objective)))
-    begins = [least.mapping] if least.mapping is not None else []
+    begins = []
     for i, machine in enumerate(machines):
-        share = SHARE / 2 + SHARE / 2 * (i + 1) / len(machines)
-        found = attempt(layer, machine, objective, until(share))
+        found = attempt(layer, machine, objective, until(BEGIN * (i + 1) / len(machines)))
         if found.mapping is not None:
             begins.append(found.mapping)
+    least = Search(layer, bounding(architecture), objective).solve(until(PROVE))
+    finished = least.finished
+    if finished and least.mapping is None:
+        raise NoMappingError(beyond_limits(layer, architecture, parse_objective(objective)))
+    if least.mapping is not None:
+        begins.append(least.mapping)
     begins = begins or [plain_mapping(layer, architecture)]
     for i, mapping in enumerate(dict.fromkeys(begins)):
-        share = SHARE + (1 - SHARE) * (i + 1) / len(begins)
+        share = PROVE + (1 - PROVE) * (i + 1) / len(begins)
         climb.begin(mapping)
         climb.run(TRIES, Random(seed + i), until(share))
     if climb.best is None or climb.mapping is None:
