@@ -17,7 +17,8 @@ from tilewright.architecture.transfers import Dma, Networks
 from tilewright.mapping.nodes import For, Mapping, Spatial, Store
 from tilewright.model import evaluate
 from tilewright.timeline import simulate_latency
-from tilewright.timing import Pipeline, pipelined_latency
+from tilewright.timing import Event, Pipeline, pipelined_latency
+from tilewright.timing.events import first_events
 from tilewright.workload.layer import Layer, Tensor, Term
 
 Draw = Any
@@ -308,3 +309,20 @@ def test_results_say_where_the_cycles_go() -> None:
     assert data["pipeline"]["exposed"] == {"GLB": 40}
     assert found.bound == "GLB"
     assert "pipeline" not in tw.evaluate(LAYER, two_memories(), TILED).to_dict()
+
+
+@quick(40)
+@given(case=timed(operations=100))
+def test_first_events_are_those_of_the_timeline(case: Timed) -> None:
+    layer, architecture, mapping, layouts = case
+    _, expected = simulate_latency(layer, architecture, mapping, layouts=layouts, check=False)
+    found = first_events(layer, architecture, mapping, layouts=layouts, most=100_000)
+    assert len(found) == len(expected)
+
+    def order(event: Event) -> tuple[float, float, str, str]:
+        return round(event.start, 6), round(event.end, 6), event.where, event.what
+
+    for one, other in zip(sorted(found, key=order), sorted(expected, key=order), strict=True):
+        assert (one.where, one.what) == (other.where, other.what)
+        assert (one.start, one.end) == pytest.approx((other.start, other.end), abs=1e-6)
+    assert len(first_events(layer, architecture, mapping, most=5)) <= 5

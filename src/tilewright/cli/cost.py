@@ -56,14 +56,20 @@ def evaluate_command(
             "--statistics", help="Show reuse factors, requirements of buffers and bandwidth, area."
         ),
     ] = False,
+    timeline: Annotated[
+        str | None,
+        typer.Option(
+            "--timeline", metavar="FILE.html", help="Plot the first steps, of pipelined latency."
+        ),
+    ] = None,
 ) -> int:  # fmt: skip
     """Show what a mapping costs; with a style and no --layer, a table of all layers."""
     from tilewright import api
     from tilewright.commands.files import check_outputs
-    from tilewright.commands.output import put_evaluation, put_network_evaluation
+    from tilewright.commands.output import put_evaluation, put_network_evaluation, put_timeline
     from tilewright.inputs import is_for_networks
 
-    check_outputs({"--json": json}, [workload, arch, mapping])
+    check_outputs({"--json": json, "--timeline": timeline}, [workload, arch, mapping])
     if layer is None and is_for_networks(mapping):
         found = api.evaluate_network(workload, arch, mapping, latency=latency)
         if len(found.layers) > 1:
@@ -71,6 +77,10 @@ def evaluate_command(
             return 0
     layouts = the_layouts(layout)
     one = api.evaluate(workload, arch, mapping, layer=layer, latency=latency, layouts=layouts)
+    if timeline is not None:
+        if one.pipeline is None:
+            raise InputError("shows pipelined latency: add --latency pipelined", key="--timeline")
+        put_timeline(one, timeline)
     put_evaluation(one, json, statistics=statistics)
     return 0
 

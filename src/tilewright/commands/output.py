@@ -76,6 +76,13 @@ def put_frontier(frontier: Frontier, json: str | None, plot: str | None) -> None
     write_out(frontier.text())
 
 
+def put_timeline(evaluation: Evaluation, file: str) -> None:
+    """Write the plot of the first steps of a pipelined execution."""
+    from tilewright.report.timeline import timeline_plot
+
+    write_file(file, timeline_plot(evaluation).to_html(include_plotlyjs=True))
+
+
 def put_evaluation(evaluation: Evaluation, json: str | None, *, statistics: bool = False) -> None:
     """Write an evaluation as JSON, show it with its mapping, or both."""
     data = {"statistics": evaluation.statistics.to_dict()} if statistics else {}

@@ -35,7 +35,7 @@ Items = tuple[Item, ...]
 def items_of(mapping: Mapping, layer: Layer) -> Items:
     """Return the loops and stores of a mapping whose tiles divide evenly, outermost first.
 
-    What is left to the compute unit comes last, as loops.
+    Loops of one chunk are left out. What is left to the compute unit comes last, as loops.
     """
     extents = dict(layer.bounds)
     items = []
@@ -44,7 +44,8 @@ def items_of(mapping: Mapping, layer: Layer) -> Items:
             items += [Item(tensor, 0, (node.memory,)) for tensor in node.tensors]
             continue
         place = (node.array, node.axis) if isinstance(node, Spatial) else ()
-        items.append(Item(node.dimension, extents[node.dimension] // node.tile, place))
+        if node.tile < extents[node.dimension]:
+            items.append(Item(node.dimension, extents[node.dimension] // node.tile, place))
         extents[node.dimension] = node.tile
     return (*items, *(Item(d, extent) for d, extent in extents.items() if extent > 1))
 

@@ -17,6 +17,7 @@ from time import perf_counter
 from tilewright.architecture.constraints import Constraint
 from tilewright.architecture.machine import Architecture, Array, Level, Memory
 from tilewright.errors import MappingError, NoMappingError
+from tilewright.mapper.greedy import greedy_mapping
 from tilewright.mapper.key import likeness
 from tilewright.mapper.neighbours import Items, items_of, mapping_of, neighbour
 from tilewright.mapper.network import beyond_limits, check_possible
@@ -30,16 +31,19 @@ from tilewright.mapping.nodes import For, Mapping, Node, Store
 from tilewright.mapping.validity import check
 from tilewright.model.count import count
 from tilewright.model.energy import operation_cost, read_cost, write_cost
-from tilewright.model.evaluate import assess
-from tilewright.model.result import Evaluation
+from tilewright.model.evaluate import assess, evaluate
 from tilewright.timing.latency import pipelined_latency
 from tilewright.workload.footprint import footprint
 from tilewright.workload.layer import Layer, Network
 
-TRIES = 300  # neighbours tried from each beginning
+GREEDY = 8  # mappings to begin with that are made factor by factor
+AT_LEAST = 2
+CLIMBS = 4  # the best beginnings that are looked around
+TRIES = 600  # neighbours tried from each of them
 WARM = 0.15  # how much worse a neighbour may be at first, as a logarithm
 CLOSE = 1e-9
-SHARE = 0.6  # of a time limit for the searches under throughput latency
+BEGIN = 0.5  # of a time limit, to find where to begin
+PROVE = 0.8  # of a time limit, until the search for the lower bound ends
 BOUND = (
     "Lower bound: the optimum under throughput latency, which pipelined latency never undercuts."
 )
@@ -85,26 +89,43 @@ def search_pipelined(
         return lambda: stop() or perf_counter() - start >= share * limit
 
     climb = Climb(layer, architecture, objective)
-    least = Search(layer, bounding(architecture), objective).solve(until(SHARE / 2))
-    finished = least.finished
     machines = list(stricter(layer, architecture))
-    if finished and least.mapping is None:
-        raise NoMappingError(beyond_limits(layer, architecture, parse_objective(objective)))
-    begins = [least.mapping] if least.mapping is not None else []
+    begins = []
+    for i in range(GREEDY):
+        # the first ones take a second, which no time limit saves
+        halt = until(BEGIN / 2) if i >= AT_LEAST else stop
+        if i and halt():
+            break
+        made = greedy_mapping(layer, architecture, climb.cost, Random(seed + i), halt)
+        if made is not None:
+            begins.append(made)
     for i, machine in enumerate(machines):
-        share = SHARE / 2 + SHARE / 2 * (i + 1) / len(machines)
-        found = attempt(layer, machine, objective, until(share))
+        found = attempt(
+            layer, machine, objective, until(BEGIN / 2 + BEGIN / 2 * (i + 1) / len(machines))
+        )
         if found.mapping is not None:
             begins.append(found.mapping)
-    begins = begins or [plain_mapping(layer, architecture)]
-    for i, mapping in enumerate(dict.fromkeys(begins)):
-        share = SHARE + (1 - SHARE) * (i + 1) / len(begins)
+    least = Search(layer, bounding(architecture), objective).solve(until(PROVE))
+    finished = least.finished
+    if finished and least.mapping is None:
+        raise NoMappingError(beyond_limits(layer, architecture, parse_objective(objective)))
+    if least.mapping is not None:
+        begins.append(least.mapping)
+    begins.append(plain_mapping(layer, architecture))
+    order = sorted(dict.fromkeys(begins), key=lambda mapping: climb.cost(mapping, inf))[:CLIMBS]
+    for i, mapping in enumerate(order):
+        share = PROVE + (1 - PROVE) * (i + 1) / len(order)
         climb.begin(mapping)
         climb.run(TRIES, Random(seed + i), until(share))
-    if climb.best is None or climb.mapping is None:
+    if climb.mapping is None:
         return None
+    units = architecture.instances(architecture.compute.name)
+    steps = layer.operations * architecture.compute.cycles / units
     bound = least.value if finished else min(max(least.bound, 0.0), least.value)
-    value = climb.value
+    bound = max(bound, parse_objective(objective).value(climb.least_energy, steps))
+    best = mapping_of(items_of(climb.mapping, layer), layer)
+    cost = evaluate(layer, architecture, best, latency="pipelined")
+    value = parse_objective(objective).value(cost.energy_pj, cost.cycles)
     bound = min(bound, value)
     proof = Proof(
         finished and value <= bound * (1 + CLOSE), bound, value,
@@ -112,7 +133,7 @@ def search_pipelined(
         f"{space_text(architecture)} {BOUND}",
         mappings_in_space(layer, architecture), perf_counter() - start,
     )  # fmt: skip
-    return LayerResult(layer, climb.mapping, climb.best, objective, proof)
+    return LayerResult(layer, best, cost, objective, proof)
 
 
 def map_pipelined(
@@ -260,8 +281,6 @@ class Climb:
     value : float
         Its objective.
     mapping : Mapping or None
-    best : Evaluation or None
-        What it costs.
     """
 
     def __init__(self, layer: Layer, architecture: Architecture, objective: str) -> None:
@@ -270,7 +289,6 @@ class Climb:
         self.objective = parse_objective(objective)
         self.value = inf
         self.mapping: Mapping | None = None
-        self.best: Evaluation | None = None
         self.now: tuple[float, Items] = (inf, ())
         self.known: dict[Mapping, float] = {}
         # every word comes from the outermost memory at least once, or goes there
@@ -288,10 +306,10 @@ class Climb:
         """Return the objective of a mapping; infinite when it does not fit or needs too long."""
         if mapping in self.known:
             return self.known[mapping]
-        self.known[mapping] = inf
         try:
             check(mapping, self.layer, self.architecture)
         except MappingError:
+            self.known[mapping] = inf
             return inf
         pipeline = pipelined_latency(self.layer, self.architecture, mapping)
         if self.objective.value(self.least_energy, pipeline.cycles) > most:
@@ -301,7 +319,7 @@ class Climb:
         value = self.objective.value(found.energy_pj, found.cycles)
         self.known[mapping] = value
         if value < self.value:
-            self.value, self.mapping, self.best = value, mapping, found
+            self.value, self.mapping = value, mapping
         return value
 
     def run(self, tries: int, random: Random, stop: Callable[[], bool]) -> None:

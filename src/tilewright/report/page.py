@@ -22,6 +22,7 @@ from tilewright.report.palette import variables
 from tilewright.report.proof import objective_text, proof_html
 from tilewright.report.reuse import reuse_table
 from tilewright.report.roofline import roofline
+from tilewright.report.timeline import timeline_section
 
 VIEWS = """<div class="controls views" role="group" aria-label="What a bar shows">\
 <button type="button" data-view="network" aria-pressed="true">whole network</button>\
@@ -47,6 +48,7 @@ def html(result: NetworkResult) -> str:
     runs = sum(r.layer.repeat for r in result.layers)
     layers = "1 layer" if count == 1 else f"{count} layers"
     repeated = f", run {runs} times in all" if runs > count else ""
+    section, timelines = timeline_section(result.layers)
     name, title = result.network.name, f"{result.network.name} on {machine.name}"
     return Template(package_text("page.html")).substitute(
         title=escape(f"{title} · tilewright"),
@@ -67,19 +69,21 @@ def html(result: NetworkResult) -> str:
             for i, r in enumerate(result.layers)
         ),
         layers=layer_sections(result.layers),
-        figures=figures_json(result),
+        timeline=section,
+        figures=figures_json(result, timelines),
         plotly=plotly_script(),
         script=package_text("page.js"),
     )
 
 
-def figures_json(result: NetworkResult) -> str:
+def figures_json(result: NetworkResult, timelines: dict[str, figures.Figure] | None = None) -> str:
     """Return the plots as JSON that can stand inside a script element."""
     plots = {
         "energy-levels": figures.energy_levels(result),
         "energy-tensors": figures.energy_tensors(result),
         "latency": figures.latency(result),
         "roofline": roofline(result),
+        **(timelines or {}),
     }
     text = json.dumps({key: asdict(plot) for key, plot in plots.items()}, allow_nan=False)
     # a "<" could close the element, or open a comment that hides its end

@@ -125,8 +125,8 @@ class Ports:
             reading=tuple(reading),
             writing=tuple(writing),
             adding=tuple(adding),
-            dma=None if child is None else self.place.get(f"{parent.name} DMA"),
-            block=None if child is None else parent.block_bytes,
+            dma=self.place.get(f"{parent.name} DMA"),
+            block=parent.block_bytes,
             updates=child is None,
             parent=parent,
             element_bytes=bits / 8,
@@ -153,7 +153,7 @@ class LinkPorts:
     reading, writing, adding : tuple of Terms
         For each array: per word that goes in, comes out, and is added on the way.
     dma : int or None
-        Position of the parent's DMA engine; operands that stream to the compute unit need none.
+        Position of the parent's DMA engine.
     block : int or None
         Bytes that the parent moves at least, and multiples of them.
     updates : bool
@@ -185,8 +185,8 @@ class LinkPorts:
 
     @property
     def in_bursts(self) -> bool:
-        """Whether it matters which words lie side by side in the parent."""
-        return self.dma is not None or self.block is not None
+        """Whether it matters which words lie side by side: operands come one by one."""
+        return not self.updates and (self.dma is not None or self.block is not None)
 
     def fill(self, moved: Moved, partial: bool, busy: list[float]) -> None:
         """Add what it takes to bring words to the child: partial sums only where there are some."""
@@ -216,18 +216,19 @@ class LinkPorts:
     def _at_parent(self, moved: Moved, words: int, terms: Terms, busy: list[float]) -> None:
         if not words:
             return
-        block = self.block
-        if block is not None:
-            blocks = sum(n * ceil(size * self.element_bytes / block) for size, n in moved.bursts)
-            add(terms, max(words, blocks * block / self.element_bytes), busy)
-        else:
-            add(terms, words, busy)
-        if self.dma is not None and self.parent.dma is not None:
-            for size, times in moved.bursts:
-                length = size * self.element_bytes
-                if block is not None:
-                    length = ceil(length / block) * block
-                busy[self.dma] += times * self.parent.dma.cycles(length, self.clock_hz)
+        bursts = ((1, words),) if self.updates else moved.bursts
+        in_all: float = words
+        if self.block is not None:
+            blocks = sum(n * ceil(size * self.element_bytes / self.block) for size, n in bursts)
+            in_all = max(words, blocks * self.block / self.element_bytes)
+        add(terms, in_all, busy)
+        if self.dma is None or self.parent.dma is None:
+            return
+        for size, times in bursts:
+            length = size * self.element_bytes
+            if self.block is not None:
+                length = ceil(length / self.block) * self.block
+            busy[self.dma] += times * self.parent.dma.cycles(length, self.clock_hz)
 
     def _added(self, moved: Moved, array: int) -> int:
         """Return the words that the elements of an array send one another to be added up."""
