@@ -1,6 +1,22 @@
 """Compiled kernel: how many words an optimally managed memory has to fetch again.
 
-It walks over the steps of the loops with the places of the memory, and skips rounds that repeat.
+It walks over the steps of the loops with the places of the memory, and skips rounds that repeat. To
+join it to a search, call
+
+    classes = classify(bounds, axes, coefficients, loop_dim, loop_tile)
+    count_spills(classes, capacity)
+
+once per access and once per capacity, with arrays of whole numbers:
+
+``bounds``, ``axes``, ``coefficients``
+    for each dimension its iterations, the index expression of the tensor in which it appears (-1
+    where it is irrelevant), and its coefficient there (0 where it is irrelevant);
+``loop_dim``, ``loop_tile``
+    for each temporal loop above the memory, outermost first, its dimension and tile;
+``capacity``
+    words of the memory.
+
+Loops of one chunk, and irrelevant loops inside all others, are best left out: they only take time.
 """
 
 from __future__ import annotations
