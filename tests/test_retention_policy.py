@@ -196,17 +196,28 @@ def test_a_large_buffer_leaves_the_compulsory_traffic() -> None:
     }  # fmt: skip
 
 
-def test_an_output_comes_from_the_outermost_memory() -> None:
+def test_an_output_comes_from_where_all_of_it_is() -> None:
     inner = Memory("L1", 16, 16 * 100, retention="optimal")
     machine = buffer(capacity_bits=1 << 20, retention="tile")
     machine = replace(machine, levels=(*machine.levels[:2], inner, machine.levels[2]))
-    nested = Mapping((*NODES, Store("L1", ("I", "W", "O"))))
-    with pytest.raises(MappingError, match="the output O must come to it directly from 'DRAM'"):
-        evaluate(LAYER, machine, nested)
-    with pytest.raises(MappingError, match="the output O must come to it directly from 'DRAM'"):
-        simulate(LAYER, machine, nested)
-    inputs = Mapping((*NODES, For("P", 2), Store("L1", ("I", "W"))))
-    assert evaluate(LAYER, machine, inputs).to_dict() == simulate(LAYER, machine, inputs).to_dict()
+    tiles = Mapping((*NODES, For("C", 1), Store("L1", ("I", "W", "O"))))
+    with pytest.raises(
+        MappingError, match="a memory that holds all of it, not from tiles in 'BUF'"
+    ):
+        evaluate(LAYER, machine, tiles)
+    with pytest.raises(
+        MappingError, match="a memory that holds all of it, not from tiles in 'BUF'"
+    ):
+        simulate(LAYER, machine, tiles)
+    for nodes in (
+        (*NODES, For("P", 2), Store("L1", ("I", "W"))),
+        (NODES[0], Store("BUF", ("O",)), *NODES[1:4], Store("L1", ("I", "W", "O"))),
+        (NODES[0], For("C", 2), Store("BUF", ("W", "O")), For("K", 4), For("P", 3), For("C", 1),
+         Store("BUF", ("I",)), Store("L1", ("I", "W", "O"))),
+    ):  # fmt: skip
+        found = evaluate(LAYER, machine, Mapping(nodes))
+        assert found.to_dict() == simulate(LAYER, machine, Mapping(nodes)).to_dict()
+        assert found.memories["L1"].shares
 
 
 FILE = """

@@ -18,7 +18,7 @@ from tilewright.retention.belady import missing, simulated_spills
 from tilewright.retention.classes import classify
 from tilewright.retention.count import SpillCounter
 from tilewright.retention.curve import spill_curve
-from tilewright.retention.places import count_spills
+from tilewright.retention.walk import count_spills
 
 KNOWN = json.loads((Path(__file__).parent / "data" / "cnnflow_spills.json").read_text())
 quick = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
@@ -45,7 +45,7 @@ def test_known_spills(case: dict[str, Any]) -> None:
     assert access.block_words == case["block_elements"]
     assert access.words == case["distinct_elements"]
     assert simulated_spills(access.blocks(), capacity) == spills
-    assert count_spills(classify(*access.arrays()), capacity, 10**6) == spills
+    assert count_spills(classify(*access.arrays()), capacity) == spills
     assert SpillCounter(access)(capacity) == spills
 
 
@@ -64,7 +64,7 @@ def equal_to_the_definition(access: Access, part: float) -> None:
     for capacity in {access.block_words, between, access.words}:
         spills = simulated_spills(blocks, capacity)
         assert counter(capacity) == spills
-        assert count_spills(classes, capacity, 10**6) == spills
+        assert count_spills(classes, capacity) == spills
 
 
 @quick

@@ -11,9 +11,7 @@ from tilewright.model.types import Bools, Ints
 from tilewright.retention.access import Access
 from tilewright.retention.classes import Classes, classify
 from tilewright.retention.groups import group_spills
-from tilewright.retention.places import count_spills
-
-MOST_STEPS = 200_000_000
+from tilewright.retention.walk import MOST_STEPS, count_spills
 
 
 class SpillCounter:
@@ -69,10 +67,11 @@ class SpillCounter:
                 f"a block has {self.access.block_words} words; the memory holds {capacity}"
             )
         if self._groups is not None:
-            return int(group_spills(*self._groups, capacity))
-        if self._classes is None:
-            self._classes = classify(*self.access.arrays())
-        spills = int(count_spills(self._classes, capacity, MOST_STEPS))
+            spills = int(group_spills(*self._groups, capacity))
+        else:
+            if self._classes is None:
+                self._classes = classify(*self.access.arrays())
+            spills = int(count_spills(self._classes, capacity))
         if spills < 0:
             raise InputError(f"the loops have more than {MOST_STEPS} steps; fewer can be counted")
         return spills

@@ -29,9 +29,8 @@ import numpy as np
 from tilewright.model.kernel import kernel, part
 from tilewright.model.types import Bools, Ints
 from tilewright.retention.classes import Classes
-from tilewright.retention.places import count_spills, take
-
-MOST_STEPS = 2**40
+from tilewright.retention.places import take
+from tilewright.retention.walk import TOO_SMALL, count_spills
 
 
 @part
@@ -54,7 +53,7 @@ def cycle_spills(blocks: int, size: int, rounds: int, capacity: int) -> int:
 def uneven_cycle_spills(sizes: Ints, rounds: int, capacity: int) -> int:
     """Return the spills of R rounds over blocks of different sizes, each of which fits.
 
-    It goes through the rounds as `places.count_spills` goes through steps.
+    It goes through the rounds as `walk.count_spills` goes through steps.
     """
     blocks = len(sizes)
     free = np.zeros(4 * blocks + 4, np.int64)
@@ -164,7 +163,7 @@ def group_spills(relevant: Bools, bound: Ints, tile: Ints, words: int, capacity:
     Returns
     -------
     int
-        Spills; -1 when a block does not fit.
+        Spills; a negative number as `walk.count_spills` has it.
 
     Notes
     -----
@@ -183,7 +182,7 @@ def group_spills(relevant: Bools, bound: Ints, tile: Ints, words: int, capacity:
             block *= min(tile[i], bound[i])
             whole *= bound[i]
     if block > capacity:
-        return -1
+        return TOO_SMALL
     if whole <= capacity:
         return 0
     # open groups: first loop of each, how many there are, and words along the loops further out
@@ -263,5 +262,8 @@ def group_spills(relevant: Bools, bound: Ints, tile: Ints, words: int, capacity:
             spills += copies * uneven_cycle_spills(sizes, rounds, capacity)
         else:
             nest = group_classes(relevant[here:], bound[here:], tile[here:], outside)
-            spills += copies * count_spills(nest, capacity, MOST_STEPS)
+            lost = count_spills(nest, capacity)
+            if lost < 0:
+                return lost
+            spills += copies * lost
     return spills

@@ -16,6 +16,7 @@ from tilewright.retention.access import Access
 from tilewright.retention.count import SpillCounter
 from tilewright.retention.curve import spill_curve
 from tilewright.retention.partition import Claim, divide
+from tilewright.workload.footprint import footprint
 from tilewright.workload.layer import Layer, Tensor
 
 known_curve = lru_cache(maxsize=1024)(spill_curve)
@@ -63,8 +64,8 @@ def held(
     Raises
     ------
     MappingError
-        When the blocks do not fit the shares, or an output comes to such a memory from another
-        one than the outermost.
+        When the blocks do not fit the shares, or an output comes to such a memory from one that
+        does not hold all of it.
     InputError
         When the loops above a memory have too many steps.
     """
@@ -76,7 +77,7 @@ def held(
             for link in chain
             if link.child == memory.name
         ]
-        check_parents(links, architecture)
+        check_parents(links, structure)
         accesses = {
             link.tensor.name: Access.of(layer, link.tensor, structure.loops[: link.depth])
             for link in links
@@ -97,14 +98,15 @@ def held(
     return found
 
 
-def check_parents(links: Iterable[Link], architecture: Architecture) -> None:
+def check_parents(links: Iterable[Link], structure: Structure) -> None:
     """Refuse partial sums that would return to a memory after it has dropped their tile."""
-    outermost = architecture.memories[0].name
     for link in links:
-        if link.tensor.is_output and link.parent != outermost:
+        tensor = link.tensor
+        whole = footprint(tensor, structure.bounds)
+        if tensor.is_output and structure.tile_words(link.parent, tensor) < whole:
             raise MappingError(
-                f"'{link.child}' retains optimally: the output {link.tensor.name} must come to it "
-                f"directly from '{outermost}', the outermost memory, not from '{link.parent}'",
+                f"'{link.child}' retains optimally: the output {tensor.name} must come to it "
+                f"directly from a memory that holds all of it, not from tiles in '{link.parent}'",
                 key="mapping",
             )
 
