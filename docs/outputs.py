@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PAGES = (
     ROOT / "README.md", ROOT / "docs" / "index.md", ROOT / "docs" / "tradeoffs.md",
-    ROOT / "docs" / "explain.md",
+    ROOT / "docs" / "explain.md", ROOT / "docs" / "layouts.md",
 )  # fmt: skip
 TILEWRIGHT = f"{sys.executable} -m tilewright"
 MAP = f"{TILEWRIGHT} map resnet50 eyeriss --objective edp -o mappings.yaml"
@@ -32,6 +32,9 @@ COMMANDS = {
     "traffic": f"{FRONTIER} --traffic DRAM",
     "explain": f"{TILEWRIGHT} explain alexnet eyeriss --layer conv3",
     "python": f"{sys.executable} example.py",
+    "layout": f"{TILEWRIGHT} layout alexnet marvel-p1 --uniform",
+    "decoupled": f"{TILEWRIGHT} map alexnet marvel-p1 --strategy decoupled -o decoupled.yaml",
+    "blocks": f"{TILEWRIGHT} evaluate alexnet marvel-p1 decoupled.yaml --layer conv3 --layout best",
 }
 MARK = re.compile(r"<!-- output: (?P<name>[^>]+?) -->\n(?:\n```text\n.*?\n```\n)?", re.DOTALL)
 FILE = re.compile(r'```(?:yaml|python) title="(?P<name>[^"]+)"\n(?P<text>.*?)```', re.DOTALL)
