@@ -140,7 +140,7 @@ def largest(cost: Arrays, tile: Ints, d: int, start: Ints, sizes: Ints) -> int:
         else:
             high = middle
     tile[d] = 1
-    return low - 1
+    return int(low) - 1
 
 
 @kernel
