@@ -16,7 +16,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import Section, evaluate, mapper, styles
+from benchmarks import Section, evaluate, layout, mapper, styles
 
 
 def machine() -> str:
@@ -54,6 +54,7 @@ def sections() -> Iterator[Section]:
     yield from mapper.sections()
     yield evaluation()
     yield styles.section()
+    yield layout.section()
 
 
 def show(section: Section, console: Console) -> None:

@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = (
     ROOT / "README.md", ROOT / "docs" / "index.md", ROOT / "docs" / "tradeoffs.md",
     ROOT / "docs" / "explain.md", ROOT / "docs" / "directives.md", ROOT / "docs" / "statistics.md",
+    ROOT / "docs" / "layouts.md",
 )  # fmt: skip
 TILEWRIGHT = f"{sys.executable} -m tilewright"
 MAP = f"{TILEWRIGHT} map resnet50 eyeriss --objective edp -o mappings.yaml"
@@ -37,6 +38,9 @@ COMMANDS = {
     "statistics": f"{TILEWRIGHT} evaluate resnet50 maestro-256 kc-p --layer conv4_2.3x3 "
     "--statistics",
     "python": f"{sys.executable} example.py",
+    "layout": f"{TILEWRIGHT} layout alexnet marvel-p1 --uniform",
+    "decoupled": f"{TILEWRIGHT} map alexnet marvel-p1 --strategy decoupled -o decoupled.yaml",
+    "blocks": f"{TILEWRIGHT} evaluate alexnet marvel-p1 decoupled.yaml --layer conv3 --layout best",
 }
 MARK = re.compile(r"<!-- output: (?P<name>[^>]+?) -->\n(?:\n```text\n.*?\n```\n)?", re.DOTALL)
 FILE = re.compile(r'```(?:yaml|python) title="(?P<name>[^"]+)"\n(?P<text>.*?)```', re.DOTALL)

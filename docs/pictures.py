@@ -195,12 +195,46 @@ def short_last_chunk() -> Picture:
     return picture
 
 
+def layout() -> Picture:
+    """The blocks that one tile touches when rows, columns or tiles are contiguous."""
+    from tilewright.layout.layout import address, digits, parse_layout
+    from tilewright.workload.einsum import einsum
+
+    rows, columns, block, cell = 8, 8, 4, 22
+    tensor = einsum("O[Y,X] += I[Y,X]", Y=rows, X=columns).tensors[0]
+    tile = {(y, x) for y in range(1, 5) for x in range(3, 6)}
+    picture = Picture("Blocks of 4 words that a tile touches in three layouts", 640, 268)
+    bounds = {"Y": rows, "X": columns}
+    for i, (text, words) in enumerate(
+        (
+            ("Y,X", "rows contiguous"),
+            ("X,Y", "columns contiguous"),
+            ("Y,X,Y:2,X:2", "tiles of 2 x 2"),
+        )
+    ):
+        where = digits(parse_layout(text, tensor), tensor, bounds)
+        touched = {address(where, index) // block for index in tile}
+        left, top = 14 + i * 212, 44
+        picture.text(left, 22, f"{text}: {words}")
+        for y in range(rows):
+            for x in range(columns):
+                own = address(where, (y, x)) // block
+                kind = "I" if (y, x) in tile else ("I kept" if own in touched else "")
+                picture.box(left + x * cell, top + y * cell, cell, cell, kind)
+                picture.text(
+                    left + (x + 0.5) * cell, top + y * cell + 16, str(own), "dim", "middle"
+                )
+        picture.text(left, top + rows * cell + 24, f"{len(tile)} words, {len(touched)} blocks")
+    return picture
+
+
 PICTURES: dict[str, Callable[[], Picture]] = {
     "tile": tile,
     "sliding-window": sliding_window,
     "multicast": multicast,
     "uneven": uneven,
     "short-last-chunk": short_last_chunk,
+    "layout": layout,
 }
 
 

@@ -34,6 +34,7 @@ from tilewright.workload.einsum import einsum
 from tilewright.workload.layer import Layer, Tensor
 
 Draw = Any
+Case = tuple[Layer, Architecture, Mapping]
 
 
 def relaxed(examples: int) -> settings:
@@ -90,9 +91,19 @@ def test_blocks_of_a_product_are_those_of_its_words(data: Draw) -> None:
 
 @relaxed(120)
 @given(case=cases(operations=200), data=st.data())
-def test_closed_form_equals_moving_the_blocks(
-    case: tuple[Layer, Architecture, Mapping], data: Draw
-) -> None:
+def test_closed_form_equals_moving_the_blocks(case: Case, data: Draw) -> None:
+    compare(case, data)
+
+
+@pytest.mark.slow
+@relaxed(3000)
+@given(case=cases(operations=300), data=st.data())
+def test_closed_form_equals_moving_the_blocks_at_length(case: Case, data: Draw) -> None:
+    compare(case, data)
+
+
+def compare(case: Case, data: Draw) -> None:
+    """Count the blocks of a case in closed form and by moving them."""
     layer, architecture, mapping = case
     block_bytes = data.draw(st.sampled_from([4, 8, 8, 16, 32]))
     outer = replace(architecture.levels[0], block_bytes=block_bytes)

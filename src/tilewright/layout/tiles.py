@@ -125,6 +125,24 @@ def next_size(cost: Arrays, allowed: Bools, tile: Ints, d: int) -> int:
     return following
 
 
+@part
+def largest(cost: Arrays, tile: Ints, d: int, start: Ints, sizes: Ints) -> int:
+    """Return where the largest size of a dimension is that fits; before the first one if none does.
+
+    The dimension is left at size 1.
+    """
+    low, high = start[d], start[d + 1]
+    while low < high:
+        middle = (low + high) // 2
+        tile[d] = sizes[middle]
+        if fits(cost, tile):
+            low = middle + 1
+        else:
+            high = middle
+    tile[d] = 1
+    return int(low) - 1
+
+
 @kernel
 def search(
     cost: Arrays, allowed: Bools, order: Ints, start: Ints, sizes: Ints, dense: bool
@@ -175,16 +193,7 @@ def search(
     while level >= 0:
         d = order[level]
         if level == n - 1:
-            # the largest size that fits
-            low, high = start[d], start[d + 1]
-            while low < high:
-                middle = (low + high) // 2
-                tile[d] = sizes[middle]
-                if fits(cost, tile):
-                    low = middle + 1
-                else:
-                    high = middle
-            i = low - 1
+            i = largest(cost, tile, d, start, sizes)
             fixed[d] = True
             while i >= start[d]:
                 tile[d] = sizes[i]
@@ -216,17 +225,21 @@ def search(
         fixed[d] = True
         if not fits(cost, tile):
             continue
-        operations = 1
-        for k in range(n):
-            if k > level:
-                tile[order[k]] = sizes[start[order[k] + 1] - 1]
-            operations *= tile[order[k]]
-        bound = blocks(cost, allowed, tile, fixed, inner) / operations
-        for k in range(level + 1, n):
-            tile[order[k]] = 1
         # what lies in the gaps of a stride may grow faster than the operations: no bound
-        if not cost.gaps and bound > best * (1 + ROUNDING):
-            continue
+        if not cost.gaps:
+            operations = 1
+            for k in range(level + 1, n):
+                # each of the others alone as large as it can be
+                at[k] = sizes[max(start[order[k]], largest(cost, tile, order[k], start, sizes))]
+            for k in range(n):
+                if k > level:
+                    tile[order[k]] = at[k]
+                operations *= tile[order[k]]
+            bound = blocks(cost, allowed, tile, fixed, inner) / operations
+            for k in range(level + 1, n):
+                tile[order[k]] = 1
+            if bound > best * (1 + ROUNDING):
+                continue
         level += 1
         at[level] = start[order[level] + 1]
     return best, best_tile, best_inner, ties
@@ -244,16 +257,7 @@ def count_tiles(cost: Arrays, order: Ints, start: Ints, sizes: Ints) -> int:
     while level >= 0:
         d = order[level]
         if level == n - 1:
-            low, high = start[d], start[d + 1]
-            while low < high:
-                middle = (low + high) // 2
-                tile[d] = sizes[middle]
-                if fits(cost, tile):
-                    low = middle + 1
-                else:
-                    high = middle
-            total += low - start[d]
-            tile[d] = 1
+            total += largest(cost, tile, d, start, sizes) + 1 - start[d]
             level -= 1
             continue
         at[level] += 1
