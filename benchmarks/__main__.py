@@ -16,7 +16,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import Section, evaluate, mapper
+from benchmarks import Section, evaluate, mapper, offchip
 
 
 def machine() -> str:
@@ -53,6 +53,7 @@ def sections() -> Iterator[Section]:
     """Yield the tables one after the other, as they are measured."""
     yield from mapper.sections()
     yield evaluation()
+    yield offchip.section()
 
 
 def show(section: Section, console: Console) -> None:
