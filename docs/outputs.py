@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PAGES = (
     ROOT / "README.md", ROOT / "docs" / "index.md", ROOT / "docs" / "tradeoffs.md",
-    ROOT / "docs" / "explain.md",
+    ROOT / "docs" / "explain.md", ROOT / "docs" / "offchip.md",
 )  # fmt: skip
 TILEWRIGHT = f"{sys.executable} -m tilewright"
 MAP = f"{TILEWRIGHT} map resnet50 eyeriss --objective edp -o mappings.yaml"
@@ -30,6 +30,7 @@ COMMANDS = {
     "pareto": f"{LAYER} --pareto",
     "frontier": FRONTIER,
     "traffic": f"{FRONTIER} --traffic DRAM",
+    "off-chip": f"{TILEWRIGHT} traffic vgg16 --layer conv5_1",
     "explain": f"{TILEWRIGHT} explain alexnet eyeriss --layer conv3",
     "python": f"{sys.executable} example.py",
 }
