@@ -16,7 +16,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import Section, evaluate, layout, mapper, styles
+from benchmarks import Section, evaluate, layout, mapper, offchip, styles
 
 
 def machine() -> str:
@@ -55,6 +55,7 @@ def sections() -> Iterator[Section]:
     yield evaluation()
     yield styles.section()
     yield layout.section()
+    yield offchip.section()
 
 
 def show(section: Section, console: Console) -> None:

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = (
     ROOT / "README.md", ROOT / "docs" / "index.md", ROOT / "docs" / "tradeoffs.md",
     ROOT / "docs" / "explain.md", ROOT / "docs" / "directives.md", ROOT / "docs" / "statistics.md",
-    ROOT / "docs" / "layouts.md",
+    ROOT / "docs" / "layouts.md", ROOT / "docs" / "offchip.md",
 )  # fmt: skip
 TILEWRIGHT = f"{sys.executable} -m tilewright"
 MAP = f"{TILEWRIGHT} map resnet50 eyeriss --objective edp -o mappings.yaml"
@@ -31,6 +31,7 @@ COMMANDS = {
     "pareto": f"{LAYER} --pareto",
     "frontier": FRONTIER,
     "traffic": f"{FRONTIER} --traffic DRAM",
+    "off-chip": f"{TILEWRIGHT} traffic vgg16 --layer conv5_1",
     "explain": f"{TILEWRIGHT} explain alexnet eyeriss --layer conv3",
     "style": f"{TILEWRIGHT} evaluate resnet50 maestro-256 kc-p --layer conv4_2.3x3",
     "convert": f"{TILEWRIGHT} convert resnet50 maestro-256 yr-p --layer conv4_2.3x3",

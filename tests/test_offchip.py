@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import permutations, product
 from pathlib import Path
 
@@ -202,13 +202,15 @@ def test_division_of_banks_is_the_least(curves: list[list[int]]) -> None:
     assert value == sum(curve[n - 1] for curve, n in zip(curves, shares, strict=True))
 
 
-def exhaustive(nest: Nest, bank: int, banks: int) -> float:
+def exhaustive(
+    nest: Nest, bank: int, banks: int, sizes_of: Callable[[int], list[int]] = block_sizes
+) -> float:
     """Fewest spills over every order of every set of loops, block size and division."""
     moving = [d for d, bound in enumerate(nest.bounds) if bound > 1]
     best = np.inf
     for count in range(len(moving) + 1):
         for order in permutations(moving, count):
-            for sizes in product(*(block_sizes(int(nest.bounds[d]))[:-1] for d in order)):
+            for sizes in product(*(sizes_of(int(nest.bounds[d]))[:-1] for d in order)):
                 loops = list(zip(order, sizes, strict=True))
                 curves = np.full((len(nest.words), banks + 1), np.inf)
                 for t in range(len(nest.words)):
@@ -243,6 +245,21 @@ def test_search_equals_exhaustive_search(layer: tw.Layer, bank: int, banks: int)
     nest = read_nest(layer)
     found = search(nest, bank, banks)
     assert found.value == found.bound == exhaustive(nest, bank, banks)
+
+
+@pytest.mark.parametrize(
+    ("layer", "bank", "banks"),
+    [
+        pytest.param(tw.matmul(M=5, N=4, K=3), 1, 6, id="matmul"),
+        pytest.param(tw.conv1d(K=2, C=1, P=6, R=2), 2, 4, id="window"),
+        pytest.param(tw.matmul(M=7, N=7, K=5), 2, 7, id="large", marks=pytest.mark.slow),
+        pytest.param(tw.conv1d(K=5, C=2, P=7, R=2), 3, 5, id="wide", marks=pytest.mark.slow),
+    ],
+)
+def test_no_other_block_size_is_better(layer: tw.Layer, bank: int, banks: int) -> None:
+    nest = read_nest(layer)
+    every = exhaustive(nest, bank, banks, lambda bound: list(range(1, bound + 1)))
+    assert search(nest, bank, banks).value == every
 
 
 def test_stopped_search_has_a_schedule_and_a_bound() -> None:

@@ -13,12 +13,15 @@ through it costs at least one more spill there, and saves one at most.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import product
 from math import prod
 
-from tilewright.offchip.belady import Loops, trace
+import numpy as np
+
+from tilewright.offchip.belady import Loops, Trace, trace
 from tilewright.offchip.bound import block_words
-from tilewright.offchip.nest import Array, Nest
+from tilewright.offchip.nest import Array, Flags, Nest
 
 NO_BLOCK = -1
 
@@ -56,7 +59,7 @@ def spills(
     if lead is not None:
         parts = [
             (times, spills(nest, tensor, moving[lead + 1 :], capacity, inner), inner)
-            for times, inner in iterations(moving[: lead + 1], bounds)
+            for times, inner in iterations(moving[: lead + 1], bounds, nest.relevant[tensor])
         ]
         if lead == 0:
             return sum(times * spilled for times, spilled, _ in parts)
@@ -66,7 +69,15 @@ def spills(
                 for times, spilled, inner in parts
             )
             return loads - box_words(nest, tensor, (), 0, bounds)
-    return trace(nest, tensor, moving, bounds).spills(capacity)
+    return recent_trace(nest, tensor, tuple(moving), tuple(bounds.tolist())).spills(capacity)
+
+
+@lru_cache(maxsize=2)
+def recent_trace(
+    nest: Nest, tensor: int, loops: tuple[tuple[int, int], ...], extents: tuple[int, ...]
+) -> Trace:
+    """Return a trace, which is often asked for again with another capacity."""
+    return trace(nest, tensor, loops, np.array(extents, np.int64))
 
 
 def collapsed(
@@ -92,11 +103,14 @@ def box_words(nest: Nest, tensor: int, loops: Loops, depth: int, bounds: Array) 
     return int(block_words(tensor, extents, nest.expressions, nest.axes))
 
 
-def iterations(loops: Loops, bounds: Array) -> list[tuple[int, Array]]:
+def iterations(loops: Loops, bounds: Array, relevant: Flags) -> list[tuple[int, Array]]:
     """Return the kinds of iterations of some loops: how often each, and its extents."""
     choices = []
     for d, block in loops:
         whole, short = divmod(int(bounds[d]), block)
+        if not relevant[d]:
+            # whole or short, the words are the same
+            whole, short = whole + (short > 0), 0
         kinds = [(whole, block)] if whole else []
         choices.append([*kinds, (1, short)] if short else kinds)
     found = []

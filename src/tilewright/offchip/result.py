@@ -159,8 +159,9 @@ class LayerTraffic:
             lines.append("  " * (depth + 1) + f"for {loop.dimension} in {blocks}")
         lines.append("  " * (len(self.loops) + 1) + f"block {self.block_text()}")
         for name, tensor in self.tensors.items():
+            banks = f"{tensor.banks} bank{'s' if tensor.banks > 1 else ''}"
             lines.append(
-                f"  {name}: {tensor.banks} banks, block of {tensor.block_words:,} words, "
+                f"  {name}: {banks}, block of {tensor.block_words:,} words, "
                 f"{tensor.spilled:,} spilled, {tensor.reads:,} read, {tensor.writes:,} written"
             )
         return "\n".join(lines)
