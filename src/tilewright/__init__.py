@@ -13,12 +13,25 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tilewright.api import compare, evaluate, explain, frontier, map, mapspace, pareto, simulate
+    from tilewright.api import (
+        compare,
+        evaluate,
+        explain,
+        frontier,
+        map,
+        mapspace,
+        methods,
+        pareto,
+        simulate,
+    )
     from tilewright.architecture.constraint_files import load_constraints
     from tilewright.architecture.constraints import Constraint, Constraints, Limits
     from tilewright.architecture.dataflow import load_dataflow
     from tilewright.architecture.files import load_architecture
     from tilewright.architecture.machine import Architecture
+    from tilewright.dmazerunner.methods import ExecutionMethods
+    from tilewright.dmazerunner.orderings import unique_orderings
+    from tilewright.dmazerunner.result import MethodCost
     from tilewright.errors import InputError, MappingError, NoMappingError, TilewrightError
     from tilewright.mapper.explanation import Explanation
     from tilewright.mapper.front import Front
@@ -56,6 +69,7 @@ __all__ = [
     "Constraint",
     "Constraints",
     "Evaluation",
+    "ExecutionMethods",
     "Explanation",
     "For",
     "Front",
@@ -67,6 +81,7 @@ __all__ = [
     "MapSpace",
     "Mapping",
     "MappingError",
+    "MethodCost",
     "Network",
     "NetworkResult",
     "NoMappingError",
@@ -96,20 +111,28 @@ __all__ = [
     "map",
     "mapspace",
     "matmul",
+    "methods",
     "pareto",
     "pointwise",
     "pooling",
     "simulate",
     "transposed_conv2d",
+    "unique_orderings",
 ]
 
 HOMES = {
-    "api": ("compare", "evaluate", "explain", "frontier", "map", "mapspace", "pareto", "simulate"),
+    "api": (
+        "compare", "evaluate", "explain", "frontier", "map", "mapspace", "methods", "pareto",
+        "simulate",
+    ),
     "architecture.constraint_files": ("load_constraints",),
     "architecture.constraints": ("Constraint", "Constraints", "Limits"),
     "architecture.dataflow": ("load_dataflow",),
     "architecture.files": ("load_architecture",),
     "architecture.machine": ("Architecture",),
+    "dmazerunner.methods": ("ExecutionMethods",),
+    "dmazerunner.orderings": ("unique_orderings",),
+    "dmazerunner.result": ("MethodCost",),
     "errors": ("InputError", "MappingError", "NoMappingError", "TilewrightError"),
     "mapper.explanation": ("Explanation",),
     "mapper.front": ("Front",),

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Literal, overload
+
+from tilewright.dmazerunner.counting import count_method
+from tilewright.dmazerunner.result import MethodCost
+from tilewright.errors import InputError, nearest
 from tilewright.inputs import (
     ArchitectureLike,
     MappingLike,
@@ -16,6 +21,30 @@ from tilewright.model.evaluate import evaluate as evaluate_mapping
 from tilewright.model.result import Evaluation
 from tilewright.simulate import simulate as simulate_mapping
 
+COUNTINGS = ("tilewright", "dmazerunner")
+
+
+@overload
+def evaluate(
+    workload: WorkloadLike,
+    architecture: ArchitectureLike,
+    mapping: MappingLike,
+    *,
+    layer: str | None = None,
+    counting: Literal["tilewright"] = "tilewright",
+) -> Evaluation: ...
+
+
+@overload
+def evaluate(
+    workload: WorkloadLike,
+    architecture: ArchitectureLike,
+    mapping: MappingLike,
+    *,
+    layer: str | None = None,
+    counting: Literal["dmazerunner"],
+) -> MethodCost: ...
+
 
 def evaluate(
     workload: WorkloadLike,
@@ -23,7 +52,8 @@ def evaluate(
     mapping: MappingLike,
     *,
     layer: str | None = None,
-) -> Evaluation:
+    counting: str = "tilewright",
+) -> Evaluation | MethodCost:
     """Return what a mapping costs.
 
     Parameters
@@ -36,19 +66,30 @@ def evaluate(
         A file, the mapping itself, or the list of its nodes as a file would have it.
     layer : str, optional
         Which layer of the workload; needed where it has several.
+    counting : str
+        ``"tilewright"``, or ``"dmazerunner"`` for what that tool's model says of the mapping.
 
     Returns
     -------
-    Evaluation
+    Evaluation or MethodCost
         Energy in pJ, cycles, counts in tensor elements.
 
     Raises
     ------
     InputError
-        When something cannot be read; a MappingError when the mapping does not fit the machine.
+        When something cannot be read; a MappingError when the mapping does not fit the machine, or
+        is none that dMazeRunner's model covers.
     """
+    if counting not in COUNTINGS:
+        accepted = ", ".join(COUNTINGS)
+        raise InputError(
+            f"no counting '{counting}'; accepted: {accepted}{nearest(str(counting), COUNTINGS)}",
+            key="counting",
+        )
     chosen = the_layer(workload, layer)
     machine = the_architecture(architecture)
+    if counting == "dmazerunner":
+        return count_method(chosen, machine, the_mapping(mapping, chosen, machine))
     return evaluate_mapping(
         chosen, machine, the_mapping(mapping, chosen, machine), check=isinstance(mapping, Mapping)
     )
