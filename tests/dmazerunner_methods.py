@@ -26,6 +26,8 @@ def machine_of(
     elements: int = 64,
     banks: int | None = None,
     prices: Sequence[float] = (200, 200, 13.5, 13.5, 0.96, 0.96, 2, 0.075),
+    cycles: float = 1,
+    clock_hz: float = 5e8,
 ) -> Architecture:
     """Return a machine of dMazeRunner's kind; sizes of a tile in words, None for no limit."""
     dram_read, dram_write, read, write, rf_read, rf_write, hop, operation = prices
@@ -42,9 +44,9 @@ def machine_of(
                 "RF", 16, capacity_bits=None if registers is None else 16 * registers,
                 read_energy=rf_read, write_energy=rf_write,
             ),
-            Compute("MAC", energy=operation),
+            Compute("MAC", energy=operation, cycles=cycles),
         ),
-        clock_hz=5e8,
+        clock_hz=clock_hz,
     )  # fmt: skip
 
 

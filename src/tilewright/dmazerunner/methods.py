@@ -11,6 +11,8 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tilewright.architecture.machine import Architecture
+from tilewright.dmazerunner.counting import check_covered
+from tilewright.dmazerunner.method import levels_of
 from tilewright.dmazerunner.orderings import distinct_orderings
 from tilewright.dmazerunner.result import MethodCost
 from tilewright.dmazerunner.space import PRUNED, Pruning, Space
@@ -191,11 +193,15 @@ def count_methods(
     """
     from tilewright.dmazerunner.search import best_of, goal_of
 
+    levels_of(machine)
     if goal is not None:
         goal_of(goal)
-    layers = []
     for layer in network.layers:
         check_size(layer)
+        if goal is not None:
+            check_covered(layer, machine)
+    layers = []
+    for layer in network.layers:
         tell(f"{layer.name}: execution methods")
         spaces = {name: Space(layer, machine, Pruning(opt)) for name, opt in PRUNED.items()}
         counts = {name: space.count for name, space in spaces.items()}
