@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         least_traffic,
         map,
         mapspace,
+        methods,
         pareto,
         simulate,
     )
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from tilewright.architecture.files import load_architecture
     from tilewright.architecture.machine import Architecture
     from tilewright.directives.syntax import Dataflow
+    from tilewright.dmazerunner.methods import ExecutionMethods
+    from tilewright.dmazerunner.orderings import unique_orderings
+    from tilewright.dmazerunner.result import MethodCost
     from tilewright.errors import InputError, MappingError, NoMappingError, TilewrightError
     from tilewright.layout.result import LayoutResult
     from tilewright.mapper.explanation import Explanation
@@ -76,6 +80,7 @@ __all__ = [
     "Constraints",
     "Dataflow",
     "Evaluation",
+    "ExecutionMethods",
     "Explanation",
     "For",
     "Front",
@@ -89,6 +94,7 @@ __all__ = [
     "MapSpace",
     "Mapping",
     "MappingError",
+    "MethodCost",
     "Network",
     "NetworkEvaluation",
     "NetworkResult",
@@ -125,17 +131,19 @@ __all__ = [
     "map",
     "mapspace",
     "matmul",
+    "methods",
     "pareto",
     "pointwise",
     "pooling",
     "simulate",
     "transposed_conv2d",
+    "unique_orderings",
 ]
 
 HOMES = {
     "api": (
         "best_layout", "compare", "convert", "evaluate", "evaluate_network", "explain", "frontier",
-        "least_traffic", "map", "mapspace", "pareto", "simulate",
+        "least_traffic", "map", "mapspace", "methods", "pareto", "simulate",
     ),
     "architecture.constraint_files": ("load_constraints",),
     "architecture.constraints": ("Constraint", "Constraints", "Limits"),
@@ -143,6 +151,9 @@ HOMES = {
     "architecture.files": ("load_architecture",),
     "architecture.machine": ("Architecture",),
     "directives.syntax": ("Dataflow",),
+    "dmazerunner.methods": ("ExecutionMethods",),
+    "dmazerunner.orderings": ("unique_orderings",),
+    "dmazerunner.result": ("MethodCost",),
     "errors": ("InputError", "MappingError", "NoMappingError", "TilewrightError"),
     "layout.result": ("LayoutResult",),
     "mapper.explanation": ("Explanation",),

@@ -1,6 +1,7 @@
 """What Python users call: workloads, machines and mappings by name, by file or as objects."""
 
 from tilewright.api.cost import evaluate, evaluate_network, simulate
+from tilewright.api.execution import methods
 from tilewright.api.layout import best_layout
 from tilewright.api.notation import convert
 from tilewright.api.offchip import least_traffic
@@ -18,6 +19,7 @@ __all__ = [
     "least_traffic",
     "map",
     "mapspace",
+    "methods",
     "pareto",
     "simulate",
 ]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping as Dict
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, overload
 
 from tilewright.architecture.machine import Architecture
 from tilewright.directives.syntax import Dataflow
 from tilewright.directives.translate import translate
-from tilewright.errors import InputError
+from tilewright.dmazerunner.counting import count_method
+from tilewright.dmazerunner.result import MethodCost
+from tilewright.errors import InputError, nearest
 from tilewright.inputs import (
     ArchitectureLike,
     MappingLike,
@@ -37,6 +39,32 @@ if TYPE_CHECKING:
 
 LayoutsLike: TypeAlias = "Dict[str, str | Layout] | str | None"
 
+COUNTINGS = ("tilewright", "dmazerunner")
+
+
+@overload
+def evaluate(
+    workload: WorkloadLike,
+    architecture: ArchitectureLike,
+    mapping: MappingLike,
+    *,
+    layer: str | None = None,
+    latency: str | None = None,
+    layouts: LayoutsLike = None,
+    counting: Literal["tilewright"] = "tilewright",
+) -> Evaluation: ...
+
+
+@overload
+def evaluate(
+    workload: WorkloadLike,
+    architecture: ArchitectureLike,
+    mapping: MappingLike,
+    *,
+    layer: str | None = None,
+    counting: Literal["dmazerunner"],
+) -> MethodCost: ...
+
 
 def evaluate(
     workload: WorkloadLike,
@@ -46,7 +74,8 @@ def evaluate(
     layer: str | None = None,
     latency: str | None = None,
     layouts: LayoutsLike = None,
-) -> Evaluation:
+    counting: str = "tilewright",
+) -> Evaluation | MethodCost:
     """Return what a mapping costs.
 
     Parameters
@@ -71,19 +100,31 @@ def evaluate(
         the einsum. With ``"best"``, in the order with which the mapping moves the fewest blocks.
         The outermost memory then moves whole blocks; under pipelined latency, DMA bursts are as
         long as the layouts let them be.
+    counting : str
+        ``"tilewright"``, or ``"dmazerunner"`` for what that tool's model says of the mapping; it
+        has a latency of its own and no layouts.
 
     Returns
     -------
-    Evaluation
+    Evaluation or MethodCost
         Energy in pJ, cycles, counts in tensor elements; with layouts a BlockEvaluation.
 
     Raises
     ------
     InputError
-        When something cannot be read; a MappingError when the mapping does not fit the machine.
+        When something cannot be read; a MappingError when the mapping does not fit the machine, or
+        is none that dMazeRunner's model covers.
     """
+    if counting not in COUNTINGS:
+        accepted = ", ".join(COUNTINGS)
+        raise InputError(
+            f"no counting '{counting}'; accepted: {accepted}{nearest(str(counting), COUNTINGS)}",
+            key="counting",
+        )
     chosen = the_layer(workload, layer)
     machine, nodes = the_run(mapping, chosen, the_architecture(architecture))
+    if counting == "dmazerunner":
+        return count_method(chosen, machine, nodes)
     kind = the_latency(latency, machine)
     check = isinstance(mapping, Mapping)
     if layouts is None:

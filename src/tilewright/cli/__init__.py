@@ -19,7 +19,7 @@ from tilewright.commands.files import ReaderGoneError
 from tilewright.errors import InputError, TilewrightError, nearest
 
 # in the order of the help
-from tilewright.cli import search, cost, layout, offchip, notation, study, catalogue  # isort: skip  # noqa: F401
+from tilewright.cli import search, cost, layout, offchip, notation, study, methods, catalogue  # isort: skip  # noqa: F401
 
 BROKEN_PIPE = 141
 OPTIONS = {
@@ -41,6 +41,8 @@ OPTIONS = {
     "banks": "--banks",
     "bank": "--bank",
     "word": "--word",
+    "counting": "--counting",
+    "best": "--best",
 }
 # some versions of typer bring a copy of click: take the class from what typer itself offers
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]

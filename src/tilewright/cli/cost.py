@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal, cast
 
 import typer
 
@@ -46,10 +46,21 @@ def the_layouts(given: list[str] | None) -> dict[str, str] | str | None:
     return layouts
 
 
+Counting = Annotated[
+    str,
+    typer.Option(
+        "--counting",
+        metavar="tilewright|dmazerunner",
+        help="Whose definitions to count by; dMazeRunner's are those of its public code.",
+    ),
+]
+
+
 @commands.command("evaluate")
 def evaluate_command(
     workload: Workload, arch: Machine, mapping: MappingFile, layer: LayerName = None,
-    latency: Latency = None, layout: Layouts = None, json: Json = None,
+    latency: Latency = None, counting: Counting = "tilewright", layout: Layouts = None,
+    json: Json = None,
     statistics: Annotated[
         bool,
         typer.Option(
@@ -70,13 +81,22 @@ def evaluate_command(
     from tilewright.inputs import is_for_networks
 
     check_outputs({"--json": json, "--timeline": timeline}, [workload, arch, mapping])
+    if counting == "dmazerunner":
+        from tilewright.commands.methods import put_cost
+
+        put_cost(api.evaluate(workload, arch, mapping, layer=layer, counting="dmazerunner"), json)
+        return 0
     if layer is None and is_for_networks(mapping):
         found = api.evaluate_network(workload, arch, mapping, latency=latency)
         if len(found.layers) > 1:
             put_network_evaluation(found, json, statistics=statistics)
             return 0
     layouts = the_layouts(layout)
-    one = api.evaluate(workload, arch, mapping, layer=layer, latency=latency, layouts=layouts)
+    # another name of a counting is refused there
+    own = cast("Literal['tilewright']", counting)
+    one = api.evaluate(
+        workload, arch, mapping, layer=layer, latency=latency, layouts=layouts, counting=own
+    )
     if timeline is not None:
         if one.pipeline is None:
             raise InputError("shows pipelined latency: add --latency pipelined", key="--timeline")

@@ -16,7 +16,7 @@ from tilewright.strategies.charts import best_over_time
 from tilewright.strategies.optimum import Optimum, optimum
 from tilewright.strategies.run import Run, Sample, improvements, warm_up
 from tilewright.strategies.steps import Problem, Strategy
-from tilewright.strategies.text import aligned
+from tilewright.text import aligned
 from tilewright.workload.layer import Layer
 
 if TYPE_CHECKING:

@@ -16,6 +16,8 @@ from time import perf_counter
 import numpy as np
 
 from tilewright.architecture.machine import Architecture, Array, Memory
+from tilewright.dmazerunner.orderings import useful_orderings
+from tilewright.dmazerunner.space import Pruning, Space, stored
 from tilewright.errors import InputError, NoMappingError
 from tilewright.layout.choose import Choice, reordered, tiles_of
 from tilewright.layout.dmc import Cost
@@ -24,7 +26,6 @@ from tilewright.model.evaluate import evaluate
 from tilewright.model.result import Evaluation
 from tilewright.model.types import Bools, Ints
 from tilewright.strategies.even import Nest
-from tilewright.strategies.orderings import useful_orderings
 from tilewright.strategies.steps import Problem, Step, tried
 from tilewright.workload.layer import Layer, Tensor, Term
 
@@ -199,7 +200,9 @@ class Decoupled:
         """Return what the array works on at a time, and the spatial choice that divides it."""
         tiles, shapes = nest.tiles, nest.shapes
         bounds = shapes[tiles.top]
-        inner = shapes[nest.occupied(2) <= 1.0]
+        local = nest.architecture.memories[2]
+        _, fits = Space(nest.layer, nest.architecture, Pruning(opt=())).occupied(local)
+        inner = shapes[fits]
         swap = symmetric(nest.layer) if self.symmetry else None
         filters = [i for i, d in enumerate(tiles.dimensions) if d in ("R", "S")]
         middles, spatial = [], []
@@ -241,7 +244,7 @@ class Decoupled:
             columns.append(extents[:, position[d]].copy())
             nodes.append(Spatial(d, 1, axis, nest.array.name))
         local = nest.architecture.memories[2]
-        held = tuple(nest.layer.tensors[t].name for t in nest.held(local))
+        held = tuple(tensor.name for tensor in stored(local, nest.layer))
         if held:
             nodes.append(Store(local.name, held))
         return tried(problem, Mapping(tuple(nodes)), np.stack(columns, axis=1))

@@ -8,13 +8,13 @@ from functools import cached_property
 
 import numpy as np
 
-from tilewright.architecture.machine import Architecture, Array, Memory
+from tilewright.architecture.machine import Architecture, Array
+from tilewright.dmazerunner.orderings import covering_orderings
+from tilewright.dmazerunner.space import stored
 from tilewright.mapper.lattice import Lattice, lattice
 from tilewright.mapper.problem import Unrolling, array_choices
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
-from tilewright.model.energy import element_bits
-from tilewright.model.types import Floats, Ints
-from tilewright.strategies.orderings import unique_orderings
+from tilewright.model.types import Ints
 from tilewright.workload.layer import Layer
 
 
@@ -69,7 +69,7 @@ class Nest:
     @cached_property
     def orderings(self) -> tuple[tuple[str, ...], ...]:
         """Orders of the loops of one memory."""
-        return unique_orderings(self.layer)
+        return covering_orderings(self.layer)
 
     @property
     def array(self) -> Array:
@@ -102,53 +102,11 @@ class Nest:
                 chunks[i, self.spatial_loops.index((axis, d))] = factor
         return chunks
 
-    @cached_property
-    def reduced(self) -> list[int]:
-        """Positions of the dimensions that are summed over."""
-        output = self.layer.output.dimensions
-        return [i for i, d in enumerate(self.tiles.dimensions) if d not in output]
-
-    @cached_property
-    def filters(self) -> list[int]:
-        """Positions of the dimensions of a filter: summed over, and in a window with others."""
-        windows = {
-            term.dimension
-            for tensor in self.layer.tensors
-            for terms in tensor.expressions
-            if len(terms) > 1
-            for term in terms
-        }
-        return [i for i in self.reduced if self.tiles.dimensions[i] in windows]
-
-    def held(self, memory: Memory) -> list[int]:
-        """Positions of the tensors that a memory stores: all that it may."""
-        return [i for i, t in enumerate(self.layer.tensors) if memory.may_store(t.role)]
-
-    def occupied(self, level: int) -> Floats:
-        """Return the share of a memory that each shape takes; of its fullest part, if over 1."""
-        memory = self.architecture.memories[level]
-        words = self.tiles.words
-        bits = {
-            t: words[t] * element_bits(memory, self.layer.tensors[t]) * memory.buffering
-            for t in self.held(memory)
-        }
-        total = np.zeros(words.shape[1])
-        for own in bits.values():
-            total += own
-        if memory.tensor_bits is not None:
-            parts = {t: memory.tensor_bits[self.layer.tensors[t].role] for t in bits}
-            fullest = np.max([bits[t] / parts[t] for t in bits], axis=0)
-            return np.where(fullest > 1.0, fullest, total / sum(parts.values()))
-        if memory.capacity_bits is None:
-            return np.zeros(len(total))
-        return np.asarray(total / memory.capacity_bits, np.float64)
-
     def mappings(self, outer: int, inner: int, tilings: Tilings) -> tuple[Mapping, Ints]:
         """Return the nodes for two orderings, and the tile sizes of each tiling."""
         position = {d: i for i, d in enumerate(self.tiles.dimensions)}
-        names = [tensor.name for tensor in self.layer.tensors]
         stores = [
-            Store(memory.name, tuple(names[t] for t in self.held(memory)))
+            Store(memory.name, tuple(tensor.name for tensor in stored(memory, self.layer)))
             for memory in self.architecture.memories
         ]
         orders = self.orderings[outer], self.orderings[inner]

@@ -19,8 +19,8 @@ from tilewright.strategies.optimum import Optimum, optimum
 from tilewright.strategies.run import warm_up
 from tilewright.strategies.steps import Problem
 from tilewright.strategies.structures import random_structure
-from tilewright.strategies.text import aligned
 from tilewright.strategies.tilings import random_tiles
+from tilewright.text import aligned
 from tilewright.workload.layer import Layer
 
 if TYPE_CHECKING:

@@ -1,0 +1,30 @@
+"""The command that counts execution methods."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tilewright.cli.options import Json, LayerName, Machine, Workload, commands, say
+
+
+@commands.command("methods")
+def methods_command(
+    workload: Workload,
+    arch: Machine,
+    layer: LayerName = None,
+    best: Annotated[
+        str | None,
+        typer.Option("--best", metavar="edp|cycles|energy", help="Find the best methods as well."),
+    ] = None,
+    json: Json = None,
+) -> int:
+    """Count dMazeRunner's execution methods, and find the best by its counting."""
+    from tilewright import api
+    from tilewright.commands.files import check_outputs
+    from tilewright.commands.methods import put_methods
+
+    check_outputs({"--json": json}, [workload, arch])
+    put_methods(api.methods(workload, arch, layer=layer, best=best, progress=say), json)
+    return 0
