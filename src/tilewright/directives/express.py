@@ -122,15 +122,13 @@ def fold(loops: Sequence[Loop], i: int, units: dict[int, int], level: Level) -> 
     A spatial map moves all its units together when it has more positions than units: that is the
     temporal loop over as many indices as the units hold at a time.
     """
-    seen = {loops[i].dimension}
     for j in range(i + 1, len(loops)):
         loop = loops[j]
         if loop.dimension == loops[i].dimension:
             folds = loop.place is not None and loops[i].tile == units[j] * loop.tile
             return j if folds and level.units is None else None
-        if loop.place or loop.dimension in seen | level.dimensions:
+        if loop.place:
             return None
-        seen.add(loop.dimension)
     return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tilewright.architecture.components import Parts, load_components, parts
@@ -118,8 +118,8 @@ class Statistics:
                 name: {"held": dict(b.held), "staged": dict(b.staged), "required_bits": b.bits}
                 for name, b in self.buffers.items()
             },
-            "reuse": [asdict(reuse) for reuse in self.reuse],
-            "bandwidth": {name: asdict(found) for name, found in self.bandwidth.items()},
+            "reuse": [dict(vars(reuse)) for reuse in self.reuse],
+            "bandwidth": {name: dict(vars(found)) for name, found in self.bandwidth.items()},
             "utilization": {
                 "average": self.average_utilization,
                 "peak": self.peak_utilization,
