@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import tilewright
 from accesses import accesses, convolution
 from strategies import architectures, layers, mappings
-from tilewright.architecture.machine import Architecture, Compute, Memory
+from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.architecture.reading import parse_architecture
 from tilewright.architecture.writing import dump_architecture
 from tilewright.document import parse
@@ -248,6 +248,16 @@ def test_architecture_files() -> None:
 def test_where_retention_is_not_defined(text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         parse_architecture(parse(text))
+
+
+def test_machines_made_in_python_are_checked() -> None:
+    inner = Memory("RF", 16, 160, retention="optimal")
+    levels = (Memory("DRAM", 16), Array("PE", {"X": 2}), inner, Compute("MAC"))
+    mapping = Mapping((NODES[0], Store("RF", ("I", "W", "O"))))
+    with pytest.raises(InputError, match="below array 'PE' it has several instances"):
+        evaluate(LAYER, Architecture("m", levels), mapping, check=False)
+    unbounded = evaluate(LAYER, buffer(), Mapping(NODES))
+    assert unbounded.memories["BUF"].shares == {"I": 56, "W": 72, "O": 72}
 
 
 def test_searches_refuse_it() -> None:

@@ -33,7 +33,8 @@ def check_machine(machine: Architecture, document: Document) -> None:
     for i, level in enumerate(machine.levels):
         if isinstance(level, Memory):
             _check_memory(level, document, ("levels", i), outermost=i == 0)
-            _check_retention(level, machine, document, ("levels", i, "retention"))
+            if fault := retention_fault(level, machine):
+                raise document.error(fault, ("levels", i, "retention"))
     for i, constraint in enumerate(machine.constraints):
         check_constraint(constraint, machine, document.errors_at(("constraints", i)))
 
@@ -115,22 +116,21 @@ def _check_memory(memory: Memory, document: Document, path: KeyPath, *, outermos
         )
 
 
-def _check_retention(
-    memory: Memory, machine: Architecture, document: Document, path: KeyPath
-) -> None:
+def retention_fault(memory: Memory, machine: Architecture) -> str | None:
+    """Return why the retention of a memory is not defined, or None when it is."""
     if memory.retention == "tile":
-        return
+        return None
     above = machine.levels[: machine.position[memory.name]]
     array = next((level.name for level in above if isinstance(level, Array)), None)
-    reason = None
     if not above:
         reason = "the outermost memory holds every word anyway"
     elif array is not None:
         reason = f"below array '{array}' it has several instances; one is accepted"
     elif memory.buffering == 2:
         reason = "it goes with 'buffering: single'"
-    if reason is not None:
-        raise document.error(f"memory '{memory.name}' cannot retain optimally: {reason}", path)
+    else:
+        return None
+    return f"memory '{memory.name}' cannot retain optimally: {reason}"
 
 
 def _check_kept(memory: Memory, error: Callable[[str, str], InputError]) -> None:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import lcm
 
+from tilewright.architecture.checks import retention_fault
 from tilewright.architecture.machine import Architecture, Memory
-from tilewright.errors import MappingError
+from tilewright.errors import InputError, MappingError
 from tilewright.mapping.structure import Link, Structure
 from tilewright.mapping.validity import element_bits
 from tilewright.retention.access import Access
@@ -67,10 +68,12 @@ def held(
         When the blocks do not fit the shares, or an output comes to such a memory from one that
         does not hold all of it.
     InputError
-        When the loops above a memory have too many steps.
+        When the loops above a memory have too many steps, or it is not one that may retain.
     """
     found: dict[tuple[str, str], Held] = {}
     for memory in retaining(architecture):
+        if fault := retention_fault(memory, architecture):
+            raise InputError(fault)
         links = [
             link
             for chain in structure.links.values()
@@ -128,7 +131,8 @@ def open_shares(
     hold a whole number of each tensor's elements. A spilled word of an input moves once more; one
     of the output leaves and returns.
     """
-    assert memory.capacity_bits is not None
+    if memory.capacity_bits is None or not tensors:
+        return {name: access.words for name, access in accesses.items()}
     bits = {t.name: element_bits(t, memory) for t in tensors}
     blocks = {name: access.block_words for name, access in accesses.items()}
     unit = memory.capacity_bits // memory.banks if memory.banks else lcm(*bits.values())
