@@ -16,8 +16,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PAGES = (
     ROOT / "README.md", ROOT / "docs" / "index.md", ROOT / "docs" / "tradeoffs.md",
-    ROOT / "docs" / "explain.md",
+    ROOT / "docs" / "explain.md", ROOT / "docs" / "dmazerunner.md",
+    ROOT / "docs" / "reproductions" / "dmazerunner.md",
 )  # fmt: skip
+REPRODUCE = ROOT / "reproduce"
 TILEWRIGHT = f"{sys.executable} -m tilewright"
 MAP = f"{TILEWRIGHT} map resnet50 eyeriss --objective edp -o mappings.yaml"
 LAYER = f"{TILEWRIGHT} map resnet50 eyeriss --layer conv4_2.reduce"
@@ -32,7 +34,15 @@ COMMANDS = {
     "traffic": f"{FRONTIER} --traffic DRAM",
     "explain": f"{TILEWRIGHT} explain alexnet eyeriss --layer conv3",
     "python": f"{sys.executable} example.py",
-}
+    "dmazerunner methods": f"{TILEWRIGHT} methods {REPRODUCE}/dmazerunner.yaml dmazerunner-256"
+    " --best edp",
+} | {
+    f"dmazerunner {name}": f"{sys.executable} {REPRODUCE}/dmazerunner.py {name}"
+    for name in (
+        "counts", "heuristics", "optima", "mechanisms", "pairs", "energy", "memories", "examples",
+        "own",
+    )
+}  # fmt: skip
 MARK = re.compile(r"<!-- output: (?P<name>[^>]+?) -->\n(?:\n```text\n.*?\n```\n)?", re.DOTALL)
 FILE = re.compile(r'```(?:yaml|python) title="(?P<name>[^"]+)"\n(?P<text>.*?)```', re.DOTALL)
 
@@ -69,7 +79,7 @@ def run(command: str, folder: str) -> str:
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=3600,
     )
     # a message that stands alone is what a page wants to show
     text = done.stdout.strip() or done.stderr.strip()
