@@ -18,7 +18,9 @@ PAGES = (
     ROOT / "README.md", ROOT / "docs" / "index.md", ROOT / "docs" / "tradeoffs.md",
     ROOT / "docs" / "explain.md", ROOT / "docs" / "directives.md", ROOT / "docs" / "statistics.md",
     ROOT / "docs" / "layouts.md", ROOT / "docs" / "offchip.md",
+    ROOT / "docs" / "dmazerunner.md", ROOT / "docs" / "reproductions" / "dmazerunner.md",
 )  # fmt: skip
+REPRODUCE = ROOT / "reproduce"
 TILEWRIGHT = f"{sys.executable} -m tilewright"
 MAP = f"{TILEWRIGHT} map resnet50 eyeriss --objective edp -o mappings.yaml"
 LAYER = f"{TILEWRIGHT} map resnet50 eyeriss --layer conv4_2.reduce"
@@ -42,7 +44,15 @@ COMMANDS = {
     "layout": f"{TILEWRIGHT} layout alexnet marvel-p1 --uniform",
     "decoupled": f"{TILEWRIGHT} map alexnet marvel-p1 --strategy decoupled -o decoupled.yaml",
     "blocks": f"{TILEWRIGHT} evaluate alexnet marvel-p1 decoupled.yaml --layer conv3 --layout best",
-}
+    "dmazerunner methods": f"{TILEWRIGHT} methods {REPRODUCE}/dmazerunner.yaml dmazerunner-256"
+    " --best edp",
+} | {
+    f"dmazerunner {name}": f"{sys.executable} {REPRODUCE}/dmazerunner.py {name}"
+    for name in (
+        "counts", "heuristics", "optima", "mechanisms", "pairs", "energy", "memories", "examples",
+        "own",
+    )
+}  # fmt: skip
 MARK = re.compile(r"<!-- output: (?P<name>[^>]+?) -->\n(?:\n```text\n.*?\n```\n)?", re.DOTALL)
 FILE = re.compile(r'```(?:yaml|python) title="(?P<name>[^"]+)"\n(?P<text>.*?)```', re.DOTALL)
 
@@ -79,7 +89,7 @@ def run(command: str, folder: str) -> str:
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=3600,
     )
     # a message that stands alone is what a page wants to show
     text = done.stdout.strip() or done.stderr.strip()
