@@ -11,8 +11,8 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import combinations
-from math import exp, inf, log
+from itertools import combinations, product
+from math import exp, inf, log, prod
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
@@ -24,6 +24,7 @@ from tilewright.architecture.machine import Architecture
 from tilewright.layout.choose import Choice, Tiles, reordered, tiles_of
 from tilewright.layout.dmc import BOX, Cost
 from tilewright.layout.uniform import uniform_layouts
+from tilewright.mapper.lattice import divisors
 from tilewright.mapping.constraints import under
 from tilewright.strategies.decoupled import Decoupled, Decoupling
 from tilewright.strategies.dmazerunner import DMazeRunner
@@ -155,6 +156,38 @@ def table_3() -> str:
         f"CPU seconds: at most {slowest[0]:.2g} for a layer over divisors, the best layouts and "
         f"all others one by one; at most {slowest[1]:.2g} over all integers."
     )
+
+
+def printed_formula() -> str:
+    """How the published tiles do under the formula as it is printed."""
+    optimal, large = [], []
+    for name, row in ROWS.items():
+        k, c, r, s, width, height = row["K C R S P Q"]
+        costs: dict[tuple[int, ...], float] = {}
+        for tile in product(*(divisors(n) for n in (k, c, width, height))):
+            if (cost := printed_cost(name, *tile, r, s)) is not None:
+                costs[tile] = cost
+        tk, tc, _, _, tp, tq = row["tile"]
+        published = costs.get((tk, tc, tp, tq))
+        if published is None:
+            large.append(name)
+        elif published <= min(costs.values()):
+            optimal.append(name)
+    return (
+        "With the formula as printed (the input twice, no output, T_P + T_S columns of the input) "
+        f"{len(optimal)} of {len(ROWS)} published tiles are optimal ({', '.join(optimal)}), and "
+        f"{len(large)} do not fit ({', '.join(large)})."
+    )
+
+
+def printed_cost(name: str, k: int, c: int, p: int, q: int, r: int, s: int) -> float | None:
+    """Return the printed cost of a tile with its best layout; None where it does not fit."""
+    channels = c if ROWS[name]["type"] in ("DSCONV", "RAdd") else k
+    weights, image, output = (k, c, r, s), (c, p + s, q + r), (channels, p, q)
+    if 2 * sum(map(prod, (weights, image, output))) > 108 * 1024:
+        return None
+    distinct = [min(-(-n // 64) * prod(axes) // n for n in axes) for axes in (weights, image)]
+    return (distinct[0] + 2 * distinct[1]) / (k * c * p * q * r * s)
 
 
 def loop_orders() -> str:
@@ -437,6 +470,7 @@ def dataflows() -> str:
 
 SECTIONS: dict[str, Callable[[], str]] = {
     "table 3": table_3,
+    "printed": printed_formula,
     "loop orders": loop_orders,
     "table 4": table_4,
     "figure 6": figure_6,

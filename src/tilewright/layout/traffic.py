@@ -203,19 +203,19 @@ class Traffic:
         elif i == j:
             for n in range(1, count):
                 left = min(loop.tile, extent - n * loop.tile)
-                old = last(below, start + (n - 1) * loop.tile, loop.tile)
-                yield Chunk(*first(below, start + n * loop.tile, left), *old)
+                old = last_chunk(below, start + (n - 1) * loop.tile, loop.tile)
+                yield Chunk(*first_chunk(below, start + n * loop.tile, left), *old)
         else:
             both = [loop, *below]
-            yield Chunk(*first(both, start, extent), *last(both, start, extent))
+            yield Chunk(*first_chunk(both, start, extent), *last_chunk(both, start, extent))
 
 
-def first(loops: Sequence[Loop], start: int, extent: int) -> tuple[int, int]:
+def first_chunk(loops: Sequence[Loop], start: int, extent: int) -> tuple[int, int]:
     """Return the first chunk that loops reach."""
     return start, min(extent, *(loop.tile for loop in loops), extent)
 
 
-def last(loops: Sequence[Loop], start: int, extent: int) -> tuple[int, int]:
+def last_chunk(loops: Sequence[Loop], start: int, extent: int) -> tuple[int, int]:
     """Return the last chunk that loops reach, in the first instance."""
     for loop in loops:
         n = 0 if loop.array else -(-extent // loop.tile) - 1

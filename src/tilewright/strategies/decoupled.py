@@ -30,6 +30,7 @@ from tilewright.strategies.steps import Problem, Step, tried
 from tilewright.workload.layer import Layer, Tensor, Term
 
 BLOCK_BYTES = 64  # where the machine names none: MARVEL, Table 1
+MOST_ROWS = 1 << 15  # tilings that are evaluated together
 SWAPS = {"P": "Q", "Q": "P", "R": "S", "S": "R"}
 
 
@@ -120,7 +121,7 @@ class Decoupled:
             )
 
     def steps(self, problem: Problem, seed: int) -> Iterator[Step]:
-        """Yield a step for each order of the loops of the second memory; no seed matters."""
+        """Yield a step for each order of loops and some thousand tilings; no seed matters."""
         self.check(problem)
         yield from self.onchip(problem, self.offchip(problem.layer, problem.architecture))
 
@@ -193,8 +194,9 @@ class Decoupled:
         tries: Bools = wanted[which.reshape(-1)]
         for i, ordering in enumerate(nest.orderings):
             rows = np.flatnonzero(tries[:, i])
-            if len(rows):
-                yield self.tried(problem, choice, nest, ordering, middle[rows], spatial[rows])
+            for part in np.split(rows, range(MOST_ROWS, len(rows), MOST_ROWS)):
+                if len(part):
+                    yield self.tried(problem, choice, nest, ordering, middle[part], spatial[part])
 
     def tilings(self, nest: Nest) -> tuple[Ints, Ints]:
         """Return what the array works on at a time, and the spatial choice that divides it."""
