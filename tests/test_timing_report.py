@@ -9,6 +9,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.cli import main
+from tilewright.mapper import pipelined
 from tilewright.mapping.files import dump_mappings
 from tilewright.report import html
 from tilewright.report.timeline import timeline, timeline_plot
@@ -19,7 +20,9 @@ WORKLOAD = "name: net\nlayers:\n  - {name: m, op: matmul, M: 4, N: 4, K: 4}\n"
 
 @pytest.fixture(scope="module")
 def result() -> tw.NetworkResult:
-    return tw.map(LAYER, "dmazerunner-256", "latency", latency="pipelined")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipelined, "TRIES", 100)
+        return tw.map(LAYER, "dmazerunner-256", "latency", latency="pipelined")
 
 
 def test_the_timeline_shows_what_computes_moves_and_waits(result: tw.NetworkResult) -> None:

@@ -38,12 +38,12 @@ from tilewright.workload.layer import Layer, Network
 
 GREEDY = 8  # mappings to begin with that are made factor by factor
 AT_LEAST = 2
-CLIMBS = 4  # the best beginnings that are looked around
-TRIES = 600  # neighbours tried from each of them
+CLIMBS = 2  # the best beginnings that are looked around
+TRIES = 2500  # neighbours tried from each of them
 WARM = 0.15  # how much worse a neighbour may be at first, as a logarithm
 CLOSE = 1e-9
-BEGIN = 0.5  # of a time limit, to find where to begin
-PROVE = 0.8  # of a time limit, until the search for the lower bound ends
+BEGIN = 0.35  # of a time limit, to find where to begin
+PROVE = 0.55  # of a time limit, until the search for the lower bound ends
 BOUND = (
     "Lower bound: the optimum under throughput latency, which pipelined latency never undercuts."
 )
