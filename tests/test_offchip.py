@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections.abc import Callable, Iterator
 from itertools import permutations, product
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 import pytest
@@ -273,9 +276,12 @@ def test_stopped_search_has_a_schedule_and_a_bound() -> None:
 def test_interrupted_search_has_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
     from tilewright.offchip import least
 
-    def interrupted(*args: object, found: Found, **keys: object) -> Found:
-        monkeypatch.setattr(least, "search", search)
-        raise KeyboardInterrupt
+    def interrupted(*args: object, stop: Callable[[], bool], found: Found) -> Found:
+        Event().wait(0.2)  # until the main thread waits for this one
+        os.kill(os.getpid(), signal.SIGINT)
+        while not stop():
+            pass
+        return search(*args, stop=stop, found=found)
 
     monkeypatch.setattr(least, "search", interrupted)
     layer = tw.matmul(M=60, N=60, K=60)

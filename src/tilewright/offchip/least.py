@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from math import inf
+from threading import Event
 from time import perf_counter
 
 from tilewright.errors import NoMappingError
@@ -50,13 +52,20 @@ def least_of_layer(layer: Layer, memory: Banks, end: float = inf) -> tuple[Layer
     begin = perf_counter()
     nest, bank = read_nest(layer), memory.bank_words
     found = Found()
+    stopped = Event()
     interrupted = False
-    try:
-        search(nest, bank, memory.count, stop=lambda: perf_counter() >= end, found=found)
-    except KeyboardInterrupt:
-        interrupted = True
-        if found.schedule is None:
-            search(nest, bank, memory.count, stop=lambda: True, found=found)
+    # in a thread of its own: Ctrl-C must not end a kernel halfway
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            searched = pool.submit(
+                search, nest, bank, memory.count,
+                stop=lambda: stopped.is_set() or perf_counter() >= end, found=found,
+            )  # fmt: skip
+            searched.result()
+        except KeyboardInterrupt:
+            # the thread ends with the best so far, and is waited for
+            stopped.set()
+            interrupted = True
     if found.schedule is None:
         raise NoMappingError(f"no blocks of layer '{layer.name}' fit {memory}")
     schedule = simplified(nest, found.schedule, bank)
