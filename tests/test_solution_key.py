@@ -65,6 +65,7 @@ MACHINES = {
     "shared bandwidth": with_level(Memory, shared_bandwidth=2.5),
     "buffering": with_level(Memory, buffering=2),
     "banks": with_level(Memory, banks=3),
+    "retention": with_level(Memory, retention="optimal"),
     "block": with_level(Memory, block_bytes=48),
     "keep": with_level(Memory, keep=frozenset("IW")),
     "must keep": with_level(Memory, must_keep=frozenset("I")),
