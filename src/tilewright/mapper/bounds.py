@@ -42,6 +42,23 @@ def least_words(sp: Space, row: Ints, t: int) -> float:
 
 
 @part
+def most_sharing(sp: Space, row: Ints, t: int, array: int, seg: int, each_step: bool) -> float:
+    """Return how many elements of an array share one word of a tensor at most.
+
+    Where its windows may overlap that is known for single steps of the innermost array alone.
+    """
+    nt = len(sp.relevant)
+    choice = sp.unroll_start[array]  # the one with the most elements
+    if array < seg:
+        choice = row[OPEN + nt + 2 * array + 1]
+    elif sp.windows[t] < 0 or each_step:
+        return float(sp.most_sharing[array, t])
+    if sp.windows[t] < 0:
+        return float(sp.unroll_reuse[choice, t])
+    return float(sp.unroll_sharing[choice, t] if each_step else sp.unroll_product[choice])
+
+
+@part
 def least_load(sp: Space, lk: Links, row: Ints, r: int, seg: int, placed: Ints) -> float:
     """Return the cycles that the remaining links take at least at one bandwidth-limited port."""
     nt = sp.relevant.shape[0]
@@ -55,19 +72,23 @@ def least_load(sp: Space, lk: Links, row: Ints, r: int, seg: int, placed: Ints) 
                 per_word += lk.load[r, t, link, j]
             if per_word == 0.0:
                 continue
-            # words that the sender reads: at most as many copies unite as instances work
+            # words that the sender reads: each of them once, and as often as instances that share
+            # it ask for it
+            distinct = float(sp.words[t, len(sp.repeats) - 1])
             if link == lk.length[t] - 1:
                 sent = sp.operations
                 for k in range(lo, hi):
-                    sent /= sp.unroll_product[sp.unroll_start[k]]
+                    if lk.unites[k, t]:
+                        sent /= most_sharing(sp, row, t, k, seg, k == hi - 1)
             else:
                 if words < 0.0:
                     words = least_words(sp, row, t)
                 sent = words
                 for k in range(lo, seg):
-                    sent /= sp.unroll_product[row[OPEN + nt + 2 * k + 1]]
+                    if lk.unites[k, t]:
+                        sent /= most_sharing(sp, row, t, k, seg, False)
+            sent = max(sent, distinct)
             cycles = per_word * sent
-            distinct = float(sp.words[t, len(sp.repeats) - 1])
             # every instance of a reducing group starts its own partial sum from zero
             for k in range(lk.load_arrays[r]):
                 if k < seg:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from math import inf, isfinite, prod
-from random import Random
 from threading import Event, Lock
 from time import perf_counter
 
@@ -16,7 +15,6 @@ from tilewright.errors import MappingError, NoMappingError
 from tilewright.mapper.cache import Cache
 from tilewright.mapper.compilation import compile_kernels, is_compiled
 from tilewright.mapper.front import Front, trade_offs
-from tilewright.mapper.greedy import greedy_mapping
 from tilewright.mapper.key import likeness
 from tilewright.mapper.lattice import divisors
 from tilewright.mapper.narrow import narrowed
@@ -30,7 +28,6 @@ from tilewright.mapper.solved import Searched, SolvedLayers
 from tilewright.mapper.uneven import with_all_sizes
 from tilewright.mapping.nodes import For, Mapping, Node, Store
 from tilewright.mapping.validity import check
-from tilewright.model.evaluate import evaluate
 from tilewright.workload.layer import Layer, Network
 
 POLL = 0.2
@@ -254,8 +251,8 @@ def search(
     start = perf_counter()
     size = mappings_in_space(layer, narrowed(architecture, layer))
     searching = Search(layer, architecture, objective)
-    if hurried and (begin := beginning(layer, architecture, objective, stop)) is not None:
-        searching.begin_with(begin)
+    if hurried:
+        searching.begin(stop)
     found = searching.solve(stop, lambda best, bound: progress.improved(layer, best, bound))
     if found.finished and found.mapping is None and parse_objective(objective).limited:
         raise NoMappingError(beyond_limits(layer, architecture, parse_objective(objective)))
@@ -266,23 +263,6 @@ def search(
             "the architecture"
         )
     return Searched(found, size, perf_counter() - start)
-
-
-def beginning(
-    layer: Layer, architecture: Architecture, objective: str, stop: Callable[[], bool]
-) -> Mapping | None:
-    """Return a mapping within all limits that is made in no time, if there is one."""
-    wanted = parse_objective(objective)
-
-    def cost(mapping: Mapping, most: float) -> float:
-        try:
-            check(mapping, layer, architecture)
-        except MappingError:
-            return inf
-        result = evaluate(layer, architecture, mapping, check=False)
-        return wanted.value(result.energy_pj, result.cycles)
-
-    return greedy_mapping(layer, architecture, cost, Random(0), stop)
 
 
 def improved(

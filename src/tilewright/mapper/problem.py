@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
 from typing import NamedTuple
 
@@ -44,6 +45,8 @@ class Space(NamedTuple):
     unroll_sharing : array of (choices, tensors)
         Most units that one word of the tensor can serve in a step: the reuse, and for an expression
         of several terms no fewer words than 1 + sum(factor - 1).
+    most_sharing : array of (arrays, tensors)
+        The most of it among the choices of each array.
     operations : float
     """
 
@@ -66,6 +69,7 @@ class Space(NamedTuple):
     unroll_product: Floats
     unroll_reuse: Floats
     unroll_sharing: Floats
+    most_sharing: Floats
     operations: float
 
 
@@ -227,6 +231,9 @@ def space(
             factors.prod(axis=1),
             reuse,
             sharing,
+            np.array([sharing[a:b].max(axis=0, initial=1.0) for a, b in pairwise(start)]).reshape(
+                -1, nt
+            ),
             float(layer.operations),
         ),
         names,

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from heapq import heappop, heappush, heapreplace
 from itertools import pairwise
 from math import inf, prod
+from random import Random
 
 import numpy as np
 
 from tilewright.architecture.machine import Architecture
+from tilewright.errors import MappingError
 from tilewright.mapper import labels, walk
 from tilewright.mapper.bounds import lower_bound
+from tilewright.mapper.greedy import greedy_mapping
 from tilewright.mapper.lattice import Floats, Ints, Lattice, lattice
 from tilewright.mapper.limits import Limits, filling, most_words, walk_limits
 from tilewright.mapper.links import (
@@ -39,6 +42,7 @@ from tilewright.mapper.tables import (
     slides_above,
 )
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
+from tilewright.mapping.validity import check
 from tilewright.model.energy import operation_cost
 from tilewright.model.evaluate import evaluate
 from tilewright.workload.layer import Layer
@@ -145,6 +149,22 @@ class Search:
         value, tie = labels.objective_value(self.goal, *pair)
         self.best = np.array([value, tie, *pair])
         self.found.mapping = mapping
+
+    def begin(self, stop: Callable[[], bool]) -> None:
+        """Take a mapping that is made in no time as the best so far, if there is one."""
+
+        def cost(mapping: Mapping, most: float) -> float:
+            try:
+                check(mapping, self.layer, self.architecture)
+            except MappingError:
+                return inf
+            found = evaluate(self.layer, self.architecture, mapping, check=False)
+            pair = float(found.energy_pj), float(found.cycles)
+            return float(labels.objective_value(self.goal, *pair)[0])
+
+        mapping = greedy_mapping(self.layer, self.architecture, cost, Random(0), stop)
+        if mapping is not None:
+            self.begin_with(mapping)
 
     def root(self) -> tuple[Ints, Floats]:
         """Return tables that hold the label of the whole nest."""
@@ -253,8 +273,17 @@ class Search:
         # what the tables leave out is not below the ceiling
         plan.bound = max(plan.bound, value if first else min(value, (ceiling, 0.0)))
 
-    def run(self, plan: Plan, ceiling: float, stop: Callable[[], bool], dive: bool = False) -> bool:
+    def run(
+        self,
+        plan: Plan,
+        ceiling: float,
+        stop: Callable[[], bool],
+        dive: bool = False,
+        most: float = inf,
+    ) -> bool:
         """Search one bypass choice below a ceiling, or dive for some good mapping.
+
+        With more than `most` labels it stops, too.
 
         Returns
         -------
@@ -278,7 +307,7 @@ class Search:
         slices = [(high, max(0, high - step + 1)) for high in range(top, -1, -step)]
         for s, part in enumerate(parts):
             for high, low in slices:
-                if stop():
+                if stop() or n > most:
                     break
                 it, fl, n = walk.expand(
                     self.space, lk, plan.limits, plan.outer, s, s == self.na, part.place_memory,
@@ -294,7 +323,7 @@ class Search:
             below = np.full((top + 1, len(parts[s + 1].stage_count)), -1, np.int64)
             buckets = np.full(BUCKETS, -1, np.int64)
             for high, low in slices:
-                if stop():
+                if stop() or n > most:
                     break
                 it, fl, n = walk.cross(
                     self.space, lk, plan.outer, s, it, fl, n, heads, full, below, buckets, high,
@@ -307,7 +336,7 @@ class Search:
             self.best = best
             self.found.mapping = self.rebuild(keep, it, int(best_row[0]))
             hidden = False
-        return not hidden and not dive and not stop()
+        return not (hidden or dive or stop() or n > most)
 
     def rebuild(self, keep: Keep, it: Ints, row: int) -> Mapping:
         """Return the mapping that a label stands for."""
@@ -365,6 +394,7 @@ class Search:
     ) -> Found:
         """Search bypass choices, by default all; `stop` is asked now and then, `progress` told."""
         order = itertools.count()
+        begun = plans is not None  # some bypass choices alone: a mapping of others is none of these
         queue: list[tuple[tuple[float, float], int, Plan]] = []
         for plan in self.plans() if plans is None else plans:
             plan.bound = labels.objective_value(self.goal, *self.bound(plan))
@@ -374,6 +404,9 @@ class Search:
             if labels.worse(*plan.bound, float(self.best[0]), float(self.best[1])):
                 heappop(queue)
                 continue
+            if self.found.labels > HARD and self.best[0] == inf and not begun:
+                begun = True
+                self.begin(stop)
             if plan.choices is None:
                 self.prepare(plan, inf)
             elif self.found.labels > HARD and not plan.dived:
@@ -405,12 +438,16 @@ class Search:
         if plan.bound > below:
             return
         before = self.found.labels
-        if self.run(plan, ceiling, stop):
+        # a long search that has nothing yet is broken off for a dive
+        most = HARD if self.best[0] == inf and not plan.dived else inf
+        if self.run(plan, ceiling, stop, most=most):
             plan.bound = (inf, inf)
+        elif self.found.labels - before > most or stop():
+            return
         else:
             growth = 2.0 if self.found.labels - before < EASY else 1.25
             plan.slack = min(plan.slack**growth, MOST_SLACK)
-        if plan.bound[0] < inf and not stop():
+        if plan.bound[0] < inf:
             plan.bound = max(plan.bound, (ceiling, 0.0))
 
     def check(self, mapping: Mapping) -> None:
