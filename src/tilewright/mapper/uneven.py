@@ -8,8 +8,9 @@ wherever a loop may stand, and one or two tile sizes at a time are changed as lo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from collections.abc import Mapping as Dict
 from dataclasses import replace
-from math import ceil
+from math import ceil, prod
 
 import numpy as np
 
@@ -29,6 +30,7 @@ MOST_CHUNKS = 40  # numbers of chunks, and multiples of the next tile, that are 
 SECOND = 12  # sizes that are tried for a second loop
 GROWTH = 1.1  # of a bound that has few divisors
 WORTH = 2.0  # times as many divisors make a larger bound worth a search
+MOST_SHAPES = 8192  # of the layer with rounder bounds
 PROMISING = 32  # of the better mappings of a step, those checked against constraints
 CLOSE = 1e-12
 
@@ -77,7 +79,7 @@ def starts(
 ) -> Iterator[Mapping]:
     """Yield mappings to begin with: that of divisors, and that of a layer with rounder bounds."""
     yield even
-    bounds = {d: rounder(bound) for d, bound in layer.bounds.items()}
+    bounds = rounder_bounds(layer.bounds)
     if bounds == layer.bounds or stop():
         return
     found = Search(replace(layer, bounds=bounds), architecture, objective).solve(stop)
@@ -90,6 +92,16 @@ def starts(
                 for node in found.mapping.nodes
             )
         )
+
+
+def rounder_bounds(bounds: Dict[str, int]) -> dict[str, int]:
+    """Return rounder bounds, of the largest dimensions first, as long as shapes stay few."""
+    found = dict(bounds)
+    for d in sorted(bounds, key=lambda d: -bounds[d]):
+        tried = found | {d: rounder(bounds[d])}
+        if prod(len(divisors(bound)) for bound in tried.values()) <= MOST_SHAPES:
+            found = tried
+    return found
 
 
 def rounder(bound: int) -> int:
