@@ -47,8 +47,10 @@ def compile_walk() -> None:
 
 
 def compile_rest() -> None:
-    """Fill the tables of a tiny layer, and evaluate a mapping."""
-    from tilewright.mapping.nodes import Mapping, Store
+    """Fill the tables of a tiny layer, count its mappings, and evaluate some."""
+    from tilewright.mapper.size import mappings_in_space
+    from tilewright.mapping.nodes import For, Mapping, Store
+    from tilewright.model.batch import evaluate_batch
     from tilewright.model.evaluate import evaluate
 
     tiny = search(None)
@@ -56,7 +58,10 @@ def compile_rest() -> None:
     tiny.prepare(plan, inf)
     tiny.prepare(plan, inf)
     everything = tuple(tensor.name for tensor in tiny.layer.tensors)
-    evaluate(tiny.layer, tiny.architecture, Mapping((Store("DRAM", everything),)))
+    mapping = Mapping((Store("DRAM", everything), For("P", 1)))
+    evaluate(tiny.layer, tiny.architecture, mapping)
+    evaluate_batch(tiny.layer, tiny.architecture, mapping, [[1]])
+    mappings_in_space(tiny.layer, tiny.architecture)
 
 
 def search(constraint: str | None) -> Any:
