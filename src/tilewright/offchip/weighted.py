@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from math import inf
+from math import inf, log2
 
 import numpy as np
 
@@ -20,12 +20,13 @@ from tilewright.errors import NoMappingError
 from tilewright.model.kernel import kernel
 from tilewright.offchip.array import Batches, Elements, all_words, least_words
 from tilewright.offchip.belady import Loops
-from tilewright.offchip.bound import INSIDE, Floats
+from tilewright.offchip.bound import INSIDE, Floats, block_words, divide
 from tilewright.offchip.nest import Array, Nest
 from tilewright.offchip.search import Found, Schedule, keep, whole_simulation
 from tilewright.offchip.walk import Space, State, add_loop, space, start
 
 ROUNDING = 1e-9
+TOO_LARGE = 0.3  # a block twice as large as the memory is not likely to begin a good nest
 RECENT = 30  # batches that are tried for the next block
 
 
@@ -60,8 +61,9 @@ def bound_children(
 ) -> int:  # fmt: skip
     """Bound all nests with one more loop; return how many are below, write them and their bounds.
 
-    `least` are the array's words of the nest without that loop. A bound on DRAM words is written
-    beside the one on the weighted sum. The curves of the nest itself are left in the state.
+    `least` are the array's words of the nest without that loop. Beside the bound on the weighted
+    sum are written the one on DRAM words, and by how much the sum seems to be larger without more
+    loops. The curves of the nest itself are left in the state.
     """
     depth = len(loops)
     state.place[:] = INSIDE
@@ -76,6 +78,7 @@ def bound_children(
         return 0
     stays = np.ones(space.relevant.shape, np.bool_)
     work = np.zeros((4, 3), np.int64)
+    banks = np.ones(len(space.axes), np.int64)
     count = 0
     for d in range(len(space.bounds)):
         if state.place[d] != INSIDE or (space.twins[d] == 2 and not first):
@@ -93,6 +96,17 @@ def bound_children(
                 if bound < below:
                     found[count, 0], found[count, 1] = d, block
                     bounds[count, 0], bounds[count, 1] = bound, spilled
+                    needed = 0
+                    for t in range(len(banks)):
+                        own = block_words(t, extents, space.expressions, space.axes)
+                        banks[t] = -(-own // space.bank)
+                        needed += banks[t]
+                    if needed > space.banks:
+                        guess = (1 + TOO_LARGE * log2(needed / space.banks)) * bound
+                    else:
+                        alone = divide(state.curves[depth + 1], banks, state.shares)
+                        guess = alone + bound - spilled
+                    bounds[count, 2] = guess
                     count += 1
         extents[d] = space.bounds[d]
         state.place[d] = INSIDE
@@ -142,39 +156,53 @@ def search_weighted(
     room = space(nest, bank, banks)
     state = start(room)
     wide = max(1, int(room.choices.sum()))
-    children, bounds = np.zeros((wide, 2), np.int64), np.zeros((wide, 2))
+    children, bounds = np.zeros((wide, 2), np.int64), np.zeros((wide, 3))
     known: dict[tuple[object, ...], int] = {}
     inside: dict[tuple[int, ...], Batches] = {}
+    above: dict[tuple[int, ...], float] = {}
     recent: deque[Batches] = deque(maxlen=RECENT)
     unknown = inf
-    # bound, tie, nest, bound on its spills, words of the array if they are known
-    waiting: list[tuple[float, int, Loops, float, Batches | None]] = [(0.0, 0, (), 0.0, None)]
-    ties = 0
+    seen: set[Loops] = set()
+    # by bound, and by a guess of the value: good schedules early, and none is left out
+    waiting: list[tuple[float, Loops, float]] = [(0.0, (), 0.0)]
+    guesses: list[tuple[float, Loops, float]] = [(0.0, (), 0.0)]
+    guessed = False
     while waiting and waiting[0][0] < found.value * (1 - ROUNDING):
+        if waiting[0][1] in seen:
+            heappop(waiting)
+            continue
         found.bound = max(found.bound, min(waiting[0][0], unknown))
         if found.schedule is not None and stop():
             return found
-        bound, _, loops, spilled, batches = heappop(waiting)
-        if batches is None:
-            blocks = nest.bounds.copy()
-            for d, block in loops:
-                blocks[d] = block
-            key = tuple(blocks.tolist())
-            words = inside.get(key)
-            if words is None:
-                words = least_words(
-                    nest, blocks, elements, (found.value - spilled) / weight, recent
-                )
-                if words is None:
-                    continue
-                inside[key] = words
-                recent.append(words)
-            bound = max(bound, spilled + weight * sum(words.words))
-            if bound < found.value:
-                ties += 1
-                heappush(waiting, (bound, ties, loops, spilled, words))
+        guessed = not guessed and bool(guesses)
+        _, loops, spilled = heappop(guesses if guessed else waiting)
+        if loops in seen:
             continue
+        blocks = nest.bounds.copy()
+        for d, block in loops:
+            blocks[d] = block
+        key = tuple(blocks.tolist())
+        below = (found.value - spilled) / weight
+        if key not in inside:
+            if above.get(key, 0.0) >= below:
+                seen.add(loops)
+                continue
+            batches = least_words(nest, blocks, elements, below, recent)
+            if batches is None:
+                above[key] = below
+                seen.add(loops)
+                continue
+            inside[key] = batches
+            recent.append(batches)
+        batches = inside[key]
         least = float(sum(batches.words))
+        bound = spilled + weight * least
+        if not guessed and waiting and waiting[0][0] < bound < found.value:
+            heappush(waiting, (bound, loops, spilled))
+            continue
+        seen.add(loops)
+        if bound >= found.value:
+            continue
         count = bound_children(
             np.array(loops, np.int64).reshape(-1, 2), weight, found.value, least, room, state,
             children, bounds,
@@ -187,15 +215,13 @@ def search_weighted(
         if alone.schedule is not None and len(alone.schedule.loops) == len(loops):
             found.value = alone.value + weight * least
             found.schedule, found.batches = alone.schedule, batches
-        elif alone.unknown < inf:
-            unknown = min(unknown, alone.unknown + weight * least)
+        unknown = min(unknown, alone.unknown + weight * least)
         for at in range(count):
-            if bounds[at, 0] < found.value:
-                ties += 1
-                d, block = (int(n) for n in children[at])
-                heappush(
-                    waiting,
-                    (float(bounds[at, 0]), ties, (*loops, (d, block)), float(bounds[at, 1]), None),
-                )
+            low, spilled, guess = bounds[at].tolist()
+            if low < found.value:
+                d, block = children[at].tolist()
+                longer = (*loops, (d, block))
+                heappush(waiting, (low, longer, spilled))
+                heappush(guesses, (guess, longer, spilled))
     found.bound = min(found.value, unknown)
     return found
