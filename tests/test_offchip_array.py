@@ -194,6 +194,8 @@ def test_result_has_both_levels() -> None:
     data = json.loads(result.to_json())
     assert data["layers"][0]["array"]["words"] == found.array_words
     assert "words of the array" in str(result)
+    assert result.to_frame()["array_words"].sum() == found.array_words
+    assert "array words" in result._repr_html_()
 
 
 def test_stopped_search_has_a_bound() -> None:
@@ -209,6 +211,7 @@ def test_stopped_search_has_a_bound() -> None:
         ({"weight": float("nan")}, "0 or more"),
         ({"weight": 1, "elements": (0, 2)}, "at least 1"),
         ({"weight": 1, "elements": (1, 2, 3)}, "rows and columns"),
+        ({"weight": 1, "elements": 5}, "rows and columns"),
         ({"weight": 1, "elements": (100, 2)}, "at most 64"),
         ({"weight": 1, "registers": 5000}, "at most 4096"),
     ],

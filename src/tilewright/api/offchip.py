@@ -96,7 +96,7 @@ def check_array(weight: float, elements: tuple[int, int], registers: int) -> Non
     """Refuse an array that cannot be, and a weight below 0."""
     if not (isinstance(weight, int | float) and 0 <= weight < inf):
         raise InputError(f"a weight of 0 or more is accepted, found {weight}", key="weight")
-    if len(elements) != 2:
+    if not isinstance(elements, tuple | list) or len(elements) != 2:
         raise InputError(f"rows and columns are accepted, found {elements}", key="elements")
     for side in elements:
         check_count(side, "elements", 1)

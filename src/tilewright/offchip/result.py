@@ -337,24 +337,29 @@ class NetworkTraffic:
         return self.text()
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Return the cells of the table that `text` shows."""
+        """Return the cells of the table that `text` shows, the first row of which are headers."""
+        more = any(each.array for each in self.layers)
         return [
-            (
-                each.layer.name,
-                f"{each.layer.repeat}",
-                f"{each.compulsory:,}",
-                f"{each.dram_words - each.compulsory:,}",
-                f"{each.dram_words:,}",
-                f"{each.dram_mib:,.2f}",
-                f"{each.gap:.2%}",
-                "yes" if each.optimal else "no",
-            )
-            for each in self.layers
+            (*HEADERS, "array words") if more else HEADERS,
+            *(
+                (
+                    each.layer.name,
+                    f"{each.layer.repeat}",
+                    f"{each.compulsory:,}",
+                    f"{each.dram_words - each.compulsory:,}",
+                    f"{each.dram_words:,}",
+                    f"{each.dram_mib:,.2f}",
+                    f"{each.gap:.2%}",
+                    "yes" if each.optimal else "no",
+                    *([f"{each.array_words:,}"] if more else []),
+                )
+                for each in self.layers
+            ),
         ]
 
     def text(self) -> str:
         """Return a table, and the schedule where there is one layer alone."""
-        rows = [HEADERS, *self.rows()]
+        rows = self.rows()
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [
             "  ".join(
@@ -371,10 +376,10 @@ class NetworkTraffic:
         return "\n".join([title, "", *lines, *(["", *ending] if ending else [])])
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{escape(cell)}</th>" for cell in HEADERS)
+        headers, *rows = self.rows()
+        head = "".join(f"<th>{escape(cell)}</th>" for cell in headers)
         body = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
-            for row in self.rows()
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
         )
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
@@ -397,6 +402,7 @@ class NetworkTraffic:
                     "optimal": each.optimal,
                     "seconds": each.seconds,
                 }
+                | ({"array_words": each.array.words[name]} if each.array else {})
                 for each in self.layers
                 for name, tensor in each.tensors.items()
             ]
