@@ -233,3 +233,5 @@ def test_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*line, "--registers", "16", "--json", "-"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["layers"][0]["array"]["weight"] == 0.03
+    assert main([*line, "--weight", "-1"]) == 2
+    assert "--weight" in capsys.readouterr().err

@@ -225,6 +225,8 @@ class LayerTraffic:
     def text(self) -> str:
         """Return the schedule as an indented loop nest, and what each tensor moves."""
         standing = "proven least" if self.optimal else f"at most {self.gap:.2%} above the least"
+        if self.array is not None:
+            standing += ", together with the words of the array"
         lines = [
             f"{self.layer.name}: {self.dram_words:,} DRAM words ({self.dram_mib:.2f} MiB), "
             f"{standing}; {self.compulsory:,} are compulsory"
