@@ -20,6 +20,17 @@ def traffic_command(
         str, typer.Option("--word", metavar="SIZE", help="Size of an element, such as 16bits.")
     ] = "16 bits",
     layer: LayerName = None,
+    weight: Annotated[
+        float,
+        typer.Option("--weight", metavar="W", help="DRAM words that a word of the array is worth."),
+    ] = 0.0,
+    elements: Annotated[
+        tuple[int, int],
+        typer.Option("--elements", metavar="ROWS COLUMNS", help="Size of the array."),
+    ] = (12, 14),
+    registers: Annotated[
+        int, typer.Option("--registers", metavar="N", help="Words that each element holds.")
+    ] = 260,
     time_limit: Annotated[
         str | None,
         typer.Option("--time-limit", metavar="S", help="Seconds, for all layers together."),
@@ -33,6 +44,7 @@ def traffic_command(
     check_outputs({"--json": json}, [workload])
     result = api.least_traffic(
         workload, banks=banks, bank=bank, word=word, layer=layer,
+        weight=weight, elements=elements, registers=registers,
         time_limit=seconds(time_limit), progress=say,
     )  # fmt: skip
     if json not in (None, STANDARD_OUTPUT):

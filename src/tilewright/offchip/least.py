@@ -4,21 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from math import inf
 from threading import Event
 from time import perf_counter
 
 from tilewright.errors import NoMappingError
+from tilewright.offchip.array import Elements
 from tilewright.offchip.nest import Nest, read_nest
-from tilewright.offchip.result import Banks, BlockLoop, LayerTraffic, NetworkTraffic, TensorTraffic
+from tilewright.offchip.result import (
+    ArrayTraffic,
+    Banks,
+    BlockLoop,
+    LayerTraffic,
+    NetworkTraffic,
+    TensorTraffic,
+)
 from tilewright.offchip.search import Found, Schedule, block_sizes_of, search, simplified
+from tilewright.offchip.weighted import WeightedFound, search_weighted
 from tilewright.workload.layer import Layer, Network
+
+
+@dataclass(frozen=True)
+class WeightedArray:
+    """An array, and how many DRAM words a word between it and the memory is worth."""
+
+    elements: Elements
+    weight: float
 
 
 def least_of_network(
     network: Network,
     memory: Banks,
     time_limit: float | None = None,
+    array: WeightedArray | None = None,
     told: Callable[[str], None] = lambda line: None,
 ) -> NetworkTraffic:
     """Return the least traffic of every layer; layers of the same shape are searched once."""
@@ -29,14 +48,9 @@ def least_of_network(
     for at, layer in enumerate(network.layers, start=1):
         key = (layer.einsum, tuple(layer.bounds.items()))
         if key not in known:
-            known[key], interrupted = least_of_layer(layer, memory, end)
+            known[key], interrupted = least_of_layer(layer, memory, end, array)
         found = known[key]
-        results.append(
-            LayerTraffic(
-                layer, memory, found.loops, found.tensors, found.lower_bound, found.nodes,
-                found.simulated, found.seconds,
-            )
-        )  # fmt: skip
+        results.append(replace(found, layer=layer))
         standing = "proven" if found.optimal else f"gap {found.gap:.2%}"
         told(
             f"[{at}/{len(network.layers)}] {layer.name}: {found.dram_words:,} DRAM words, "
@@ -47,20 +61,21 @@ def least_of_network(
     return NetworkTraffic(network.name, memory, tuple(results), interrupted)
 
 
-def least_of_layer(layer: Layer, memory: Banks, end: float = inf) -> tuple[LayerTraffic, bool]:
+def least_of_layer(
+    layer: Layer, memory: Banks, end: float = inf, array: WeightedArray | None = None
+) -> tuple[LayerTraffic, bool]:
     """Return the least traffic of a layer, and whether Ctrl-C ended the search."""
     begin = perf_counter()
     nest, bank = read_nest(layer), memory.bank_words
-    found = Found()
+    found = Found() if array is None else WeightedFound()
     stopped = Event()
     interrupted = False
     # in a thread of its own: Ctrl-C must not end a kernel halfway
     with ThreadPoolExecutor(1) as pool:
         try:
             searched = pool.submit(
-                search, nest, bank, memory.count,
-                stop=lambda: stopped.is_set() or perf_counter() >= end, found=found,
-            )  # fmt: skip
+                run, nest, memory, found, array, lambda: stopped.is_set() or perf_counter() >= end
+            )
             searched.result()
         except KeyboardInterrupt:
             # the thread ends with the best so far, and is waited for
@@ -68,12 +83,35 @@ def least_of_layer(layer: Layer, memory: Banks, end: float = inf) -> tuple[Layer
             interrupted = True
     if found.schedule is None:
         raise NoMappingError(f"no blocks of layer '{layer.name}' fit {memory}")
-    schedule = simplified(nest, found.schedule, bank)
-    return described(nest, memory, schedule, found, perf_counter() - begin), interrupted
+    schedule = found.schedule
+    if array is None:
+        schedule = simplified(nest, schedule, bank)
+    return described(nest, memory, schedule, found, array, perf_counter() - begin), interrupted
+
+
+def run(
+    nest: Nest,
+    memory: Banks,
+    found: Found | WeightedFound,
+    array: WeightedArray | None,
+    stop: Callable[[], bool],
+) -> None:
+    """Search, with or without an array."""
+    if isinstance(found, Found):
+        search(nest, memory.bank_words, memory.count, stop=stop, found=found)
+    elif array is not None:
+        search_weighted(
+            nest, memory.bank_words, memory.count, array.elements, array.weight, stop, found
+        )
 
 
 def described(
-    nest: Nest, memory: Banks, schedule: Schedule, found: Found, seconds: float
+    nest: Nest,
+    memory: Banks,
+    schedule: Schedule,
+    found: Found | WeightedFound,
+    array: WeightedArray | None,
+    seconds: float,
 ) -> LayerTraffic:
     """Return a schedule with names instead of numbers."""
     names = nest.dimensions
@@ -95,8 +133,30 @@ def described(
             for d, block in schedule.loops
         ),
         tensors,
-        int(nest.words.sum()) + int(found.bound),
+        int(nest.words.sum()) + (int(found.bound) if array is None else found.bound),
         found.nodes,
         found.simulated,
         seconds,
+        array_traffic(nest, found, array),
+    )
+
+
+def array_traffic(
+    nest: Nest, found: Found | WeightedFound, array: WeightedArray | None
+) -> ArrayTraffic | None:
+    """Return the batches with names instead of numbers."""
+    if array is None or isinstance(found, Found) or found.batches is None:
+        return None
+    batches, names = found.batches, nest.dimensions
+    rows, columns = (
+        {names[d]: int(n) for d, n in enumerate(side) if n > 1} for side in batches.spread
+    )
+    return ArrayTraffic(
+        str(array.elements),
+        array.weight,
+        {t.name: words for t, words in zip(nest.layer.tensors, batches.words, strict=True)},
+        rows,
+        columns,
+        {names[d]: int(n) for d, n in enumerate(batches.boxes)},
+        tuple(names[d] for d in batches.order),
     )

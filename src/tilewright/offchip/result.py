@@ -87,6 +87,66 @@ class TensorTraffic:
     writes: int
 
 
+@dataclass(frozen=True)
+class ArrayTraffic:
+    """What an array of processing elements moves from and to the memory.
+
+    Attributes
+    ----------
+    machine : str
+        The array in words.
+    weight : float
+        DRAM words that a word between memory and array is worth.
+    words : dict of str to int
+        Words of each tensor that the array reads from and writes to the memory, in all blocks.
+    rows, columns : dict of str to int
+        Dimensions that are spread over the rows and the columns, and over how many elements.
+    box : dict of str to int
+        Iterations of each dimension that an element takes at a time.
+    order : tuple of str
+        Loops over the batches of a block, from outermost to innermost.
+    """
+
+    machine: str
+    weight: float
+    words: dict[str, int]
+    rows: dict[str, int]
+    columns: dict[str, int]
+    box: dict[str, int]
+    order: tuple[str, ...]
+
+    def text(self) -> str:
+        """Return a line on the batches, and one on the words."""
+        sides = [
+            f"{sizes_text(side) or 'nothing'} on {name}"
+            for name, side in (("rows", self.rows), ("columns", self.columns))
+        ]
+        words = ", ".join(f"{name} {words:,}" for name, words in self.words.items())
+        return (
+            f"  batches over {' '.join(self.order) or 'nothing'}: {', '.join(sides)}, "
+            f"each element {sizes_text(self.box)}\n"
+            f"  words of the array: {words}; {sum(self.words.values()):,} in all, "
+            f"each worth {self.weight:g} DRAM words"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {
+            "words": sum(self.words.values()),
+            "weight": self.weight,
+            "tensors": self.words,
+            "rows": self.rows,
+            "columns": self.columns,
+            "box": self.box,
+            "order": list(self.order),
+        }
+
+
+def sizes_text(sizes: dict[str, int]) -> str:
+    """Return the sizes of dimensions."""
+    return " ".join(f"{name}={size}" for name, size in sizes.items())
+
+
 @dataclass(frozen=True, repr=False)
 class LayerTraffic:
     """The least off-chip traffic of a layer, and the schedule that has it.
@@ -98,22 +158,25 @@ class LayerTraffic:
     loops : tuple of BlockLoop
         From outermost to innermost; other dimensions are whole in every block.
     tensors : dict of str to TensorTraffic
-    lower_bound : int
-        DRAM words that no schedule of the space goes below.
+    lower_bound : float
+        What `value` is not below for any schedule of the space.
     nodes, simulated : int
         Partial schedules that were bounded, and schedules that were simulated.
     seconds : float
         Time of the search.
+    array : ArrayTraffic, optional
+        What moves between memory and array, when it counts.
     """
 
     layer: Layer
     memory: Banks
     loops: tuple[BlockLoop, ...]
     tensors: dict[str, TensorTraffic]
-    lower_bound: int
+    lower_bound: float
     nodes: int
     simulated: int
     seconds: float
+    array: ArrayTraffic | None = None
 
     @cached_property
     def compulsory(self) -> int:
@@ -126,6 +189,18 @@ class LayerTraffic:
         return sum(tensor.reads + tensor.writes for tensor in self.tensors.values())
 
     @property
+    def array_words(self) -> int:
+        """Words between memory and array; 0 when they do not count."""
+        return 0 if self.array is None else sum(self.array.words.values())
+
+    @property
+    def value(self) -> float:
+        """What is least: DRAM words, and those of the array by their weight."""
+        if self.array is None:
+            return self.dram_words
+        return self.dram_words + self.array.weight * self.array_words
+
+    @property
     def dram_mib(self) -> float:
         """The same in MiB (2**20 bytes)."""
         return self.dram_words * self.memory.word_bits / 8 / 2**20
@@ -133,12 +208,12 @@ class LayerTraffic:
     @property
     def gap(self) -> float:
         """By what share of its value a better schedule could be better."""
-        return 1 - self.lower_bound / self.dram_words
+        return 0.0 if self.optimal else 1 - self.lower_bound / self.value
 
     @property
     def optimal(self) -> bool:
         """Whether the lower bound is the value."""
-        return self.lower_bound == self.dram_words
+        return self.lower_bound >= self.value * (1 - 1e-9)
 
     def __repr__(self) -> str:
         standing = "proven optimal" if self.optimal else f"gap {self.gap:.2%}"
@@ -150,6 +225,8 @@ class LayerTraffic:
     def text(self) -> str:
         """Return the schedule as an indented loop nest, and what each tensor moves."""
         standing = "proven least" if self.optimal else f"at most {self.gap:.2%} above the least"
+        if self.array is not None:
+            standing += ", together with the words of the array"
         lines = [
             f"{self.layer.name}: {self.dram_words:,} DRAM words ({self.dram_mib:.2f} MiB), "
             f"{standing}; {self.compulsory:,} are compulsory"
@@ -164,11 +241,13 @@ class LayerTraffic:
                 f"  {name}: {banks}, block of {tensor.block_words:,} words, "
                 f"{tensor.spilled:,} spilled, {tensor.reads:,} read, {tensor.writes:,} written"
             )
+        if self.array is not None:
+            lines.append(self.array.text())
         return "\n".join(lines)
 
     def block_text(self) -> str:
         """Return the iterations of each dimension in a block."""
-        return " ".join(f"{name}={size}" for name, size in self.block.items())
+        return sizes_text(self.block)
 
     @cached_property
     def block(self) -> dict[str, int]:
@@ -205,13 +284,13 @@ class LayerTraffic:
             "proof": {
                 "optimal": self.optimal,
                 "lower_bound": self.lower_bound,
-                "value": self.dram_words,
+                "value": self.value,
                 "gap": self.gap,
                 "nodes": self.nodes,
                 "simulated": self.simulated,
                 "seconds": self.seconds,
             },
-        }
+        } | ({} if self.array is None else {"array": self.array.to_dict()})
 
 
 @dataclass(frozen=True, repr=False)
@@ -260,24 +339,29 @@ class NetworkTraffic:
         return self.text()
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Return the cells of the table that `text` shows."""
+        """Return the cells of the table that `text` shows, the first row of which are headers."""
+        more = any(each.array for each in self.layers)
         return [
-            (
-                each.layer.name,
-                f"{each.layer.repeat}",
-                f"{each.compulsory:,}",
-                f"{each.dram_words - each.compulsory:,}",
-                f"{each.dram_words:,}",
-                f"{each.dram_mib:,.2f}",
-                f"{each.gap:.2%}",
-                "yes" if each.optimal else "no",
-            )
-            for each in self.layers
+            (*HEADERS, "array words") if more else HEADERS,
+            *(
+                (
+                    each.layer.name,
+                    f"{each.layer.repeat}",
+                    f"{each.compulsory:,}",
+                    f"{each.dram_words - each.compulsory:,}",
+                    f"{each.dram_words:,}",
+                    f"{each.dram_mib:,.2f}",
+                    f"{each.gap:.2%}",
+                    "yes" if each.optimal else "no",
+                    *([f"{each.array_words:,}"] if more else []),
+                )
+                for each in self.layers
+            ),
         ]
 
     def text(self) -> str:
         """Return a table, and the schedule where there is one layer alone."""
-        rows = [HEADERS, *self.rows()]
+        rows = self.rows()
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [
             "  ".join(
@@ -286,15 +370,18 @@ class NetworkTraffic:
             )
             for row in rows
         ]
-        title = f"{self.name}, {self.memory}, least DRAM words"
+        machine = [f"{each.array.machine}, " for each in self.layers[:1] if each.array]
+        title = f"{self.name}, {self.memory}, {''.join(machine)}least DRAM words"
+        if machine:
+            title += " and words of the array"
         ending = [str(each) for each in self.layers] if len(self.layers) == 1 else []
         return "\n".join([title, "", *lines, *(["", *ending] if ending else [])])
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{escape(cell)}</th>" for cell in HEADERS)
+        headers, *rows = self.rows()
+        head = "".join(f"<th>{escape(cell)}</th>" for cell in headers)
         body = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
-            for row in self.rows()
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
         )
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
@@ -317,6 +404,7 @@ class NetworkTraffic:
                     "optimal": each.optimal,
                     "seconds": each.seconds,
                 }
+                | ({"array_words": each.array.words[name]} if each.array else {})
                 for each in self.layers
                 for name, tensor in each.tensors.items()
             ]
