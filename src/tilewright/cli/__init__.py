@@ -38,6 +38,8 @@ OPTIONS = {
     "seed": "--seed",
     "samples": "--samples",
     "tiles": "--tiles",
+    "latency": "--latency",
+    "layouts": "--layout",
     "banks": "--banks",
     "weight": "--weight",
     "elements": "--elements",
