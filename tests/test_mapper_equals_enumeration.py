@@ -30,6 +30,7 @@ from tilewright.workload.layer import Layer
 
 OBJECTIVES = ("energy", "latency", "edp")
 SAMPLE, FEW, MANY = range(100), range(60), range(100, 500)
+TELLING = (175, 193, 245, 496)  # each of them would have shown a fault
 # times a search asks whether to go on: a few thousand at most on these problems
 PATIENCE = 50_000
 
@@ -85,6 +86,11 @@ def test_front_and_products_and_limits_equal_enumeration(seed: int) -> None:
         assert same(Search(layer, machine, text).solve().value, best), text
     impossible = f"edp, latency<={front[-1, 1] * 0.99}"
     assert Search(layer, machine, impossible).solve().mapping is None
+
+
+@pytest.mark.parametrize("seed", TELLING)
+def test_search_equals_enumeration_on_telling_problems(seed: int) -> None:
+    compare(*problem(seed, fewest=500, most=20_000))
 
 
 @pytest.mark.slow

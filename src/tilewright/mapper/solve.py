@@ -228,7 +228,7 @@ class Search:
         )  # fmt: skip
 
     def choices_below(self, plan: Plan, ceiling: float) -> Ints:
-        """Return how many spatial choices of each array can lead to a value below a ceiling.
+        """Return how many spatial choices of each array can lead to a value up to a ceiling.
 
         They come with the largest product first; with fewer instances at work a mapping takes more
         cycles, and no less energy than any.
@@ -246,7 +246,9 @@ class Search:
                 )[0]
                 for p in product[start[k] : start[k + 1]]
             ]
-            counts.append(max(1, sum(value < ceiling for value in least)))
+            # a mapping of the same value may still win the tie
+            highest = ceiling * (1 + labels.TIE)
+            counts.append(max(1, sum(value <= highest for value in least)))
         return np.array(counts, np.int64)
 
     def prepare(self, plan: Plan, ceiling: float) -> None:
