@@ -9,6 +9,7 @@ import pytest
 import tilewright
 from tilewright.errors import InputError, NoMappingError
 from tilewright.mapper.objective import parse_objective
+from tilewright.mapper.solve import Search
 
 LAYER = tilewright.matmul(M=16, N=16, K=16)
 
@@ -93,3 +94,16 @@ def test_front_runs_from_least_energy_to_fewest_cycles() -> None:
     assert (energies[-1], cycles[-1]) == (fast.energy_pj, fast.cycles)
     assert len(front.to_frame()) == len(front) == len(front.rows())
     assert "Proven" in front.text()
+
+
+def test_an_interrupt_inside_a_kernel_ends_with_what_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def told(*_: object) -> None:
+        # what Python makes of Ctrl-C while compiled code runs
+        raise SystemError("a kernel ended with an exception set") from KeyboardInterrupt()
+
+    monkeypatch.setattr(Search, "walk", told)
+    front = tilewright.pareto(tilewright.matmul(M=4, N=4, K=4), "simple")
+    assert front.interrupted
+    assert not front.optimal

@@ -394,7 +394,28 @@ class Search:
         progress: Callable[[float, float], None] = lambda best, bound: None,
         plans: Iterable[Plan] | None = None,
     ) -> Found:
-        """Search bypass choices, by default all; `stop` is asked now and then, `progress` told."""
+        """Search bypass choices, by default all; `stop` is asked now and then, `progress` told.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            Also where Ctrl-C comes while a kernel runs.
+        """
+        try:
+            return self.walk(stop, progress, plans)
+        except SystemError as failure:
+            # how Python tells that a kernel has returned although there was Ctrl-C meanwhile
+            if isinstance(failure.__cause__, KeyboardInterrupt):
+                raise failure.__cause__ from None
+            raise
+
+    def walk(
+        self,
+        stop: Callable[[], bool],
+        progress: Callable[[float, float], None],
+        plans: Iterable[Plan] | None,
+    ) -> Found:
+        """Search bypass choices, those of the least bound first."""
         order = itertools.count()
         begun = plans is not None  # some bypass choices alone: a mapping of others is none of these
         queue: list[tuple[tuple[float, float], int, Plan]] = []
