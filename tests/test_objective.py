@@ -103,7 +103,7 @@ def test_an_interrupt_inside_a_kernel_ends_with_what_is_known(
         # what Python makes of Ctrl-C while compiled code runs
         raise SystemError("a kernel ended with an exception set") from KeyboardInterrupt()
 
-    monkeypatch.setattr(Search, "walk", told)
+    monkeypatch.setattr(Search, "search", told)
     front = tilewright.pareto(tilewright.matmul(M=4, N=4, K=4), "simple")
     assert front.interrupted
     assert not front.optimal

@@ -28,7 +28,7 @@ from tilewright.mapping.validity import check as check_validity
 from tilewright.model.evaluate import assess
 from tilewright.model.network import NetworkEvaluation
 from tilewright.model.result import Evaluation
-from tilewright.retention.evaluate import check_latency
+from tilewright.retention.evaluate import check_latency, refuse_retention
 from tilewright.retention.evaluate import evaluate as evaluate_mapping
 from tilewright.retention.evaluate import simulate as simulate_mapping
 from tilewright.timeline import simulate_latency
@@ -121,6 +121,11 @@ def evaluate(
             f"no counting '{counting}'; accepted: {accepted}{nearest(str(counting), COUNTINGS)}",
             key="counting",
         )
+    if counting == "dmazerunner" and not latency is layouts is None:
+        raise InputError(
+            "'dmazerunner' has a latency of its own and no layouts: leave these out",
+            key="counting",
+        )
     chosen = the_layer(workload, layer)
     machine, nodes = the_run(mapping, chosen, the_architecture(architecture))
     if counting == "dmazerunner":
@@ -135,6 +140,7 @@ def evaluate(
     if kind == "pipelined":
         orders = axis_orders(found, chosen)
         return evaluate_mapping(chosen, machine, nodes, check=check, latency=kind, layouts=orders)
+    refuse_retention(machine, "blocks of data layouts are not defined", "layouts")
     plain = evaluate_mapping(chosen, machine, nodes, check=check)
     return in_blocks(chosen, machine, nodes, plain.counts, found)
 
@@ -245,13 +251,15 @@ def simulate(
 ) -> Evaluation:
     """Return what a mapping costs, counted by carrying it out, one word at a time.
 
-    Parameters, result and errors are those of `evaluate`. The layer may have 2 million operations
-    at most.
+    Parameters, result and errors are those of `evaluate`; layouts are for pipelined latency alone.
+    The layer may have 2 million operations at most.
     """
     chosen = the_layer(workload, layer)
     machine, nodes = the_run(mapping, chosen, the_architecture(architecture))
     kind = the_latency(latency, machine)
     check_latency(machine, kind)
+    if kind == "throughput" and layouts is not None:
+        raise InputError("are simulated under pipelined latency alone", key="layouts")
     found = simulate_mapping(chosen, machine, nodes, check=isinstance(mapping, Mapping))
     if kind == "throughput":
         return found

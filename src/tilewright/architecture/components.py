@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from tilewright.architecture.machine import Architecture, Memory
+from tilewright.architecture.machine import Architecture, Compute, Memory
 from tilewright.document import Strict, load
 from tilewright.errors import InputError, nearest
 
@@ -138,13 +138,13 @@ def parts(
             size = memory_bits[level.name] / 8
             area[level.name] = count * size * table.memory.area_um2 * 1e-6
             power[level.name] = count * size * table.memory.power_mw
-        elif level is architecture.compute:
+        elif isinstance(level, Compute):
             area[level.name] = count * table.mac.area_um2 * 1e-6
             power[level.name] = count * table.mac.power_mw
         else:
             connections = architecture.instances(level.name)
-            elements = level.elements  # type: ignore[union-attr]
-            rate = level.bandwidth or 1.0  # type: ignore[union-attr]
+            elements = level.elements
+            rate = level.bandwidth or 1.0
             bus, arbiter = table.bus.scale(elements) * rate, table.arbiter.scale(elements)
             found = bus * table.bus.area_um2 + arbiter * table.arbiter.area_um2
             area[level.name] = connections * found * 1e-6

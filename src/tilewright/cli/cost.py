@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal, cast
 
 import typer
@@ -28,7 +29,14 @@ Layouts = Annotated[
 ]
 
 
-def the_layouts(given: list[str] | None) -> dict[str, str] | str | None:
+def refuse(given: Mapping[str, object], why: str) -> None:
+    """Refuse options that would be of no use."""
+    for option, value in given.items():
+        if value:
+            raise InputError(why, key=option)
+
+
+def read_layouts(given: list[str] | None) -> dict[str, str] | str | None:
     """Return the layouts that an option gives."""
     if not given:
         return None
@@ -81,7 +89,9 @@ def evaluate_command(
     from tilewright.inputs import is_for_networks
 
     check_outputs({"--json": json, "--timeline": timeline}, [workload, arch, mapping])
+    single = {"--timeline": timeline, "--layout": layout}
     if counting == "dmazerunner":
+        refuse({**single, "--latency": latency, "--statistics": statistics}, "not with --counting")
         from tilewright.commands.methods import put_cost
 
         put_cost(api.evaluate(workload, arch, mapping, layer=layer, counting="dmazerunner"), json)
@@ -89,9 +99,10 @@ def evaluate_command(
     if layer is None and is_for_networks(mapping):
         found = api.evaluate_network(workload, arch, mapping, latency=latency)
         if len(found.layers) > 1:
+            refuse(single, "is for one layer: add --layer")
             put_network_evaluation(found, json, statistics=statistics)
             return 0
-    layouts = the_layouts(layout)
+    layouts = read_layouts(layout)
     # another name of a counting is refused there
     own = cast("Literal['tilewright']", counting)
     one = api.evaluate(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tilewright.directives.reader import error_at
 from tilewright.directives.syntax import LayerText, NetworkText
 from tilewright.errors import InputError
@@ -94,22 +96,22 @@ def layer_of(text: LayerText, name: str | None = None) -> Layer:
     stride = [text.strides.get(axis, 1) for axis in "YX"]
     p = _outputs(text, "Y", "R", stride[0])
     q = _outputs(text, "X", "S", stride[1])
-    window = {"P": p, "Q": q, "R": r, "S": s, "stride": stride, "name": name}
+    window: dict[str, Any] = {"P": p, "Q": q, "R": r, "S": s, "stride": stride, "name": name}
     if kind in ("CONV", "FC"):
-        return conv2d(N=n, K=k, C=c, **window)  # type: ignore[arg-type]
+        return conv2d(N=n, K=k, C=c, **window)
     if kind == "NGCONV":
         g = sizes["G"]
         if c % g:
             raise _error(text, f"C counts the channels of all groups: {c} is no multiple of G, {g}")
-        return grouped(N=n, G=g, K=k, C=c // g, **window)  # type: ignore[arg-type]
+        return grouped(N=n, G=g, K=k, C=c // g, **window)
     if kind == "DSCONV" and k > 1:
-        return grouped(N=n, G=c, K=k, C=1, **window)  # type: ignore[arg-type]
+        return grouped(N=n, G=c, K=k, C=1, **window)
     if k > 1:
         raise _error(text, f"{kind} keeps its channels: K must be 1, found {k}")
     if kind == "DSCONV":
-        return depthwise(N=n, G=c, **window)  # type: ignore[arg-type]
+        return depthwise(N=n, G=c, **window)
     if kind == "POOL":
-        return pooling(N=n, C=c, **window)  # type: ignore[arg-type]
+        return pooling(N=n, C=c, **window)
     return add(N=n, C=c, P=p, Q=q, name=name)
 
 

@@ -129,11 +129,11 @@ def translate(dataflow: Dataflow, layer: Layer, architecture: Architecture) -> T
         for dimension, spatial, tile in read_level(maps, words, region):
             extent = region.extents[dimension]
             steps = min(extent, count * tile) if spatial else tile
-            nodes: list[tuple[Node, int]] = [(For(dimension, steps), extent)]
+            nodes: list[tuple[For | Spatial, int]] = [(For(dimension, steps), extent)]
             if spatial:
                 nodes.append((Spatial(dimension, tile, axis, array.name), steps))
             padded += [node for node, _ in nodes]
-            loops += [node for node, found in nodes if node.tile < found]  # type: ignore[union-attr]
+            loops += [node for node, found in nodes if node.tile < found]
             region.extents[dimension] = tile
     first = machine.position[machine.arrays[0].name]
     stores = [
@@ -356,11 +356,6 @@ def filter_name(name: str) -> str:
     return {"Y": "R", "X": "S"}[name]
 
 
-def before_in(maps: list[Map], one: Map, other: Map) -> bool:
-    """Whether one map stands above another."""
-    return maps.index(one) < maps.index(other)
-
-
 def check_diagonal(
     directive: Map,
     filter_map: Map,
@@ -472,6 +467,6 @@ def note_rows(cuts: list[Cut], named: dict[str, Map], words: Vocabulary, region:
         if directive is not None:
             region.rows[name] = min(region.rows[name], number(directive.size, words, directive))
         if axis.filter in mapped and axis.output not in mapped:
-            together = mapped[axis.filter].map.spatial and directive is not None
-            if not (together and directive.spatial):  # type: ignore[union-attr]
+            together = directive is not None and directive.spatial
+            if not (together and mapped[axis.filter].map.spatial):
                 region.skewed.add(name)

@@ -15,12 +15,6 @@ from tilewright.workload.layer import Layer, Term
 NOWHERE = Place("", 0, 0)
 
 
-def dump_dataflow(flow: Dataflow, comments: Sequence[str] = ()) -> str:
-    """Return directives as the text of a file that holds nothing else."""
-    lines = [f"// {comment}" for comment in comments]
-    return "\n".join([*lines, *dataflow_lines(flow)]) + "\n"
-
-
 def dump_network(
     name: str, layers: Sequence[tuple[Layer, Dataflow | None]], comments: Sequence[str] = ()
 ) -> str:

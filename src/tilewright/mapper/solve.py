@@ -402,14 +402,14 @@ class Search:
             Also where Ctrl-C comes while a kernel runs.
         """
         try:
-            return self.walk(stop, progress, plans)
+            return self.search(stop, progress, plans)
         except SystemError as failure:
             # how Python tells that a kernel has returned although there was Ctrl-C meanwhile
             if isinstance(failure.__cause__, KeyboardInterrupt):
                 raise failure.__cause__ from None
             raise
 
-    def walk(
+    def search(
         self,
         stop: Callable[[], bool],
         progress: Callable[[float, float], None],

@@ -25,15 +25,19 @@ from tilewright.workload.layer import Layer
 Holdings = Dict[tuple[str, str], Held]
 
 
+def refuse_retention(architecture: Architecture, what: str, key: str) -> None:
+    """Refuse what is counted tile by tile where a memory retains more than tiles."""
+    for memory in retaining(architecture):
+        raise InputError(
+            f"memory '{memory.name}' of '{architecture.name}' has optimal retention: {what} there",
+            key=key,
+        )
+
+
 def check_latency(architecture: Architecture, latency: str) -> None:
     """Refuse pipelined latency where a memory retains optimally: its steps are not defined."""
     if latency != "throughput":
-        for memory in retaining(architecture):
-            raise InputError(
-                f"memory '{memory.name}' of '{architecture.name}' has optimal retention: only "
-                f"throughput latency is defined there, found {latency}",
-                key="latency",
-            )
+        refuse_retention(architecture, f"{latency} latency is not defined", "latency")
 
 
 def evaluate(
