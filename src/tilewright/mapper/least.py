@@ -1,11 +1,21 @@
-"""What every mapping costs at least, whatever its tile sizes."""
+"""What every mapping costs at least, whatever its tile sizes: a bound for each bypass choice."""
 
 from __future__ import annotations
 
-from math import inf, prod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import ceil, gcd, inf, prod
 
-from tilewright.architecture.machine import Architecture, Array, Memory
+import numpy as np
+
+from tilewright.architecture.machine import Architecture, Memory
+from tilewright.mapper.crossing import Stay, least_crossing
+from tilewright.mapper.lattice import Floats, Ints
+from tilewright.mapper.links import keep_choices, ports, segment_of
+from tilewright.mapper.narrow import KeepChoice
 from tilewright.model.energy import (
+    element_bits,
     leakage_per_cycle,
     operation_cost,
     read_cost,
@@ -13,60 +23,343 @@ from tilewright.model.energy import (
     write_cost,
 )
 from tilewright.workload.footprint import footprint
-from tilewright.workload.layer import Layer, Tensor
+from tilewright.workload.layer import Layer, Tensor, Term
+
+MOST_CHOICES = 1 << 15
+CLOSE = 1e-12
 
 
-def least_cost(layer: Layer, architecture: Architecture) -> tuple[float, float]:
-    """Return lower bounds of the energy (pJ) and the cycles of every mapping.
+@dataclass(frozen=True)
+class Link:
+    """The way of a tensor from one memory to the next one that keeps it, or to the compute unit.
 
-    Every word moves between the outermost memory and the machine once. Every operation reads or
-    updates a word of each tensor in the memory that stores it last, and one access serves as many
-    operations as there are units below it that can share a word.
+    Attributes
+    ----------
+    tensor, sender, receiver : int
+        Positions of the tensor and the memories; the compute unit comes after all memories.
     """
-    outermost = architecture.memories[0]
-    elements = prod(array.elements for array in architecture.arrays)
-    cycles = layer.operations * architecture.compute.cycles / elements
-    energy = layer.operations * operation_cost(architecture, layer)
-    load = {"read": 0.0, "write": 0.0}
-    for tensor in layer.tensors:
-        words = float(footprint(tensor, layer.bounds))
-        energy += min(
-            (
-                cheapest(layer, architecture, tensor, memory, words)
-                for memory in architecture.memories
-                if memory.may_store(tensor.role)
-            ),
-            default=inf,
+
+    tensor: int
+    sender: int
+    receiver: int
+
+
+@dataclass(frozen=True)
+class Price:
+    """What the words of a link cost: each one sent, each one received, and all together."""
+
+    sent: float = 0.0
+    received: float = 0.0
+    once: float = 0.0
+
+
+class Least:
+    """Lower bounds of the cost of a layer on a machine.
+
+    Parameters
+    ----------
+    layer, architecture
+        What is mapped onto what.
+    spread : array of (choices, arrays, dimensions), optional
+        Spatial choices: instances along each dimension. By default those with any factors, as far
+        as none other has as many along all dimensions.
+    """
+
+    def __init__(
+        self, layer: Layer, architecture: Architecture, spread: Ints | None = None
+    ) -> None:
+        self.layer = layer
+        self.architecture = architecture
+        self.compute = len(architecture.memories)
+        self.segment = [*segment_of(architecture), len(architecture.arrays)]
+        bounds = layer.bounds
+        if spread is None:
+            spread = widest_choices(layer, architecture)
+        # (arrays, dimensions, choices)
+        self.spread = np.moveaxis(spread.astype(np.float64), 0, -1)
+        extents = np.array(list(bounds.values()), np.float64)
+        steps = np.prod(np.ceil(extents[:, None] / self.spread.prod(axis=0)), axis=0)
+        self.cycles = np.ceil(architecture.compute.cycles * steps * (1 - CLOSE))
+        self.words = [float(footprint(t, bounds)) for t in layer.tensors]
+        self.relevant = [frozenset(t.dimensions) for t in layer.tensors]
+        self.irrelevant = [frozenset(bounds) - own for own in self.relevant]
+        repeats = [float(prod(bounds[d] for d in own)) for own in self.irrelevant]
+        self.windows = [
+            tuple(
+                (tuple(term.dimension for term in terms), most_pairs(terms, bounds))
+                for terms in sliding(tensor, bounds)
+            )
+            for tensor in layer.tensors
+        ]
+        # operations of a word: at most, and in the mean per irrelevant iteration
+        self.longest = [
+            float(repeat * prod(pairs for _, pairs in windows))
+            for repeat, windows in zip(repeats, self.windows, strict=True)
+        ]
+        self.mean = [
+            layer.operations / (words * repeat)
+            for words, repeat in zip(self.words, repeats, strict=True)
+        ]
+        self.work = layer.operations * operation_cost(architecture, layer)
+        self.known: dict[object, Floats] = {}
+
+    def all_costs(self) -> Iterator[tuple[Floats, Floats]]:
+        """Yield `cost` for every bypass choice."""
+        if any(array.forwarding for array in self.architecture.arrays):
+            # neighbours pass on words that no memory sends
+            yield np.full(len(self.cycles), self.work), self.cycles
+            return
+        for keep in keep_choices(self.layer, self.architecture):
+            yield self.cost(keep)
+
+    def cost(self, keep: KeepChoice) -> tuple[Floats, Floats]:
+        """Return energy (pJ) and cycles that no mapping of a bypass choice undercuts.
+
+        Returns
+        -------
+        two arrays of choices
+        """
+        machine = self.architecture
+        links = [
+            Link(t, sender, receiver)
+            for t, chain in enumerate(keep)
+            for sender, receiver in zip(chain, (*chain[1:], self.compute), strict=True)
+        ]
+        cycles = self.cycles
+        for port in ports(machine):
+            loads = self.least(links, [self.load(link, *port) for link in links])
+            cycles = np.maximum(cycles, loads)
+        energy = self.work + self.least(links, [self.energy(link) for link in links])
+        if leakage := leakage_per_cycle(machine):
+            energy = energy + leakage * cycles
+        return energy, cycles
+
+    def energy(self, link: Link) -> Price:
+        """Return what words of a link cost, in pJ."""
+        tensor = self.layer.tensors[link.tensor]
+        sender = self.architecture.memories[link.sender]
+        crossed = self.architecture.arrays[self.segment[link.sender] : self.segment[link.receiver]]
+        received = crossed[-1].hop_energy if crossed else 0.0
+        inside = self.architecture.memories[link.receiver] if link.receiver < self.compute else None
+        if not tensor.is_output:
+            written = 0.0 if inside is None else write_cost(inside, tensor)
+            return Price(read_cost(sender, tensor), received + written)
+        # what a memory sends up and fetches is at least what comes up to it: partial sums that
+        # start from zero come up once more than they are fetched
+        again = read_cost(sender, tensor)
+        if link.sender > 0:
+            return Price(write_cost(sender, tensor) + again, received)
+        if inside is not None and all(array.reduction for array in crossed):
+            again += write_cost(inside, tensor)
+        first = again * self.words[link.tensor]
+        return Price(write_cost(sender, tensor) + again, received, -first)
+
+    def load(
+        self, link: Link, kind: str, level: object, direction: str, rate: float, above: int
+    ) -> Price:
+        """Return what words of a link cost at a port of limited bandwidth, in cycles."""
+        machine = self.architecture
+        tensor = self.layer.tensors[link.tensor]
+        share = 1.0 / (rate * prod(array.elements for array in machine.arrays[:above]))
+        if kind == "array":
+            crosses = self.segment[link.sender] <= above < self.segment[link.receiver]
+            return Price(share if crosses else 0.0)
+        assert isinstance(level, Memory)
+        share *= word_ratio(level, tensor)
+        reads, writes = direction in ("read", "both"), direction in ("write", "both")
+        sends = level is machine.memories[link.sender]
+        if not tensor.is_output:
+            receives = link.receiver < self.compute and level is machine.memories[link.receiver]
+            return Price(share * reads * sends, share * writes * receives)
+        first = self.words[link.tensor] if link.sender == 0 else 0.0
+        return Price(share * (reads + writes) * sends, 0.0, -share * reads * sends * first)
+
+    def least(self, links: Sequence[Link], prices: Sequence[Price]) -> Floats:
+        """Return what the words of all links cost at least, for every spatial choice.
+
+        What a link that passes memories sends is part of what crosses into each of them; it counts
+        where that gives the highest bound.
+        """
+        total = np.full(len(self.cycles), sum(price.once for price in prices))
+        ways: list[list[int]] = []
+        for link, price in zip(links, prices, strict=True):
+            if link.receiver == self.compute:
+                total += self.direct(link, price)
+            elif price.sent:
+                cuts = range(link.sender + 1, link.receiver + 1)
+                same = self.segment[link.sender]
+                ways.append([m for m in cuts if self.segment[m - 1] == same])
+            else:
+                ways.append([link.receiver])
+        best = np.zeros(len(total))
+        inward = [(k, p) for k, p in zip(links, prices, strict=True) if k.receiver < self.compute]
+        for chosen in product(*ways):
+            parts = np.zeros(len(total))
+            for m in range(1, self.compute):
+                own = tuple(
+                    (link, Price(price.sent * (cut == m), price.received * (link.receiver == m)))
+                    for (link, price), cut in zip(inward, chosen, strict=True)
+                    if (price.sent and cut == m) or (price.received and link.receiver == m)
+                )
+                if own:
+                    parts += self.crossing(m, own, links)
+            best = np.maximum(best, parts)
+        return total + best
+
+    def direct(self, link: Link, price: Price) -> Floats:
+        """Return what operations cost that read from a memory, or update it, word by word."""
+        t = link.tensor
+        sharing = self.instances(link, self.irrelevant[t], self.segment[link.sender])
+        for dimensions, pairs in self.windows[t]:
+            outside = self.segment[link.sender]
+            own = np.array([self.instances(link, frozenset([d]), outside) for d in dimensions])
+            fewest = np.minimum(pairs, own.prod(axis=0) / own.max(axis=0))
+            sharing = sharing * fewest
+        operations = float(self.layer.operations)
+        sent = np.maximum(operations / sharing, self.words[t])
+        return price.sent * sent + price.received * operations
+
+    def crossing(
+        self, m: int, priced: tuple[tuple[Link, Price], ...], links: Sequence[Link]
+    ) -> Floats:
+        """Return what links cost at least that cross inward to memory m."""
+        room = tuple(self.room(link, links) for link, _ in priced)
+        key = m, priced, room
+        if key not in self.known:
+            outside = self.segment[m - 1]
+            stays = []
+            once = np.zeros(len(self.cycles))
+            for (link, price), own in zip(priced, room, strict=True):
+                t = link.tensor
+                operations = float(self.layer.operations)
+                each = self.instances(link, self.irrelevant[t], outside, united=False)
+                sent, received = price.sent * operations, price.received * operations
+                if not self.unites(link, outside):
+                    sent, received = 0.0, sent + received
+                arrays = self.spread[outside : self.segment[link.receiver]]
+                spread = dict(zip(self.layer.bounds, arrays.prod(axis=0), strict=True))
+                stay = Stay(
+                    np.full(len(each), sent), received * each, self.relevant[t],
+                    self.irrelevant[t], self.windows[t], self.longest[t], own, spread, each,
+                )  # fmt: skip
+                stays.append(stay)
+                # every word crosses once, and those of the fewest pairs no less often
+                fewest = self.words[t] - operations / self.longest[t]
+                once += (price.sent + price.received) * fewest
+            self.known[key] = least_crossing(stays, self.layer.bounds) + once
+        return self.known[key]
+
+    def instances(
+        self, link: Link, dimensions: frozenset[str], outside: int, united: bool = True
+    ) -> Floats:
+        """Return the instances along dimensions that a link reaches, those that share words."""
+        result = np.ones(len(self.cycles))
+        for k in range(outside, self.segment[link.receiver]):
+            if united and not self.shares(link.tensor, k):
+                continue
+            for i, d in enumerate(self.layer.bounds):
+                if d in dimensions:
+                    result = result * self.spread[k, i]
+        return result
+
+    def unites(self, link: Link, outside: int) -> bool:
+        """Whether some array that a link crosses, or none at all, brings a word to several."""
+        crossed = range(outside, self.segment[link.receiver])
+        return not crossed or any(self.shares(link.tensor, k) for k in crossed)
+
+    def shares(self, t: int, k: int) -> bool:
+        """Whether the elements of an array share words of a tensor."""
+        array = self.architecture.arrays[k]
+        return array.reduction if self.layer.tensors[t].is_output else array.multicast
+
+    def room(self, link: Link, links: Sequence[Link]) -> float:
+        """Return how many iterations of relevant dimensions a tile of a link spans at most."""
+        memory = self.architecture.memories[link.receiver]
+        bits = self.bits(link)
+        free = inf if memory.capacity_bits is None else float(memory.capacity_bits)
+        if memory.tensor_bits is not None:
+            free = min(free, memory.tensor_bits[self.layer.tensors[link.tensor].role])
+        else:
+            # the others need room for a word
+            free -= sum(
+                self.bits(other)
+                for other in links
+                if other.receiver == link.receiver and other is not link
+            )
+        if free < bits:
+            return 0.0
+        return self.mean[link.tensor] * (free // bits if free < inf else inf)
+
+    def bits(self, link: Link) -> int:
+        """Return the bits that a word of a link takes in the memory that receives it."""
+        memory = self.architecture.memories[link.receiver]
+        return element_bits(memory, self.layer.tensors[link.tensor]) * memory.buffering
+
+
+def sliding(tensor: Tensor, bounds: Mapping[str, int]) -> list[tuple[Term, ...]]:
+    """Return the terms of expressions of which several dimensions have more than one iteration."""
+    live = [tuple(t for t in terms if bounds[t.dimension] > 1) for terms in tensor.expressions]
+    return [terms for terms in live if len(terms) > 1]
+
+
+def most_pairs(terms: Sequence[Term], bounds: Mapping[str, int]) -> float:
+    """Return how many iterations of an index expression give the same word at most."""
+    if len(terms) == 2:
+        (a, m), (b, n) = ((t.coefficient, bounds[t.dimension]) for t in terms)
+        g = gcd(a, b)
+        return float(min(ceil(m / (b // g)), ceil(n / (a // g))))
+    extents = [bounds[t.dimension] for t in terms]
+    return float(prod(extents)) / max(extents)
+
+
+def widest_choices(layer: Layer, architecture: Architecture) -> Ints:
+    """Return spatial choices with any factors, one at least as wide as each possible one.
+
+    Returns
+    -------
+    array of (choices, arrays, dimensions)
+        Instances along each dimension. What is wider never costs more here.
+    """
+    bounds = np.array(list(layer.bounds.values()), np.int64)
+    arrays = architecture.arrays
+    choices = np.ones((1, len(arrays), len(bounds)), np.int64)
+    for k, array in enumerate(arrays):
+        for axis, size in array.axes.items():
+            allowed = architecture.allowed_dimensions(array.name, axis)
+            free = [
+                i
+                for i, (d, bound) in enumerate(layer.bounds.items())
+                if bound > 1 and (allowed is None or d in allowed)
+            ]
+            factors = np.array(axis_factors(bounds, free, size), np.int64)
+            if len(choices) * len(factors) > MOST_CHOICES:
+                choices, factors = rounded_up(choices), rounded_up(factors)
+            wider = np.repeat(choices, len(factors), axis=0)
+            wider[:, k] = np.minimum(wider[:, k] * np.tile(factors, (len(choices), 1)), bounds)
+            choices = np.unique(wider, axis=0)
+    return choices
+
+
+def axis_factors(bounds: Ints, free: Sequence[int], size: int) -> list[tuple[int, ...]]:
+    """Return the ways to unroll dimensions along one axis that leave no room for another unit."""
+    choices = [(1,) * len(bounds)]
+    for i in free:
+        choices += [
+            (*choice[:i], factor, *choice[i + 1 :])
+            for choice in choices
+            for factor in range(2, min(int(bounds[i]), size // prod(choice)) + 1)
+        ]
+
+    def fills(choice: tuple[int, ...]) -> bool:
+        used = prod(choice)
+        return not any(
+            choice[i] < bounds[i] and used // choice[i] * (choice[i] + 1) <= size for i in free
         )
-        load["write" if tensor.is_output else "read"] += words * word_ratio(outermost, tensor)
-    for limit, words in (
-        (outermost.read_bandwidth, load["read"]),
-        (outermost.write_bandwidth, load["write"]),
-        (outermost.shared_bandwidth, load["read"] + load["write"]),
-    ):
-        if limit is not None:
-            cycles = max(cycles, words / limit)
-    return energy + leakage_per_cycle(architecture) * cycles, cycles
+
+    return [choice for choice in choices if fills(choice)]
 
 
-def cheapest(
-    layer: Layer, architecture: Architecture, tensor: Tensor, last: Memory, words: float
-) -> float:
-    """Return the least energy of one tensor's accesses when `last` stores it last, in pJ."""
-    at = architecture.levels.index(last)
-    shared = prod(
-        level.elements
-        for level in architecture.levels[at:]
-        if isinstance(level, Array) and (level.reduction if tensor.is_output else level.multicast)
-    )
-    accesses = layer.operations / shared
-    outermost = architecture.memories[0]
-    if tensor.is_output:
-        # the first update after an entry from zero reads nothing
-        updates = write_cost(last, tensor) * accesses
-        if last is outermost:
-            return max(updates, write_cost(last, tensor) * words)
-        return updates + write_cost(outermost, tensor) * words
-    if last is outermost:
-        return read_cost(last, tensor) * max(accesses, words)
-    return read_cost(last, tensor) * accesses + read_cost(outermost, tensor) * words
+def rounded_up(choices: Ints) -> Ints:
+    """Return fewer choices, with numbers of instances that are powers of two."""
+    powers = 1 << np.ceil(np.log2(choices)).astype(np.int64)
+    return np.asarray(np.unique(powers, axis=0))

@@ -17,8 +17,9 @@ import numpy as np
 from tilewright.architecture.machine import Architecture, Array
 from tilewright.errors import MappingError
 from tilewright.mapper.lattice import Floats, Ints, divisors
-from tilewright.mapper.least import least_cost
+from tilewright.mapper.least import Least
 from tilewright.mapper.links import segment_of
+from tilewright.mapper.narrow import narrowed
 from tilewright.mapper.objective import Objective, parse_objective
 from tilewright.mapper.solve import Found, Search
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
@@ -66,7 +67,8 @@ def with_all_sizes(
         mapping, reached = climb(layer, architecture, wanted, start, stop)
         if reached < value * (1 - CLOSE):
             best, value = mapping, reached
-    bound = wanted.value(*least_cost(layer, architecture))
+    costs = Least(layer, narrowed(architecture, layer)).all_costs()
+    bound = min(float(wanted.values(*cost).min()) for cost in costs)
     return Found(best, value, min(bound, value), bound >= value * (1 - CLOSE), even.labels)
 
 

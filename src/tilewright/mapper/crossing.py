@@ -1,0 +1,179 @@
+"""How few words can cross from one memory inward, whatever the loops and tile sizes.
+
+A word that comes into a memory serves operations until it goes. Let Y be how many, in all instances
+that share it: at most the iterations of the dimensions irrelevant to its tensor that its stay
+spans, times the pairs of iterations in a sliding window that give the same word. The words that
+cross are operations / Y in the mean. Of the tensors that cross, let one have the outermost tile.
+The stays of the others lie inside it. The iterations that they span of dimensions relevant to it
+are part of its tile, so that the product of their Y is limited by what this tile holds. Operations
+of short chunks have tiles and stays of their own, within the same limits, and a mean over
+operations is at least the least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, permutations, product
+from math import inf
+
+import numpy as np
+
+from tilewright.mapper.lattice import Floats
+
+MOST_ORDERED = 4  # tensors whose orders are all looked at
+
+
+@dataclass(frozen=True)
+class Stay:
+    """A tensor whose words cross inward, for a number of spatial choices.
+
+    Attributes
+    ----------
+    sent, received : array of choices
+        Price of the words that are sent, and of those received in all instances, if there were one
+        for each operation and for each operation in each instance that shares it.
+    relevant, irrelevant : frozenset of str
+        Its dimensions.
+    windows : tuple of (tuple of str, float)
+        The dimensions of each expression of several terms, and how many of their iterations give
+        the same word at most.
+    longest : float
+        Most operations that a word serves.
+    room : float
+        Iterations of the relevant dimensions that a tile of it spans at most in one instance.
+    spread : dict of str to array of choices
+        Instances along each dimension.
+    instances : array of choices
+        Instances along all irrelevant dimensions.
+    """
+
+    sent: Floats
+    received: Floats
+    relevant: frozenset[str]
+    irrelevant: frozenset[str]
+    windows: tuple[tuple[tuple[str, ...], float], ...]
+    longest: float
+    room: float
+    spread: Mapping[str, Floats]
+    instances: Floats
+
+    def prices(self) -> list[tuple[Floats, Floats, Floats]]:
+        """Return ways to see what the words cost: price, most, and what is added.
+
+        Each is at most price / Y + added for every Y up to the most: however long they stay, all
+        words are sent once.
+        """
+        both = self.sent + self.received
+        if not self.received.any():
+            return [(both, np.full(len(both), self.longest), np.zeros(len(both)))]
+        most = self.longest * self.instances
+        ways = [(both, most, np.zeros(len(both)))]
+        if self.sent.any():
+            ways.append((self.received, most, self.sent / self.longest))
+        return ways
+
+
+def least_crossing(stays: Sequence[Stay], bounds: Mapping[str, int]) -> Floats:
+    """Return the least total price of tensors that cross inward together, for every choice.
+
+    Parameters
+    ----------
+    stays : sequence of Stay
+        At least one.
+    bounds : mapping of str to int
+        Iterations of every dimension.
+
+    Returns
+    -------
+    array of choices
+        Infinite when a tensor does not fit.
+    """
+    best = np.full(len(stays[0].sent), inf)
+    if any(stay.room == 0 for stay in stays):
+        return best
+    for first, *rest in orders(stays):
+        value = (first.sent + first.received / first.instances) / first.longest
+        if rest:
+            limit = most_inside(first, rest, bounds)
+            inside = [
+                most_inside(outer, [inner], bounds) for outer, inner in pairwise((first, *rest))
+            ]
+            most_costly = np.zeros(len(best))
+            for ways in product(*(stay.prices() for stay in rest)):
+                prices, most, added = (np.array(own) for own in zip(*ways, strict=True))
+                cost = shared(prices, np.minimum(most, inside), limit) + added.sum(axis=0)
+                most_costly = np.maximum(most_costly, cost)
+            value = value + most_costly
+        best = np.minimum(best, value)
+    return best
+
+
+def orders(stays: Sequence[Stay]) -> Iterable[Sequence[Stay]]:
+    """Return the orders of the tiles, or of many tensors which one is outermost."""
+    if len(stays) <= MOST_ORDERED:
+        return permutations(stays)
+    return [(stay, *(other for other in stays if other is not stay)) for stay in stays]
+
+
+def most_inside(outer: Stay, stays: Sequence[Stay], bounds: Mapping[str, int]) -> Floats:
+    """Return the most that the product of Y can be for stays inside the tile of another one.
+
+    An iteration of a dimension relevant to the tile takes up room for one stay that spans it. What
+    several stays span of a dimension, or any of an irrelevant one, may be the whole of it.
+    """
+    counts = dict.fromkeys(bounds, 0)
+    for stay in stays:
+        for d in stay.irrelevant:
+            counts[d] += 1
+    # of the dimensions of a window all but any one tell how many iterations give the same word
+    windows = [window for stay in stays for window in stay.windows]
+    least = np.full(len(outer.sent), inf)
+    for left_out in product(*(dimensions for dimensions, _ in windows)):
+        limit = np.full(len(least), outer.room)
+        spanned = {d for d, count in counts.items() if count}
+        for out, (dimensions, pairs) in zip(left_out, windows, strict=True):
+            own = set(dimensions) - {out}
+            if own <= outer.relevant - spanned:
+                spanned |= own
+            else:
+                limit *= pairs
+        for d in spanned:
+            if d in outer.relevant:
+                limit *= outer.spread[d]
+            limit *= float(bounds[d]) ** (counts[d] - (d in outer.relevant and counts[d] > 0))
+        least = np.minimum(least, limit)
+    return least
+
+
+def shared(prices: Floats, most: Floats, limit: Floats) -> Floats:
+    """Return the least sum of price / y where 1 <= y <= most and the product of all y <= limit.
+
+    In logarithms this divides a resource among convex functions, solved by fixing variables at
+    their bounds (Bitran, Hax, Management Science 27, 1981).
+
+    Parameters
+    ----------
+    prices, most : arrays of (variables, choices)
+    limit : array of choices
+    """
+    tops = np.log(most)
+    left = np.log(np.maximum(limit, 1.0))
+    wanted = np.log(np.maximum(prices, 1e-300))
+    size = tops.copy()
+    free = np.broadcast_to(tops.sum(axis=0) > left, tops.shape).copy()
+    left = left - np.where(free, 0.0, tops).sum(axis=0)
+    for _ in range(len(prices)):
+        count = np.maximum(free.sum(axis=0), 1)
+        level = (np.where(free, wanted, 0.0).sum(axis=0) - left) / count
+        size = np.where(free, wanted - level, size)
+        over, under = free & (size > tops), free & (size < 0.0)
+        above = np.where(over, size - tops, 0.0).sum(axis=0)
+        below = np.where(under, -size, 0.0).sum(axis=0)
+        fixed = np.where(above >= below, over, under)
+        size = np.where(fixed, np.where(above >= below, tops, 0.0), size)
+        left = left - np.where(fixed, size, 0.0).sum(axis=0)
+        free &= ~fixed
+        if not fixed.any():
+            break
+    return np.asarray((prices * np.exp(-size)).sum(axis=0))
