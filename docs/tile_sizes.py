@@ -15,10 +15,11 @@ CASES = [
     ("matrix product 127x131x61", tw.einsum(MATMUL, M=127, N=131, K=61)),
     ("fully connected 2048 -> 1000", tw.einsum(MATMUL, M=1, N=1000, K=2048)),
     ("convolution 64x64x7x7x3x3", tw.einsum(CONV, K=64, C=64, P=7, Q=7, R=3, S=3)),
+    ("convolution 256x256x14x14x3x3", tw.einsum(CONV, K=256, C=256, P=14, Q=14, R=3, S=3)),
     ("convolution 64x64x13x13x3x3", tw.einsum(CONV, K=64, C=64, P=13, Q=13, R=3, S=3)),
     ("convolution 96x3x55x55x11x11", tw.einsum(CONV, K=96, C=3, P=55, Q=55, R=11, S=11)),
 ]
-MACHINES = ("eyeriss", "dmazerunner-256")
+MACHINES = ("simple", "eyeriss", "dmazerunner-256")
 
 
 def main() -> None:
@@ -36,7 +37,7 @@ def main() -> None:
                 f"| {name} | {machine} | {even.proof.value:.4g} | {free.proof.value:.4g} | "
                 f"{1 - free.proof.value / even.proof.value:.1%} | "
                 f"{even.evaluation.utilization:.0%} -> {free.evaluation.utilization:.0%} | "
-                f"{free.proof.gap:.0%} | {middle - begin:.1f} -> {end - middle:.1f} |",
+                f"{free.proof.gap:.1%} | {middle - begin:.1f} -> {end - middle:.1f} |",
                 flush=True,
             )
 

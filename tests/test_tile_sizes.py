@@ -12,7 +12,11 @@ import tilewright as tw
 from problems import problem
 from strategies import cases
 from tilewright.errors import InputError
-from tilewright.mapper.least import Least
+from tilewright.mapper.crossing import shared
+from tilewright.mapper.least import Least, widest_choices
+from tilewright.mapper.narrow import narrowed
+from tilewright.mapper.objective import parse_objective
+from tilewright.mapper.solve import Search
 from tilewright.mapper.uneven import closed, opened, rounder
 from tilewright.mapping.nodes import For, Store
 from tilewright.mapping.validity import check
@@ -118,3 +122,56 @@ def test_rounder_bounds_have_more_divisors() -> None:
 def test_other_words_for_tile_sizes_are_refused() -> None:
     with pytest.raises(InputError, match="divisors or all"):
         tw.map(AWKWARD, "simple", tiles="every")
+
+
+@pytest.mark.parametrize("objective", ["energy", "edp"])
+def test_all_tile_sizes_of_a_convolution_are_proven(objective: str) -> None:
+    layer = tw.einsum("O[K,P,Q] += I[C,P,Q] * W[K,C]", K=1024, C=256, P=14, Q=14)
+    found = tw.map(layer, "simple", objective, cache=False, tiles="all").layers[0]
+    assert found.proof.optimal
+    assert found.proof.tiles == "all"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_bound_of_every_tile_size_is_at_most_the_optimum_of_divisors(seed: int) -> None:
+    layer, machine = problem(seed)
+    least = Least(layer, narrowed(machine, layer))
+    for objective in ("energy", "latency", "edp"):
+        best = Search(layer, machine, objective).solve()
+        values = [parse_objective(objective).values(*cost).min() for cost in least.all_costs()]
+        assert min(values) <= best.value * (1 + 1e-12)
+
+
+def test_resource_is_shared_at_the_least_cost() -> None:
+    """Against all whole-number splits: the least is below them, and near the best."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        prices, most = rng.uniform(0.1, 9, 3), rng.integers(1, 60, 3).astype(float)
+        limit = float(rng.integers(1, 5000))
+        grids = np.meshgrid(*(np.arange(1, m + 1) for m in most), indexing="ij")
+        fits = grids[0] * grids[1] * grids[2] <= limit
+        costs = sum(p / g for p, g in zip(prices, grids, strict=True))
+        assert isinstance(costs, np.ndarray)
+        best = costs[fits].min()
+        least = float(shared(prices[:, None], most[:, None], np.array([limit]))[0])
+        assert least <= best * (1 + 1e-9)
+        scale = [np.geomspace(1, m, 120) for m in most]
+        grids = np.meshgrid(*scale, indexing="ij")
+        fits = grids[0] * grids[1] * grids[2] <= limit * (1 + 1e-9)
+        costs = sum(p / g for p, g in zip(prices, grids, strict=True))
+        assert isinstance(costs, np.ndarray)
+        assert costs[fits].min() <= least * 1.06
+
+
+def test_wider_choices_exceed_every_other_one() -> None:
+    layer = tw.einsum("O[M,N] += I[M,K] * W[K,N]", M=5, N=3, K=40)
+    machine = tw.load_architecture("eyeriss")
+    wide = widest_choices(layer, machine)[:, 0]
+    sizes = list(machine.arrays[0].axes.values())
+    ways = [(m, n, k) for m in range(1, 6) for n in range(1, 4) for k in range(1, 15)]
+    first = [way for way in ways if np.prod(way) <= sizes[0]]
+    second = [way for way in ways if np.prod(way) <= sizes[1]]
+    for a in first:
+        for b in second:
+            both = np.minimum(np.array(a) * np.array(b), [5, 3, 40])
+            assert (wide >= both).all(axis=1).any()

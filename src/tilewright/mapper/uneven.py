@@ -1,8 +1,9 @@
 """Tile sizes that do not divide: from the best mappings whose sizes do, step by step.
 
-Nothing here proves an optimum. The search among divisors gives mappings to begin with, for the
-layer itself and for one whose awkward bounds are a little larger; loops of one chunk are added
-wherever a loop may stand, and one or two tile sizes at a time are changed as long as that helps.
+The search among divisors gives mappings to begin with, for the layer itself and for some whose
+awkward bounds are a little larger; loops of one chunk are added wherever a loop may stand, and one
+or two tile sizes at a time are changed as long as that helps. What is reached is optimal where it
+equals the lower bound of all mappings.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ SECOND = 12  # sizes that are tried for a second loop
 GROWTH = 1.1  # of a bound that has few divisors
 WORTH = 2.0  # times as many divisors make a larger bound worth a search
 MOST_SHAPES = 8192  # of the layer with rounder bounds
+ROUNDER = 3  # layers with rounder bounds that are searched
 PROMISING = 32  # of the better mappings of a step, those checked against constraints
 CLOSE = 1e-12
 
@@ -62,13 +64,16 @@ def with_all_sizes(
     if even.mapping is None or all(bound <= 2 for bound in layer.bounds.values()):
         return even
     wanted = parse_objective(objective)
+    least = Least(layer, narrowed(architecture, layer))
+    bounds = np.array([wanted.values(*cost) for cost in least.all_costs()]).min(axis=0)
+    bound = float(bounds.min())
     best, value = even.mapping, even.value
-    for start in starts(layer, architecture, objective, even.mapping, stop):
+    for start in starts(layer, architecture, objective, even.mapping, least, bounds, stop):
         mapping, reached = climb(layer, architecture, wanted, start, stop)
         if reached < value * (1 - CLOSE):
             best, value = mapping, reached
-    costs = Least(layer, narrowed(architecture, layer)).all_costs()
-    bound = min(float(wanted.values(*cost).min()) for cost in costs)
+        if value <= bound * (1 + CLOSE):
+            break
     return Found(best, value, min(bound, value), bound >= value * (1 - CLOSE), even.labels)
 
 
@@ -77,30 +82,43 @@ def starts(
     architecture: Architecture,
     objective: str,
     even: Mapping,
+    least: Least,
+    values: Floats,
     stop: Callable[[], bool],
 ) -> Iterator[Mapping]:
-    """Yield mappings to begin with: that of divisors, and that of a layer with rounder bounds."""
+    """Yield mappings to begin with: that of divisors, and those of layers with rounder bounds.
+
+    Rounder bounds are multiples of the instances of those spatial choices for which the lower bound
+    of all mappings is least; the first ones look at no spatial choice.
+    """
     yield even
-    bounds = rounder_bounds(layer.bounds)
-    if bounds == layer.bounds or stop():
-        return
-    found = Search(replace(layer, bounds=bounds), architecture, objective).solve(stop)
-    if found.mapping is not None:
-        yield Mapping(
-            tuple(
-                node
-                if isinstance(node, Store)
-                else replace(node, tile=min(node.tile, layer.bounds[node.dimension]))
-                for node in found.mapping.nodes
+    tried = [dict(layer.bounds)]
+    order = np.argsort(values, kind="stable")
+    likely = least.spread[:, :, order].prod(axis=0).astype(np.int64).T.tolist()
+    for instances in ([1] * len(layer.bounds), *likely):
+        if len(tried) > ROUNDER or stop():
+            return
+        bounds = rounder_bounds(dict(zip(layer.bounds, instances, strict=True)), layer)
+        if bounds in tried:
+            continue
+        tried.append(bounds)
+        found = Search(replace(layer, bounds=bounds), architecture, objective).solve(stop)
+        if found.mapping is not None:
+            yield Mapping(
+                tuple(
+                    node
+                    if isinstance(node, Store)
+                    else replace(node, tile=min(node.tile, layer.bounds[node.dimension]))
+                    for node in found.mapping.nodes
+                )
             )
-        )
 
 
-def rounder_bounds(bounds: Dict[str, int]) -> dict[str, int]:
+def rounder_bounds(instances: Dict[str, int], layer: Layer) -> dict[str, int]:
     """Return rounder bounds, of the largest dimensions first, as long as shapes stay few."""
-    found = dict(bounds)
-    for d in sorted(bounds, key=lambda d: -bounds[d]):
-        tried = found | {d: rounder(bounds[d])}
+    found = dict(layer.bounds)
+    for d in sorted(found, key=lambda d: -found[d]):
+        tried = found | {d: instances[d] * rounder(ceil(found[d] / instances[d]))}
         if prod(len(divisors(bound)) for bound in tried.values()) <= MOST_SHAPES:
             found = tried
     return found
