@@ -14,6 +14,7 @@ from strategies import cases
 from tilewright.errors import InputError
 from tilewright.mapper.crossing import shared
 from tilewright.mapper.least import Least, widest_choices
+from tilewright.mapper.links import keep_choices
 from tilewright.mapper.narrow import narrowed
 from tilewright.mapper.objective import parse_objective
 from tilewright.mapper.solve import Search
@@ -175,3 +176,18 @@ def test_wider_choices_exceed_every_other_one() -> None:
         for b in second:
             both = np.minimum(np.array(a) * np.array(b), [5, 3, 40])
             assert (wide >= both).all(axis=1).any()
+
+
+@pytest.mark.parametrize("sizes", [(64, 64, 64), (512, 512, 512), (48, 1024, 96)])
+def test_bound_of_a_bypass_choice_is_at_most_its_optimum(sizes: tuple[int, int, int]) -> None:
+    m, n, k = sizes
+    layer = tw.einsum("O[M,N] += I[M,K] * W[K,N]", M=m, N=n, K=k)
+    machine = tw.load_architecture("eyeriss")
+    least = Least(layer, machine)
+    bounds, optima = [], []
+    for keep in keep_choices(layer, machine):
+        search = Search(layer, machine, "energy")
+        optima.append(search.solve(plans=search.plans([keep])).value)
+        bounds.append(least.cost(keep)[0].min())
+        assert bounds[-1] <= optima[-1] * (1 + 1e-12), keep
+    assert min(bounds) > 0.88 * min(optima)
