@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tilewright.mapper.slides import SLIDES, STAYS
-from tilewright.model.kernel import kernel, part
+from tilewright.model.kernel import leaf, leaf_kernel
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
@@ -84,7 +84,7 @@ class Children(NamedTuple):
     row_tensor: Ints
 
 
-@part
+@leaf
 def above_array(sp: Space, shape: int, choice: int) -> int:
     """Return the shape that instances hold together, or -1 where it is none of the lattice."""
     above = shape
@@ -98,7 +98,7 @@ def above_array(sp: Space, shape: int, choice: int) -> int:
     return above
 
 
-@part
+@leaf
 def least_tiles(sp: Space, ch: Children, shape: int, tiles: Ints) -> None:
     """Fill for each order the tiles that span the u of the tensors stored inside them."""
     for order in range(ch.orders.shape[0]):
@@ -109,7 +109,7 @@ def least_tiles(sp: Space, ch: Children, shape: int, tiles: Ints) -> None:
                     tiles[order, j] += sp.digits[shape, d] * sp.strides[d]
 
 
-@part
+@leaf
 def order_fits(sp: Space, ch: Children, tiles: Ints, order: int) -> bool:
     """Whether such tiles fit in one order."""
     n = ch.orders.shape[1]
@@ -128,7 +128,7 @@ def order_fits(sp: Space, ch: Children, tiles: Ints, order: int) -> bool:
     return True
 
 
-@part
+@leaf
 def option_fits(
     sp: Space, ch: Children, shape: int, tiles: Ints, order: int, t: int, option: int
 ) -> bool:
@@ -176,7 +176,7 @@ def option_fits(
     return bool(total <= ch.capacity[t])
 
 
-@part
+@leaf
 def grown_dimension(sp: Space, ch: Children, shape: int, o: int, t: int, option: int) -> int:
     """Return the dimension along which the tile of an outer tensor o must exceed that of tensor t.
 
@@ -214,7 +214,7 @@ def grown_dimension(sp: Space, ch: Children, shape: int, o: int, t: int, option:
     return int(across)
 
 
-@part
+@leaf
 def same_extents(sp: Space, ch: Children, shape: int, o: int, t: int, tile: int, but: int) -> bool:
     """Whether u of an outer tensor o is the tile's extents in all dimensions but one."""
     for d in range(sp.relevant.shape[1]):
@@ -224,7 +224,7 @@ def same_extents(sp: Space, ch: Children, shape: int, o: int, t: int, tile: int,
     return True
 
 
-@part
+@leaf
 def carried_fits(sp: Space, ch: Children, shape: int, carried: int, t: int, option: int) -> bool:
     """Whether a tile of a sliding tensor fits next to one that stays through loops above the array.
 
@@ -255,11 +255,15 @@ def carried_fits(sp: Space, ch: Children, shape: int, carried: int, t: int, opti
     return bool(bits <= ch.capacity[t])
 
 
-@kernel
 def inner_shapes(sp: Space, ch: Children, carried: int) -> Ints:
     """Return the shapes x' of `tables.inner_table`, for all tensors or with one that stays."""
     found = np.empty(len(sp.repeats), np.int64)
-    tiles = np.empty(ch.orders.shape, np.int64)
+    return found[: find_shapes(sp, ch, carried, found, np.empty(ch.orders.shape, np.int64))]
+
+
+@leaf_kernel
+def find_shapes(sp: Space, ch: Children, carried: int, found: Ints, tiles: Ints) -> int:
+    """Fill the shapes of `inner_shapes`; return their number."""
     n = 0
     for shape in range(len(sp.repeats)):
         skip = False
@@ -277,68 +281,89 @@ def inner_shapes(sp: Space, ch: Children, carried: int) -> Ints:
         if not skip:
             found[n] = shape
             n += 1
-    return found[:n]
+    return n
 
 
-@kernel
 def best_reuse(sp: Space, ch: Children, carried: int, shapes: Ints) -> Floats:
     """Return for each shape the reuse of the best option that fits, row by row."""
     best = np.ones((len(shapes), len(ch.rank)))
-    state = np.empty(ch.tiles.shape[1], np.int64)
-    alone = np.empty(ch.tiles.shape[1], np.int64)
-    tiles = np.empty(ch.orders.shape, np.int64)
-    possible = np.empty(len(ch.orders), np.bool_)
-    for t in range(sp.relevant.shape[0]):
-        if t == carried or not (ch.row_tensor == t).any():
-            continue
-        # the option of the same tile that stays: where it does not fit no other one does
-        for option in range(len(state)):
-            stays = ch.slides[t, option, 0] == STAYS or option == 0
-            alone[option] = option if stays else alone[option - 1]
-        for k in range(len(shapes)):
-            if carried < 0:
-                least_tiles(sp, ch, shapes[k], tiles)
-                for order in range(len(ch.orders)):
-                    possible[order] = order_fits(sp, ch, tiles, order)
-            state[:] = UNKNOWN
-            for row in range(len(ch.rank)):
-                if ch.row_tensor[row] != t:
-                    continue
-                for i in range(ch.rank.shape[1]):
-                    option = ch.rank[row, i]
-                    if option < 0:
-                        break
-                    for each in (alone[option], option):
-                        if state[each] == UNKNOWN:
-                            fits = False
-                            if carried >= 0:
-                                fits = carried_fits(sp, ch, shapes[k], carried, t, each)
-                            else:
-                                for order in range(len(ch.orders)):
-                                    fits = fits or (
-                                        possible[order]
-                                        and option_fits(sp, ch, shapes[k], tiles, order, t, each)
-                                    )
-                            state[each] = FITS if fits else TOO_LARGE
-                        if state[each] == TOO_LARGE:
-                            break
-                    if state[option] == FITS:
-                        best[k, row] = ch.reuse[row, i]
-                        break
+    for t in np.unique(ch.row_tensor).tolist():
+        if t != carried:
+            fill_reuse(
+                sp, ch, carried, shapes, t, best, np.empty(ch.tiles.shape[1], np.int64),
+                np.empty(ch.tiles.shape[1], np.int64), np.empty(ch.orders.shape, np.int64),
+                np.empty(len(ch.orders), np.bool_),
+            )  # fmt: skip
     return best
 
 
-@kernel
+@leaf_kernel
+def fill_reuse(
+    sp: Space,
+    ch: Children,
+    carried: int,
+    shapes: Ints,
+    t: int,
+    best: Floats,
+    state: Ints,
+    alone: Ints,
+    tiles: Ints,
+    possible: Bools,
+) -> None:
+    """Fill the rows of `best_reuse` of one tensor; the last four arrays are for use in between."""
+    # the option of the same tile that stays: where it does not fit no other one does
+    for option in range(len(state)):
+        stays = ch.slides[t, option, 0] == STAYS or option == 0
+        alone[option] = option if stays else alone[option - 1]
+    for k in range(len(shapes)):
+        if carried < 0:
+            least_tiles(sp, ch, shapes[k], tiles)
+            for order in range(len(ch.orders)):
+                possible[order] = order_fits(sp, ch, tiles, order)
+        state[:] = UNKNOWN
+        for row in range(len(ch.rank)):
+            if ch.row_tensor[row] != t:
+                continue
+            for i in range(ch.rank.shape[1]):
+                option = ch.rank[row, i]
+                if option < 0:
+                    break
+                for each in (alone[option], option):
+                    if state[each] == UNKNOWN:
+                        fits = False
+                        if carried >= 0:
+                            fits = carried_fits(sp, ch, shapes[k], carried, t, each)
+                        else:
+                            for order in range(len(ch.orders)):
+                                fits = fits or (
+                                    possible[order]
+                                    and option_fits(sp, ch, shapes[k], tiles, order, t, each)
+                                )
+                        state[each] = FITS if fits else TOO_LARGE
+                    if state[each] == TOO_LARGE:
+                        break
+                if state[option] == FITS:
+                    best[k, row] = ch.reuse[row, i]
+                    break
+
+
+@leaf_kernel
 def lower_column(
-    sp: Space, ch: Children, carried: int, shapes: Ints, reuse: Floats, table: Floats
+    sp: Space,
+    ch: Children,
+    carried: int,
+    shapes: Ints,
+    reuse: Floats,
+    table: Floats,
+    words: Floats,
+    inside: Floats,
 ) -> None:
     """Lower the entries of one column for what each spatial choice delivers with the u of shapes.
 
-    See `tables.inner_table`. `reuse` is that of `best_reuse`.
+    See `tables.inner_table`. `reuse` is that of `best_reuse`, `words` and `inside`
+    are for use in between.
     """
     nt = sp.relevant.shape[0]
-    words = np.zeros(nt)
-    inside = np.ones(nt)
     column = nt if carried < 0 else carried
     for k in range(len(shapes)):
         shape = shapes[k]
@@ -370,7 +395,7 @@ def lower_column(
             table[above, column] = min(table[above, column], total)
 
 
-@kernel
+@leaf_kernel
 def spread_down(sp: Space, table: Floats) -> None:
     """Let every entry hold for the shapes that its own divides, too.
 

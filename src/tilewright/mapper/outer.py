@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tilewright.mapper.slides import does_repeat
-from tilewright.model.kernel import kernel, part
+from tilewright.model.kernel import kernel, leaf
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
@@ -51,7 +51,7 @@ class Outer(NamedTuple):
     memory: int
 
 
-@part
+@leaf
 def at_least(outer: Outer, flag: int, stage: int, shape: int, left: float) -> float:
     """Return what a state costs at least with some bits left."""
     best = np.inf
@@ -63,7 +63,7 @@ def at_least(outer: Outer, flag: int, stage: int, shape: int, left: float) -> fl
     return best
 
 
-@part
+@leaf
 def merge(
     bits: Floats,
     cost: Floats,
@@ -171,101 +171,134 @@ def outer_table(
     limit : float
         Bits of the memory.
     """
-    nt = len(need)
     stages = len(stage_count)
     shapes = len(sp.repeats)
     flags = len(flag_kind)
-    moves = len(sp.moves)
     size = 1 << 16
     all_bits, all_cost = np.empty(size), np.empty(size)
     begin_of = np.zeros((shapes, stages, flags), np.int64)
     length = np.zeros((shapes, stages, flags), np.int64)
     used = 0
-    own_bits, new_bits = np.empty(STEPS + 1), np.empty(4 * STEPS)
-    own_cost, new_cost = np.empty(STEPS + 1), np.empty(4 * STEPS)
-    zero, one_cost = np.zeros(1), np.zeros(1)
+    scratch = np.empty((4, 4 * STEPS))
     for shape in range(shapes):
         if used + stages * flags * STEPS > size:
             all_bits = np.concatenate((all_bits, np.empty(size)))
             all_cost = np.concatenate((all_cost, np.empty(size)))
             size *= 2
-        for stage in range(stages - 1, -1, -1):
-            for flag in range(flags):
-                kind, own = flag_kind[flag], flag_tensor[flag]
-                stays = flag_stays[flag]
-                if stays >= 0 and stage_count[stage, stays] < need[stays]:
-                    continue
-                if kind != NONE and stage_next[stage, own] < 0:
-                    continue
-                n = 0
-                below = stays if stays >= 0 else nt
-                if stage == stages - 1 and end[shape, below] < np.inf:
-                    one_cost[0] = end[shape, below]
-                    n = merge(
-                        own_bits, own_cost, n, zero, one_cost, 0, 1, 0.0, 0.0, limit,
-                        new_bits, new_cost,
-                    )  # fmt: skip
-                # store nodes, then loops, then what begins here: one place merges them all
-                for option in range(nt + moves + adds.shape[1]):
-                    more_bits = more_cost = 0.0
-                    if option < nt:
-                        t = option
-                        after = stage_next[stage, t]
-                        if after < 0:
-                            continue
-                        to = flag
-                        k = stage_count[stage, t]
-                        more_bits = bits[t, k] * sp.words[t, shape]
-                        if more_bits > share[t, k]:
-                            continue
-                        if kind == NONE:
-                            more_cost = rate[t, k] * sp.words[t, shape] * sp.repeats[shape]
-                        elif t != own:
-                            more_cost = rate[t, k] * slid[t, shape]
-                        else:
-                            to = ends[flag]
-                            if kind == REGION and not does_repeat(
-                                sp, sp.windows[t], flag_at[flag], shape
-                            ):
-                                continue
-                        begin, steps = begin_of[shape, after, to], length[shape, after, to]
-                    elif option < nt + moves:
-                        d = sp.moves[option - nt, 0]
-                        if (
-                            (stays >= 0 and sp.relevant[stays, d])
-                            or (kind == RUN and d != flag_at[flag])
-                            or (
-                                kind == REGION and sp.window_of[sp.windows[own], d] != flag_at[flag]
-                            )
+        used = fill_steps(
+            sp, flag_stays, flag_kind, flag_tensor, flag_at, adds, ends, stage_count, stage_next,
+            need, rate, bits, share, run_words, slid, carried_rate, carried_words, end, limit,
+            shape, begin_of, length, all_bits, all_cost, used, scratch,
+        )  # fmt: skip
+    return begin_of, length, all_bits[:used], all_cost[:used]
+
+
+@leaf
+def fill_steps(
+    sp: Space,
+    flag_stays: Ints,
+    flag_kind: Ints,
+    flag_tensor: Ints,
+    flag_at: Ints,
+    adds: Ints,
+    ends: Ints,
+    stage_count: Ints,
+    stage_next: Ints,
+    need: Ints,
+    rate: Floats,
+    bits: Floats,
+    share: Floats,
+    run_words: Floats,
+    slid: Floats,
+    carried_rate: Floats,
+    carried_words: Floats,
+    end: Floats,
+    limit: float,
+    shape: int,
+    begin_of: Ints,
+    length: Ints,
+    all_bits: Floats,
+    all_cost: Floats,
+    used: int,
+    scratch: Floats,
+) -> int:
+    """Fill the step functions of one shape from the step `used` on; return their end."""
+    nt = len(need)
+    stages = len(stage_count)
+    moves = len(sp.moves)
+    own_bits, new_bits, own_cost, new_cost = scratch[0], scratch[1], scratch[2], scratch[3]
+    for stage in range(stages - 1, -1, -1):
+        for flag in range(len(flag_kind)):
+            kind, own = flag_kind[flag], flag_tensor[flag]
+            stays = flag_stays[flag]
+            if stays >= 0 and stage_count[stage, stays] < need[stays]:
+                continue
+            if kind != NONE and stage_next[stage, own] < 0:
+                continue
+            n = 0
+            below = stays if stays >= 0 else nt
+            if stage == stages - 1 and end[shape, below] < np.inf:
+                own_bits[0], own_cost[0] = 0.0, end[shape, below]
+                n = 1
+            # store nodes, then loops, then what begins here: one place merges them all
+            for option in range(nt + moves + adds.shape[1]):
+                more_bits = more_cost = 0.0
+                if option < nt:
+                    t = option
+                    after = stage_next[stage, t]
+                    if after < 0:
+                        continue
+                    to = flag
+                    k = stage_count[stage, t]
+                    more_bits = bits[t, k] * sp.words[t, shape]
+                    if more_bits > share[t, k]:
+                        continue
+                    if kind == NONE:
+                        more_cost = rate[t, k] * sp.words[t, shape] * sp.repeats[shape]
+                    elif t != own:
+                        more_cost = rate[t, k] * slid[t, shape]
+                    else:
+                        to = ends[flag]
+                        if kind == REGION and not does_repeat(
+                            sp, sp.windows[t], flag_at[flag], shape
                         ):
                             continue
-                        digit = sp.digits[shape, d]
-                        smaller = sp.quotient[d, digit, sp.moves[option - nt, 1]]
-                        if smaller < 0:
-                            continue
-                        inner = shape - (digit - smaller) * sp.strides[d]
-                        begin, steps = begin_of[inner, stage, flag], length[inner, stage, flag]
+                    begin, steps = begin_of[shape, after, to], length[shape, after, to]
+                elif option < nt + moves:
+                    d = sp.moves[option - nt, 0]
+                    if (
+                        (stays >= 0 and sp.relevant[stays, d])
+                        or (kind == RUN and d != flag_at[flag])
+                        or (kind == REGION and sp.window_of[sp.windows[own], d] != flag_at[flag])
+                    ):
+                        continue
+                    digit = sp.digits[shape, d]
+                    smaller = sp.quotient[d, digit, sp.moves[option - nt, 1]]
+                    if smaller < 0:
+                        continue
+                    inner = shape - (digit - smaller) * sp.strides[d]
+                    begin, steps = begin_of[inner, stage, flag], length[inner, stage, flag]
+                else:
+                    to = adds[flag, option - nt - moves]
+                    if to < 0:
+                        break
+                    if length[shape, stage, to] == 0:
+                        continue
+                    t = flag_stays[to]
+                    if t != stays:
+                        more_cost = carried_rate[t] * carried_words[t, shape]
                     else:
-                        to = adds[flag, option - nt - moves]
-                        if to < 0:
-                            break
-                        if length[shape, stage, to] == 0:
-                            continue
-                        t = flag_stays[to]
-                        if t != stays:
-                            more_cost = carried_rate[t] * carried_words[t, shape]
-                        else:
-                            t = flag_tensor[to]
-                            more_cost = rate[t, stage_count[stage, t]] * run_words[to, shape]
-                        begin, steps = begin_of[shape, stage, to], length[shape, stage, to]
-                    n = merge(
-                        own_bits, own_cost, n, all_bits, all_cost, begin, begin + steps,
-                        more_bits, more_cost, limit, new_bits, new_cost,
-                    )  # fmt: skip
-                begin_of[shape, stage, flag] = used
-                length[shape, stage, flag] = n
-                for k in range(n):
-                    all_bits[used + k] = own_bits[k]
-                    all_cost[used + k] = own_cost[k]
-                used += n
-    return begin_of, length, all_bits[:used], all_cost[:used]
+                        t = flag_tensor[to]
+                        more_cost = rate[t, stage_count[stage, t]] * run_words[to, shape]
+                    begin, steps = begin_of[shape, stage, to], length[shape, stage, to]
+                n = merge(
+                    own_bits, own_cost, n, all_bits, all_cost, begin, begin + steps,
+                    more_bits, more_cost, limit, new_bits, new_cost,
+                )  # fmt: skip
+            begin_of[shape, stage, flag] = used
+            length[shape, stage, flag] = n
+            for k in range(n):
+                all_bits[used + k] = own_bits[k]
+                all_cost[used + k] = own_cost[k]
+            used += n
+    return used

@@ -225,6 +225,7 @@ class Search:
         return lower_bound(
             self.space, plan.lk, it[0], fl[0], self.resources, 0, plan.lk.first[0],
             self.spread_left[0], plan.outer, int(plan.parts[0].place_memory[plan.outer.memory]),
+            np.empty(len(self.layer.tensors)),
         )  # fmt: skip
 
     def choices_below(self, plan: Plan, ceiling: float) -> Ints:

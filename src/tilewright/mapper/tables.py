@@ -98,11 +98,16 @@ def slides_above(sp: Space) -> Slides:
             if members[0] < 0:
                 continue
             kinds.append((REGION, t, e))
-            words.append(all_region_words(sp, t, w, e))
-            if len(members[members >= 0]) == 2:
-                kinds += [(RUN, t, int(d)) for d in members[:2]]
-                words += [all_run_words(sp, t, w, e, i) for i in range(2)]
-    return Slides(kinds, words, np.array([slid_words(sp, t) for t in range(nt)]))
+            words.append(np.empty(shapes))
+            all_region_words(sp, t, w, e, words[-1])
+            for i, d in enumerate(members[:2] if len(members[members >= 0]) == 2 else ()):
+                kinds.append((RUN, t, int(d)))
+                words.append(np.empty(shapes))
+                all_run_words(sp, t, w, e, i, words[-1])
+    least = np.empty((nt, shapes))
+    for t in range(nt):
+        slid_words(sp, t, least[t])
+    return Slides(kinds, words, least)
 
 
 def outer_bounds(sp: Space, lk: Links, segment: Segment, slides: Slides) -> Outer:
@@ -281,6 +286,7 @@ def inner_table(sp: Space, ch: Children, table: Floats, known: Known, jointly: b
     """
     # where no tile fits there is no mapping, and any bound will do
     best = np.maximum(ch.reuse[:, 0], 1.0)
+    scratch = np.empty((2, len(ch.used)))
     # a tile that stays through loops above the array is stored first, with all that is below
     for carried in (-1, *np.flatnonzero(ch.used).tolist()):
         key = (carried, jointly, *(part.tobytes() for part in ch[6:]))
@@ -293,7 +299,7 @@ def inner_table(sp: Space, ch: Children, table: Floats, known: Known, jointly: b
                     shapes,
                     np.tile(best, (len(shapes), 1)),
                 )
-        lower_column(sp, ch, carried, *known[key], table)
+        lower_column(sp, ch, carried, *known[key], table, *scratch)
     spread_down(sp, table)
 
 
