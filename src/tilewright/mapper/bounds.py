@@ -122,10 +122,13 @@ def least_ahead(
     one on, below the array, or slides.
     """
     least = np.inf
+    at = outer.row[row[SHAPE], row[STAGE]]
+    if at < 0:
+        return least
     for flag in range(len(outer.kind)):
-        if outer.length[row[SHAPE], row[STAGE], flag] == 0:
+        if outer.length[at, flag] == 0:
             continue
-        ahead = at_least(outer, flag, row[STAGE], row[SHAPE], left)
+        ahead = at_least(outer, flag, at, left)
         s = outer.stays[flag]
         if s >= 0:
             ahead += lk.least[0, s] * words[s]
@@ -210,7 +213,7 @@ def lower_bound(
     energy = floats[ENERGY]
     carried = np.inf  # best saving from a tile that stays while an array is crossed
     above = floats[ENERGY]  # the same with what is known of the way to the first array
-    known = seg == 0 and len(outer.begin) > 0
+    known = seg == 0 and len(outer.row) > 0
     left = 0.0
     if known:
         left = lk.capacity[outer.memory] - floats[LOADS + resources + slot]

@@ -31,7 +31,7 @@ class Scratch(NamedTuple):
     Attributes
     ----------
     placed : array of tensors
-    words : array of tensors
+    words, next_words : arrays of tensors
     moved : array of cuts
         Words of a link.
     tile, coef : arrays of dimensions of an expression
@@ -43,6 +43,7 @@ class Scratch(NamedTuple):
 
     placed: Ints
     words: Floats
+    next_words: Floats
     moved: Floats
     tile: Ints
     coef: Ints
@@ -69,6 +70,7 @@ def scratch_for(sp: Space) -> Scratch:
             widest = max(widest, span)
     return Scratch(
         np.empty(nt, np.int64),
+        np.empty(nt),
         np.empty(nt),
         np.empty(na + 1),
         np.empty(width, np.int64),

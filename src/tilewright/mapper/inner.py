@@ -347,6 +347,42 @@ def fill_reuse(
                     break
 
 
+@leaf
+def delivered(sp: Space, ch: Children, shape: int, words: Floats, inside: Floats) -> None:
+    """Fill for each tensor the words delivered with the u of a shape, and the product of its u."""
+    for t in range(len(words)):
+        words[t] = sp.operations if ch.used[t] == 0 else sp.words[t, len(sp.repeats) - 1]
+        inside[t] = 1.0
+        for d in range(sp.relevant.shape[1]):
+            if ch.used[t] == 1 and not sp.relevant[t, d]:
+                value = sp.values[d, sp.digits[shape, d]]
+                words[t] *= sp.values[d, sp.sizes[d] - 1] / value
+                inside[t] *= value
+
+
+@leaf_kernel
+def shapes_that_matter(
+    sp: Space,
+    ch: Children,
+    carried: int,
+    shapes: Ints,
+    least: Floats,
+    paid: Floats,
+    most: float,
+    matter: Bools,
+    words: Floats,
+    inside: Floats,
+) -> None:
+    """Tell which shapes `lower_column` needs: a delivered word of a tensor costs `least` pJ."""
+    for k in range(len(shapes)):
+        delivered(sp, ch, shapes[k], words, inside)
+        total = paid[shapes[k]]
+        for t in range(len(words)):
+            if t != carried:
+                total += least[t] * words[t]
+        matter[k] = total <= most
+
+
 @leaf_kernel
 def lower_column(
     sp: Space,
@@ -355,44 +391,43 @@ def lower_column(
     shapes: Ints,
     reuse: Floats,
     table: Floats,
+    paid: Floats,
+    most: float,
     words: Floats,
     inside: Floats,
+    moved: Floats,
 ) -> None:
     """Lower the entries of one column for what each spatial choice delivers with the u of shapes.
 
-    See `tables.inner_table`. `reuse` is that of `best_reuse`, `words` and `inside`
-    are for use in between.
+    See `tables.inner_table`. `reuse` is that of `best_reuse`, and what else mappings cost that
+    enter the array at a shape is `paid`: those of more than `most` in all do not matter. `words`,
+    `inside` and `moved` are for use in between.
     """
     nt = sp.relevant.shape[0]
     column = nt if carried < 0 else carried
     for k in range(len(shapes)):
         shape = shapes[k]
-        for t in range(nt):
-            words[t] = sp.operations if ch.used[t] == 0 else sp.words[t, len(sp.repeats) - 1]
-            inside[t] = 1.0
-            for d in range(sp.relevant.shape[1]):
-                if ch.used[t] == 1 and not sp.relevant[t, d]:
-                    value = sp.values[d, sp.digits[shape, d]]
-                    words[t] *= sp.values[d, sp.sizes[d] - 1] / value
-                    inside[t] *= value
+        delivered(sp, ch, shape, words, inside)
+        for row in range(len(moved)):
+            t = ch.row_tensor[row]
+            moved[row] = max(words[t], sp.operations / (reuse[k, row] * inside[t]))
         for c in range(len(ch.choices)):
-            above = above_array(sp, shape, ch.choices[c])
-            if above < 0 or not ch.allowed[above]:
-                continue
             total = 0.0
             for t in range(nt):
                 if t == carried:
                     continue
                 received = on_the_way = words[t]
                 if ch.rows[c, t] >= 0:
-                    served = reuse[k, ch.rows[c, t]] * inside[t]
-                    received = max(words[t], sp.operations / served)
+                    received = moved[ch.rows[c, t]]
                 if ch.sent_rows[c, t] >= 0:
-                    served = reuse[k, ch.sent_rows[c, t]] * inside[t]
-                    on_the_way = max(words[t], sp.operations / served)
+                    on_the_way = moved[ch.sent_rows[c, t]]
                 # `own` is what a received word costs, the rest what the words on their way cost
                 total += ch.own[t] * received + (ch.rate[c, t] - ch.own[t]) * on_the_way
-            table[above, column] = min(table[above, column], total)
+            if paid[shape] + total > most:
+                continue
+            above = above_array(sp, shape, ch.choices[c])
+            if above >= 0 and ch.allowed[above] and paid[above] + total <= most:
+                table[above, column] = min(table[above, column], total)
 
 
 @leaf_kernel

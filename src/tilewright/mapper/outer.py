@@ -27,8 +27,11 @@ class Outer(NamedTuple):
 
     Attributes
     ----------
-    begin, length : arrays of (shapes, stages, flags)
-        Where the function is. Without shapes nothing is known.
+    row : array of (shapes, stages)
+        Row of the arrays below, or -1 where no mapping that matters passes. Without shapes nothing
+        is known.
+    begin, length : arrays of (rows, flags)
+        Where the function is.
     bits, cost : arrays of steps
     stays : array of flags
         What is paid already at this point: the tile of a tensor below the array, which stays from
@@ -40,6 +43,7 @@ class Outer(NamedTuple):
         The memory whose bits count.
     """
 
+    row: Ints
     begin: Ints
     length: Ints
     bits: Floats
@@ -52,11 +56,11 @@ class Outer(NamedTuple):
 
 
 @leaf
-def at_least(outer: Outer, flag: int, stage: int, shape: int, left: float) -> float:
+def at_least(outer: Outer, flag: int, row: int, left: float) -> float:
     """Return what a state costs at least with some bits left."""
     best = np.inf
-    begin = outer.begin[shape, stage, flag]
-    for i in range(begin, begin + outer.length[shape, stage, flag]):
+    begin = outer.begin[row, flag]
+    for i in range(begin, begin + outer.length[row, flag]):
         if outer.bits[i] > left:
             break
         best = outer.cost[i]
@@ -140,8 +144,10 @@ def outer_table(
     carried_words: Floats,
     end: Floats,
     limit: float,
+    row_of: Ints,
+    some: Ints,
 ) -> tuple[Ints, Ints, Floats, Floats]:
-    """Fill the step functions of every shape, stage and flag.
+    """Fill the step functions of some shapes and stages, with every flag.
 
     Parameters
     ----------
@@ -170,17 +176,21 @@ def outer_table(
         What is below costs at least without a tensor, and with all.
     limit : float
         Bits of the memory.
+    row_of : array of (shapes, stages)
+        As `row` of an `Outer`.
+    some : array of shapes
+        Those that have a row, in ascending order.
     """
     stages = len(stage_count)
-    shapes = len(sp.repeats)
     flags = len(flag_kind)
     size = 1 << 16
     all_bits, all_cost = np.empty(size), np.empty(size)
-    begin_of = np.zeros((shapes, stages, flags), np.int64)
-    length = np.zeros((shapes, stages, flags), np.int64)
+    rows = row_of.max() + 1
+    begin_of = np.zeros((rows, flags), np.int64)
+    length = np.zeros((rows, flags), np.int64)
     used = 0
     scratch = np.empty((4, 4 * STEPS))
-    for shape in range(shapes):
+    for shape in some:
         if used + stages * flags * STEPS > size:
             all_bits = np.concatenate((all_bits, np.empty(size)))
             all_cost = np.concatenate((all_cost, np.empty(size)))
@@ -188,7 +198,7 @@ def outer_table(
         used = fill_steps(
             sp, flag_stays, flag_kind, flag_tensor, flag_at, adds, ends, stage_count, stage_next,
             need, rate, bits, share, run_words, slid, carried_rate, carried_words, end, limit,
-            shape, begin_of, length, all_bits, all_cost, used, scratch,
+            row_of, shape, begin_of, length, all_bits, all_cost, used, scratch,
         )  # fmt: skip
     return begin_of, length, all_bits[:used], all_cost[:used]
 
@@ -214,6 +224,7 @@ def fill_steps(
     carried_words: Floats,
     end: Floats,
     limit: float,
+    row_of: Ints,
     shape: int,
     begin_of: Ints,
     length: Ints,
@@ -228,6 +239,9 @@ def fill_steps(
     moves = len(sp.moves)
     own_bits, new_bits, own_cost, new_cost = scratch[0], scratch[1], scratch[2], scratch[3]
     for stage in range(stages - 1, -1, -1):
+        here = row_of[shape, stage]
+        if here < 0:
+            continue
         for flag in range(len(flag_kind)):
             kind, own = flag_kind[flag], flag_tensor[flag]
             stays = flag_stays[flag]
@@ -246,7 +260,7 @@ def fill_steps(
                 if option < nt:
                     t = option
                     after = stage_next[stage, t]
-                    if after < 0:
+                    if after < 0 or row_of[shape, after] < 0:
                         continue
                     to = flag
                     k = stage_count[stage, t]
@@ -263,7 +277,7 @@ def fill_steps(
                             sp, sp.windows[t], flag_at[flag], shape
                         ):
                             continue
-                    begin, steps = begin_of[shape, after, to], length[shape, after, to]
+                    row = row_of[shape, after]
                 elif option < nt + moves:
                     d = sp.moves[option - nt, 0]
                     if (
@@ -276,27 +290,30 @@ def fill_steps(
                     smaller = sp.quotient[d, digit, sp.moves[option - nt, 1]]
                     if smaller < 0:
                         continue
-                    inner = shape - (digit - smaller) * sp.strides[d]
-                    begin, steps = begin_of[inner, stage, flag], length[inner, stage, flag]
+                    row = row_of[shape - (digit - smaller) * sp.strides[d], stage]
+                    if row < 0:
+                        continue
+                    to = flag
                 else:
                     to = adds[flag, option - nt - moves]
                     if to < 0:
                         break
-                    if length[shape, stage, to] == 0:
+                    if length[here, to] == 0:
                         continue
+                    row = here
                     t = flag_stays[to]
                     if t != stays:
                         more_cost = carried_rate[t] * carried_words[t, shape]
                     else:
                         t = flag_tensor[to]
                         more_cost = rate[t, stage_count[stage, t]] * run_words[to, shape]
-                    begin, steps = begin_of[shape, stage, to], length[shape, stage, to]
+                begin, steps = begin_of[row, to], length[row, to]
                 n = merge(
                     own_bits, own_cost, n, all_bits, all_cost, begin, begin + steps,
                     more_bits, more_cost, limit, new_bits, new_cost,
                 )  # fmt: skip
-            begin_of[shape, stage, flag] = used
-            length[shape, stage, flag] = n
+            begin_of[here, flag] = used
+            length[here, flag] = n
             for k in range(n):
                 all_bits[used + k] = own_bits[k]
                 all_cost[used + k] = own_cost[k]

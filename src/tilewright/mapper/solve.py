@@ -16,12 +16,14 @@ from tilewright.architecture.machine import Architecture
 from tilewright.errors import MappingError
 from tilewright.mapper import labels, walk
 from tilewright.mapper.bounds import lower_bound
+from tilewright.mapper.chain import Chain
 from tilewright.mapper.greedy import greedy_mapping
 from tilewright.mapper.lattice import Floats, Ints, Lattice, lattice
 from tilewright.mapper.limits import Limits, filling, most_words, walk_limits
 from tilewright.mapper.links import (
     Keep,
     Links,
+    Stored,
     keep_choices,
     links,
     ports,
@@ -33,6 +35,7 @@ from tilewright.mapper.outer import Outer
 from tilewright.mapper.problem import Space, Unrolling, space
 from tilewright.mapper.result import TOLERANCE
 from tilewright.mapper.reuse import Reuse
+from tilewright.mapper.rough import Fitting, Rough, rough_bound
 from tilewright.mapper.tables import (
     NOTHING,
     Known,
@@ -48,6 +51,8 @@ from tilewright.model.evaluate import evaluate
 from tilewright.workload.layer import Layer
 
 MOST_SLACK = 1e9
+ROUGHLY = 1.05  # how far above its first bound a bypass choice gets its first tables
+ENOUGH = 1.002  # how far above its bound the tables of a bypass choice go before others are filled
 SLACK = 1.01  # how far above its bound a bypass choice is searched at first
 HARD = 50000  # labels after which each bypass choice first dives for a mapping
 WIDTH = 64  # shapes that a dive takes through an array
@@ -100,9 +105,13 @@ class Plan:
     bound: tuple[float, float] = (0.0, 0.0)
     outer: Outer = NOTHING
     energy: float = 0.0  # pJ at least, whatever the spatial choices
+    cycles: float = 0.0  # at least
     choices: Ints | None = None  # spatial choices of each array that the tables consider
+    most: float = -inf  # pJ of the mappings that they consider
+    known: bool = False  # whether the bound is that of tables
     jointly: bool = False  # whether they bound the tiles of a memory jointly
-    slack: float = SLACK
+    slack: float = ROUGHLY
+    ceiling: float = 0.0  # value of the mappings that the tables consider
     dived: bool = False
 
 
@@ -122,12 +131,15 @@ class Search:
         self.reuse = Reuse()
         self.inner: Known = {}
         self.slides = slides_above(self.space)
+        self.fitting = Fitting()
+        self.level = 0.0  # bound of the last bypass choice that got one of tables
         self.best = np.array([inf, inf, inf, inf])
         self.found = Found()
 
     def unroll(self, sp: Space, unrollings: list[Unrolling]) -> None:
         """Take these spatial choices; those of each array come with the largest product first."""
         self.space, self.unrollings = sp, unrollings
+        self.chains: dict[Stored, Chain] = {}
         start = sp.unroll_start
         most = [
             float(sp.unroll_product[start[k] : start[k + 1]].max(initial=1.0))
@@ -141,6 +153,8 @@ class Search:
         self.architecture = narrowed(architecture or self.architecture, self.layer)
         self.best = np.array([inf, inf, inf, inf])
         self.found = Found()
+        self.level = 0.0
+        self.chains = {}
 
     def begin_with(self, mapping: Mapping) -> None:
         """Take a mapping that is known to be valid as the best so far."""
@@ -184,8 +198,12 @@ class Search:
             it[0, labels.OPEN + nt + 2 * self.na + labels.WINDOW_COLUMNS * w] = -1
         fl[0, labels.ZERO] = fl[0, labels.FIRST] = self.space.words[nt - 1, top]
         fl[0, labels.SPREAD] = 1.0
-        fl[0, labels.ENERGY] = self.layer.operations * operation_cost(self.architecture, self.layer)
+        fl[0, labels.ENERGY] = self.operations_energy()
         return it, fl
+
+    def operations_energy(self) -> float:
+        """Return the pJ of the operations themselves."""
+        return self.layer.operations * operation_cost(self.architecture, self.layer)
 
     def plans(self, keeps: Iterable[Keep] | None = None) -> Iterator[Plan]:
         """Yield bypass choices as they are before a search, by default all."""
@@ -196,7 +214,7 @@ class Search:
 
     def plan(self, keep: Keep) -> Plan:
         """Return a bypass choice with what it costs and what constraints ask of it."""
-        lk = links(self.layer, self.architecture, keep, self.space)
+        lk = links(self.layer, self.architecture, keep, self.space, self.chains)
         parts = segments(keep, lk, self.of_memory, self.na)
         limits = walk_limits(
             self.layer, self.architecture, self.tiles, keep, self.of_memory,
@@ -212,16 +230,12 @@ class Search:
         """Return lower bounds of the energy and the cycles of one bypass choice."""
         it, fl = self.root()
         if plan.choices is None and self.na:
-            # instead of the tables: each word of a tensor crosses the outermost array once
-            top, ops = self.tiles.top, float(self.layer.operations)
-            words = [
-                ops
-                if plan.lk.arrays[t, len(chain) - 1, 0] == 0
-                else float(self.space.words[t, top])
-                for t, chain in enumerate(plan.keep)
-            ]
-            own = plan.lk.rate[: self.space.unroll_start[1]]
-            fl[0, labels.ENERGY] += float((own @ np.array(words)).min())
+            # instead of the tables: all elements that share a word get it, or each operation does
+            own = slice(0, self.space.unroll_start[1])
+            delivered = self.space.words[:, self.tiles.top] * self.space.unroll_reuse[own]
+            straight = plan.lk.arrays[np.arange(len(plan.keep)), plan.lk.length - 1, 0] == 0
+            delivered[:, straight] = self.layer.operations
+            fl[0, labels.ENERGY] += float((plan.lk.rate[own] * delivered).sum(axis=1).min())
         return lower_bound(
             self.space, plan.lk, it[0], fl[0], self.resources, 0, plan.lk.first[0],
             self.spread_left[0], plan.outer, int(plan.parts[0].place_memory[plan.outer.memory]),
@@ -252,29 +266,59 @@ class Search:
             counts.append(max(1, sum(value <= highest for value in least)))
         return np.array(counts, np.int64)
 
+    def most_energy(self, plan: Plan, ceiling: tuple[float, float]) -> float:
+        """Return the pJ of the mappings of a bypass choice that matter below a ceiling."""
+        goal = self.goal
+        first, second = plan.cycles ** float(goal[1]), plan.cycles ** float(goal[3])
+        most = float(goal[4])
+        if goal[0] > 0:
+            most = min(most, (ceiling[0] / first) ** (1 / goal[0])) if first > 0 else most
+        elif first >= ceiling[0] * (1 - labels.TIE) and goal[2] > 0 and second > 0:
+            # cycles cannot be fewer: only ties matter
+            most = min(most, (ceiling[1] / second) ** (1 / goal[2]))
+        return most * (1 + TOLERANCE) - plan.lk.leakage * plan.cycles
+
     def prepare(self, plan: Plan, ceiling: float) -> None:
-        """Fill the tables of a bypass choice for mappings below a ceiling, and raise its bound."""
-        first = plan.choices is None
-        choices = self.choices_below(plan, inf if first else ceiling)
-        if plan.jointly and (choices == plan.choices).all():
+        """Fill the tables of a bypass choice for mappings below a ceiling, and raise its bound.
+
+        A choice whose bound is not yet that of tables gets those that are filled in less time.
+        """
+        value, tie = float(self.best[0]), float(self.best[1])
+        limit = (ceiling, inf) if ceiling < value else (value, tie)
+        choices, most = self.choices_below(plan, ceiling), self.most_energy(plan, limit)
+        jointly = plan.known
+        same = plan.choices is not None and (choices == plan.choices).all()
+        if same and jointly == plan.jointly and most <= plan.most:
             return
         if not plan.limits.active:
             # a constraint may hold a store node below loops that are irrelevant to its tensor, or
             # among those that are not: what the tables take for granted
-            adds = self.reuse.fill if first else self.reuse.extend
+            rough = Rough(
+                rough_bound(
+                    self.space, plan.lk, plan.parts[0].stage_count, self.slides.least,
+                    self.fitting, self.operations_energy(),
+                ),
+                most,
+            )  # fmt: skip
+            adds = self.reuse.extend if jointly else self.reuse.fill
             plan.lk = inner_bounds(
                 self.space, adds(self.space, plan.lk), self.of_memory, choices, self.reuse,
-                self.inner, jointly=not first,
+                self.inner, jointly, rough,
             )  # fmt: skip
-            plan.outer = outer_bounds(self.space, plan.lk, plan.parts[0], self.slides)
-        plan.choices = choices
-        plan.jointly = not first
+            plan.outer = outer_bounds(self.space, plan.lk, plan.parts[0], self.slides, rough)
+        plan.choices, plan.most, plan.jointly = choices, most, jointly
         energy, cycles = self.bound(plan)
-        if first:
-            plan.energy = energy
-        value = labels.objective_value(self.goal, energy, cycles)
+        found = labels.objective_value(self.goal, energy, cycles) if energy < inf else (inf, inf)
         # what the tables leave out is not below the ceiling
-        plan.bound = max(plan.bound, value if first else min(value, (ceiling, 0.0)))
+        plan.bound = max(plan.bound, min(found, (limit[0], 0.0) if limit[1] == inf else limit))
+        plan.ceiling = ceiling
+        most += plan.lk.leakage * plan.cycles
+        plan.energy = max(plan.energy, min(energy, most))
+        if energy > most:
+            plan.slack **= 2.0
+        elif not plan.known:
+            plan.known, plan.slack = True, SLACK
+            self.level = plan.bound[0]
 
     def run(
         self,
@@ -421,7 +465,8 @@ class Search:
         begun = plans is not None  # some bypass choices alone: a mapping of others is none of these
         queue: list[tuple[tuple[float, float], int, Plan]] = []
         for plan in self.plans() if plans is None else plans:
-            plan.bound = labels.objective_value(self.goal, *self.bound(plan))
+            plan.energy, plan.cycles = self.bound(plan)
+            plan.bound = labels.objective_value(self.goal, plan.energy, plan.cycles)
             heappush(queue, (plan.bound, next(order), plan))
         while queue and not stop():
             plan = queue[0][2]
@@ -431,12 +476,12 @@ class Search:
             if self.found.labels > HARD and self.best[0] == inf and not begun:
                 begun = True
                 self.begin(stop)
-            if plan.choices is None:
-                self.prepare(plan, inf)
+            if not plan.known:
+                self.prepare(plan, self.ceiling(plan))
             elif self.found.labels > HARD and not plan.dived:
                 plan.dived = True
-                self.prepare(plan, inf)
-                self.run(plan, inf, stop, dive=True)
+                self.prepare(plan, float(self.best[0]))
+                self.run(plan, float(self.best[0]), stop, dive=True)
             else:
                 self.advance(plan, stop)
             heapreplace(queue, (plan.bound, next(order), plan))
@@ -452,11 +497,18 @@ class Search:
             self.check(self.found.mapping)
         return self.found
 
+    def ceiling(self, plan: Plan) -> float:
+        """Return the value below which a bypass choice is searched next."""
+        if plan.bound[0] <= 0.0 or plan.slack >= MOST_SLACK:
+            return float(self.best[0])
+        if plan.jointly and plan.bound[0] < plan.ceiling / ENOUGH:
+            return min(plan.ceiling, float(self.best[0]))
+        level = 0.0 if plan.known else self.level * ROUGHLY
+        return min(max(plan.bound[0] * plan.slack, level), float(self.best[0]))
+
     def advance(self, plan: Plan, stop: Callable[[], bool]) -> None:
         """Search a bypass choice a little above its bound, which rises to there or to the end."""
-        ceiling = min(plan.bound[0] * plan.slack, float(self.best[0]))
-        if plan.bound[0] <= 0.0 or plan.slack >= MOST_SLACK:
-            ceiling = inf
+        ceiling = self.ceiling(plan)
         below = plan.bound
         self.prepare(plan, ceiling)
         if plan.bound > below:
@@ -490,8 +542,7 @@ class Search:
         result = evaluate(self.layer, self.architecture, mapping)
         operations = self.layer.operations
         cycles = operations * self.architecture.compute.cycles / self.spread_left[0]
-        energy = operations * operation_cost(self.architecture, self.layer)
-        known = (result.energy_pj, float(result.cycles)), (energy, cycles)
+        known = (result.energy_pj, float(result.cycles)), (self.operations_energy(), cycles)
         self.found.value, self.found.bound = (
             labels.objective_value(self.goal, *pair)[0] for pair in known
         )

@@ -13,6 +13,7 @@ from tilewright.mapper.inner import (
     best_reuse,
     inner_shapes,
     lower_column,
+    shapes_that_matter,
     spread_down,
 )
 from tilewright.mapper.lattice import Floats, Ints
@@ -26,6 +27,7 @@ from tilewright.mapper.outer import (
 )
 from tilewright.mapper.problem import Bools, Space
 from tilewright.mapper.reuse import Reuse, memory_of, padded
+from tilewright.mapper.rough import Rough
 from tilewright.mapper.slides import all_region_words, all_run_words, slid_words
 
 MOST_ORDERED = 4  # tensors stored below an array whose orders are told apart
@@ -53,13 +55,14 @@ class Segment:
     first: Ints
 
 
-Known = dict[tuple[object, ...], tuple[Ints, Floats]]
-"""Shapes and the reuse of sliding tensors, by what they depend on."""
+Known = dict[tuple[object, ...], tuple[Ints, Floats, Bools]]
+"""Shapes, the reuse of sliding tensors, and whether it is known, by what they depend on."""
 
 NO_FLAGS = np.zeros(0, np.int64)
 NOTHING = Outer(
-    np.zeros((0, 0, 0), np.int64),
-    np.zeros((0, 0, 0), np.int64),
+    np.zeros((0, 0), np.int64),
+    np.zeros((0, 0), np.int64),
+    np.zeros((0, 0), np.int64),
     np.zeros(0),
     np.zeros(0),
     NO_FLAGS,
@@ -110,7 +113,7 @@ def slides_above(sp: Space) -> Slides:
     return Slides(kinds, words, least)
 
 
-def outer_bounds(sp: Space, lk: Links, segment: Segment, slides: Slides) -> Outer:
+def outer_bounds(sp: Space, lk: Links, segment: Segment, slides: Slides, rough: Rough) -> Outer:
     """Return what the way from the outermost memory to the first array costs at least."""
     nt = sp.relevant.shape[0]
     need = segment.stage_count[-1]
@@ -135,6 +138,12 @@ def outer_bounds(sp: Space, lk: Links, segment: Segment, slides: Slides) -> Oute
     else:
         end = np.full((whole + 1, nt + 1), 0.0)
         stays = np.full(nt, -1.0)
+    across = end[:, nt].copy()
+    for t in np.flatnonzero(stays >= 0).tolist():
+        np.minimum(across, end[:, nt + 1 + t] + stays[t] * sp.words[t, whole], out=across)
+    matter = (rough.stages + across <= rough.most).T
+    row = np.full(matter.shape, -1, np.int64)
+    row[matter] = np.arange(np.count_nonzero(matter))
     flags = [
         (tensor, n)
         for tensor in (*np.flatnonzero(stays >= 0).tolist(), -1)
@@ -156,9 +165,11 @@ def outer_bounds(sp: Space, lk: Links, segment: Segment, slides: Slides) -> Oute
     ends = np.array([flags.index((tensor, 0)) for tensor, _ in flags])
     words = np.array([slides.words[n] for _, n in flags])
     return Outer(
+        row,
         *outer_table(
             sp, stayed, kind, own, at, adds, ends, segment.stage_count, segment.stage_next, need,
             rate, bits, share, words, slides.least, stays, slides.least, end, lk.capacity[memory],
+            row, np.flatnonzero(matter.any(axis=1)),
         ),
         stayed,
         kind,
@@ -263,7 +274,15 @@ def children(
     )  # fmt: skip
 
 
-def inner_table(sp: Space, ch: Children, table: Floats, known: Known, jointly: bool) -> None:
+def inner_table(
+    sp: Space,
+    ch: Children,
+    table: Floats,
+    known: Known,
+    jointly: bool,
+    paid: Floats,
+    most: float,
+) -> None:
     """Fill the bound of what an array's children cost, for every shape above the array.
 
     A tile that is stored below the array with u iterations of its tensor's irrelevant dimensions
@@ -283,23 +302,35 @@ def inner_table(sp: Space, ch: Children, table: Floats, known: Known, jointly: b
         The shapes x' and their reuse, which many bypass choices share.
     jointly : bool
         Whether sliding tensors share the memory with the others; else each of them has all of it.
+    paid : array of shapes
+        pJ that mappings cost besides that enter the array at a shape.
+    most : float
+        pJ of the mappings that matter.
     """
     # where no tile fits there is no mapping, and any bound will do
     best = np.maximum(ch.reuse[:, 0], 1.0)
-    scratch = np.empty((2, len(ch.used)))
+    words, inside, moved = (np.empty(len(part)) for part in (ch.used, ch.used, ch.row_tensor))
+    least = ch.rate.min(axis=0)
     # a tile that stays through loops above the array is stored first, with all that is below
     for carried in (-1, *np.flatnonzero(ch.used).tolist()):
         key = (carried, jointly, *(part.tobytes() for part in ch[6:]))
         if key not in known:
             shapes = inner_shapes(sp, ch, carried)
-            if jointly:
-                known[key] = shapes, best_reuse(sp, ch, carried, shapes)
-            else:
-                known[key] = (
-                    shapes,
-                    np.tile(best, (len(shapes), 1)),
-                )
-        lower_column(sp, ch, carried, *known[key], table, *scratch)
+            known[key] = (
+                shapes,
+                np.tile(best, (len(shapes), 1)),
+                np.full(len(shapes), not (jointly and len(ch.row_tensor))),
+            )
+        shapes, reuse, filled = known[key]
+        matter = np.empty(len(shapes), np.bool_)
+        shapes_that_matter(sp, ch, carried, shapes, least, paid, most, matter, words, inside)
+        missing = np.flatnonzero(matter & ~filled)
+        if len(missing):
+            reuse[missing] = best_reuse(sp, ch, carried, shapes[missing])
+            filled[missing] = True
+        lower_column(
+            sp, ch, carried, shapes[matter], reuse[matter], table, paid, most, words, inside, moved
+        )
     spread_down(sp, table)
 
 
@@ -311,15 +342,19 @@ def inner_bounds(
     reuse: Reuse,
     known: Known,
     jointly: bool,
+    rough: Rough,
 ) -> Links:
     """Return the costs with the bounds of what crosses each array, for every shape.
 
     Of the spatial choices of each array the first `choices` are considered. It takes longer to
     bound the tiles of all tensors of a memory `jointly`.
+    Entries that only mappings pass that do not matter may be infinite.
     """
     na, nt = len(sp.unroll_start) - 1, sp.relevant.shape[0]
     table = np.full((na, len(sp.repeats), 2 * nt + 1), np.inf)
     for k in range(na):
         crossing = children(sp, lk, segment, k, int(choices[k]), reuse)
-        inner_table(sp, crossing, table[k], known, jointly)
+        # of the ways to the inner arrays nothing is known
+        paid, most = (rough.stages[-1], rough.most) if k == 0 else (np.zeros(len(table[k])), np.inf)
+        inner_table(sp, crossing, table[k], known, jointly, paid, most)
     return lk._replace(table=table)

@@ -401,6 +401,10 @@ def send(
     shape = it[i, SHAPE]
     cycles = fl[i, LEAST_CYCLES]
     bound = fl[i, LEAST_ENERGY] - lk.leakage * cycles
+    inside = fl[i, ENERGY]
+    for t in range(nt):
+        scratch.words[t] = least_words(sp, it[i], t)
+        inside += lk.rest_base[array, t] + lk.rest_slope[array, t] * scratch.words[t]
     for choice in range(begin, end):
         if n == len(it):
             return n, choice
@@ -410,6 +414,16 @@ def send(
         value, tie = objective_value(goal, bound + lk.leakage * fewest, fewest)
         if worse(value, tie, best[0], best[1]):
             return n, end
+        # what the words on their way cost, before the label is made
+        energy = inside + lk.leakage * fewest
+        for t in range(nt):
+            delivered = sp.operations
+            if scratch.placed[t] < lk.length[t] - 1:
+                delivered = sp.unroll_reuse[choice, t] * scratch.words[t]
+            energy += lk.rate[choice, t] * delivered
+        value, tie = objective_value(goal, energy, fewest)
+        if worse(value, tie, best[0], best[1]):
+            continue
         below = shape
         for d in range(nd):
             factor = sp.unroll[choice, d]
@@ -449,6 +463,6 @@ def send(
             fl[n, LOADS + resources + m] = 0.0
         n = keep(
             sp, lk, outer, it, fl, n, heads_below, buckets, resources, memories, goal, best,
-            scratch.placed, array + 1, spread_left, 0, scratch.words,
+            scratch.placed, array + 1, spread_left, 0, scratch.next_words,
         )  # fmt: skip
     return n, end
