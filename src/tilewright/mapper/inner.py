@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,78 +10,11 @@ from tilewright.mapper.slides import SLIDES, STAYS
 from tilewright.model.kernel import leaf, leaf_kernel
 
 if TYPE_CHECKING:
+    from tilewright.mapper.children import Children
     from tilewright.mapper.lattice import Floats, Ints
     from tilewright.mapper.problem import Bools, Space
 
 UNKNOWN, FITS, TOO_LARGE = 0, 1, 2
-
-
-class Children(NamedTuple):
-    """The links that cross one array, and the memories that receive them.
-
-    Attributes
-    ----------
-    choices : array of choices
-        The spatial choices that count.
-    rate : array of (choices, tensors)
-        pJ per word delivered to the children.
-    own : array of tensors
-        The part of it that every receiver costs.
-    allowed : array of shapes
-        Whether the memories above the array can hold their tensors' tiles of a shape.
-    rows, sent_rows : arrays of (choices, tensors)
-        Row of `reuse` for what every instance receives, and for what is sent to all; or -1.
-    used : array of tensors
-        1 when the tensor is stored below the array, 0 when it goes straight to the compute unit.
-    shared : array of dimensions
-        True for the dimensions whose u counts: irrelevant to exactly one stored tensor.
-    free : array of dimensions
-        True for those that are irrelevant to several, whose u is not held against the capacity.
-    limits : array of dimensions
-        True for those of windows that are irrelevant to none: x' limits the extents of tiles.
-    bits, capacity, share, memory : arrays of tensors
-        Bits per word, bits of the receiving memory, bits that the tensor may take there, and the
-        memory's position, -1 when there is none.
-    orders : array of (orders, tensors)
-        Every order of the store nodes below the array, outermost first.
-    spans : array of (orders, tensors, dimensions)
-        Whether the tile of the i-th tensor of an order spans u, that of a tensor stored inside it.
-    within : array of (orders, tensors, dimensions)
-        Whether it lies within u, that of a tensor stored outside it.
-    tiles : array of (tensors, options)
-        Tiles of a sliding tensor that fit, as shapes with its window's dimensions alone; padded.
-    slides : array of (tensors, options, 4)
-        What the loops around each of them do, see `slides.option_reuse`.
-    rank : array of (rows, options)
-        Positions of the options, those of the most reuse first, -1 behind the last.
-    reuse : array of (rows, options)
-        Operations per word and iteration of the irrelevant dimensions.
-    row_tensor : array of rows
-        Whose options they are.
-    """
-
-    choices: Ints
-    rate: Floats
-    own: Floats
-    allowed: Bools
-    rows: Ints
-    sent_rows: Ints
-    used: Ints
-    shared: Bools
-    free: Bools
-    limits: Bools
-    bits: Floats
-    capacity: Floats
-    share: Floats
-    memory: Ints
-    orders: Ints
-    spans: Bools
-    within: Bools
-    tiles: Ints
-    slides: Ints
-    rank: Ints
-    reuse: Floats
-    row_tensor: Ints
 
 
 @leaf

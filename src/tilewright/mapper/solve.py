@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush, heapreplace
-from itertools import pairwise
 from math import inf, prod
 from random import Random
 
@@ -14,44 +13,31 @@ import numpy as np
 
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import MappingError
-from tilewright.mapper import labels, walk
+from tilewright.mapper import labels
 from tilewright.mapper.bounds import lower_bound
 from tilewright.mapper.chain import Chain
+from tilewright.mapper.cross import cross
 from tilewright.mapper.greedy import greedy_mapping
-from tilewright.mapper.lattice import Floats, Ints, Lattice, lattice
-from tilewright.mapper.limits import Limits, filling, most_words, walk_limits
-from tilewright.mapper.links import (
-    Keep,
-    Links,
-    Stored,
-    keep_choices,
-    links,
-    ports,
-    segment_of,
-)
+from tilewright.mapper.lattice import Lattice, lattice
+from tilewright.mapper.limits import filling, most_words, walk_limits
+from tilewright.mapper.links import Keep, Stored, keep_choices, links, ports, segment_of
 from tilewright.mapper.narrow import narrowed
 from tilewright.mapper.objective import Objective, parse_objective
-from tilewright.mapper.outer import Outer
+from tilewright.mapper.plan import ROUGHLY, Plan, choices_below, most_energy, segments
 from tilewright.mapper.problem import Space, Unrolling, space
 from tilewright.mapper.result import TOLERANCE
 from tilewright.mapper.reuse import Reuse
 from tilewright.mapper.rough import Fitting, Rough, rough_bound
-from tilewright.mapper.tables import (
-    NOTHING,
-    Known,
-    Segment,
-    inner_bounds,
-    outer_bounds,
-    slides_above,
-)
-from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
+from tilewright.mapper.rows import rebuild, root
+from tilewright.mapper.tables import Known, inner_bounds, outer_bounds, slides_above
+from tilewright.mapper.walk import expand, narrow
+from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.validity import check
 from tilewright.model.energy import operation_cost
 from tilewright.model.evaluate import evaluate
 from tilewright.workload.layer import Layer
 
 MOST_SLACK = 1e9
-ROUGHLY = 1.05  # how far above its first bound a bypass choice gets its first tables
 ENOUGH = 1.002  # how far above its bound the tables of a bypass choice go before others are filled
 SLACK = 1.01  # how far above its bound a bypass choice is searched at first
 HARD = 50000  # labels after which each bypass choice first dives for a mapping
@@ -70,49 +56,6 @@ class Found:
     bound: float = 0.0
     finished: bool = False
     labels: int = 0
-
-
-def segments(keep: Keep, lk: Links, of_memory: list[int], arrays: int) -> list[Segment]:
-    """Return the stages of every segment for one bypass choice."""
-    result = []
-    nt = len(keep)
-    for s in range(arrays + 1):
-        need = [int(lk.first[s + 1, t] - lk.first[s, t]) for t in range(nt)]
-        radix = [prod(n + 1 for n in need[t + 1 :]) for t in range(nt)]
-        stages = prod(n + 1 for n in need)
-        count = np.array(
-            [[stage // radix[t] % (need[t] + 1) for t in range(nt)] for stage in range(stages)],
-            np.int64,
-        )
-        following = np.where(
-            count < np.array(need), np.arange(stages)[:, None] + np.array(radix), -1
-        )
-        slots = np.full(len(of_memory), -1, np.int64)
-        inside = [m for m, segment in enumerate(of_memory) if segment == s]
-        slots[inside] = np.arange(len(inside))
-        result.append(Segment(slots, count, following.astype(np.int64), lk.first[s].copy()))
-    return result
-
-
-@dataclass
-class Plan:
-    """One bypass choice, and what is known of it."""
-
-    keep: Keep
-    lk: Links
-    parts: list[Segment]
-    limits: Limits
-    bound: tuple[float, float] = (0.0, 0.0)
-    outer: Outer = NOTHING
-    energy: float = 0.0  # pJ at least, whatever the spatial choices
-    cycles: float = 0.0  # at least
-    choices: Ints | None = None  # spatial choices of each array that the tables consider
-    most: float = -inf  # pJ of the mappings that they consider
-    known: bool = False  # whether the bound is that of tables
-    jointly: bool = False  # whether they bound the tiles of a memory jointly
-    slack: float = ROUGHLY
-    ceiling: float = 0.0  # value of the mappings that the tables consider
-    dived: bool = False
 
 
 class Search:
@@ -180,27 +123,6 @@ class Search:
         if mapping is not None:
             self.begin_with(mapping)
 
-    def root(self) -> tuple[Ints, Floats]:
-        """Return tables that hold the label of the whole nest."""
-        nt = len(self.layer.tensors)
-        nw = self.space.members.shape[0]
-        it = np.zeros(
-            (1 << 12, labels.OPEN + nt + 2 * self.na + labels.WINDOW_COLUMNS * nw), np.int64
-        )
-        fl = np.zeros(
-            (1 << 12, labels.LOADS + self.resources + self.memories + (labels.ENTRIES + 1) * nw)
-        )
-        top = self.tiles.top
-        it[0, labels.SHAPE] = top
-        it[0, labels.LAST] = it[0, labels.PARENT] = it[0, labels.NEXT] = -1
-        it[0, labels.OPEN : labels.OPEN + nt] = top
-        for w in range(nw):
-            it[0, labels.OPEN + nt + 2 * self.na + labels.WINDOW_COLUMNS * w] = -1
-        fl[0, labels.ZERO] = fl[0, labels.FIRST] = self.space.words[nt - 1, top]
-        fl[0, labels.SPREAD] = 1.0
-        fl[0, labels.ENERGY] = self.operations_energy()
-        return it, fl
-
     def operations_energy(self) -> float:
         """Return the pJ of the operations themselves."""
         return self.layer.operations * operation_cost(self.architecture, self.layer)
@@ -228,7 +150,7 @@ class Search:
 
     def bound(self, plan: Plan) -> tuple[float, float]:
         """Return lower bounds of the energy and the cycles of one bypass choice."""
-        it, fl = self.root()
+        it, fl = root(self.space, self.resources, self.memories, self.operations_energy())
         if plan.choices is None and self.na:
             # instead of the tables: all elements that share a word get it, or each operation does
             own = slice(0, self.space.unroll_start[1])
@@ -242,42 +164,6 @@ class Search:
             np.empty(len(self.layer.tensors)),
         )  # fmt: skip
 
-    def choices_below(self, plan: Plan, ceiling: float) -> Ints:
-        """Return how many spatial choices of each array can lead to a value up to a ceiling.
-
-        They come with the largest product first; with fewer instances at work a mapping takes more
-        cycles, and no less energy than any.
-        """
-        start, product = self.space.unroll_start, self.space.unroll_product
-        most = [float(product[start[k]]) for k in range(self.na)]
-        counts = []
-        for k in range(self.na):
-            others = prod(most) / most[k]
-            least = [
-                labels.objective_value(
-                    self.goal,
-                    plan.energy,
-                    plan.lk.cycles * self.layer.operations / (others * float(p)),
-                )[0]
-                for p in product[start[k] : start[k + 1]]
-            ]
-            # a mapping of the same value may still win the tie
-            highest = ceiling * (1 + labels.TIE)
-            counts.append(max(1, sum(value <= highest for value in least)))
-        return np.array(counts, np.int64)
-
-    def most_energy(self, plan: Plan, ceiling: tuple[float, float]) -> float:
-        """Return the pJ of the mappings of a bypass choice that matter below a ceiling."""
-        goal = self.goal
-        first, second = plan.cycles ** float(goal[1]), plan.cycles ** float(goal[3])
-        most = float(goal[4])
-        if goal[0] > 0:
-            most = min(most, (ceiling[0] / first) ** (1 / goal[0])) if first > 0 else most
-        elif first >= ceiling[0] * (1 - labels.TIE) and goal[2] > 0 and second > 0:
-            # cycles cannot be fewer: only ties matter
-            most = min(most, (ceiling[1] / second) ** (1 / goal[2]))
-        return most * (1 + TOLERANCE) - plan.lk.leakage * plan.cycles
-
     def prepare(self, plan: Plan, ceiling: float) -> None:
         """Fill the tables of a bypass choice for mappings below a ceiling, and raise its bound.
 
@@ -285,7 +171,8 @@ class Search:
         """
         value, tie = float(self.best[0]), float(self.best[1])
         limit = (ceiling, inf) if ceiling < value else (value, tie)
-        choices, most = self.choices_below(plan, ceiling), self.most_energy(plan, limit)
+        choices = choices_below(plan, self.goal, self.space, ceiling)
+        most = most_energy(plan, self.goal, limit)
         jointly = plan.known
         same = plan.choices is not None and (choices == plan.choices).all()
         if same and jointly == plan.jointly and most <= plan.most:
@@ -339,7 +226,7 @@ class Search:
             stopped, or when only the ceiling may have hidden mappings.
         """
         keep, lk, parts = plan.keep, plan.lk, plan.parts
-        it, fl = self.root()
+        it, fl = root(self.space, self.resources, self.memories, self.operations_energy())
         n = 1
         top = self.tiles.top
         best = self.best.copy()
@@ -356,7 +243,7 @@ class Search:
             for high, low in slices:
                 if stop() or n > most:
                     break
-                it, fl, n = walk.expand(
+                it, fl, n = expand(
                     self.space, lk, plan.limits, plan.outer, s, s == self.na, part.place_memory,
                     part.stage_count, part.stage_next, part.first, self.spread_left[s], it, fl, n,
                     heads, buckets, high, low, self.resources, self.memories, self.goal,
@@ -366,13 +253,13 @@ class Search:
                 break
             full = len(part.stage_count) - 1
             if dive:
-                walk.narrow(it, fl, heads, full, self.goal, WIDTH)
+                narrow(it, fl, heads, full, self.goal, WIDTH)
             below = np.full((top + 1, len(parts[s + 1].stage_count)), -1, np.int64)
             buckets = np.full(BUCKETS, -1, np.int64)
             for high, low in slices:
                 if stop() or n > most:
                     break
-                it, fl, n = walk.cross(
+                it, fl, n = cross(
                     self.space, lk, plan.outer, s, it, fl, n, heads, full, below, buckets, high,
                     low, parts[s + 1].first, self.spread_left[s + 1], self.resources,
                     self.memories, self.goal, best,
@@ -381,57 +268,12 @@ class Search:
         self.found.labels += n
         if best_row[0] >= 0:
             self.best = best
-            self.found.mapping = self.rebuild(keep, it, int(best_row[0]))
+            self.found.mapping = rebuild(
+                self.layer, self.architecture, self.tiles, self.unrollings, keep, it,
+                int(best_row[0]),
+            )  # fmt: skip
             hidden = False
         return not (hidden or dive or stop() or n > most)
-
-    def rebuild(self, keep: Keep, it: Ints, row: int) -> Mapping:
-        """Return the mapping that a label stands for."""
-        path = []
-        while it[row, labels.PARENT] >= 0:
-            path.append(row)
-            row = int(it[row, labels.PARENT])
-        layer, tiles = self.layer, self.tiles
-        memories = self.architecture.memories
-        nodes: list[Node] = [Store(memories[0].name, tuple(t.name for t in layer.tensors))]
-        stored = [1] * len(layer.tensors)
-        array = 0
-        for before, after in pairwise([row, *reversed(path)]):
-            move = int(it[after, labels.MOVE])
-            shape = it[after, labels.SHAPE]
-            if (
-                move == it[before, labels.MOVE]
-                and shape == it[before, labels.SHAPE]
-                and after == path[0]
-            ):
-                continue
-            if move >= labels.CROSS:
-                extents = {
-                    d: int(tiles.values[i, tiles.digits[it[before, labels.SHAPE], i]])
-                    for i, d in enumerate(tiles.dimensions)
-                }
-                for axis, d, factor in self.unrollings[move - labels.CROSS].factors:
-                    extents[d] = -(-extents[d] // factor)
-                    nodes.append(Spatial(d, extents[d], axis, self.architecture.arrays[array].name))
-                array += 1
-            elif move >= labels.PLACE:
-                t = move - labels.PLACE
-                memory = memories[keep[t][stored[t]]].name
-                stored[t] += 1
-                last = nodes[-1]
-                if isinstance(last, Store) and last.memory == memory and len(nodes) > 1:
-                    nodes[-1] = Store(memory, (*last.tensors, layer.tensors[t].name))
-                else:
-                    nodes.append(Store(memory, (layer.tensors[t].name,)))
-            else:
-                i = int(tiles.moves[move, 0])
-                node = For(tiles.dimensions[i], int(tiles.values[i, tiles.digits[shape, i]]))
-                last = nodes[-1]
-                if isinstance(last, For) and last.dimension == node.dimension:
-                    nodes[-1] = node
-                else:
-                    nodes.append(node)
-        return Mapping(tuple(nodes))
 
     def solve(
         self,
