@@ -71,7 +71,6 @@ class Search:
         self.memories = max(self.of_memory.count(s) for s in range(self.na + 1))
         self.unroll(*space(layer, self.tiles, architecture))
         self.resources = len(ports(architecture))
-        self.reuse = Reuse()
         self.inner: Known = {}
         self.slides = slides_above(self.space)
         self.fitting = Fitting()
@@ -83,6 +82,7 @@ class Search:
         """Take these spatial choices; those of each array come with the largest product first."""
         self.space, self.unrollings = sp, unrollings
         self.chains: dict[Stored, Chain] = {}
+        self.reuse = Reuse()  # some of what it knows depends on the spatial choices
         start = sp.unroll_start
         most = [
             float(sp.unroll_product[start[k] : start[k + 1]].max(initial=1.0))
@@ -171,7 +171,8 @@ class Search:
         """
         value, tie = float(self.best[0]), float(self.best[1])
         limit = (ceiling, inf) if ceiling < value else (value, tie)
-        choices = choices_below(plan, self.goal, self.space, ceiling)
+        # the first tables tell what energy any spatial choice leaves possible
+        choices = choices_below(plan, self.goal, self.space, ceiling if plan.known else inf)
         most = most_energy(plan, self.goal, limit)
         jointly = plan.known
         same = plan.choices is not None and (choices == plan.choices).all()
@@ -200,7 +201,8 @@ class Search:
         plan.bound = max(plan.bound, min(found, (limit[0], 0.0) if limit[1] == inf else limit))
         plan.ceiling = ceiling
         most += plan.lk.leakage * plan.cycles
-        plan.energy = max(plan.energy, min(energy, most))
+        if not plan.known:
+            plan.energy = max(plan.energy, min(energy, most))
         if energy > most:
             plan.slack **= 2.0
         elif not plan.known:
