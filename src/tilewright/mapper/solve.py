@@ -197,8 +197,9 @@ class Search:
         plan.choices, plan.most, plan.jointly = choices, most, jointly
         energy, cycles = self.bound(plan)
         found = labels.objective_value(self.goal, energy, cycles) if energy < inf else (inf, inf)
-        # what the tables leave out is not below the ceiling
-        plan.bound = max(plan.bound, min(found, (limit[0], 0.0) if limit[1] == inf else limit))
+        # what the tables leave out is not below the ceiling, or no better than the best mapping
+        left_out = (ceiling, 0.0) if ceiling < value else (inf, inf)
+        plan.bound = max(plan.bound, min(found, left_out))
         plan.ceiling = ceiling
         most += plan.lk.leakage * plan.cycles
         if not plan.known:
