@@ -13,8 +13,8 @@ from strategies import layer_of
 from tilewright.architecture import load_architecture
 from tilewright.mapper.lattice import prime_factors
 from tilewright.mapper.reuse import Reuse
-from tilewright.mapper.slides import slid_words
 from tilewright.mapper.solve import Search
+from tilewright.mapper.tables import slides_above
 
 Loop = tuple[str, int]
 INPUT = 0
@@ -81,7 +81,7 @@ def test_every_order_of_loops_moves_at_least_the_bounds(
     at = (INPUT, 1.0, 1e9)
     tiles, _ = reuse.options(sp, at)
     rank, served = reuse.row(sp, at, len(sp.unroll) - 1, False)
-    least = slid_words(sp, INPUT)
+    least = slides_above(sp).least[INPUT]
     reached = 0
     for shape in np.unique(tiles).tolist():
         tile = {d: int(sp.values[i, sp.digits[shape, i]]) for i, d in enumerate(names)}

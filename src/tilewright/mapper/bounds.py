@@ -18,7 +18,7 @@ from tilewright.mapper.labels import (
 )
 from tilewright.mapper.outer import NONE, at_least
 from tilewright.mapper.remaining import reuse_left
-from tilewright.model.kernel import kernel, part
+from tilewright.model.kernel import leaf, leaf_kernel
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tilewright.mapper.problem import Space
 
 
-@part
+@leaf
 def least_words(sp: Space, row: Ints, t: int) -> float:
     """Return the words that move at least into a tile inside the label's shape."""
     words = sp.words[t, row[SHAPE]] * sp.repeats[row[OPEN + t]]
@@ -41,7 +41,7 @@ def least_words(sp: Space, row: Ints, t: int) -> float:
     return float(words)
 
 
-@part
+@leaf
 def most_sharing(sp: Space, row: Ints, t: int, array: int, seg: int, each_step: bool) -> float:
     """Return how many elements of an array share one word of a tensor at most.
 
@@ -58,7 +58,7 @@ def most_sharing(sp: Space, row: Ints, t: int, array: int, seg: int, each_step: 
     return float(sp.unroll_sharing[choice, t] if each_step else sp.unroll_product[choice])
 
 
-@part
+@leaf
 def least_load(sp: Space, lk: Links, row: Ints, r: int, seg: int, placed: Ints) -> float:
     """Return the cycles that the remaining links take at least at one bandwidth-limited port."""
     nt = sp.relevant.shape[0]
@@ -112,7 +112,7 @@ def least_load(sp: Space, lk: Links, row: Ints, r: int, seg: int, placed: Ints) 
     return total
 
 
-@part
+@leaf
 def least_ahead(
     lk: Links, outer: Outer, row: Ints, placed: Ints, words: Floats, left: float
 ) -> float:
@@ -122,10 +122,13 @@ def least_ahead(
     one on, below the array, or slides.
     """
     least = np.inf
+    at = outer.row[row[SHAPE], row[STAGE]]
+    if at < 0:
+        return least
     for flag in range(len(outer.kind)):
-        if outer.length[row[SHAPE], row[STAGE], flag] == 0:
+        if outer.length[at, flag] == 0:
             continue
-        ahead = at_least(outer, flag, row[STAGE], row[SHAPE], left)
+        ahead = at_least(outer, flag, at, left)
         s = outer.stays[flag]
         if s >= 0:
             ahead += lk.least[0, s] * words[s]
@@ -136,7 +139,7 @@ def least_ahead(
     return least
 
 
-@kernel
+@leaf
 def less_reuse(
     sp: Space,
     lk: Links,
@@ -185,7 +188,7 @@ def less_reuse(
     return float(more)
 
 
-@kernel
+@leaf_kernel
 def lower_bound(
     sp: Space,
     lk: Links,
@@ -197,10 +200,12 @@ def lower_bound(
     spread_left: float,
     outer: Outer,
     slot: int,
+    next_words: Floats,
 ) -> tuple[float, float]:
     """Return lower bounds of the energy and the cycles of every completion of a label.
 
     `outer` is known above the first array; the bits that it counts are those of memory `slot`.
+    `next_words` is for use in between.
     """
     nt = sp.relevant.shape[0]
     na = len(sp.unroll_start) - 1
@@ -208,9 +213,8 @@ def lower_bound(
     energy = floats[ENERGY]
     carried = np.inf  # best saving from a tile that stays while an array is crossed
     above = floats[ENERGY]  # the same with what is known of the way to the first array
-    known = seg == 0 and len(outer.begin) > 0
+    known = seg == 0 and len(outer.row) > 0
     left = 0.0
-    next_words = np.empty(nt)
     if known:
         left = lk.capacity[outer.memory] - floats[LOADS + resources + slot]
     for t in range(nt):

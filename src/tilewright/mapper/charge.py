@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from tilewright.mapper.labels import (
     ZERO,
     window_column,
 )
-from tilewright.model.kernel import part
+from tilewright.model.kernel import leaf, part
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
@@ -25,7 +25,63 @@ if TYPE_CHECKING:
     from tilewright.mapper.problem import Space
 
 
+class Scratch(NamedTuple):
+    """Arrays for what is of no use after the step.
+
+    Attributes
+    ----------
+    placed : array of tensors
+    words, next_words : arrays of tensors
+    moved : array of cuts
+        Words of a link.
+    tile, coef : arrays of dimensions of an expression
+    factor, stride : arrays of (arrays, dimensions of an expression)
+        Instances along each dimension, and their distance.
+    marks : array of words
+        A window with all its instances, and a step further.
+    """
+
+    placed: Ints
+    words: Floats
+    next_words: Floats
+    moved: Floats
+    tile: Ints
+    coef: Ints
+    factor: Ints
+    stride: Ints
+    marks: Ints
+
+
 @part
+def scratch_for(sp: Space) -> Scratch:
+    """Return arrays that are large enough for a layer and a machine."""
+    nt = sp.relevant.shape[0]
+    na = max(len(sp.unroll_start) - 1, 1)
+    width = sp.members.shape[2]
+    widest = 1
+    for w in range(sp.members.shape[0]):
+        for e in range(sp.members.shape[1]):
+            span = 1
+            for i in range(width):
+                d = sp.members[w, e, i]
+                if d >= 0:
+                    # with a step, and where tiles do not divide, more than the bound
+                    span += 8 * sp.coefs[w, e, i] * sp.values[d, sp.sizes[d] - 1]
+            widest = max(widest, span)
+    return Scratch(
+        np.empty(nt, np.int64),
+        np.empty(nt),
+        np.empty(nt),
+        np.empty(na + 1),
+        np.empty(width, np.int64),
+        np.empty(width, np.int64),
+        np.empty((na, width), np.int64),
+        np.empty((na, width), np.int64),
+        np.empty(widest, np.int64),
+    )
+
+
+@leaf
 def united_words(
     k: int,
     coef: Ints,
@@ -35,7 +91,7 @@ def united_words(
     stride: Ints,
     slide: int,
     shift: int,
-    scratch: Ints,
+    marks: Ints,
 ) -> tuple[int, int]:
     """Words of a sliding expression that the united instances hold, and that a step brings in.
 
@@ -49,10 +105,8 @@ def united_words(
         for a in range(arrays):
             instances *= factor[a, i]
             span += coef[i] * (factor[a, i] - 1) * stride[a, i]
-    if span > len(scratch):
-        scratch = np.zeros(2 * span, np.int64)
     for j in range(span):
-        scratch[j] = 0
+        marks[j] = 0
     points = 1
     for i in range(k):
         points *= tile[i]
@@ -72,8 +126,8 @@ def united_words(
             for i in range(k):
                 word += coef[i] * (r % tile[i])
                 r //= tile[i]
-            if scratch[word] & 1 == 0:
-                scratch[word] |= 1
+            if marks[word] & 1 == 0:
+                marks[word] |= 1
                 total += 1
     if shift > 0:
         for u in range(instances):
@@ -90,20 +144,20 @@ def united_words(
                 for i in range(k):
                     word += coef[i] * (r % tile[i])
                     r //= tile[i]
-                scratch[word] = tag + (scratch[word] & 3)
+                marks[word] = tag + (marks[word] & 3)
             for p in range(points):
                 r = p
                 word = base + coef[slide] * shift
                 for i in range(k):
                     word += coef[i] * (r % tile[i])
                     r //= tile[i]
-                if scratch[word] - (scratch[word] & 3) != tag and scratch[word] & 2 == 0:
-                    scratch[word] |= 2
+                if marks[word] - (marks[word] & 3) != tag and marks[word] & 2 == 0:
+                    marks[word] |= 2
                     missing += 1
     return total, missing
 
 
-@part
+@leaf
 def window_words(
     sp: Space,
     lk: Links,
@@ -118,7 +172,7 @@ def window_words(
     each_step: bool,
     words: float,
     steps: float,
-    out: Floats,
+    scratch: Scratch,
 ) -> None:
     """Fill T_j of one link of a sliding tensor.
 
@@ -129,11 +183,8 @@ def window_words(
     na = len(sp.unroll_start) - 1
     column = window_column(nt, na, w)
     width = sp.members.shape[2]
-    tile = np.empty(width, np.int64)
-    coef = np.empty(width, np.int64)
-    factor = np.empty((max(na, 1), width), np.int64)
-    stride = np.empty((max(na, 1), width), np.int64)
-    scratch = np.zeros(256, np.int64)
+    tile, coef, factor, stride = scratch.tile, scratch.coef, scratch.factor, scratch.stride
+    marks = scratch.marks
     region = row[column]
     entries = 0 if each_step else row[column + 2]
     for j in range(hi - lo + 1):
@@ -163,9 +214,9 @@ def window_words(
                     arrays += 1
             if copies == 1:
                 arrays = 0
-            united, _ = united_words(m, coef, tile, arrays, factor, stride, 0, 0, scratch)
+            united, _ = united_words(m, coef, tile, arrays, factor, stride, 0, 0, marks)
             if arrays > 0:
-                own, _ = united_words(m, coef, tile, 0, factor, stride, 0, 0, scratch)
+                own, _ = united_words(m, coef, tile, 0, factor, stride, 0, 0, marks)
                 share *= united / (own * copies)
             if e != region:
                 continue
@@ -189,15 +240,15 @@ def window_words(
                 repeats = floats[loads + q]
                 if others == 0:
                     _, missing = united_words(
-                        m, coef, tile, arrays, factor, stride, slide, shift, scratch
+                        m, coef, tile, arrays, factor, stride, slide, shift, marks
                     )
                     refund += repeats * (united - missing) / united
                 elif coef[slide] * shift == others:
                     refund += repeats
-        out[j] = words * share * (steps - refund)
+        scratch.moved[j] = words * share * (steps - refund)
 
 
-@part
+@leaf
 def link_words(
     sp: Space,
     lk: Links,
@@ -207,7 +258,7 @@ def link_words(
     t: int,
     link: int,
     seg: int,
-    out: Floats,
+    scratch: Scratch,
 ) -> int:
     """Fill T_j of link `link` of tensor t when its receiver stands at the label's shape."""
     lo = lk.arrays[t, link, 0]
@@ -236,9 +287,10 @@ def link_words(
                 each_step,
                 words,
                 steps,
-                out,
+                scratch,
             )
             return int(n)
+    out = scratch.moved
     out[n] = words * steps
     for j in range(n - 1, -1, -1):
         k = lo + j
@@ -248,7 +300,7 @@ def link_words(
     return int(n)
 
 
-@part
+@leaf
 def charge(
     sp: Space,
     lk: Links,
@@ -259,11 +311,12 @@ def charge(
     t: int,
     link: int,
     seg: int,
-    out: Floats,
+    scratch: Scratch,
 ) -> None:
     """Add the energy and loads of link `link` of tensor t to the label."""
     nt = sp.relevant.shape[0]
-    n = link_words(sp, lk, row, floats, LOADS + resources + memories, t, link, seg, out)
+    n = link_words(sp, lk, row, floats, LOADS + resources + memories, t, link, seg, scratch)
+    out = scratch.moved
     energy = 0.0
     for j in range(n + 1):
         energy += lk.energy[t, link, j] * out[j]

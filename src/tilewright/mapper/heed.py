@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tilewright.model.kernel import part
+from tilewright.model.kernel import leaf
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from tilewright.mapper.problem import Space
 
 
-@part
+@leaf
 def may_swap(lm: Limits, seg: int, t: int, link: int, d: int) -> bool:
     """Whether an irrelevant loop on d right above a store node could as well stand inside it."""
     return not (lm.fixed[seg] or lm.bound_to[t, link, d])
 
 
-@part
+@leaf
 def may_pass(lm: Limits, seg: int, spread: float) -> bool:
     """Whether a loop right below the array above a segment could as well stand above it.
 
@@ -35,7 +35,7 @@ def may_pass(lm: Limits, seg: int, spread: float) -> bool:
     return not lm.below[seg] or spread == 1.0
 
 
-@part
+@leaf
 def may_place(
     lm: Limits,
     seg: int,
@@ -54,13 +54,13 @@ def may_place(
     return not lm.whole[seg, following, memory] or used >= lm.least[memory]
 
 
-@part
+@leaf
 def may_leave(lm: Limits, seg: int, stage: int, following: int, block: int) -> bool:
     """Whether the open block, should a store node end it, may end."""
     return block & 1 == 0 or lm.block[seg, stage] == lm.block[seg, following]
 
 
-@part
+@leaf
 def block_after_place(lm: Limits, seg: int, stage: int, following: int, block: int) -> int:
     """Return the column BLOCK of a label below a store node."""
     if lm.block[seg, stage] == lm.block[seg, following]:
@@ -68,7 +68,7 @@ def block_after_place(lm: Limits, seg: int, stage: int, following: int, block: i
     return 0
 
 
-@part
+@leaf
 def may_loop(lm: Limits, seg: int, stage: int, d: int, block: int) -> bool:
     """Whether a loop on d may stand here."""
     memory = lm.block[seg, stage]
@@ -77,7 +77,7 @@ def may_loop(lm: Limits, seg: int, stage: int, d: int, block: int) -> bool:
     return bool(lm.loops[seg, stage])
 
 
-@part
+@leaf
 def block_after_loop(lm: Limits, seg: int, stage: int, d: int, block: int) -> int:
     """Return the column BLOCK of a label inside a loop on d."""
     if lm.block[seg, stage] < 0:
@@ -87,7 +87,7 @@ def block_after_loop(lm: Limits, seg: int, stage: int, d: int, block: int) -> in
     return seen << 1 | (0 if lm.ends[memory, d] else 1)
 
 
-@part
+@leaf
 def can_fill(
     sp: Space,
     lk: Links,
@@ -116,7 +116,7 @@ def can_fill(
     return True
 
 
-@part
+@leaf
 def as_free(block_a: int, block_b: int) -> bool:
     """Whether the loops so far leave label a every way to go on that they leave label b."""
     return block_a & ~block_b == 0

@@ -2,89 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tilewright.mapper.slides import SLIDES, STAYS
-from tilewright.model.kernel import kernel, part
+from tilewright.model.kernel import leaf, leaf_kernel
 
 if TYPE_CHECKING:
+    from tilewright.mapper.children import Children
     from tilewright.mapper.lattice import Floats, Ints
     from tilewright.mapper.problem import Bools, Space
 
 UNKNOWN, FITS, TOO_LARGE = 0, 1, 2
 
 
-class Children(NamedTuple):
-    """The links that cross one array, and the memories that receive them.
-
-    Attributes
-    ----------
-    choices : array of choices
-        The spatial choices that count.
-    rate : array of (choices, tensors)
-        pJ per word delivered to the children.
-    own : array of tensors
-        The part of it that every receiver costs.
-    allowed : array of shapes
-        Whether the memories above the array can hold their tensors' tiles of a shape.
-    rows, sent_rows : arrays of (choices, tensors)
-        Row of `reuse` for what every instance receives, and for what is sent to all; or -1.
-    used : array of tensors
-        1 when the tensor is stored below the array, 0 when it goes straight to the compute unit.
-    shared : array of dimensions
-        True for the dimensions whose u counts: irrelevant to exactly one stored tensor.
-    free : array of dimensions
-        True for those that are irrelevant to several, whose u is not held against the capacity.
-    limits : array of dimensions
-        True for those of windows that are irrelevant to none: x' limits the extents of tiles.
-    bits, capacity, share, memory : arrays of tensors
-        Bits per word, bits of the receiving memory, bits that the tensor may take there, and the
-        memory's position, -1 when there is none.
-    orders : array of (orders, tensors)
-        Every order of the store nodes below the array, outermost first.
-    spans : array of (orders, tensors, dimensions)
-        Whether the tile of the i-th tensor of an order spans u, that of a tensor stored inside it.
-    within : array of (orders, tensors, dimensions)
-        Whether it lies within u, that of a tensor stored outside it.
-    tiles : array of (tensors, options)
-        Tiles of a sliding tensor that fit, as shapes with its window's dimensions alone; padded.
-    slides : array of (tensors, options, 4)
-        What the loops around each of them do, see `slides.option_reuse`.
-    rank : array of (rows, options)
-        Positions of the options, those of the most reuse first, -1 behind the last.
-    reuse : array of (rows, options)
-        Operations per word and iteration of the irrelevant dimensions.
-    row_tensor : array of rows
-        Whose options they are.
-    """
-
-    choices: Ints
-    rate: Floats
-    own: Floats
-    allowed: Bools
-    rows: Ints
-    sent_rows: Ints
-    used: Ints
-    shared: Bools
-    free: Bools
-    limits: Bools
-    bits: Floats
-    capacity: Floats
-    share: Floats
-    memory: Ints
-    orders: Ints
-    spans: Bools
-    within: Bools
-    tiles: Ints
-    slides: Ints
-    rank: Ints
-    reuse: Floats
-    row_tensor: Ints
-
-
-@part
+@leaf
 def above_array(sp: Space, shape: int, choice: int) -> int:
     """Return the shape that instances hold together, or -1 where it is none of the lattice."""
     above = shape
@@ -98,7 +31,7 @@ def above_array(sp: Space, shape: int, choice: int) -> int:
     return above
 
 
-@part
+@leaf
 def least_tiles(sp: Space, ch: Children, shape: int, tiles: Ints) -> None:
     """Fill for each order the tiles that span the u of the tensors stored inside them."""
     for order in range(ch.orders.shape[0]):
@@ -109,7 +42,7 @@ def least_tiles(sp: Space, ch: Children, shape: int, tiles: Ints) -> None:
                     tiles[order, j] += sp.digits[shape, d] * sp.strides[d]
 
 
-@part
+@leaf
 def order_fits(sp: Space, ch: Children, tiles: Ints, order: int) -> bool:
     """Whether such tiles fit in one order."""
     n = ch.orders.shape[1]
@@ -128,7 +61,7 @@ def order_fits(sp: Space, ch: Children, tiles: Ints, order: int) -> bool:
     return True
 
 
-@part
+@leaf
 def option_fits(
     sp: Space, ch: Children, shape: int, tiles: Ints, order: int, t: int, option: int
 ) -> bool:
@@ -176,7 +109,7 @@ def option_fits(
     return bool(total <= ch.capacity[t])
 
 
-@part
+@leaf
 def grown_dimension(sp: Space, ch: Children, shape: int, o: int, t: int, option: int) -> int:
     """Return the dimension along which the tile of an outer tensor o must exceed that of tensor t.
 
@@ -214,7 +147,7 @@ def grown_dimension(sp: Space, ch: Children, shape: int, o: int, t: int, option:
     return int(across)
 
 
-@part
+@leaf
 def same_extents(sp: Space, ch: Children, shape: int, o: int, t: int, tile: int, but: int) -> bool:
     """Whether u of an outer tensor o is the tile's extents in all dimensions but one."""
     for d in range(sp.relevant.shape[1]):
@@ -224,7 +157,7 @@ def same_extents(sp: Space, ch: Children, shape: int, o: int, t: int, tile: int,
     return True
 
 
-@part
+@leaf
 def carried_fits(sp: Space, ch: Children, shape: int, carried: int, t: int, option: int) -> bool:
     """Whether a tile of a sliding tensor fits next to one that stays through loops above the array.
 
@@ -255,11 +188,15 @@ def carried_fits(sp: Space, ch: Children, shape: int, carried: int, t: int, opti
     return bool(bits <= ch.capacity[t])
 
 
-@kernel
 def inner_shapes(sp: Space, ch: Children, carried: int) -> Ints:
     """Return the shapes x' of `tables.inner_table`, for all tensors or with one that stays."""
     found = np.empty(len(sp.repeats), np.int64)
-    tiles = np.empty(ch.orders.shape, np.int64)
+    return found[: find_shapes(sp, ch, carried, found, np.empty(ch.orders.shape, np.int64))]
+
+
+@leaf_kernel
+def find_shapes(sp: Space, ch: Children, carried: int, found: Ints, tiles: Ints) -> int:
+    """Fill the shapes of `inner_shapes`; return their number."""
     n = 0
     for shape in range(len(sp.repeats)):
         skip = False
@@ -277,100 +214,156 @@ def inner_shapes(sp: Space, ch: Children, carried: int) -> Ints:
         if not skip:
             found[n] = shape
             n += 1
-    return found[:n]
+    return n
 
 
-@kernel
 def best_reuse(sp: Space, ch: Children, carried: int, shapes: Ints) -> Floats:
     """Return for each shape the reuse of the best option that fits, row by row."""
     best = np.ones((len(shapes), len(ch.rank)))
-    state = np.empty(ch.tiles.shape[1], np.int64)
-    alone = np.empty(ch.tiles.shape[1], np.int64)
-    tiles = np.empty(ch.orders.shape, np.int64)
-    possible = np.empty(len(ch.orders), np.bool_)
-    for t in range(sp.relevant.shape[0]):
-        if t == carried or not (ch.row_tensor == t).any():
-            continue
-        # the option of the same tile that stays: where it does not fit no other one does
-        for option in range(len(state)):
-            stays = ch.slides[t, option, 0] == STAYS or option == 0
-            alone[option] = option if stays else alone[option - 1]
-        for k in range(len(shapes)):
-            if carried < 0:
-                least_tiles(sp, ch, shapes[k], tiles)
-                for order in range(len(ch.orders)):
-                    possible[order] = order_fits(sp, ch, tiles, order)
-            state[:] = UNKNOWN
-            for row in range(len(ch.rank)):
-                if ch.row_tensor[row] != t:
-                    continue
-                for i in range(ch.rank.shape[1]):
-                    option = ch.rank[row, i]
-                    if option < 0:
-                        break
-                    for each in (alone[option], option):
-                        if state[each] == UNKNOWN:
-                            fits = False
-                            if carried >= 0:
-                                fits = carried_fits(sp, ch, shapes[k], carried, t, each)
-                            else:
-                                for order in range(len(ch.orders)):
-                                    fits = fits or (
-                                        possible[order]
-                                        and option_fits(sp, ch, shapes[k], tiles, order, t, each)
-                                    )
-                            state[each] = FITS if fits else TOO_LARGE
-                        if state[each] == TOO_LARGE:
-                            break
-                    if state[option] == FITS:
-                        best[k, row] = ch.reuse[row, i]
-                        break
+    for t in np.unique(ch.row_tensor).tolist():
+        if t != carried:
+            fill_reuse(
+                sp, ch, carried, shapes, t, best, np.empty(ch.tiles.shape[1], np.int64),
+                np.empty(ch.tiles.shape[1], np.int64), np.empty(ch.orders.shape, np.int64),
+                np.empty(len(ch.orders), np.bool_),
+            )  # fmt: skip
     return best
 
 
-@kernel
+@leaf_kernel
+def fill_reuse(
+    sp: Space,
+    ch: Children,
+    carried: int,
+    shapes: Ints,
+    t: int,
+    best: Floats,
+    state: Ints,
+    alone: Ints,
+    tiles: Ints,
+    possible: Bools,
+) -> None:
+    """Fill the rows of `best_reuse` of one tensor; the last four arrays are for use in between."""
+    # the option of the same tile that stays: where it does not fit no other one does
+    for option in range(len(state)):
+        stays = ch.slides[t, option, 0] == STAYS or option == 0
+        alone[option] = option if stays else alone[option - 1]
+    for k in range(len(shapes)):
+        if carried < 0:
+            least_tiles(sp, ch, shapes[k], tiles)
+            for order in range(len(ch.orders)):
+                possible[order] = order_fits(sp, ch, tiles, order)
+        state[:] = UNKNOWN
+        for row in range(len(ch.rank)):
+            if ch.row_tensor[row] != t:
+                continue
+            for i in range(ch.rank.shape[1]):
+                option = ch.rank[row, i]
+                if option < 0:
+                    break
+                for each in (alone[option], option):
+                    if state[each] == UNKNOWN:
+                        fits = False
+                        if carried >= 0:
+                            fits = carried_fits(sp, ch, shapes[k], carried, t, each)
+                        else:
+                            for order in range(len(ch.orders)):
+                                fits = fits or (
+                                    possible[order]
+                                    and option_fits(sp, ch, shapes[k], tiles, order, t, each)
+                                )
+                        state[each] = FITS if fits else TOO_LARGE
+                    if state[each] == TOO_LARGE:
+                        break
+                if state[option] == FITS:
+                    best[k, row] = ch.reuse[row, i]
+                    break
+
+
+@leaf
+def delivered(sp: Space, ch: Children, shape: int, words: Floats, inside: Floats) -> None:
+    """Fill for each tensor the words delivered with the u of a shape, and the product of its u."""
+    for t in range(len(words)):
+        words[t] = sp.operations if ch.used[t] == 0 else sp.words[t, len(sp.repeats) - 1]
+        inside[t] = 1.0
+        for d in range(sp.relevant.shape[1]):
+            if ch.used[t] == 1 and not sp.relevant[t, d]:
+                value = sp.values[d, sp.digits[shape, d]]
+                words[t] *= sp.values[d, sp.sizes[d] - 1] / value
+                inside[t] *= value
+
+
+@leaf_kernel
+def shapes_that_matter(
+    sp: Space,
+    ch: Children,
+    carried: int,
+    shapes: Ints,
+    least: Floats,
+    paid: Floats,
+    most: float,
+    matter: Bools,
+    words: Floats,
+    inside: Floats,
+) -> None:
+    """Tell which shapes `lower_column` needs: a delivered word of a tensor costs `least` pJ."""
+    for k in range(len(shapes)):
+        delivered(sp, ch, shapes[k], words, inside)
+        total = paid[shapes[k]]
+        for t in range(len(words)):
+            if t != carried:
+                total += least[t] * words[t]
+        matter[k] = total <= most
+
+
+@leaf_kernel
 def lower_column(
-    sp: Space, ch: Children, carried: int, shapes: Ints, reuse: Floats, table: Floats
+    sp: Space,
+    ch: Children,
+    carried: int,
+    shapes: Ints,
+    reuse: Floats,
+    table: Floats,
+    paid: Floats,
+    most: float,
+    words: Floats,
+    inside: Floats,
+    moved: Floats,
 ) -> None:
     """Lower the entries of one column for what each spatial choice delivers with the u of shapes.
 
-    See `tables.inner_table`. `reuse` is that of `best_reuse`.
+    See `tables.inner_table`. `reuse` is that of `best_reuse`, and what else mappings cost that
+    enter the array at a shape is `paid`: those of more than `most` in all do not matter. `words`,
+    `inside` and `moved` are for use in between.
     """
     nt = sp.relevant.shape[0]
-    words = np.zeros(nt)
-    inside = np.ones(nt)
     column = nt if carried < 0 else carried
     for k in range(len(shapes)):
         shape = shapes[k]
-        for t in range(nt):
-            words[t] = sp.operations if ch.used[t] == 0 else sp.words[t, len(sp.repeats) - 1]
-            inside[t] = 1.0
-            for d in range(sp.relevant.shape[1]):
-                if ch.used[t] == 1 and not sp.relevant[t, d]:
-                    value = sp.values[d, sp.digits[shape, d]]
-                    words[t] *= sp.values[d, sp.sizes[d] - 1] / value
-                    inside[t] *= value
+        delivered(sp, ch, shape, words, inside)
+        for row in range(len(moved)):
+            t = ch.row_tensor[row]
+            moved[row] = max(words[t], sp.operations / (reuse[k, row] * inside[t]))
         for c in range(len(ch.choices)):
-            above = above_array(sp, shape, ch.choices[c])
-            if above < 0 or not ch.allowed[above]:
-                continue
             total = 0.0
             for t in range(nt):
                 if t == carried:
                     continue
                 received = on_the_way = words[t]
                 if ch.rows[c, t] >= 0:
-                    served = reuse[k, ch.rows[c, t]] * inside[t]
-                    received = max(words[t], sp.operations / served)
+                    received = moved[ch.rows[c, t]]
                 if ch.sent_rows[c, t] >= 0:
-                    served = reuse[k, ch.sent_rows[c, t]] * inside[t]
-                    on_the_way = max(words[t], sp.operations / served)
+                    on_the_way = moved[ch.sent_rows[c, t]]
                 # `own` is what a received word costs, the rest what the words on their way cost
                 total += ch.own[t] * received + (ch.rate[c, t] - ch.own[t]) * on_the_way
-            table[above, column] = min(table[above, column], total)
+            if paid[shape] + total > most:
+                continue
+            above = above_array(sp, shape, ch.choices[c])
+            if above >= 0 and ch.allowed[above] and paid[above] + total <= most:
+                table[above, column] = min(table[above, column], total)
 
 
-@kernel
+@leaf_kernel
 def spread_down(sp: Space, table: Floats) -> None:
     """Let every entry hold for the shapes that its own divides, too.
 

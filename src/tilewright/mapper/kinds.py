@@ -10,7 +10,8 @@ import numpy as np
 
 from tilewright.mapper.lattice import Ints
 from tilewright.mapper.objective import Objective
-from tilewright.mapper.solve import Plan, Search
+from tilewright.mapper.plan import Plan
+from tilewright.mapper.solve import Search
 
 SpatialSet = frozenset[str]
 """Dimensions that one array unrolls, by more than one chunk each."""

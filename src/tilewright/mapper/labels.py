@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright.mapper.heed import as_free
-from tilewright.model.kernel import kernel, part
+from tilewright.model.kernel import leaf, leaf_kernel, part
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
@@ -39,7 +39,7 @@ TIE = 1e-12
 LOOK = 200  # labels that a new one is compared with: a missed dominance costs time, nothing else
 
 
-@kernel
+@leaf_kernel
 def objective_value(goal: Floats, energy: float, cycles: float) -> tuple[float, float]:
     """Return (what is minimised, what breaks ties); infinite beyond a limit.
 
@@ -52,7 +52,7 @@ def objective_value(goal: Floats, energy: float, cycles: float) -> tuple[float, 
     )
 
 
-@part
+@leaf
 def power(x: float, exponent: float) -> float:
     """Return a power of a number that is not negative."""
     if exponent == 0.0:
@@ -62,7 +62,7 @@ def power(x: float, exponent: float) -> float:
     return float(max(x, 0.0) ** exponent)
 
 
-@kernel
+@leaf_kernel
 def worse(first: float, second: float, best_first: float, best_second: float) -> bool:
     """Whether a value (or lower bound) cannot improve on the best one."""
     if first > best_first * (1 + TIE):
@@ -70,13 +70,13 @@ def worse(first: float, second: float, best_first: float, best_second: float) ->
     return first >= best_first * (1 - TIE) and second >= best_second * (1 - TIE)
 
 
-@part
+@leaf
 def window_column(nt: int, na: int, w: int) -> int:
     """Return where the columns of the w-th sliding tensor begin."""
     return OPEN + nt + 2 * na + WINDOW_COLUMNS * w
 
 
-@part
+@leaf
 def enter_loop(
     sp: Space, row: Ints, floats: Floats, loads: int, move: int, inside: int, seg: int
 ) -> None:
@@ -141,7 +141,7 @@ def with_room(it: Ints, fl: Floats, n: int) -> tuple[Ints, Floats]:
     return it2, fl2
 
 
-@part
+@leaf
 def dominates(
     sp: Space,
     lk: Links,
@@ -248,7 +248,7 @@ def dominates(
     return True
 
 
-@part
+@leaf
 def insert(
     sp: Space,
     lk: Links,

@@ -119,7 +119,7 @@ def walk_limits(
     if not statements:
         return no_limits()
     limits = limits_of_size(
-        len(keep), max(map(len, keep)), len(tiles.repeats), len(tiles.dimensions), len(stages),
+        len(keep), len(of_memory), len(tiles.repeats), len(tiles.dimensions), len(stages),
         max(map(len, stages)), len(of_memory),
     )  # fmt: skip
     nodes = [placed(keep, of_memory, s, counts) for s, counts in enumerate(stages)]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tilewright.mapper.slides import does_repeat
-from tilewright.model.kernel import kernel, part
+from tilewright.model.kernel import kernel, leaf
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
@@ -27,8 +27,11 @@ class Outer(NamedTuple):
 
     Attributes
     ----------
-    begin, length : arrays of (shapes, stages, flags)
-        Where the function is. Without shapes nothing is known.
+    row : array of (shapes, stages)
+        Row of the arrays below, or -1 where no mapping that matters passes. Without shapes nothing
+        is known.
+    begin, length : arrays of (rows, flags)
+        Where the function is.
     bits, cost : arrays of steps
     stays : array of flags
         What is paid already at this point: the tile of a tensor below the array, which stays from
@@ -40,6 +43,7 @@ class Outer(NamedTuple):
         The memory whose bits count.
     """
 
+    row: Ints
     begin: Ints
     length: Ints
     bits: Floats
@@ -51,19 +55,19 @@ class Outer(NamedTuple):
     memory: int
 
 
-@part
-def at_least(outer: Outer, flag: int, stage: int, shape: int, left: float) -> float:
+@leaf
+def at_least(outer: Outer, flag: int, row: int, left: float) -> float:
     """Return what a state costs at least with some bits left."""
     best = np.inf
-    begin = outer.begin[shape, stage, flag]
-    for i in range(begin, begin + outer.length[shape, stage, flag]):
+    begin = outer.begin[row, flag]
+    for i in range(begin, begin + outer.length[row, flag]):
         if outer.bits[i] > left:
             break
         best = outer.cost[i]
     return best
 
 
-@part
+@leaf
 def merge(
     bits: Floats,
     cost: Floats,
@@ -140,8 +144,10 @@ def outer_table(
     carried_words: Floats,
     end: Floats,
     limit: float,
+    row_of: Ints,
+    some: Ints,
 ) -> tuple[Ints, Ints, Floats, Floats]:
-    """Fill the step functions of every shape, stage and flag.
+    """Fill the step functions of some shapes and stages, with every flag.
 
     Parameters
     ----------
@@ -170,102 +176,146 @@ def outer_table(
         What is below costs at least without a tensor, and with all.
     limit : float
         Bits of the memory.
+    row_of : array of (shapes, stages)
+        As `row` of an `Outer`.
+    some : array of shapes
+        Those that have a row, in ascending order.
     """
-    nt = len(need)
     stages = len(stage_count)
-    shapes = len(sp.repeats)
     flags = len(flag_kind)
-    moves = len(sp.moves)
     size = 1 << 16
     all_bits, all_cost = np.empty(size), np.empty(size)
-    begin_of = np.zeros((shapes, stages, flags), np.int64)
-    length = np.zeros((shapes, stages, flags), np.int64)
+    rows = row_of.max() + 1
+    begin_of = np.zeros((rows, flags), np.int64)
+    length = np.zeros((rows, flags), np.int64)
     used = 0
-    own_bits, new_bits = np.empty(STEPS + 1), np.empty(4 * STEPS)
-    own_cost, new_cost = np.empty(STEPS + 1), np.empty(4 * STEPS)
-    zero, one_cost = np.zeros(1), np.zeros(1)
-    for shape in range(shapes):
+    scratch = np.empty((4, 4 * STEPS))
+    for shape in some:
         if used + stages * flags * STEPS > size:
             all_bits = np.concatenate((all_bits, np.empty(size)))
             all_cost = np.concatenate((all_cost, np.empty(size)))
             size *= 2
-        for stage in range(stages - 1, -1, -1):
-            for flag in range(flags):
-                kind, own = flag_kind[flag], flag_tensor[flag]
-                stays = flag_stays[flag]
-                if stays >= 0 and stage_count[stage, stays] < need[stays]:
-                    continue
-                if kind != NONE and stage_next[stage, own] < 0:
-                    continue
-                n = 0
-                below = stays if stays >= 0 else nt
-                if stage == stages - 1 and end[shape, below] < np.inf:
-                    one_cost[0] = end[shape, below]
-                    n = merge(
-                        own_bits, own_cost, n, zero, one_cost, 0, 1, 0.0, 0.0, limit,
-                        new_bits, new_cost,
-                    )  # fmt: skip
-                # store nodes, then loops, then what begins here: one place merges them all
-                for option in range(nt + moves + adds.shape[1]):
-                    more_bits = more_cost = 0.0
-                    if option < nt:
-                        t = option
-                        after = stage_next[stage, t]
-                        if after < 0:
-                            continue
-                        to = flag
-                        k = stage_count[stage, t]
-                        more_bits = bits[t, k] * sp.words[t, shape]
-                        if more_bits > share[t, k]:
-                            continue
-                        if kind == NONE:
-                            more_cost = rate[t, k] * sp.words[t, shape] * sp.repeats[shape]
-                        elif t != own:
-                            more_cost = rate[t, k] * slid[t, shape]
-                        else:
-                            to = ends[flag]
-                            if kind == REGION and not does_repeat(
-                                sp, sp.windows[t], flag_at[flag], shape
-                            ):
-                                continue
-                        begin, steps = begin_of[shape, after, to], length[shape, after, to]
-                    elif option < nt + moves:
-                        d = sp.moves[option - nt, 0]
-                        if (
-                            (stays >= 0 and sp.relevant[stays, d])
-                            or (kind == RUN and d != flag_at[flag])
-                            or (
-                                kind == REGION and sp.window_of[sp.windows[own], d] != flag_at[flag]
-                            )
+        used = fill_steps(
+            sp, flag_stays, flag_kind, flag_tensor, flag_at, adds, ends, stage_count, stage_next,
+            need, rate, bits, share, run_words, slid, carried_rate, carried_words, end, limit,
+            row_of, shape, begin_of, length, all_bits, all_cost, used, scratch,
+        )  # fmt: skip
+    return begin_of, length, all_bits[:used], all_cost[:used]
+
+
+@leaf
+def fill_steps(
+    sp: Space,
+    flag_stays: Ints,
+    flag_kind: Ints,
+    flag_tensor: Ints,
+    flag_at: Ints,
+    adds: Ints,
+    ends: Ints,
+    stage_count: Ints,
+    stage_next: Ints,
+    need: Ints,
+    rate: Floats,
+    bits: Floats,
+    share: Floats,
+    run_words: Floats,
+    slid: Floats,
+    carried_rate: Floats,
+    carried_words: Floats,
+    end: Floats,
+    limit: float,
+    row_of: Ints,
+    shape: int,
+    begin_of: Ints,
+    length: Ints,
+    all_bits: Floats,
+    all_cost: Floats,
+    used: int,
+    scratch: Floats,
+) -> int:
+    """Fill the step functions of one shape from the step `used` on; return their end."""
+    nt = len(need)
+    stages = len(stage_count)
+    moves = len(sp.moves)
+    own_bits, new_bits, own_cost, new_cost = scratch[0], scratch[1], scratch[2], scratch[3]
+    for stage in range(stages - 1, -1, -1):
+        here = row_of[shape, stage]
+        if here < 0:
+            continue
+        for flag in range(len(flag_kind)):
+            kind, own = flag_kind[flag], flag_tensor[flag]
+            stays = flag_stays[flag]
+            if stays >= 0 and stage_count[stage, stays] < need[stays]:
+                continue
+            if kind != NONE and stage_next[stage, own] < 0:
+                continue
+            n = 0
+            below = stays if stays >= 0 else nt
+            if stage == stages - 1 and end[shape, below] < np.inf:
+                own_bits[0], own_cost[0] = 0.0, end[shape, below]
+                n = 1
+            # store nodes, then loops, then what begins here: one place merges them all
+            for option in range(nt + moves + adds.shape[1]):
+                more_bits = more_cost = 0.0
+                if option < nt:
+                    t = option
+                    after = stage_next[stage, t]
+                    if after < 0 or row_of[shape, after] < 0:
+                        continue
+                    to = flag
+                    k = stage_count[stage, t]
+                    more_bits = bits[t, k] * sp.words[t, shape]
+                    if more_bits > share[t, k]:
+                        continue
+                    if kind == NONE:
+                        more_cost = rate[t, k] * sp.words[t, shape] * sp.repeats[shape]
+                    elif t != own:
+                        more_cost = rate[t, k] * slid[t, shape]
+                    else:
+                        to = ends[flag]
+                        if kind == REGION and not does_repeat(
+                            sp, sp.windows[t], flag_at[flag], shape
                         ):
                             continue
-                        digit = sp.digits[shape, d]
-                        smaller = sp.quotient[d, digit, sp.moves[option - nt, 1]]
-                        if smaller < 0:
-                            continue
-                        inner = shape - (digit - smaller) * sp.strides[d]
-                        begin, steps = begin_of[inner, stage, flag], length[inner, stage, flag]
+                    row = row_of[shape, after]
+                elif option < nt + moves:
+                    d = sp.moves[option - nt, 0]
+                    if (
+                        (stays >= 0 and sp.relevant[stays, d])
+                        or (kind == RUN and d != flag_at[flag])
+                        or (kind == REGION and sp.window_of[sp.windows[own], d] != flag_at[flag])
+                    ):
+                        continue
+                    digit = sp.digits[shape, d]
+                    smaller = sp.quotient[d, digit, sp.moves[option - nt, 1]]
+                    if smaller < 0:
+                        continue
+                    row = row_of[shape - (digit - smaller) * sp.strides[d], stage]
+                    if row < 0:
+                        continue
+                    to = flag
+                else:
+                    to = adds[flag, option - nt - moves]
+                    if to < 0:
+                        break
+                    if length[here, to] == 0:
+                        continue
+                    row = here
+                    t = flag_stays[to]
+                    if t != stays:
+                        more_cost = carried_rate[t] * carried_words[t, shape]
                     else:
-                        to = adds[flag, option - nt - moves]
-                        if to < 0:
-                            break
-                        if length[shape, stage, to] == 0:
-                            continue
-                        t = flag_stays[to]
-                        if t != stays:
-                            more_cost = carried_rate[t] * carried_words[t, shape]
-                        else:
-                            t = flag_tensor[to]
-                            more_cost = rate[t, stage_count[stage, t]] * run_words[to, shape]
-                        begin, steps = begin_of[shape, stage, to], length[shape, stage, to]
-                    n = merge(
-                        own_bits, own_cost, n, all_bits, all_cost, begin, begin + steps,
-                        more_bits, more_cost, limit, new_bits, new_cost,
-                    )  # fmt: skip
-                begin_of[shape, stage, flag] = used
-                length[shape, stage, flag] = n
-                for k in range(n):
-                    all_bits[used + k] = own_bits[k]
-                    all_cost[used + k] = own_cost[k]
-                used += n
-    return begin_of, length, all_bits[:used], all_cost[:used]
+                        t = flag_tensor[to]
+                        more_cost = rate[t, stage_count[stage, t]] * run_words[to, shape]
+                begin, steps = begin_of[row, to], length[row, to]
+                n = merge(
+                    own_bits, own_cost, n, all_bits, all_cost, begin, begin + steps,
+                    more_bits, more_cost, limit, new_bits, new_cost,
+                )  # fmt: skip
+            begin_of[here, flag] = used
+            length[here, flag] = n
+            for k in range(n):
+                all_bits[used + k] = own_bits[k]
+                all_cost[used + k] = own_cost[k]
+            used += n
+    return used

@@ -113,43 +113,48 @@ def array_choices(
     layer: Layer, tiles: Lattice, architecture: Architecture, array: Array
 ) -> tuple[list[Unrolling], Ints]:
     """Return the spatial choices of an array, without those that differ in the axes alone."""
-    seen: dict[tuple[int, ...], Unrolling] = {}
     statements = [s for s in architecture.statements if s.at == array.name]
-    per_axis = [
-        satisfying(
-            axis_choices(layer, tiles, architecture.allowed_dimensions(array.name, axis), size),
-            [s for s in statements if s.axis == axis],
-            layer,
-            size,
-        )
-        for axis, size in array.axes.items()
-    ]
-    bounds = [layer.bounds[d] for d in tiles.dimensions]
-    totals: dict[tuple[int, ...], tuple[tuple[str, str, int], ...]] = {(1,) * len(bounds): ()}
-    for axis, choices in zip(array.axes, per_axis, strict=True):
-        grown = dict(totals) if {} in choices else {}
-        for total, factors in totals.items():
-            for choice in choices:
-                vector = tuple(
-                    f * choice.get(d, 1) for f, d in zip(total, tiles.dimensions, strict=True)
-                )
-                if vector in grown or any(b % v for b, v in zip(bounds, vector, strict=True)):
-                    continue
-                grown[vector] = factors + tuple((axis, d, f) for d, f in choice.items())
-        totals = grown
+    names = tiles.dimensions
+    width = range(len(names))
+    # digits of the factors, and the axes on which they lie: on as few as possible
+    digits = np.zeros((1, len(names)), np.int64)
+    factors: list[tuple[tuple[str, str, int], ...]] = [()]
+    for axis, size in array.axes.items():
+        allowed = architecture.allowed_dimensions(array.name, axis)
+        choices = axis_choices(layer, tiles, allowed, size)
+        choices = satisfying(choices, [s for s in statements if s.axis == axis], layer, size)
+        before, own = np.divmod(np.arange(len(factors) * len(choices)), max(len(choices), 1))
+        # the axis that stays idle comes first
+        first = np.argsort(np.array([choice != {} for choice in choices])[own], kind="stable")
+        before, own = before[first], own[first]
+        steps = np.array([[choice.get(d, 1) for d in names] for choice in choices], np.int64)
+        steps = digits_of(tiles, steps.reshape(len(choices), len(names)))
+        grown = np.empty((len(own), len(names)), np.int64)
+        for d in width:
+            grown[:, d] = tiles.product[d, digits[before, d], steps[own, d]]
+        fine = np.flatnonzero((grown >= 0).all(axis=1))
+        chosen = fine[np.sort(np.unique(grown[fine] @ tiles.strides, return_index=True)[1])]
+        digits = grown[chosen]
+        lying = [tuple((axis, d, f) for d, f in choice.items()) for choice in choices]
+        factors = [factors[i] + lying[j] for i, j in zip(before[chosen], own[chosen], strict=True)]
+    vectors = np.ones_like(digits)
+    for d in width:
+        vectors[:, d] = tiles.values[d, digits[:, d]]
+    order = np.lexsort((*vectors.T[::-1], -vectors.prod(axis=1)))
     whole = [s for s in statements if s.axis is None]
-    for total in sorted(totals, key=lambda v: (-prod(v), v)):
-        together = dict(zip(tiles.dimensions, total, strict=True))
-        if satisfying([together], whole, layer, array.elements):
-            seen[total] = Unrolling(totals[total])
-    digit = [
-        {int(v): k for k, v in enumerate(tiles.values[i, : tiles.sizes[i]])}
-        for i in range(len(bounds))
-    ]
-    table = np.array(
-        [[digit[i][v] for i, v in enumerate(total)] for total in seen], np.int64
-    ).reshape(len(seen), len(bounds))
-    return list(seen.values()), table
+    if whole:
+        together = [dict(zip(names, vector, strict=True)) for vector in vectors.tolist()]
+        kept = [bool(satisfying([one], whole, layer, array.elements)) for one in together]
+        order = order[np.array(kept, np.bool_)[order]]
+    return [Unrolling(factors[i]) for i in order], digits[order]
+
+
+def digits_of(tiles: Lattice, vectors: Ints) -> Ints:
+    """Return the digits of values of every dimension, row by row."""
+    digits = np.empty(vectors.shape, np.int64)
+    for i, values in enumerate(vectors.T):
+        digits[:, i] = np.searchsorted(tiles.values[i, : tiles.sizes[i]], values)
+    return digits
 
 
 def space(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tilewright.mapper.slides import SLIDES, STAYS
-from tilewright.model.kernel import kernel, part
+from tilewright.model.kernel import kernel, leaf
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
@@ -37,7 +37,7 @@ class Reach(NamedTuple):
     reuse: Floats
 
 
-@part
+@leaf
 def reuse_left(reach: Reach, row: int, corner: int, left: float) -> float:
     """Return the most reuse of the tiles that fit `left` bits, 0 when none does."""
     for i in range(reach.begin[row, corner], reach.begin[row, corner + 1]):
@@ -46,7 +46,7 @@ def reuse_left(reach: Reach, row: int, corner: int, left: float) -> float:
     return 0.0
 
 
-@part
+@leaf
 def is_ahead(sp: Space, t: int, shape: int, tile: int, slide: Ints) -> bool:
     """Whether loops inside a shape may lead to a tile of a window around which they slide.
 
@@ -92,18 +92,39 @@ def row_steps(
     all_bits, all_reuse = np.empty(1024), np.empty(1024)
     n = 0
     for c in range(len(corners)):
-        least = np.inf
-        for k in range(len(rank)):
-            if least <= bits:
-                break
-            tile = tiles[rank[k]]
-            own = bits * sp.words[t, tile]
-            if own < least and is_ahead(sp, t, corners[c], tile, slides[rank[k]]):
-                if n == len(all_bits):
-                    all_bits = np.concatenate((all_bits, np.empty(n)))
-                    all_reuse = np.concatenate((all_reuse, np.empty(n)))
-                least = own
-                all_bits[n], all_reuse[n] = own, reuse[k]
-                n += 1
+        if n + len(rank) > len(all_bits):
+            all_bits = np.concatenate((all_bits, np.empty(n + len(rank))))
+            all_reuse = np.concatenate((all_reuse, np.empty(n + len(rank))))
+        n = corner_steps(
+            sp, t, corners[c], tiles, slides, rank, reuse, bits, all_bits, all_reuse, n
+        )
         begin[c + 1] = n
     return begin, all_bits[:n], all_reuse[:n]
+
+
+@leaf
+def corner_steps(
+    sp: Space,
+    t: int,
+    corner: int,
+    tiles: Ints,
+    slides: Ints,
+    rank: Ints,
+    reuse: Floats,
+    bits: float,
+    all_bits: Floats,
+    all_reuse: Floats,
+    n: int,
+) -> int:
+    """Fill the steps of one corner from the n-th on; return the number of all so far."""
+    least = np.inf
+    for k in range(len(rank)):
+        if least <= bits:
+            break
+        tile = tiles[rank[k]]
+        own = bits * sp.words[t, tile]
+        if own < least and is_ahead(sp, t, corner, tile, slides[rank[k]]):
+            least = own
+            all_bits[n], all_reuse[n] = own, reuse[k]
+            n += 1
+    return n

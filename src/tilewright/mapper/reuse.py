@@ -77,7 +77,8 @@ class Reuse:
     def row(self, sp: Space, at: Memory, choice: int, together: bool) -> Row:
         """Return the options and their reuse, for any spatial choice where `choice` is -1."""
         tiles, kinds = self.options(sp, at)
-        reuse = option_reuse(sp, at[0], tiles, kinds, choice, together)
+        reuse = np.empty(len(tiles))
+        option_reuse(sp, at[0], tiles, kinds, choice, together, reuse)
         # a slide that saves nothing is no option of its own
         alone = kinds[:, 0] == STAYS
         reuse[~alone & (reuse <= reuse[alone][np.cumsum(alone) - 1] * (1 + 1e-12))] = 0.0

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.model.kernel import kernel, part
+from tilewright.model.kernel import leaf, leaf_kernel
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 STAYS, SLIDES, REPEATS = 0, 1, 2  # what the loops around a tile of a window do
 
 
-@part
+@leaf
 def gcd(a: int, b: int) -> int:
     """Return the greatest common divisor."""
     while b:
@@ -23,7 +23,7 @@ def gcd(a: int, b: int) -> int:
     return a
 
 
-@part
+@leaf
 def may_repeat(sp: Space, w: int, e: int, shape: int) -> bool:
     """Whether steps of one dimension of an expression may make up for those of another.
 
@@ -42,7 +42,7 @@ def may_repeat(sp: Space, w: int, e: int, shape: int) -> bool:
     return False
 
 
-@part
+@leaf
 def repeats_at(sp: Space, w: int, e: int, i: int, shape: int) -> bool:
     """Whether a loop on the other dimension of a pair may bring back the tile of `shape`.
 
@@ -64,13 +64,13 @@ def repeats_at(sp: Space, w: int, e: int, i: int, shape: int) -> bool:
     return False
 
 
-@part
+@leaf
 def does_repeat(sp: Space, w: int, e: int, shape: int) -> bool:
     """Whether loops on the dimensions of an expression may bring back the tile of `shape`."""
     return repeats_at(sp, w, e, 0, shape) or repeats_at(sp, w, e, 1, shape)
 
 
-@part
+@leaf
 def pair_words(m: int, n: int, a: int, b: int, apart: bool) -> float:
     """Return the words of a*i + b*j for m and n values of i and j, in a row or standing apart."""
     if apart:
@@ -79,7 +79,7 @@ def pair_words(m: int, n: int, a: int, b: int, apart: bool) -> float:
     return float(m * n - max(0, m - b // g) * max(0, n - a // g))
 
 
-@part
+@leaf
 def back_and_forth(m: int, n: int, a: int, b: int, run: int, cut: bool) -> float:
     """Return how many points of a pair a word serves at most where tiles of m x n repeat.
 
@@ -99,11 +99,11 @@ def back_and_forth(m: int, n: int, a: int, b: int, run: int, cut: bool) -> float
     return x * n / (x - m)
 
 
-@kernel
+@leaf_kernel
 def option_reuse(
-    sp: Space, t: int, tiles: Ints, kinds: Ints, choice: int, together: bool
-) -> Floats:
-    """Return how many operations a word of a sliding tensor serves at most, for each option.
+    sp: Space, t: int, tiles: Ints, kinds: Ints, choice: int, together: bool, most: Floats
+) -> None:
+    """Fill how many operations a word of a sliding tensor serves at most, for each option.
 
     Counted per iteration of the dimensions irrelevant to it, and per word that arrives in a memory
     below an array, or, `together`, that is sent to all its instances; 0 where it is impossible.
@@ -112,9 +112,9 @@ def option_reuse(
     """
     w = sp.windows[t]
     several = len(sp.unroll_start) > 2  # others may cut the loops, too
-    most = np.zeros(len(tiles))
     for q in range(len(tiles)):
         shape = tiles[q]
+        most[q] = 0.0
         if together:
             for d in range(sp.relevant.shape[1]):
                 if sp.window_of[w, d] >= 0 and sp.unroll[choice, d] > 0 and shape >= 0:
@@ -169,10 +169,9 @@ def option_reuse(
                     whole = min(whole, back_and_forth(n, m, b, a, extent, cut))
             served *= whole
         most[q] = served
-    return most
 
 
-@part
+@leaf
 def has_loops_between(sp: Space, t: int, shape: int) -> bool:
     """Whether loops irrelevant to a tensor may stand outside a shape, inside a longer slide."""
     for o in range(sp.relevant.shape[1]):
@@ -181,7 +180,7 @@ def has_loops_between(sp: Space, t: int, shape: int) -> bool:
     return False
 
 
-@part
+@leaf
 def brought_back(sp: Space, w: int, e: int, i: int, shape: int) -> float:
     """Return the part of a piece's words in a tile that a loop on its other dimension brings back.
 
@@ -198,7 +197,7 @@ def brought_back(sp: Space, w: int, e: int, i: int, shape: int) -> float:
     return float((m - 1) / (m + n - 1))
 
 
-@part
+@leaf
 def run_words(sp: Space, t: int, w: int, e: int, i: int, shape: int) -> float:
     """Return the words that a run along the i-th dimension of an expression brings in at least.
 
@@ -220,7 +219,7 @@ def run_words(sp: Space, t: int, w: int, e: int, i: int, shape: int) -> float:
     return float(moved * sp.repeats[shape])
 
 
-@part
+@leaf
 def region_words(sp: Space, t: int, w: int, e: int, shape: int) -> float:
     """Return the words that loops on the dimensions of an expression bring in at least.
 
@@ -236,34 +235,29 @@ def region_words(sp: Space, t: int, w: int, e: int, shape: int) -> float:
     return float(moved * sp.repeats[shape])
 
 
-@kernel
-def all_region_words(sp: Space, t: int, w: int, e: int) -> Floats:
-    """Return `region_words` of every shape."""
-    result = np.empty(len(sp.repeats))
+@leaf_kernel
+def all_region_words(sp: Space, t: int, w: int, e: int, result: Floats) -> None:
+    """Fill `region_words` of every shape."""
     for shape in range(len(result)):
         result[shape] = region_words(sp, t, w, e, shape)
-    return result
 
 
-@kernel
-def all_run_words(sp: Space, t: int, w: int, e: int, i: int) -> Floats:
-    """Return `run_words` of every shape."""
-    result = np.empty(len(sp.repeats))
+@leaf_kernel
+def all_run_words(sp: Space, t: int, w: int, e: int, i: int, result: Floats) -> None:
+    """Fill `run_words` of every shape."""
     for shape in range(len(result)):
         result[shape] = run_words(sp, t, w, e, i, shape)
-    return result
 
 
-@kernel
-def slid_words(sp: Space, t: int) -> Floats:
-    """Return the words that move at least into a store node at every shape.
+@leaf_kernel
+def slid_words(sp: Space, t: int, least: Floats) -> None:
+    """Fill the words that move at least into a store node at every shape.
 
     A sliding tensor slides along one dimension as far as that goes. A whole region of an expression
     counts as one run where tiles may repeat.
     """
     shapes = len(sp.repeats)
     w = sp.windows[t]
-    least = np.empty(shapes)
     for shape in range(shapes):
         least[shape] = sp.words[t, shape] * sp.repeats[shape]
         if w < 0:
@@ -294,4 +288,3 @@ def slid_words(sp: Space, t: int) -> Floats:
                     alone = m * n / pair_words(m, n, a, b, False)
                     region = max(region, sp.words[t, shape] * sp.repeats[shape] * alone / most)
                 least[shape] = min(least[shape], region)
-    return least

@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush, heapreplace
-from itertools import pairwise
 from math import inf, prod
 from random import Random
 
@@ -14,40 +13,32 @@ import numpy as np
 
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import MappingError
-from tilewright.mapper import labels, walk
+from tilewright.mapper import labels
 from tilewright.mapper.bounds import lower_bound
+from tilewright.mapper.chain import Chain
+from tilewright.mapper.cross import cross
 from tilewright.mapper.greedy import greedy_mapping
-from tilewright.mapper.lattice import Floats, Ints, Lattice, lattice
-from tilewright.mapper.limits import Limits, filling, most_words, walk_limits
-from tilewright.mapper.links import (
-    Keep,
-    Links,
-    keep_choices,
-    links,
-    ports,
-    segment_of,
-)
+from tilewright.mapper.lattice import Lattice, lattice
+from tilewright.mapper.limits import filling, most_words, walk_limits
+from tilewright.mapper.links import Keep, Stored, keep_choices, links, ports, segment_of
 from tilewright.mapper.narrow import narrowed
 from tilewright.mapper.objective import Objective, parse_objective
-from tilewright.mapper.outer import Outer
+from tilewright.mapper.plan import ROUGHLY, Plan, choices_below, most_energy, segments
 from tilewright.mapper.problem import Space, Unrolling, space
 from tilewright.mapper.result import TOLERANCE
 from tilewright.mapper.reuse import Reuse
-from tilewright.mapper.tables import (
-    NOTHING,
-    Known,
-    Segment,
-    inner_bounds,
-    outer_bounds,
-    slides_above,
-)
-from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
+from tilewright.mapper.rough import Fitting, Rough, rough_bound
+from tilewright.mapper.rows import rebuild, root
+from tilewright.mapper.tables import Known, inner_bounds, outer_bounds, slides_above
+from tilewright.mapper.walk import expand, narrow
+from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.validity import check
 from tilewright.model.energy import operation_cost
 from tilewright.model.evaluate import evaluate
 from tilewright.workload.layer import Layer
 
 MOST_SLACK = 1e9
+ENOUGH = 1.002  # how far above its bound the tables of a bypass choice go before others are filled
 SLACK = 1.01  # how far above its bound a bypass choice is searched at first
 HARD = 50000  # labels after which each bypass choice first dives for a mapping
 WIDTH = 64  # shapes that a dive takes through an array
@@ -67,45 +58,6 @@ class Found:
     labels: int = 0
 
 
-def segments(keep: Keep, lk: Links, of_memory: list[int], arrays: int) -> list[Segment]:
-    """Return the stages of every segment for one bypass choice."""
-    result = []
-    nt = len(keep)
-    for s in range(arrays + 1):
-        need = [int(lk.first[s + 1, t] - lk.first[s, t]) for t in range(nt)]
-        radix = [prod(n + 1 for n in need[t + 1 :]) for t in range(nt)]
-        stages = prod(n + 1 for n in need)
-        count = np.array(
-            [[stage // radix[t] % (need[t] + 1) for t in range(nt)] for stage in range(stages)],
-            np.int64,
-        )
-        following = np.where(
-            count < np.array(need), np.arange(stages)[:, None] + np.array(radix), -1
-        )
-        slots = np.full(len(of_memory), -1, np.int64)
-        inside = [m for m, segment in enumerate(of_memory) if segment == s]
-        slots[inside] = np.arange(len(inside))
-        result.append(Segment(slots, count, following.astype(np.int64), lk.first[s].copy()))
-    return result
-
-
-@dataclass
-class Plan:
-    """One bypass choice, and what is known of it."""
-
-    keep: Keep
-    lk: Links
-    parts: list[Segment]
-    limits: Limits
-    bound: tuple[float, float] = (0.0, 0.0)
-    outer: Outer = NOTHING
-    energy: float = 0.0  # pJ at least, whatever the spatial choices
-    choices: Ints | None = None  # spatial choices of each array that the tables consider
-    jointly: bool = False  # whether they bound the tiles of a memory jointly
-    slack: float = SLACK
-    dived: bool = False
-
-
 class Search:
     """Search of one layer on one machine."""
 
@@ -119,15 +71,18 @@ class Search:
         self.memories = max(self.of_memory.count(s) for s in range(self.na + 1))
         self.unroll(*space(layer, self.tiles, architecture))
         self.resources = len(ports(architecture))
-        self.reuse = Reuse()
         self.inner: Known = {}
         self.slides = slides_above(self.space)
+        self.fitting = Fitting()
+        self.level = 0.0  # bound of the last bypass choice that got one of tables
         self.best = np.array([inf, inf, inf, inf])
         self.found = Found()
 
     def unroll(self, sp: Space, unrollings: list[Unrolling]) -> None:
         """Take these spatial choices; those of each array come with the largest product first."""
         self.space, self.unrollings = sp, unrollings
+        self.chains: dict[Stored, Chain] = {}
+        self.reuse = Reuse()  # some of what it knows depends on the spatial choices
         start = sp.unroll_start
         most = [
             float(sp.unroll_product[start[k] : start[k + 1]].max(initial=1.0))
@@ -141,6 +96,8 @@ class Search:
         self.architecture = narrowed(architecture or self.architecture, self.layer)
         self.best = np.array([inf, inf, inf, inf])
         self.found = Found()
+        self.level = 0.0
+        self.chains = {}
 
     def begin_with(self, mapping: Mapping) -> None:
         """Take a mapping that is known to be valid as the best so far."""
@@ -166,26 +123,9 @@ class Search:
         if mapping is not None:
             self.begin_with(mapping)
 
-    def root(self) -> tuple[Ints, Floats]:
-        """Return tables that hold the label of the whole nest."""
-        nt = len(self.layer.tensors)
-        nw = self.space.members.shape[0]
-        it = np.zeros(
-            (1 << 12, labels.OPEN + nt + 2 * self.na + labels.WINDOW_COLUMNS * nw), np.int64
-        )
-        fl = np.zeros(
-            (1 << 12, labels.LOADS + self.resources + self.memories + (labels.ENTRIES + 1) * nw)
-        )
-        top = self.tiles.top
-        it[0, labels.SHAPE] = top
-        it[0, labels.LAST] = it[0, labels.PARENT] = it[0, labels.NEXT] = -1
-        it[0, labels.OPEN : labels.OPEN + nt] = top
-        for w in range(nw):
-            it[0, labels.OPEN + nt + 2 * self.na + labels.WINDOW_COLUMNS * w] = -1
-        fl[0, labels.ZERO] = fl[0, labels.FIRST] = self.space.words[nt - 1, top]
-        fl[0, labels.SPREAD] = 1.0
-        fl[0, labels.ENERGY] = self.layer.operations * operation_cost(self.architecture, self.layer)
-        return it, fl
+    def operations_energy(self) -> float:
+        """Return the pJ of the operations themselves."""
+        return self.layer.operations * operation_cost(self.architecture, self.layer)
 
     def plans(self, keeps: Iterable[Keep] | None = None) -> Iterator[Plan]:
         """Yield bypass choices as they are before a search, by default all."""
@@ -196,7 +136,7 @@ class Search:
 
     def plan(self, keep: Keep) -> Plan:
         """Return a bypass choice with what it costs and what constraints ask of it."""
-        lk = links(self.layer, self.architecture, keep, self.space)
+        lk = links(self.layer, self.architecture, keep, self.space, self.chains)
         parts = segments(keep, lk, self.of_memory, self.na)
         limits = walk_limits(
             self.layer, self.architecture, self.tiles, keep, self.of_memory,
@@ -210,70 +150,65 @@ class Search:
 
     def bound(self, plan: Plan) -> tuple[float, float]:
         """Return lower bounds of the energy and the cycles of one bypass choice."""
-        it, fl = self.root()
+        it, fl = root(self.space, self.resources, self.memories, self.operations_energy())
         if plan.choices is None and self.na:
-            # instead of the tables: each word of a tensor crosses the outermost array once
-            top, ops = self.tiles.top, float(self.layer.operations)
-            words = [
-                ops
-                if plan.lk.arrays[t, len(chain) - 1, 0] == 0
-                else float(self.space.words[t, top])
-                for t, chain in enumerate(plan.keep)
-            ]
-            own = plan.lk.rate[: self.space.unroll_start[1]]
-            fl[0, labels.ENERGY] += float((own @ np.array(words)).min())
+            # instead of the tables: all elements that share a word get it, or each operation does
+            own = slice(0, self.space.unroll_start[1])
+            delivered = self.space.words[:, self.tiles.top] * self.space.unroll_reuse[own]
+            straight = plan.lk.arrays[np.arange(len(plan.keep)), plan.lk.length - 1, 0] == 0
+            delivered[:, straight] = self.layer.operations
+            fl[0, labels.ENERGY] += float((plan.lk.rate[own] * delivered).sum(axis=1).min())
         return lower_bound(
             self.space, plan.lk, it[0], fl[0], self.resources, 0, plan.lk.first[0],
             self.spread_left[0], plan.outer, int(plan.parts[0].place_memory[plan.outer.memory]),
+            np.empty(len(self.layer.tensors)),
         )  # fmt: skip
 
-    def choices_below(self, plan: Plan, ceiling: float) -> Ints:
-        """Return how many spatial choices of each array can lead to a value up to a ceiling.
-
-        They come with the largest product first; with fewer instances at work a mapping takes more
-        cycles, and no less energy than any.
-        """
-        start, product = self.space.unroll_start, self.space.unroll_product
-        most = [float(product[start[k]]) for k in range(self.na)]
-        counts = []
-        for k in range(self.na):
-            others = prod(most) / most[k]
-            least = [
-                labels.objective_value(
-                    self.goal,
-                    plan.energy,
-                    plan.lk.cycles * self.layer.operations / (others * float(p)),
-                )[0]
-                for p in product[start[k] : start[k + 1]]
-            ]
-            # a mapping of the same value may still win the tie
-            highest = ceiling * (1 + labels.TIE)
-            counts.append(max(1, sum(value <= highest for value in least)))
-        return np.array(counts, np.int64)
-
     def prepare(self, plan: Plan, ceiling: float) -> None:
-        """Fill the tables of a bypass choice for mappings below a ceiling, and raise its bound."""
-        first = plan.choices is None
-        choices = self.choices_below(plan, inf if first else ceiling)
-        if plan.jointly and (choices == plan.choices).all():
+        """Fill the tables of a bypass choice for mappings below a ceiling, and raise its bound.
+
+        A choice whose bound is not yet that of tables gets those that are filled in less time.
+        """
+        value, tie = float(self.best[0]), float(self.best[1])
+        limit = (ceiling, inf) if ceiling < value else (value, tie)
+        # the first tables tell what energy any spatial choice leaves possible
+        choices = choices_below(plan, self.goal, self.space, ceiling if plan.known else inf)
+        most = most_energy(plan, self.goal, limit)
+        jointly = plan.known
+        same = plan.choices is not None and (choices == plan.choices).all()
+        if same and jointly == plan.jointly and most <= plan.most:
             return
         if not plan.limits.active:
             # a constraint may hold a store node below loops that are irrelevant to its tensor, or
             # among those that are not: what the tables take for granted
-            adds = self.reuse.fill if first else self.reuse.extend
+            rough = Rough(
+                rough_bound(
+                    self.space, plan.lk, plan.parts[0].stage_count, self.slides.least,
+                    self.fitting, self.operations_energy(),
+                ),
+                most,
+            )  # fmt: skip
+            adds = self.reuse.extend if jointly else self.reuse.fill
             plan.lk = inner_bounds(
                 self.space, adds(self.space, plan.lk), self.of_memory, choices, self.reuse,
-                self.inner, jointly=not first,
+                self.inner, jointly, rough,
             )  # fmt: skip
-            plan.outer = outer_bounds(self.space, plan.lk, plan.parts[0], self.slides)
-        plan.choices = choices
-        plan.jointly = not first
+            plan.outer = outer_bounds(self.space, plan.lk, plan.parts[0], self.slides, rough)
+        plan.choices, plan.most, plan.jointly = choices, most, jointly
         energy, cycles = self.bound(plan)
-        if first:
-            plan.energy = energy
-        value = labels.objective_value(self.goal, energy, cycles)
-        # what the tables leave out is not below the ceiling
-        plan.bound = max(plan.bound, value if first else min(value, (ceiling, 0.0)))
+        found = labels.objective_value(self.goal, energy, cycles) if energy < inf else (inf, inf)
+        # what the tables leave out is not below the ceiling, or no better than the best mapping
+        left_out = (ceiling, 0.0) if ceiling < value else (inf, inf)
+        plan.bound = max(plan.bound, min(found, left_out))
+        plan.ceiling = ceiling
+        most += plan.lk.leakage * plan.cycles
+        if not plan.known:
+            plan.energy = max(plan.energy, min(energy, most))
+        if energy > most:
+            plan.slack **= 2.0
+        elif not plan.known:
+            plan.known, plan.slack = True, SLACK
+            self.level = plan.bound[0]
 
     def run(
         self,
@@ -294,7 +229,7 @@ class Search:
             stopped, or when only the ceiling may have hidden mappings.
         """
         keep, lk, parts = plan.keep, plan.lk, plan.parts
-        it, fl = self.root()
+        it, fl = root(self.space, self.resources, self.memories, self.operations_energy())
         n = 1
         top = self.tiles.top
         best = self.best.copy()
@@ -311,7 +246,7 @@ class Search:
             for high, low in slices:
                 if stop() or n > most:
                     break
-                it, fl, n = walk.expand(
+                it, fl, n = expand(
                     self.space, lk, plan.limits, plan.outer, s, s == self.na, part.place_memory,
                     part.stage_count, part.stage_next, part.first, self.spread_left[s], it, fl, n,
                     heads, buckets, high, low, self.resources, self.memories, self.goal,
@@ -321,13 +256,13 @@ class Search:
                 break
             full = len(part.stage_count) - 1
             if dive:
-                walk.narrow(it, fl, heads, full, self.goal, WIDTH)
+                narrow(it, fl, heads, full, self.goal, WIDTH)
             below = np.full((top + 1, len(parts[s + 1].stage_count)), -1, np.int64)
             buckets = np.full(BUCKETS, -1, np.int64)
             for high, low in slices:
                 if stop() or n > most:
                     break
-                it, fl, n = walk.cross(
+                it, fl, n = cross(
                     self.space, lk, plan.outer, s, it, fl, n, heads, full, below, buckets, high,
                     low, parts[s + 1].first, self.spread_left[s + 1], self.resources,
                     self.memories, self.goal, best,
@@ -336,57 +271,12 @@ class Search:
         self.found.labels += n
         if best_row[0] >= 0:
             self.best = best
-            self.found.mapping = self.rebuild(keep, it, int(best_row[0]))
+            self.found.mapping = rebuild(
+                self.layer, self.architecture, self.tiles, self.unrollings, keep, it,
+                int(best_row[0]),
+            )  # fmt: skip
             hidden = False
         return not (hidden or dive or stop() or n > most)
-
-    def rebuild(self, keep: Keep, it: Ints, row: int) -> Mapping:
-        """Return the mapping that a label stands for."""
-        path = []
-        while it[row, labels.PARENT] >= 0:
-            path.append(row)
-            row = int(it[row, labels.PARENT])
-        layer, tiles = self.layer, self.tiles
-        memories = self.architecture.memories
-        nodes: list[Node] = [Store(memories[0].name, tuple(t.name for t in layer.tensors))]
-        stored = [1] * len(layer.tensors)
-        array = 0
-        for before, after in pairwise([row, *reversed(path)]):
-            move = int(it[after, labels.MOVE])
-            shape = it[after, labels.SHAPE]
-            if (
-                move == it[before, labels.MOVE]
-                and shape == it[before, labels.SHAPE]
-                and after == path[0]
-            ):
-                continue
-            if move >= labels.CROSS:
-                extents = {
-                    d: int(tiles.values[i, tiles.digits[it[before, labels.SHAPE], i]])
-                    for i, d in enumerate(tiles.dimensions)
-                }
-                for axis, d, factor in self.unrollings[move - labels.CROSS].factors:
-                    extents[d] = -(-extents[d] // factor)
-                    nodes.append(Spatial(d, extents[d], axis, self.architecture.arrays[array].name))
-                array += 1
-            elif move >= labels.PLACE:
-                t = move - labels.PLACE
-                memory = memories[keep[t][stored[t]]].name
-                stored[t] += 1
-                last = nodes[-1]
-                if isinstance(last, Store) and last.memory == memory and len(nodes) > 1:
-                    nodes[-1] = Store(memory, (*last.tensors, layer.tensors[t].name))
-                else:
-                    nodes.append(Store(memory, (layer.tensors[t].name,)))
-            else:
-                i = int(tiles.moves[move, 0])
-                node = For(tiles.dimensions[i], int(tiles.values[i, tiles.digits[shape, i]]))
-                last = nodes[-1]
-                if isinstance(last, For) and last.dimension == node.dimension:
-                    nodes[-1] = node
-                else:
-                    nodes.append(node)
-        return Mapping(tuple(nodes))
 
     def solve(
         self,
@@ -420,7 +310,8 @@ class Search:
         begun = plans is not None  # some bypass choices alone: a mapping of others is none of these
         queue: list[tuple[tuple[float, float], int, Plan]] = []
         for plan in self.plans() if plans is None else plans:
-            plan.bound = labels.objective_value(self.goal, *self.bound(plan))
+            plan.energy, plan.cycles = self.bound(plan)
+            plan.bound = labels.objective_value(self.goal, plan.energy, plan.cycles)
             heappush(queue, (plan.bound, next(order), plan))
         while queue and not stop():
             plan = queue[0][2]
@@ -430,12 +321,12 @@ class Search:
             if self.found.labels > HARD and self.best[0] == inf and not begun:
                 begun = True
                 self.begin(stop)
-            if plan.choices is None:
-                self.prepare(plan, inf)
+            if not plan.known:
+                self.prepare(plan, self.ceiling(plan))
             elif self.found.labels > HARD and not plan.dived:
                 plan.dived = True
-                self.prepare(plan, inf)
-                self.run(plan, inf, stop, dive=True)
+                self.prepare(plan, float(self.best[0]))
+                self.run(plan, float(self.best[0]), stop, dive=True)
             else:
                 self.advance(plan, stop)
             heapreplace(queue, (plan.bound, next(order), plan))
@@ -451,11 +342,18 @@ class Search:
             self.check(self.found.mapping)
         return self.found
 
+    def ceiling(self, plan: Plan) -> float:
+        """Return the value below which a bypass choice is searched next."""
+        if plan.bound[0] <= 0.0 or plan.slack >= MOST_SLACK:
+            return float(self.best[0])
+        if plan.jointly and plan.bound[0] < plan.ceiling / ENOUGH:
+            return min(plan.ceiling, float(self.best[0]))
+        level = 0.0 if plan.known else self.level * ROUGHLY
+        return min(max(plan.bound[0] * plan.slack, level), float(self.best[0]))
+
     def advance(self, plan: Plan, stop: Callable[[], bool]) -> None:
         """Search a bypass choice a little above its bound, which rises to there or to the end."""
-        ceiling = min(plan.bound[0] * plan.slack, float(self.best[0]))
-        if plan.bound[0] <= 0.0 or plan.slack >= MOST_SLACK:
-            ceiling = inf
+        ceiling = self.ceiling(plan)
         below = plan.bound
         self.prepare(plan, ceiling)
         if plan.bound > below:
@@ -489,8 +387,7 @@ class Search:
         result = evaluate(self.layer, self.architecture, mapping)
         operations = self.layer.operations
         cycles = operations * self.architecture.compute.cycles / self.spread_left[0]
-        energy = operations * operation_cost(self.architecture, self.layer)
-        known = (result.energy_pj, float(result.cycles)), (energy, cycles)
+        known = (result.energy_pj, float(result.cycles)), (self.operations_energy(), cycles)
         self.found.value, self.found.bound = (
             labels.objective_value(self.goal, *pair)[0] for pair in known
         )

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
 
+from tilewright.mapper.children import Children, children
 from tilewright.mapper.inner import (
-    Children,
     best_reuse,
     inner_shapes,
     lower_column,
+    shapes_that_matter,
     spread_down,
 )
 from tilewright.mapper.lattice import Floats, Ints
@@ -25,10 +25,9 @@ from tilewright.mapper.outer import (
     outer_table,
 )
 from tilewright.mapper.problem import Bools, Space
-from tilewright.mapper.reuse import Reuse, memory_of, padded
+from tilewright.mapper.reuse import Reuse, padded
+from tilewright.mapper.rough import Rough
 from tilewright.mapper.slides import all_region_words, all_run_words, slid_words
-
-MOST_ORDERED = 4  # tensors stored below an array whose orders are told apart
 
 
 @dataclass(frozen=True)
@@ -53,13 +52,14 @@ class Segment:
     first: Ints
 
 
-Known = dict[tuple[object, ...], tuple[Ints, Floats]]
-"""Shapes and the reuse of sliding tensors, by what they depend on."""
+Known = dict[tuple[object, ...], tuple[Ints, Floats, Bools]]
+"""Shapes, the reuse of sliding tensors, and whether it is known, by what they depend on."""
 
 NO_FLAGS = np.zeros(0, np.int64)
 NOTHING = Outer(
-    np.zeros((0, 0, 0), np.int64),
-    np.zeros((0, 0, 0), np.int64),
+    np.zeros((0, 0), np.int64),
+    np.zeros((0, 0), np.int64),
+    np.zeros((0, 0), np.int64),
     np.zeros(0),
     np.zeros(0),
     NO_FLAGS,
@@ -98,14 +98,19 @@ def slides_above(sp: Space) -> Slides:
             if members[0] < 0:
                 continue
             kinds.append((REGION, t, e))
-            words.append(all_region_words(sp, t, w, e))
-            if len(members[members >= 0]) == 2:
-                kinds += [(RUN, t, int(d)) for d in members[:2]]
-                words += [all_run_words(sp, t, w, e, i) for i in range(2)]
-    return Slides(kinds, words, np.array([slid_words(sp, t) for t in range(nt)]))
+            words.append(np.empty(shapes))
+            all_region_words(sp, t, w, e, words[-1])
+            for i, d in enumerate(members[:2] if len(members[members >= 0]) == 2 else ()):
+                kinds.append((RUN, t, int(d)))
+                words.append(np.empty(shapes))
+                all_run_words(sp, t, w, e, i, words[-1])
+    least = np.empty((nt, shapes))
+    for t in range(nt):
+        slid_words(sp, t, least[t])
+    return Slides(kinds, words, least)
 
 
-def outer_bounds(sp: Space, lk: Links, segment: Segment, slides: Slides) -> Outer:
+def outer_bounds(sp: Space, lk: Links, segment: Segment, slides: Slides, rough: Rough) -> Outer:
     """Return what the way from the outermost memory to the first array costs at least."""
     nt = sp.relevant.shape[0]
     need = segment.stage_count[-1]
@@ -130,6 +135,12 @@ def outer_bounds(sp: Space, lk: Links, segment: Segment, slides: Slides) -> Oute
     else:
         end = np.full((whole + 1, nt + 1), 0.0)
         stays = np.full(nt, -1.0)
+    across = end[:, nt].copy()
+    for t in np.flatnonzero(stays >= 0).tolist():
+        np.minimum(across, end[:, nt + 1 + t] + stays[t] * sp.words[t, whole], out=across)
+    matter = (rough.stages + across <= rough.most).T
+    row = np.full(matter.shape, -1, np.int64)
+    row[matter] = np.arange(np.count_nonzero(matter))
     flags = [
         (tensor, n)
         for tensor in (*np.flatnonzero(stays >= 0).tolist(), -1)
@@ -151,9 +162,11 @@ def outer_bounds(sp: Space, lk: Links, segment: Segment, slides: Slides) -> Oute
     ends = np.array([flags.index((tensor, 0)) for tensor, _ in flags])
     words = np.array([slides.words[n] for _, n in flags])
     return Outer(
+        row,
         *outer_table(
             sp, stayed, kind, own, at, adds, ends, segment.stage_count, segment.stage_next, need,
             rate, bits, share, words, slides.least, stays, slides.least, end, lk.capacity[memory],
+            row, np.flatnonzero(matter.any(axis=1)),
         ),
         stayed,
         kind,
@@ -177,88 +190,15 @@ def goes_on(sp: Space, stayed: int, kind: int, t: int, at: int) -> bool:
     return bool((~sp.relevant[stayed] & (sp.window_of[sp.windows[t]] == at)).any())
 
 
-def room_above(sp: Space, lk: Links, segment: list[int], array: int) -> Bools:
-    """Return which shapes the memories above an array can hold their tensors' tiles of."""
-    allowed = np.ones(len(sp.repeats), np.bool_)
-    for m in np.flatnonzero(np.array(segment) <= array):
-        used_bits = np.zeros(len(sp.repeats))
-        for t, link in np.argwhere(lk.memory == m).tolist():
-            own_bits = lk.bits[t, link] * sp.words[t]
-            used_bits += own_bits
-            allowed &= own_bits <= lk.share[t, link]
-        allowed &= used_bits <= lk.capacity[m]
-    return allowed
-
-
-def children(
-    sp: Space, lk: Links, segment: list[int], array: int, choices: int, reuse: Reuse
-) -> Children:
-    """Return what crosses one array, for its first `choices` spatial choices."""
-    nt, nd = sp.relevant.shape
-    some = np.arange(sp.unroll_start[array], sp.unroll_start[array] + choices)
-    used = np.zeros(nt, np.int64)
-    own = np.zeros(nt)
-    memory = np.full(nt, -1, np.int64)
-    bits, room, part = np.ones(nt), np.full(nt, np.inf), np.full(nt, np.inf)
-    tiles = [np.zeros(0, np.int64)] * nt
-    slides = [np.zeros((0, 4), np.int64)] * nt
-    row_of, sent_row = np.full((2, choices, nt), -1, np.int64)
-    rank: list[Ints] = []
-    rows: list[Floats] = []
-    row_tensor: list[int] = []
-    for t in range(nt):
-        link = next(i for i in range(int(lk.length[t])) if lk.arrays[t, i, 1] > array)
-        if link == lk.length[t] - 1:
-            continue
-        used[t] = 1
-        if segment[lk.memory[t, link]] == array + 1:
-            memory[t] = lk.memory[t, link]
-            bits[t], room[t] = lk.bits[t, link], lk.capacity[memory[t]]
-            part[t] = lk.share[t, link]
-        at = memory_of(lk, t, link)
-        if sp.windows[t] < 0 or t == nt - 1 or not np.isfinite(at[2]):
-            continue
-        first, end = lk.arrays[t, link]
-        own[t] = lk.energy[t, link, end - first]
-        tiles[t], slides[t] = reuse.options(sp, at)
-        known: dict[int, int] = {}
-        for together, into in ((False, row_of), (True, sent_row)):
-            if end != first + 1 or (together and not lk.unites[first, t]):
-                continue
-            different, which = reuse.classes(sp, at, array, together)
-            for row in different:
-                if id(row) not in known:
-                    known[id(row)] = len(rank)
-                    rank.append(row[0])
-                    rows.append(row[1])
-                    row_tensor.append(t)
-            into[:, t] = np.array([known[id(row)] for row in different])[which[:choices]]
-    # u counts for dimensions irrelevant to exactly one tensor that is stored below
-    irrelevant = ((~sp.relevant) & (used == 1)[:, None]).sum(axis=0)
-    shared = irrelevant == 1
-    limits = np.zeros(nd, np.bool_)
-    for t in np.unique(row_tensor).tolist():
-        limits |= (sp.window_of[sp.windows[t]] >= 0) & (irrelevant == 0)
-    stored = np.flatnonzero(memory >= 0).tolist()
-    orders = list(permutations(stored)) if len(stored) <= MOST_ORDERED else [()]
-    spans = np.zeros((len(orders), len(orders[0]), nd), np.bool_)
-    within = np.zeros_like(spans)
-    for o, order in enumerate(orders):
-        for i, t in enumerate(order):
-            for j, other in enumerate(order):
-                if j != i and memory[other] == memory[t]:
-                    counts = sp.relevant[t] & shared & ~sp.relevant[other]
-                    (spans if j > i else within)[o, i] |= counts
-    return Children(
-        some, lk.rate[some], own, room_above(sp, lk, segment, array), row_of, sent_row,
-        used, shared, irrelevant > 1, limits, bits, room, part, memory,
-        np.array(orders, np.int64).reshape(len(orders), -1), spans, within,
-        padded(tiles, -1), padded(slides, -1), padded(rank, -1), padded(rows, 0.0),
-        np.array(row_tensor, np.int64),
-    )  # fmt: skip
-
-
-def inner_table(sp: Space, ch: Children, table: Floats, known: Known, jointly: bool) -> None:
+def inner_table(
+    sp: Space,
+    ch: Children,
+    table: Floats,
+    known: Known,
+    jointly: bool,
+    paid: Floats,
+    most: float,
+) -> None:
     """Fill the bound of what an array's children cost, for every shape above the array.
 
     A tile that is stored below the array with u iterations of its tensor's irrelevant dimensions
@@ -278,22 +218,35 @@ def inner_table(sp: Space, ch: Children, table: Floats, known: Known, jointly: b
         The shapes x' and their reuse, which many bypass choices share.
     jointly : bool
         Whether sliding tensors share the memory with the others; else each of them has all of it.
+    paid : array of shapes
+        pJ that mappings cost besides that enter the array at a shape.
+    most : float
+        pJ of the mappings that matter.
     """
     # where no tile fits there is no mapping, and any bound will do
     best = np.maximum(ch.reuse[:, 0], 1.0)
+    words, inside, moved = (np.empty(len(part)) for part in (ch.used, ch.used, ch.row_tensor))
+    least = ch.rate.min(axis=0)
     # a tile that stays through loops above the array is stored first, with all that is below
     for carried in (-1, *np.flatnonzero(ch.used).tolist()):
         key = (carried, jointly, *(part.tobytes() for part in ch[6:]))
         if key not in known:
             shapes = inner_shapes(sp, ch, carried)
-            if jointly:
-                known[key] = shapes, best_reuse(sp, ch, carried, shapes)
-            else:
-                known[key] = (
-                    shapes,
-                    np.tile(best, (len(shapes), 1)),
-                )
-        lower_column(sp, ch, carried, *known[key], table)
+            known[key] = (
+                shapes,
+                np.tile(best, (len(shapes), 1)),
+                np.full(len(shapes), not (jointly and len(ch.row_tensor))),
+            )
+        shapes, reuse, filled = known[key]
+        matter = np.empty(len(shapes), np.bool_)
+        shapes_that_matter(sp, ch, carried, shapes, least, paid, most, matter, words, inside)
+        missing = np.flatnonzero(matter & ~filled)
+        if len(missing):
+            reuse[missing] = best_reuse(sp, ch, carried, shapes[missing])
+            filled[missing] = True
+        lower_column(
+            sp, ch, carried, shapes[matter], reuse[matter], table, paid, most, words, inside, moved
+        )
     spread_down(sp, table)
 
 
@@ -305,15 +258,19 @@ def inner_bounds(
     reuse: Reuse,
     known: Known,
     jointly: bool,
+    rough: Rough,
 ) -> Links:
     """Return the costs with the bounds of what crosses each array, for every shape.
 
     Of the spatial choices of each array the first `choices` are considered. It takes longer to
     bound the tiles of all tensors of a memory `jointly`.
+    Entries that only mappings pass that do not matter may be infinite.
     """
     na, nt = len(sp.unroll_start) - 1, sp.relevant.shape[0]
     table = np.full((na, len(sp.repeats), 2 * nt + 1), np.inf)
     for k in range(na):
         crossing = children(sp, lk, segment, k, int(choices[k]), reuse)
-        inner_table(sp, crossing, table[k], known, jointly)
+        # of the ways to the inner arrays nothing is known
+        paid, most = (rough.stages[-1], rough.most) if k == 0 else (np.zeros(len(table[k])), np.inf)
+        inner_table(sp, crossing, table[k], known, jointly, paid, most)
     return lk._replace(table=table)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.mapper.bounds import least_words, lower_bound
-from tilewright.mapper.charge import charge
+from tilewright.mapper.bounds import lower_bound
+from tilewright.mapper.charge import Scratch, charge, scratch_for
 from tilewright.mapper.heed import (
     block_after_loop,
     block_after_place,
@@ -19,7 +19,6 @@ from tilewright.mapper.heed import (
 )
 from tilewright.mapper.labels import (
     BLOCK,
-    CROSS,
     DEAD,
     ENERGY,
     LAST,
@@ -41,7 +40,7 @@ from tilewright.mapper.labels import (
     with_room,
     worse,
 )
-from tilewright.model.kernel import kernel, part
+from tilewright.model.kernel import kernel, leaf
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
     from tilewright.mapper.problem import Space
 
 
-@part
+@leaf
 def leave_best(it: Ints, fl: Floats, head: int, goal: Floats) -> float:
     """Mark all labels of a list as dead but the one of the least bound; return that bound."""
     least = np.inf
@@ -84,7 +83,7 @@ def narrow(it: Ints, fl: Floats, heads: Ints, full: int, goal: Floats, width: in
             heads[shape, full] = -1
 
 
-@part
+@leaf
 def keep(
     sp: Space,
     lk: Links,
@@ -102,13 +101,14 @@ def keep(
     seg: int,
     spread_left: float,
     slot: int,
+    next_words: Floats,
 ) -> int:
     """File row n unless its bound or another label makes it superfluous; return the labels' number.
 
     What bounds a label bounds those that follow from it, too.
     """
     energy, cycles = lower_bound(
-        sp, lk, it[n], fl[n], resources, seg, placed, spread_left, outer, slot
+        sp, lk, it[n], fl[n], resources, seg, placed, spread_left, outer, slot, next_words
     )
     fl[n, LEAST_ENERGY] = max(energy, fl[n, LEAST_ENERGY])
     fl[n, LEAST_CYCLES] = max(cycles, fl[n, LEAST_CYCLES])
@@ -151,13 +151,8 @@ def expand(
     and its tie-break; in the last segment a complete label is a mapping and may improve it. A dive
     follows only the most promising label of each shape and stage.
     """
-    nt = sp.relevant.shape[0]
     stages = stage_count.shape[0]
-    full = stages - 1
-    loads = LOADS + resources + memories
-    out = np.zeros(8)
-    placed = np.empty(nt, np.int64)
-    slot = place_memory[outer.memory]
+    scratch = scratch_for(sp)
     for shape in range(high, low - 1, -1):
         for stage in range(stages):
             if dive:
@@ -166,93 +161,128 @@ def expand(
             while i >= 0:
                 current = i
                 i = it[i, NEXT]
-                if it[current, DEAD] == 1:
-                    continue
-                value, tie = objective_value(
-                    goal, fl[current, LEAST_ENERGY], fl[current, LEAST_CYCLES]
-                )
-                if worse(value, tie, best[0], best[1]):
+                if is_hopeless(it, fl, current, goal, best):
                     continue
                 it, fl = with_room(it, fl, n)
-                for t in range(nt):
-                    placed[t] = first[t] + stage_count[stage, t]
+                for t in range(len(first)):
+                    scratch.placed[t] = first[t] + stage_count[stage, t]
                 if lm.active and not can_fill(
-                    sp, lk, lm, seg, stage, shape, placed, place_memory,
-                    fl[current, LOADS + resources : loads],
+                    sp, lk, lm, seg, stage, shape, scratch.placed, place_memory,
+                    fl[current, LOADS + resources : LOADS + resources + memories],
                 ):  # fmt: skip
                     continue
-                if last_segment and stage == full:
+                if last_segment and stage == stages - 1:
                     n = complete(
                         sp, lk, it, fl, n, current, resources, memories, goal, best, best_row,
-                        seg, out,
+                        seg, scratch,
                     )  # fmt: skip
-                    continue
-                last = it[current, LAST]
-                # store nodes, then loops
-                for action in range(nt + len(sp.moves)):
-                    for t in range(nt):
-                        placed[t] = first[t] + stage_count[stage, t]
-                    if action < nt:
-                        # a loop irrelevant to the tensor could as well stand inside its node
-                        t = action
-                        following = stage_next[stage, t]
-                        if following < 0:
-                            continue
-                        link = placed[t]
-                        irrelevant = last >= 0 and not sp.relevant[t, last]
-                        if irrelevant and (not lm.active or may_swap(lm, seg, t, link, last)):
-                            continue
-                        bits = sp.words[t, shape] * lk.bits[t, link]
-                        m = place_memory[lk.memory[t, link]]
-                        used = fl[current, LOADS + resources + m] + bits
-                        if bits > lk.share[t, link] or used > lk.capacity[lk.memory[t, link]]:
-                            continue
-                        block = it[current, BLOCK]
-                        if lm.active and not may_place(
-                            lm, seg, stage, following, t, link, shape, lk.memory[t, link], used,
-                            block,
-                        ):  # fmt: skip
-                            continue
-                        copy_label(it, fl, current, n)
-                        if lm.active:
-                            it[n, BLOCK] = block_after_place(lm, seg, stage, following, block)
-                        it[n, MOVE] = PLACE + t
-                        it[n, STAGE] = following
-                        fl[n, LOADS + resources + m] = used
-                        charge(sp, lk, it[n], fl[n], resources, memories, t, link, seg, out)
-                        placed[t] += 1
-                    else:
-                        move = action - nt
-                        d = sp.moves[move, 0]
-                        if lm.active and not may_loop(lm, seg, stage, d, it[current, BLOCK]):
-                            continue
-                        if seg > 0 and last < 0 and stage == 0:
-                            # directly below an array only loops that it keeps from moving above it
-                            choice = it[current, OPEN + nt + 2 * seg - 1]
-                            free = sp.unroll[choice, d] == 0
-                            for w in range(sp.window_of.shape[0]):
-                                free = free and sp.window_of[w, d] < 0
-                            spread = sp.unroll_product[choice]
-                            if free and (not lm.active or may_pass(lm, seg, spread)):
-                                continue
-                        digit = sp.digits[shape, d]
-                        smaller = sp.quotient[d, digit, sp.moves[move, 1]]
-                        if smaller < 0:
-                            continue
-                        copy_label(it, fl, current, n)
-                        if lm.active:
-                            it[n, BLOCK] = block_after_loop(lm, seg, stage, d, it[n, BLOCK])
-                        inside = shape - (digit - smaller) * sp.strides[d]
-                        enter_loop(sp, it[n], fl[n], loads, move, inside, seg)
-                    it[n, PARENT] = current
-                    n = keep(
-                        sp, lk, outer, it, fl, n, heads, buckets, resources, memories, goal,
-                        best, placed, seg, spread_left, slot,
+                else:
+                    n = grow(
+                        sp, lk, lm, outer, seg, place_memory, stage_next, spread_left, it, fl, n,
+                        current, heads, buckets, resources, memories, goal, best, scratch,
                     )  # fmt: skip
     return it, fl, n
 
 
-@part
+@leaf
+def is_hopeless(it: Ints, fl: Floats, current: int, goal: Floats, best: Floats) -> bool:
+    """Whether a label is superfluous, or has become so since it was filed."""
+    if it[current, DEAD] == 1:
+        return True
+    value, tie = objective_value(goal, fl[current, LEAST_ENERGY], fl[current, LEAST_CYCLES])
+    return bool(worse(value, tie, best[0], best[1]))
+
+
+@leaf
+def grow(
+    sp: Space,
+    lk: Links,
+    lm: Limits,
+    outer: Outer,
+    seg: int,
+    place_memory: Ints,
+    stage_next: Ints,
+    spread_left: float,
+    it: Ints,
+    fl: Floats,
+    n: int,
+    current: int,
+    heads: Ints,
+    buckets: Ints,
+    resources: int,
+    memories: int,
+    goal: Floats,
+    best: Floats,
+    scratch: Scratch,
+) -> int:
+    """File what a label becomes with one more store node, or one more loop."""
+    nt = sp.relevant.shape[0]
+    loads = LOADS + resources + memories
+    shape, stage, last = it[current, SHAPE], it[current, STAGE], it[current, LAST]
+    placed = scratch.placed
+    for action in range(nt + len(sp.moves)):
+        if action < nt:
+            # a loop irrelevant to the tensor could as well stand inside its node
+            t = action
+            following = stage_next[stage, t]
+            if following < 0:
+                continue
+            link = placed[t]
+            irrelevant = last >= 0 and not sp.relevant[t, last]
+            if irrelevant and (not lm.active or may_swap(lm, seg, t, link, last)):
+                continue
+            bits = sp.words[t, shape] * lk.bits[t, link]
+            m = place_memory[lk.memory[t, link]]
+            used = fl[current, LOADS + resources + m] + bits
+            if bits > lk.share[t, link] or used > lk.capacity[lk.memory[t, link]]:
+                continue
+            block = it[current, BLOCK]
+            if lm.active and not may_place(
+                lm, seg, stage, following, t, link, shape, lk.memory[t, link], used, block
+            ):
+                continue
+            copy_label(it, fl, current, n)
+            if lm.active:
+                it[n, BLOCK] = block_after_place(lm, seg, stage, following, block)
+            it[n, MOVE] = PLACE + t
+            it[n, STAGE] = following
+            fl[n, LOADS + resources + m] = used
+            charge(sp, lk, it[n], fl[n], resources, memories, t, link, seg, scratch)
+            placed[t] += 1
+        else:
+            move = action - nt
+            d = sp.moves[move, 0]
+            if lm.active and not may_loop(lm, seg, stage, d, it[current, BLOCK]):
+                continue
+            if seg > 0 and last < 0 and stage == 0:
+                # directly below an array only loops that it keeps from moving above it
+                choice = it[current, OPEN + nt + 2 * seg - 1]
+                free = sp.unroll[choice, d] == 0
+                for w in range(sp.window_of.shape[0]):
+                    free = free and sp.window_of[w, d] < 0
+                spread = sp.unroll_product[choice]
+                if free and (not lm.active or may_pass(lm, seg, spread)):
+                    continue
+            digit = sp.digits[shape, d]
+            smaller = sp.quotient[d, digit, sp.moves[move, 1]]
+            if smaller < 0:
+                continue
+            copy_label(it, fl, current, n)
+            if lm.active:
+                it[n, BLOCK] = block_after_loop(lm, seg, stage, d, it[n, BLOCK])
+            inside = shape - (digit - smaller) * sp.strides[d]
+            enter_loop(sp, it[n], fl[n], loads, move, inside, seg)
+        it[n, PARENT] = current
+        n = keep(
+            sp, lk, outer, it, fl, n, heads, buckets, resources, memories, goal, best, placed, seg,
+            spread_left, place_memory[outer.memory], scratch.words,
+        )  # fmt: skip
+        if action < nt:
+            placed[action] -= 1
+    return n
+
+
+@leaf
 def copy_label(it: Ints, fl: Floats, source: int, target: int) -> None:
     """Copy a row of both tables; array assignments would compile far more."""
     for k in range(it.shape[1]):
@@ -261,7 +291,7 @@ def copy_label(it: Ints, fl: Floats, source: int, target: int) -> None:
         fl[target, k] = fl[source, k]
 
 
-@part
+@leaf
 def complete(
     sp: Space,
     lk: Links,
@@ -275,13 +305,13 @@ def complete(
     best: Floats,
     best_row: Ints,
     seg: int,
-    out: Floats,
+    scratch: Scratch,
 ) -> int:
     """Charge what the compute unit costs a complete label, and keep it if it is the best so far."""
     nt = sp.relevant.shape[0]
     copy_label(it, fl, current, n)
     for t in range(nt):
-        charge(sp, lk, it[n], fl[n], resources, memories, t, lk.length[t] - 1, seg, out)
+        charge(sp, lk, it[n], fl[n], resources, memories, t, lk.length[t] - 1, seg, scratch)
     cycles = np.ceil(lk.cycles * (sp.operations / fl[n, SPREAD]) * (1 - TIE))
     for r in range(resources):
         cycles = max(cycles, fl[n, LOADS + r])
@@ -294,93 +324,3 @@ def complete(
     it[n, PARENT] = current
     best_row[0] = n
     return n + 1
-
-
-@kernel
-def cross(
-    sp: Space,
-    lk: Links,
-    outer: Outer,
-    array: int,
-    it: Ints,
-    fl: Floats,
-    n: int,
-    heads: Ints,
-    full: int,
-    heads_below: Ints,
-    buckets: Ints,
-    high: int,
-    low: int,
-    first_below: Ints,
-    spread_left: float,
-    resources: int,
-    memories: int,
-    goal: Floats,
-    best: Floats,
-) -> tuple[Ints, Floats, int]:
-    """Send the complete labels of a segment through the array below it, in every spatial choice."""
-    nt = sp.relevant.shape[0]
-    nd = sp.relevant.shape[1]
-    entries_end = fl.shape[1] - sp.members.shape[0]
-    placed = np.empty(nt, np.int64)
-    for t in range(nt):
-        placed[t] = first_below[t]
-    for shape in range(high, low - 1, -1):
-        i = heads[shape, full]
-        while i >= 0:
-            if it[i, DEAD] == 1:
-                i = it[i, NEXT]
-                continue
-            cycles = fl[i, LEAST_CYCLES]
-            bound = fl[i, LEAST_ENERGY] - lk.leakage * cycles
-            for choice in range(sp.unroll_start[array], sp.unroll_start[array + 1]):
-                # choices come with the largest product first
-                spread = fl[i, SPREAD] * sp.unroll_product[choice] * spread_left
-                fewest = lk.cycles * sp.operations / spread
-                value, tie = objective_value(goal, bound + lk.leakage * fewest, fewest)
-                if worse(value, tie, best[0], best[1]):
-                    break
-                below = shape
-                for d in range(nd):
-                    factor = sp.unroll[choice, d]
-                    if factor > 0:
-                        digit = sp.digits[shape, d]
-                        smaller = sp.quotient[d, digit, factor]
-                        if smaller < 0:
-                            below = -1
-                            break
-                        below -= (digit - smaller) * sp.strides[d]
-                if below < 0:
-                    continue
-                it, fl = with_room(it, fl, n)
-                copy_label(it, fl, i, n)
-                it[n, SHAPE] = below
-                it[n, STAGE] = 0
-                it[n, LAST] = -1
-                it[n, PARENT] = i
-                it[n, MOVE] = CROSS + choice
-                it[n, OPEN + nt + 2 * array] = below
-                it[n, OPEN + nt + 2 * array + 1] = choice
-                # from here on steps are counted over all instances
-                for t in range(nt):
-                    if sp.windows[t] >= 0 and lk.arrays[t, placed[t], 0] == array:
-                        fl[n, fl.shape[1] - 1 - sp.windows[t]] = least_words(sp, it[i], t)
-                fl[n, SPREAD] *= sp.unroll_product[choice]
-                for q in range(LOADS + resources + memories, entries_end):
-                    fl[n, q] *= sp.unroll_product[choice]
-                for t in range(nt):
-                    opened = it[n, OPEN + t]
-                    for d in range(nd):
-                        if sp.unroll[choice, d] > 0:
-                            digit = sp.digits[opened, d]
-                            it[n, OPEN + t] -= (
-                                digit - sp.quotient[d, digit, sp.unroll[choice, d]]
-                            ) * sp.strides[d]
-                for m in range(memories):
-                    fl[n, LOADS + resources + m] = 0.0
-                n = keep(
-                    sp, lk, outer, it, fl, n, heads_below, buckets, resources, memories, goal,
-                    best, placed, array + 1, spread_left, 0,
-                )  # fmt: skip
-            i = it[i, NEXT]
-    return it, fl, n

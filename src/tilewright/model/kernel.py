@@ -40,6 +40,19 @@ def part(function: Kernel) -> Kernel:
     return stamped(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
+def leaf(function: Kernel) -> Kernel:
+    """Compile a part that makes no arrays: without counts of references to those that it reads.
+
+    The counts are atomic, and take longer than most of what such a part does. It calls leaves only.
+    """
+    return stamped(function, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)
+
+
+def leaf_kernel(function: Kernel) -> Kernel:
+    """Compile a kernel that makes and returns no arrays, see `leaf`."""
+    return stamped(function, _nrt=False)
+
+
 def stamped(function: Kernel, **options: bool) -> Kernel:
     """Compile a function, with the digest of its folder as the stamp of what is kept."""
     compiler: Any = njit

@@ -1,0 +1,176 @@
+"""The compiled search: labels go through an array in every spatial choice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tilewright.mapper.bounds import least_words
+from tilewright.mapper.charge import Scratch, scratch_for
+from tilewright.mapper.labels import (
+    CROSS,
+    DEAD,
+    ENERGY,
+    LAST,
+    LEAST_CYCLES,
+    LEAST_ENERGY,
+    LOADS,
+    MOVE,
+    NEXT,
+    OPEN,
+    PARENT,
+    SHAPE,
+    SPREAD,
+    STAGE,
+    objective_value,
+    with_room,
+    worse,
+)
+from tilewright.mapper.walk import copy_label, keep
+from tilewright.model.kernel import kernel, leaf
+
+if TYPE_CHECKING:
+    from tilewright.mapper.lattice import Floats, Ints
+    from tilewright.mapper.links import Links
+    from tilewright.mapper.outer import Outer
+    from tilewright.mapper.problem import Space
+
+
+@kernel
+def cross(
+    sp: Space,
+    lk: Links,
+    outer: Outer,
+    array: int,
+    it: Ints,
+    fl: Floats,
+    n: int,
+    heads: Ints,
+    full: int,
+    heads_below: Ints,
+    buckets: Ints,
+    high: int,
+    low: int,
+    first_below: Ints,
+    spread_left: float,
+    resources: int,
+    memories: int,
+    goal: Floats,
+    best: Floats,
+) -> tuple[Ints, Floats, int]:
+    """Send the complete labels of a segment through the array below it, in every spatial choice."""
+    scratch = scratch_for(sp)
+    for t in range(len(first_below)):
+        scratch.placed[t] = first_below[t]
+    end = sp.unroll_start[array + 1]
+    for shape in range(high, low - 1, -1):
+        i = heads[shape, full]
+        while i >= 0:
+            choice = sp.unroll_start[array] if it[i, DEAD] == 0 else end
+            while choice < end:
+                it, fl = with_room(it, fl, n)
+                n, choice = send(
+                    sp, lk, outer, array, it, fl, n, i, choice, heads_below, buckets, spread_left,
+                    resources, memories, goal, best, scratch,
+                )  # fmt: skip
+            i = it[i, NEXT]
+    return it, fl, n
+
+
+@leaf
+def send(
+    sp: Space,
+    lk: Links,
+    outer: Outer,
+    array: int,
+    it: Ints,
+    fl: Floats,
+    n: int,
+    i: int,
+    begin: int,
+    heads_below: Ints,
+    buckets: Ints,
+    spread_left: float,
+    resources: int,
+    memories: int,
+    goal: Floats,
+    best: Floats,
+    scratch: Scratch,
+) -> tuple[int, int]:
+    """Send label i through an array in the spatial choices from `begin` on.
+
+    Returns
+    -------
+    tuple of int, int
+        The number of labels, and the next choice: the tables may have no room for it.
+    """
+    nt, nd = sp.relevant.shape
+    entries_end = fl.shape[1] - sp.members.shape[0]
+    end = sp.unroll_start[array + 1]
+    shape = it[i, SHAPE]
+    cycles = fl[i, LEAST_CYCLES]
+    bound = fl[i, LEAST_ENERGY] - lk.leakage * cycles
+    inside = fl[i, ENERGY]
+    for t in range(nt):
+        scratch.words[t] = least_words(sp, it[i], t)
+        inside += lk.rest_base[array, t] + lk.rest_slope[array, t] * scratch.words[t]
+    for choice in range(begin, end):
+        if n == len(it):
+            return n, choice
+        # choices come with the largest product first
+        spread = fl[i, SPREAD] * sp.unroll_product[choice] * spread_left
+        fewest = lk.cycles * sp.operations / spread
+        value, tie = objective_value(goal, bound + lk.leakage * fewest, fewest)
+        if worse(value, tie, best[0], best[1]):
+            return n, end
+        # what the words on their way cost, before the label is made
+        energy = inside + lk.leakage * fewest
+        for t in range(nt):
+            delivered = sp.operations
+            if scratch.placed[t] < lk.length[t] - 1:
+                delivered = sp.unroll_reuse[choice, t] * scratch.words[t]
+            energy += lk.rate[choice, t] * delivered
+        value, tie = objective_value(goal, energy, fewest)
+        if worse(value, tie, best[0], best[1]):
+            continue
+        below = shape
+        for d in range(nd):
+            factor = sp.unroll[choice, d]
+            if factor > 0:
+                digit = sp.digits[shape, d]
+                smaller = sp.quotient[d, digit, factor]
+                if smaller < 0:
+                    below = -1
+                    break
+                below -= (digit - smaller) * sp.strides[d]
+        if below < 0:
+            continue
+        copy_label(it, fl, i, n)
+        it[n, SHAPE] = below
+        it[n, STAGE] = 0
+        it[n, LAST] = -1
+        it[n, PARENT] = i
+        it[n, MOVE] = CROSS + choice
+        it[n, OPEN + nt + 2 * array] = below
+        it[n, OPEN + nt + 2 * array + 1] = choice
+        # from here on steps are counted over all instances
+        for t in range(nt):
+            if sp.windows[t] >= 0 and lk.arrays[t, scratch.placed[t], 0] == array:
+                fl[n, fl.shape[1] - 1 - sp.windows[t]] = least_words(sp, it[i], t)
+        fl[n, SPREAD] *= sp.unroll_product[choice]
+        for q in range(LOADS + resources + memories, entries_end):
+            fl[n, q] *= sp.unroll_product[choice]
+        for t in range(nt):
+            opened = it[n, OPEN + t]
+            for d in range(nd):
+                if sp.unroll[choice, d] > 0:
+                    digit = sp.digits[opened, d]
+                    it[n, OPEN + t] -= (
+                        digit - sp.quotient[d, digit, sp.unroll[choice, d]]
+                    ) * sp.strides[d]
+        for m in range(memories):
+            fl[n, LOADS + resources + m] = 0.0
+        n = keep(
+            sp, lk, outer, it, fl, n, heads_below, buckets, resources, memories, goal, best,
+            scratch.placed, array + 1, spread_left, 0, scratch.next_words,
+        )  # fmt: skip
+    return n, end

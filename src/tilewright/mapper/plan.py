@@ -1,0 +1,99 @@
+"""Bypass choices: their stages, and what is known of each before and between its searches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, prod
+
+import numpy as np
+
+from tilewright.mapper import labels
+from tilewright.mapper.lattice import Floats, Ints
+from tilewright.mapper.limits import Limits
+from tilewright.mapper.links import Keep, Links
+from tilewright.mapper.outer import Outer
+from tilewright.mapper.problem import Space
+from tilewright.mapper.result import TOLERANCE
+from tilewright.mapper.tables import NOTHING, Segment
+
+ROUGHLY = 1.05  # how far above its first bound a bypass choice gets its first tables
+
+
+@dataclass
+class Plan:
+    """One bypass choice, and what is known of it."""
+
+    keep: Keep
+    lk: Links
+    parts: list[Segment]
+    limits: Limits
+    bound: tuple[float, float] = (0.0, 0.0)
+    outer: Outer = NOTHING
+    energy: float = 0.0  # pJ at least, whatever the spatial choices
+    cycles: float = 0.0  # at least
+    choices: Ints | None = None  # spatial choices of each array that the tables consider
+    most: float = -inf  # pJ of the mappings that they consider
+    known: bool = False  # whether the bound is that of tables
+    jointly: bool = False  # whether they bound the tiles of a memory jointly
+    slack: float = ROUGHLY
+    ceiling: float = 0.0  # value of the mappings that the tables consider
+    dived: bool = False
+
+
+def segments(keep: Keep, lk: Links, of_memory: list[int], arrays: int) -> list[Segment]:
+    """Return the stages of every segment for one bypass choice."""
+    result = []
+    nt = len(keep)
+    for s in range(arrays + 1):
+        need = [int(lk.first[s + 1, t] - lk.first[s, t]) for t in range(nt)]
+        radix = [prod(n + 1 for n in need[t + 1 :]) for t in range(nt)]
+        stages = prod(n + 1 for n in need)
+        count = np.array(
+            [[stage // radix[t] % (need[t] + 1) for t in range(nt)] for stage in range(stages)],
+            np.int64,
+        )
+        following = np.where(
+            count < np.array(need), np.arange(stages)[:, None] + np.array(radix), -1
+        )
+        slots = np.full(len(of_memory), -1, np.int64)
+        inside = [m for m, segment in enumerate(of_memory) if segment == s]
+        slots[inside] = np.arange(len(inside))
+        result.append(Segment(slots, count, following.astype(np.int64), lk.first[s].copy()))
+    return result
+
+
+def most_energy(plan: Plan, goal: Floats, ceiling: tuple[float, float]) -> float:
+    """Return the pJ of the mappings of a bypass choice that matter below a ceiling."""
+    first, second = plan.cycles ** float(goal[1]), plan.cycles ** float(goal[3])
+    most = float(goal[4])
+    if goal[0] > 0:
+        most = min(most, (ceiling[0] / first) ** (1 / goal[0])) if first > 0 else most
+    elif first >= ceiling[0] * (1 - labels.TIE) and goal[2] > 0 and second > 0:
+        # cycles cannot be fewer: only ties matter
+        most = min(most, (ceiling[1] / second) ** (1 / goal[2]))
+    return most * (1 + TOLERANCE) - plan.lk.leakage * plan.cycles
+
+
+def choices_below(plan: Plan, goal: Floats, sp: Space, ceiling: float) -> Ints:
+    """Return how many spatial choices of each array can lead to a value up to a ceiling.
+
+    They come with the largest product first; with fewer instances at work a mapping takes more
+    cycles, and no less energy than any.
+    """
+    start, product = sp.unroll_start, sp.unroll_product
+    most = [float(product[start[k]]) for k in range(len(start) - 1)]
+    counts = []
+    for k in range(len(start) - 1):
+        others = prod(most) / most[k]
+        least = [
+            labels.objective_value(
+                goal,
+                plan.energy,
+                plan.lk.cycles * sp.operations / (others * float(p)),
+            )[0]
+            for p in product[start[k] : start[k + 1]]
+        ]
+        # a mapping of the same value may still win the tie
+        highest = ceiling * (1 + labels.TIE)
+        counts.append(max(1, sum(value <= highest for value in least)))
+    return np.array(counts, np.int64)
