@@ -9,6 +9,7 @@ from itertools import product
 from math import inf, isclose
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -178,6 +179,19 @@ def value_of_totals(objective: str, result: tw.NetworkResult) -> float:
     return float(result.energy_pj**a * result.cycles**b)
 
 
+def test_styles_within_a_share_are_mapped_to_the_end() -> None:
+    result = tw.map(PAIR, "simple", "edp", uniform="dataflow", within=0.5, cache=False)
+    assert isinstance(result, UniformResult)
+    assert result.best.value == uniform_result("edp").best.value
+    assert len(result.styles) > len(uniform_result("edp").styles)
+    limit = result.best.value * 1.5
+    assert all(other.lower_bound >= limit * (1 - 1e-9) for other in result.others)
+    for style in all_styles(PAIR, tw.load_architecture("simple")):
+        assert any(one.style == style for one in result.styles) != any(
+            covers(other.style, style) for other in result.others
+        )
+
+
 def test_styles_are_told_once_and_none_is_part_of_another() -> None:
     network = PAIR
     square = [s.axes for s in spatial_styles(network, tw.load_architecture("simple"))]
@@ -249,6 +263,8 @@ def test_results_are_text_tables_and_json(tmp_path: Path) -> None:
     [
         ("simple", None, {"uniform": "dataflw"}, ["'dataflw'", "dataflow"]),
         ("simple", None, {"uniform": "dataflow", "tiles": "all"}, ["tiles"]),
+        ("simple", None, {"within": 0.1}, ["within", "needs a uniform"]),
+        ("simple", None, {"uniform": "dataflow", "within": 2}, ["within", "from 0 to 1"]),
         ("simple", None, {"uniform": "dataflow", "strategy": "decoupled"}, ["strategy"]),
         ("simple", None, {"uniform": "dataflow", "latency": "pipelined"}, ["pipelined"]),
         ("shidiannao", None, {"uniform": "dataflow"}, ["forward"]),
@@ -256,7 +272,7 @@ def test_results_are_text_tables_and_json(tmp_path: Path) -> None:
     ],
 )
 def test_what_uniform_does_not_take_is_refused(
-    machine: str, constraints: str | None, options: dict[str, str], words: list[str]
+    machine: str, constraints: str | None, options: dict[str, Any], words: list[str]
 ) -> None:
     with pytest.raises(InputError) as failure:
         tw.map(MATMUL, machine, constraints=constraints, cache=False, **options)  # type: ignore[arg-type]

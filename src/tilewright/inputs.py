@@ -88,8 +88,14 @@ def check_tiles(tiles: str) -> None:
         )
 
 
-def check_uniform(uniform: str | None) -> None:
+def check_uniform(uniform: str | None, within: float | None) -> None:
     """Refuse what says nothing about what all layers have in common."""
+    if within is not None:
+        if uniform is None:
+            raise InputError(
+                "needs a uniform dataflow: it is about the styles of all layers", key="within"
+            )
+        check_within(within)
     if uniform not in (None, *UNIFORM):
         raise InputError(
             f"expected {' or '.join(UNIFORM)}, found {describe(uniform)}"

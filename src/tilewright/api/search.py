@@ -48,6 +48,7 @@ def map(
     tiles: str = DIVISORS,
     strategy: str | None = None,
     uniform: str | None = None,
+    within: float | None = None,
 ) -> NetworkResult:
     """Find the best mapping of every layer of a workload, and prove that none is better.
 
@@ -90,6 +91,9 @@ def map(
     uniform : str, optional
         ``"dataflow"``: all layers are mapped in one style, which is the best for their totals: one
         dimension on each axis of an array, and one tensor stationary in the innermost memory.
+    within : float, optional
+        With `uniform`, how far above the best style others are mapped to the end as well, as a
+        share of it, from 0 (default) to 1.
 
     Returns
     -------
@@ -106,7 +110,7 @@ def map(
     """
     check_options(objective, time_limit, workers)
     check_tiles(tiles)
-    check_uniform(uniform)
+    check_uniform(uniform, within)
     kept = the_cache(cache)
     network = the_network(workload, layer)
     machine = the_searched_architecture(architecture)
@@ -127,7 +131,7 @@ def map(
         from tilewright.mapper.uniform import map_uniform
 
         return map_uniform(
-            network, machine, objective,
+            network, machine, objective, within=within or 0.0,
             time_limit=time_limit, workers=workers, progress=progress, cache=kept,
         )  # fmt: skip
     if kind == "pipelined":

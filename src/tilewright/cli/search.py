@@ -78,6 +78,10 @@ def map_command(
             help="Map all layers in one style: a dimension per axis, a stationary tensor.",
         ),
     ] = None,
+    within: Annotated[
+        str | None,
+        typer.Option("--within", metavar="SHARE", help="How near other styles are: 5% or 0.05."),
+    ] = None,
 ) -> int:
     """Find the best mapping of every layer, with a proof."""
     from tilewright import api
@@ -118,6 +122,7 @@ def map_command(
         tiles=tiles,
         strategy=strategy,
         uniform=uniform,
+        within=None if within is None else share(within),
     )
     put_mappings(result, json, report, output)
     if result.interrupted:

@@ -174,6 +174,8 @@ class Styles:
         The best mapping of every layer in whatever style.
     cache : Cache or None
         Where proven results are looked up and kept.
+    within : float
+        Styles are mapped to the end when they are no further above the best than this share.
     stop : callable
         Asked every now and then whether to end.
     progress : Progress
@@ -184,11 +186,12 @@ class Styles:
         self,
         free: NetworkResult,
         cache: Cache | None,
+        within: float,
         stop: Callable[[], bool],
         progress: Progress,
     ) -> None:
         self.architecture, self.objective = free.architecture, free.objective
-        self.cache, self.stop, self.progress = cache, stop, progress
+        self.cache, self.within, self.stop, self.progress = cache, within, stop, progress
         goal = parse_objective(self.objective)
         runs: dict[tuple[object, ...], int] = {}
         for r in free.layers:
@@ -208,6 +211,11 @@ class Styles:
         self.dropped: list[Candidate] = []
         self.best = inf
 
+    @property
+    def limit(self) -> float:
+        """Totals up to which a style is mapped to the end."""
+        return self.best * (1 + self.within)
+
     def search(self) -> bool:
         """Search until the best style is known or the search is stopped; return whether Ctrl-C."""
         interrupted = False
@@ -220,7 +228,7 @@ class Styles:
         while (queue or first) and not self.stop() and not interrupted:
             if self.best < inf:
                 queue.take(first)
-            if not first and queue.least >= self.totals.root(self.best) * (1 - TIE):
+            if not first and queue.least >= self.totals.root(self.limit) * (1 - TIE):
                 break
             current = (first or queue).pop()
             try:
@@ -240,7 +248,7 @@ class Styles:
         kind = next((k for k in range(len(kinds)) if k not in candidate.found), None)
         if kind is None:
             return self.branches(candidate)
-        most = self.totals.ceiling(candidate, kind, self.best)
+        most = self.totals.ceiling(candidate, kind, self.limit)
         ceiling = min(most, candidate.bounds[kind] * candidate.slack)
         searched = self.map_layer(candidate.style, kinds[kind].layer, ceiling)
         found = searched.found
@@ -252,8 +260,8 @@ class Styles:
             candidate.bounds[kind] = max(candidate.bounds[kind], result.proof.lower_bound)
             candidate.slack = SLACK
         elif found.finished and ceiling == most:
-            # no better than the best style; or without any mapping
-            candidate.least = max(candidate.least, self.best)
+            # above the limit, or without any mapping
+            candidate.least = max(candidate.least, self.limit)
             self.dropped.append(candidate)
             return []
         else:
@@ -373,6 +381,7 @@ def map_uniform(
     architecture: Architecture,
     objective: str,
     *,
+    within: float = 0.0,
     time_limit: float | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
@@ -384,6 +393,8 @@ def map_uniform(
     ----------
     network, architecture, objective, time_limit, workers, progress, cache
         As for `network.map_network`; one thread searches the styles.
+    within : float
+        Styles whose totals are above the best by no more than this share are mapped to the end.
 
     Raises
     ------
@@ -403,7 +414,7 @@ def map_uniform(
     late = NoMappingError("the search was stopped before it had mapped all layers in any one style")
     if free.unmapped or free.interrupted:
         raise late
-    styles = Styles(free, cache, lambda: perf_counter() >= end, progress)
+    styles = Styles(free, cache, within, lambda: perf_counter() >= end, progress)
     interrupted = styles.search()
     if not styles.ended:
         if styles.waiting:

@@ -149,7 +149,7 @@ class UniformResult(NetworkResult):
             for one in self.styles
         ]
         for other in self.others:
-            above = f">= {percent(other.above)}" if isfinite(other.above) else "no mapping"
+            above = f">= {other.above:.1%}" if isfinite(other.above) else "no mapping"
             rows.append((str(other.style), "", "", "", above, ""))
         return rows
 
@@ -161,10 +161,11 @@ class UniformResult(NetworkResult):
             lines.append(f"({len(rows) - SHOWN} more in the JSON output)")
         goal = parse_objective(self.objective)
         if self.covered:
+            mapped = f"{len(self.styles)} {'was' if len(self.styles) == 1 else 'were'} mapped"
             text = (
                 f"Proven: in no style do the layers together have {goal.better}, each of them "
-                f"mapped for it. Of {self.count} styles {len(self.styles)} were mapped to the end, "
-                f"the others as far as it took to prove that ({self.seconds:.1f} s)."
+                f"mapped for it. Of {self.count} styles {mapped} to the end, the others as far as "
+                f"it took to prove that ({self.seconds:.1f} s)."
             )
         else:
             reason = "interrupted" if self.interrupted else "stopped at the time limit"
