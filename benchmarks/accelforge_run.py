@@ -1,11 +1,12 @@
 """Map one layer with AccelForge; runs under a Python of its own, without tilewright.
 
-Reads from the standard input what to map, as JSON, and writes what was found. Sizes of memories are
-in bits, energies in pJ per word of 16 bits. `rows` are mappings on its front: where the objective
-is the energy-delay product, it keeps energy and latency apart.
+Reads from the standard input what to map, as JSON, and writes what was found; its argument is how
+many CPU seconds it may take. Sizes of memories are in bits, energies in pJ per word of 16 bits,
+throughputs in words per cycle.
 """
 
 import json
+import resource
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -78,6 +79,8 @@ def workload(layer: dict) -> str:
 
 
 def main() -> None:
+    most = int(sys.argv[1])
+    resource.setrlimit(resource.RLIMIT_CPU, (most, most + 1))
     case = json.load(sys.stdin)
     keep = "{keep: All}" if case["keep"] else "{may_keep: All}"
     with TemporaryDirectory() as folder:

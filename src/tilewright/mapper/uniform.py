@@ -249,7 +249,8 @@ class Styles:
         if kind is None:
             return self.branches(candidate)
         most = self.totals.ceiling(candidate, kind, self.limit)
-        ceiling = min(most, candidate.bounds[kind] * candidate.slack)
+        low, slack = candidate.bounds[kind], candidate.slack
+        ceiling = min(most, low * slack) if low > 0 and slack < inf else most
         searched = self.map_layer(candidate.style, kinds[kind].layer, ceiling)
         found = searched.found
         if found.mapping is not None:

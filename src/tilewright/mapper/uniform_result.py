@@ -168,7 +168,11 @@ class UniformResult(NetworkResult):
                 f"it took to prove that ({self.seconds:.1f} s)."
             )
         else:
-            reason = "interrupted" if self.interrupted else "stopped at the time limit"
+            reason = "stopped at the time limit"
+            if self.interrupted:
+                reason = "interrupted"
+            elif not all(one.proven for one in self.styles):
+                reason = "some mappings are not proven to be the best"
             gap = max(0.0, 1 - self.lower_bound / self.best.value) if self.best.value else 0.0
             text = (
                 f"Not proven: {reason}, with {len(self.styles)} of {self.count} styles mapped to "
