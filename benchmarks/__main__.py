@@ -1,6 +1,8 @@
 """Run every benchmark and print the results.
 
-python -m benchmarks [--markdown]
+python -m benchmarks [--markdown] [--accelforge]
+
+With ``--accelforge`` another exact mapper is compared, and nothing else is measured.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import Section, evaluate, layout, mapper, offchip, styles
+from benchmarks import Section, evaluate, harder, layout, mapper, offchip, peers, styles
 
 
 def machine() -> str:
@@ -51,7 +53,11 @@ def evaluation() -> Section:
 
 def sections() -> Iterator[Section]:
     """Yield the tables one after the other, as they are measured."""
+    if "--accelforge" in sys.argv[1:]:
+        yield peers.section()
+        return
     yield from mapper.sections()
+    yield harder.section()
     yield evaluation()
     yield styles.section()
     yield layout.section()

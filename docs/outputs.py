@@ -31,6 +31,8 @@ COMMANDS = {
     "evaluate": f"{TILEWRIGHT} evaluate layer.yaml machine.yaml mapping.yaml",
     "limit": f"{LAYER} --objective latency,energy<=1e8",
     "pareto": f"{LAYER} --pareto",
+    "network pareto": f"{TILEWRIGHT} map alexnet eyeriss --pareto",
+    "uniform": f"{TILEWRIGHT} map alexnet marvel-p1 --uniform dataflow --within 10%",
     "frontier": FRONTIER,
     "traffic": f"{FRONTIER} --traffic DRAM",
     "off-chip": f"{TILEWRIGHT} traffic vgg16 --layer conv5_1",

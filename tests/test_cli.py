@@ -17,6 +17,7 @@ from tilewright import api
 from tilewright.architecture import preset_names
 from tilewright.architecture.dataflow import dataflow_names
 from tilewright.cli import main
+from tilewright.directives.styles import style_names
 from tilewright.mapping import load_mapping
 from tilewright.workload import zoo_names
 
@@ -82,13 +83,28 @@ def test_help_names_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_list_names_what_ships(capsys: pytest.CaptureFixture[str]) -> None:
-    kinds = {"workloads": zoo_names(), "architectures": preset_names()}
+    kinds = {
+        "workloads": zoo_names(), "architectures": preset_names(), "styles": style_names(),
+    }  # fmt: skip
     for kind, names in kinds.items():
         assert main(["list", kind]) == 0
         shown = capsys.readouterr().out.split()
         assert set(names) <= set(shown)
     assert main(["list"]) == 0
     assert {*zoo_names(), *preset_names()} <= set(capsys.readouterr().out.split())
+
+
+def test_mapping_styles_are_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "styles"]) == 0
+    assert "SpatialMap(1,1) K; Cluster(64,P); SpatialMap(1,1) C" in capsys.readouterr().out
+    assert main(["show", "x-p"]) == 0
+    shown = capsys.readouterr().out
+    assert "TemporalMap(Sz(R),Sz(R)) R;" in shown
+    assert "Source: X-P: output columns in parallel" in shown
+    assert main(["show", "kc-p"]) == 0
+    shown = capsys.readouterr().out
+    assert "array unrolls only C, K" in shown  # the dataflow of that name
+    assert "SpatialMap(1,1) K;" in shown
 
 
 def test_dataflows_are_listed_and_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

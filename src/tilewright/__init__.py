@@ -43,7 +43,9 @@ if TYPE_CHECKING:
     from tilewright.mapper.explanation import Explanation
     from tilewright.mapper.front import Front
     from tilewright.mapper.frontier_result import Frontier
+    from tilewright.mapper.network_front import NetworkFront
     from tilewright.mapper.result import LayerResult, NetworkResult, Proof
+    from tilewright.mapper.uniform_result import UniformResult
     from tilewright.mapping.files import load_mapping
     from tilewright.mapping.nodes import For, Mapping, Spatial, Store
     from tilewright.model.batch import Batch, evaluate_batch
@@ -97,6 +99,7 @@ __all__ = [
     "MethodCost",
     "Network",
     "NetworkEvaluation",
+    "NetworkFront",
     "NetworkResult",
     "NetworkTraffic",
     "NoMappingError",
@@ -105,6 +108,7 @@ __all__ = [
     "Statistics",
     "Store",
     "TilewrightError",
+    "UniformResult",
     "__version__",
     "add",
     "best_layout",
@@ -159,7 +163,9 @@ HOMES = {
     "mapper.explanation": ("Explanation",),
     "mapper.front": ("Front",),
     "mapper.frontier_result": ("Frontier",),
+    "mapper.network_front": ("NetworkFront",),
     "mapper.result": ("LayerResult", "NetworkResult", "Proof"),
+    "mapper.uniform_result": ("UniformResult",),
     "mapping.files": ("load_mapping",),
     "mapping.nodes": ("For", "Mapping", "Spatial", "Store"),
     "model.batch": ("Batch", "evaluate_batch"),

@@ -25,6 +25,7 @@ from tilewright.document import Document, describe, load
 from tilewright.errors import InputError, nearest
 from tilewright.mapper.cache import Cache, user_cache
 from tilewright.mapper.objective import ACCEPTED, parse_objective
+from tilewright.mapper.sizes import ALL, TILES
 from tilewright.mapping.files import parse_mapping
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.text import parse_text
@@ -32,7 +33,7 @@ from tilewright.mapping.validity import check as check_validity
 from tilewright.workload.layer import Layer, Network
 from tilewright.workload.network import load_network, select
 
-TILES = ("divisors", "all")
+UNIFORM = ("dataflow",)
 
 WorkloadLike = str | PathLike[str] | Layer | Network
 ArchitectureLike = str | PathLike[str] | Architecture
@@ -87,12 +88,34 @@ def check_tiles(tiles: str) -> None:
         )
 
 
-def check_together(latency: str, tiles: str, strategy: str | None) -> None:
+def check_uniform(uniform: str | None, within: float | None) -> None:
+    """Refuse what says nothing about what all layers have in common."""
+    if within is not None:
+        if uniform is None:
+            raise InputError(
+                "needs a uniform dataflow: it is about the styles of all layers", key="within"
+            )
+        check_within(within)
+    if uniform not in (None, *UNIFORM):
+        raise InputError(
+            f"expected {' or '.join(UNIFORM)}, found {describe(uniform)}"
+            f"{nearest(str(uniform), UNIFORM)}",
+            key="uniform",
+        )
+
+
+def check_together(latency: str, tiles: str, strategy: str | None, uniform: str | None) -> None:
     """Refuse searches that do not go together."""
-    if strategy is not None and tiles == "all":
+    if strategy is not None and tiles == ALL:
         raise InputError("takes no strategy: those have tile sizes of their own", key="tiles")
-    if latency == "pipelined" and (strategy is not None or tiles == "all"):
+    if latency == "pipelined" and (strategy is not None or tiles == ALL):
         raise InputError("'pipelined' takes tile sizes that divide and no strategy", key="latency")
+    if uniform is not None and (latency == "pipelined" or tiles == ALL or strategy is not None):
+        raise InputError(
+            "takes throughput latency, tiles that divide and no strategy, not 'pipelined', "
+            "'all' or another one",
+            key="uniform",
+        )
 
 
 def check_count(count: int, key: str, least: int) -> None:

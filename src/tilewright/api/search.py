@@ -13,6 +13,7 @@ from tilewright.inputs import (
     check_options,
     check_tiles,
     check_together,
+    check_uniform,
     check_within,
     the_cache,
     the_latency,
@@ -23,8 +24,11 @@ from tilewright.inputs import (
 from tilewright.mapper.explanation import Explanation
 from tilewright.mapper.front import Front
 from tilewright.mapper.frontier_result import Frontier
+from tilewright.mapper.network_front import NetworkFront
+from tilewright.mapper.objective import parse_objective
 from tilewright.mapper.progress import Progress, counted, watching
 from tilewright.mapper.result import NetworkResult
+from tilewright.mapper.sizes import DIVISORS
 from tilewright.mapping.constraints import under
 from tilewright.mapping.given import ConstraintsLike, check_own_names, given_constraints
 
@@ -41,8 +45,10 @@ def map(
     workers: int | None = None,
     progress: bool | Progress = False,
     cache: CacheLike = True,
-    tiles: str = "divisors",
+    tiles: str = DIVISORS,
     strategy: str | None = None,
+    uniform: str | None = None,
+    within: float | None = None,
 ) -> NetworkResult:
     """Find the best mapping of every layer of a workload, and prove that none is better.
 
@@ -82,11 +88,18 @@ def map(
     strategy : str, optional
         Search as another mapper does instead, without a proof: a strategy of `compare`, such as
         ``"decoupled"``, with its options.
+    uniform : str, optional
+        ``"dataflow"``: all layers are mapped in one style, which is the best for their totals: one
+        dimension on each axis of an array, and one tensor stationary in the innermost memory.
+    within : float, optional
+        With `uniform`, how far above the best style others are mapped to the end as well, as a
+        share of it, from 0 (default) to 1.
 
     Returns
     -------
     NetworkResult
         Mapping, evaluation and proof of each layer. Ctrl-C ends the search with the best so far.
+        With `uniform` a `UniformResult`, which has the styles as well.
 
     Raises
     ------
@@ -97,13 +110,14 @@ def map(
     """
     check_options(objective, time_limit, workers)
     check_tiles(tiles)
+    check_uniform(uniform, within)
     kept = the_cache(cache)
     network = the_network(workload, layer)
     machine = the_searched_architecture(architecture)
     check_own_names(machine, network.layers)
     machine = under(machine, given_constraints(constraints, machine, network.layers))
     kind = the_latency(latency, machine)
-    check_together(kind, tiles, strategy)
+    check_together(kind, tiles, strategy, uniform)
     if strategy is not None:
         from tilewright.strategies.apply import apply_strategy
 
@@ -113,6 +127,13 @@ def map(
 
     if isinstance(progress, bool):
         progress = watching() if progress else Progress()
+    if uniform is not None:
+        from tilewright.mapper.uniform import map_uniform
+
+        return map_uniform(
+            network, machine, objective, within=within or 0.0,
+            time_limit=time_limit, workers=workers, progress=progress, cache=kept,
+        )  # fmt: skip
     if kind == "pipelined":
         from tilewright.mapper.pipelined import map_pipelined
 
@@ -131,8 +152,11 @@ def pareto(
     layer: str | None = None,
     time_limit: float | None = None,
     progress: bool = False,
-) -> Front:
-    """Find every trade-off of energy against cycles of one layer, and prove that none is missing.
+) -> Front | NetworkFront:
+    """Find every trade-off of energy against cycles, and prove that none is missing.
+
+    Of a network with several layers it is that of the totals: each run of a layer has a mapping of
+    its own, and the runs follow each other.
 
     Parameters
     ----------
@@ -143,7 +167,7 @@ def pareto(
     limits : str
         An objective whose limits hold for every point, for example ``"energy, latency<=1e6"``.
     layer : str, optional
-        Which layer of the workload; needed where it has several.
+        This layer of the workload alone.
     time_limit : float, optional
         Seconds, more than 0; the result has the points found until then.
     progress : bool
@@ -151,23 +175,30 @@ def pareto(
 
     Returns
     -------
-    Front
-        Mapping and evaluation of each point, the least energy first.
+    Front or NetworkFront
+        Mapping and evaluation of each point of one layer, or the totals of each point of a network
+        with the mappings of its layers; the least energy first.
 
     Raises
     ------
     InputError
         When something cannot be read.
     NoMappingError
-        When no mapping can run the layer within the limits.
+        When no mapping can run a layer, or none is within the limits.
     """
     check_options(limits, time_limit, None)
-    chosen = the_layer(workload, layer)
+    network = the_network(workload, layer)
     machine = the_searched_architecture(architecture)
     from tilewright.mapper.network import map_front
+    from tilewright.mapper.network_front import map_network_front
 
     with counted("points", progress) as told:
-        return map_front(chosen, machine, limits, time_limit=time_limit, progress=told)
+        if len(network.layers) == 1:
+            (only,) = network.layers
+            return map_front(only, machine, limits, time_limit=time_limit, progress=told)
+        return map_network_front(
+            network, machine, parse_objective(limits), time_limit=time_limit, progress=told
+        )
 
 
 def frontier(

@@ -38,6 +38,7 @@ OPTIONS = {
     "seed": "--seed",
     "samples": "--samples",
     "tiles": "--tiles",
+    "uniform": "--uniform",
     "latency": "--latency",
     "layouts": "--layout",
     "banks": "--banks",

@@ -13,10 +13,10 @@ from tilewright.cli.options import commands
 def list_command(
     kind: Annotated[
         str | None,
-        typer.Argument(metavar="[workloads|architectures|dataflows]", help="One kind only."),
+        typer.Argument(metavar="[workloads|architectures|dataflows|styles]", help="One kind only."),
     ] = None,
 ) -> int:
-    """List the workloads, architectures and dataflows that ship."""
+    """List the workloads, architectures, dataflows and mapping styles that ship."""
     from tilewright.commands.catalogue import listed
     from tilewright.commands.files import write_out
 
@@ -30,7 +30,7 @@ def show_command(
         str, typer.Argument(metavar="NAME", help="A name that ships, or a file of any kind.")
     ],
 ) -> int:
-    """Show a workload, an architecture or a dataflow, with its source."""
+    """Show a workload, an architecture, a dataflow or a style, with its source."""
     from tilewright.commands.catalogue import shown
     from tilewright.commands.files import write_out
 

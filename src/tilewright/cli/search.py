@@ -38,7 +38,7 @@ def map_command(
     ] = None,
     pareto: Annotated[
         bool,
-        typer.Option("--pareto", help="Every trade-off of energy against cycles of one layer."),
+        typer.Option("--pareto", help="Every trade-off of energy against cycles, in total."),
     ] = False,
     dataflow: DataflowNames = None,
     constraint: ConstraintTexts = None,
@@ -70,6 +70,18 @@ def map_command(
             help="Search as another mapper does, without a proof: decoupled, dmazerunner, ...",
         ),
     ] = None,
+    uniform: Annotated[
+        str | None,
+        typer.Option(
+            "--uniform",
+            metavar="dataflow",
+            help="Map all layers in one style: a dimension per axis, a stationary tensor.",
+        ),
+    ] = None,
+    within: Annotated[
+        str | None,
+        typer.Option("--within", metavar="SHARE", help="How near other styles are: 5% or 0.05."),
+    ] = None,
 ) -> int:
     """Find the best mapping of every layer, with a proof."""
     from tilewright import api
@@ -84,6 +96,8 @@ def map_command(
         raise InputError(
             "takes no --report and no --output; --json has the mappings", key="--pareto"
         )
+    if pareto and uniform is not None:
+        raise InputError("takes no --uniform: runs of layers differ in style", key="--pareto")
     if pareto and latency is not None:
         raise InputError("trades energy against throughput latency alone", key="--pareto")
     limit = seconds(time_limit)
@@ -107,6 +121,8 @@ def map_command(
         cache=not no_cache,
         tiles=tiles,
         strategy=strategy,
+        uniform=uniform,
+        within=None if within is None else share(within),
     )
     put_mappings(result, json, report, output)
     if result.interrupted:

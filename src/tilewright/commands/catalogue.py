@@ -8,17 +8,24 @@ from tilewright.architecture.constraint_files import parse_constraints
 from tilewright.architecture.dataflow import dataflow_names, load_dataflow
 from tilewright.architecture.files import load_architecture, preset_names
 from tilewright.architecture.reading import parse_architecture
-from tilewright.commands.tables import architecture_text, dataflow_text, lists, network_text
+from tilewright.commands.tables import (
+    architecture_text,
+    dataflow_text,
+    lists,
+    network_text,
+    style_text,
+)
+from tilewright.directives.styles import load_style, style_names
 from tilewright.document import load
 from tilewright.errors import InputError, nearest
 from tilewright.workload.network import load_network, parse_network, zoo_names
 
-KINDS = ("workloads", "architectures", "dataflows")
+KINDS = ("workloads", "architectures", "dataflows", "styles")
 SUFFIXES = (".yaml", ".yml", ".json")
 
 
 def listed(kind: str | None) -> str:
-    """Return the tables of what ships, of one kind or of both."""
+    """Return the tables of what ships, of one kind or of all."""
     if kind not in (None, *KINDS):
         raise InputError(
             f"there is no list of '{kind}'; accepted: {', '.join(KINDS)}{nearest(str(kind), KINDS)}"
@@ -30,17 +37,24 @@ def listed(kind: str | None) -> str:
     flows = None
     if kind in (None, KINDS[2]):
         flows = list(dict.fromkeys(load_dataflow(name) for name in dataflow_names()))
-    return lists(networks, machines, flows)
+    styles = [load_style(name) for name in style_names()] if kind in (None, KINDS[3]) else None
+    return lists(networks, machines, flows, styles)
 
 
 def shown(name: str) -> str:
-    """Return a workload, an architecture or a dataflow, by its name or from a file."""
+    """Return a workload, an architecture, a dataflow or a style, by its name or from a file.
+
+    Of a dataflow and a style of one name both are shown.
+    """
     if name in zoo_names():
         return network_text(load_network(name))
     if name in preset_names():
         return architecture_text(load_architecture(name))
-    if name in dataflow_names():
-        return dataflow_text(load_dataflow(name))
+    texts = [dataflow_text(load_dataflow(name))] if name in dataflow_names() else []
+    if name in style_names():
+        texts.append(style_text(load_style(name)))
+    if texts:
+        return "\n\n".join(texts)
     path = Path(name)
     if path.suffix.lower() in SUFFIXES or path.exists() or len(path.parts) > 1:
         document = load(path)
@@ -49,9 +63,11 @@ def shown(name: str) -> str:
         if isinstance(document.data, list) or "constraints" in (document.data or ()):
             return dataflow_text(parse_constraints(document))
         return network_text(parse_network(document))
-    workloads, machines, flows = zoo_names(), preset_names(), dataflow_names()
+    workloads, machines = zoo_names(), preset_names()
+    flows, styles = dataflow_names(), style_names()
     raise InputError(
         f"nothing called '{name}'; accepted: the path of a file (*.yaml), one of the workloads "
-        f"{', '.join(workloads)}, one of the architectures {', '.join(machines)}, or one of the "
-        f"dataflows {', '.join(flows)}{nearest(name, [*workloads, *machines, *flows])}"
+        f"{', '.join(workloads)}, one of the architectures {', '.join(machines)}, one of the "
+        f"dataflows {', '.join(flows)}, or one of the styles {', '.join(styles)}"
+        f"{nearest(name, [*workloads, *machines, *flows, *styles])}"
     )

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tilewright.mapper.explanation import Explanation
     from tilewright.mapper.front import Front
     from tilewright.mapper.frontier_result import Frontier
+    from tilewright.mapper.network_front import NetworkFront
     from tilewright.mapper.result import NetworkResult
     from tilewright.model.network import NetworkEvaluation
     from tilewright.model.result import Evaluation
@@ -54,7 +55,7 @@ def put_mappings(
         write_out("\n" + mapping_text(found.mapping, found.layer, result.architecture))
 
 
-def put_result(result: Front | Explanation | LayoutResult, json: str | None) -> None:
+def put_result(result: Front | NetworkFront | Explanation | LayoutResult, json: str | None) -> None:
     """Write a result as JSON, show it as text, or both."""
     if json == STANDARD_OUTPUT:
         write_out(result.to_json())

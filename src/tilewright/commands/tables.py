@@ -15,6 +15,8 @@ from rich.text import Text
 from tilewright.architecture.constraints import Constraints
 from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.architecture.units import clock_text, size_text
+from tilewright.directives.syntax import Cluster, Dataflow
+from tilewright.directives.writing import dataflow_lines
 from tilewright.mapper.result import HEADERS, NetworkResult
 from tilewright.workload.layer import Layer, Network
 
@@ -135,6 +137,21 @@ def dataflow_text(flow: Constraints) -> str:
     )
 
 
+def style_text(style: Dataflow) -> str:
+    """Return a mapping style in data-centric directives."""
+    return rendered(
+        Text(f"{style.name} (directives)", style="bold"),
+        *(Text(line) for line in dataflow_lines(style)),
+        Text(f"Source: {style.source}"),
+    )
+
+
+def spread(style: Dataflow) -> str:
+    """Return what a style spreads over units, and how it clusters them."""
+    cuts = (d for d in style.directives if isinstance(d, Cluster) or d.spatial)
+    return "; ".join(map(str, cuts))
+
+
 def chain(architecture: Architecture) -> str:
     """Return the levels of a machine in one line."""
     return " > ".join(
@@ -194,6 +211,7 @@ def lists(
     networks: Sequence[Network] | None,
     machines: Sequence[Architecture] | None,
     flows: Sequence[Constraints] | None,
+    styles: Sequence[Dataflow] | None,
 ) -> str:
     """Return the tables of what ships."""
     parts: list[RenderableType] = []
@@ -209,4 +227,9 @@ def lists(
     if flows is not None:
         pairs = [(", ".join((flow.name, *flow.also)), str(flow)) for flow in flows]
         parts.append(table(("dataflow", "constraints"), pairs, left=("dataflow", "constraints")))
+    if styles is not None:
+        pairs = [(style.name, spread(style)) for style in styles]
+        parts.append(
+            table(("style", "spatial directives"), pairs, left=("style", "spatial directives"))
+        )
     return rendered(*parts)

@@ -8,7 +8,7 @@ from typing import Any
 
 from tilewright.architecture.machine import Architecture
 from tilewright.mapping.nodes import Mapping
-from tilewright.mapping.structure import resolve
+from tilewright.mapping.structure import Structure, resolve
 from tilewright.workload.layer import Layer
 
 
@@ -23,9 +23,8 @@ class Dataflow:
     stored : mapping of memory to tuple of str
         Tensors that each memory but the outermost stores.
     stationary : tuple of str
-        Tensors whose store nodes stand outermost among those of the innermost memory: their tiles
-        stay there longest. Several where no loop lies between their nodes, none where that memory
-        stores nothing or is the outermost one.
+        Tensors whose tiles stay longest in the innermost memory, see `stationary`; none where that
+        memory stores nothing or is the outermost one.
     """
 
     unrolled: Dict[str, Dict[str, int]]
@@ -88,8 +87,43 @@ def dataflow(mapping: Mapping, layer: Layer, architecture: Architecture) -> Data
         )
         for memory in architecture.memories[1:]
     }
-    innermost = architecture.memories[-1].name
-    depths = {name: structure.depths[innermost, name] for name in stored.get(innermost, ())}
-    least = min(depths.values(), default=0)
-    stationary = tuple(name for name, depth in depths.items() if depth == least)
-    return Dataflow(in_order, stored, stationary)
+    return Dataflow(in_order, stored, stationary(structure, layer, architecture))
+
+
+def stationary(structure: Structure, layer: Layer, architecture: Architecture) -> tuple[str, ...]:
+    """Return the tensors whose tiles stay longest in the innermost memory.
+
+    Only loops below the array around that memory are looked at (where it is idle, below the first
+    store node inside it). The tile of a tensor changes as often as the innermost of them that is
+    relevant to the tensor, and above its store node, advances. The tensors for which that loop
+    stands outermost, or for which there is none, are stationary: often several.
+    """
+    innermost = architecture.memories[-1]
+    names = [t.name for t in layer.tensors if (innermost.name, t.name) in structure.depths]
+    if len(architecture.memories) == 1 or not names:
+        return ()
+    position = architecture.position
+    around = [a.name for a in architecture.arrays if position[a.name] < position[innermost.name]]
+    loops = structure.loops[: structure.named]
+    inside = [
+        depth
+        for (memory, _), depth in structure.depths.items()
+        if not around or position[memory] > position[around[-1]]
+    ]
+    unrolled = [i + 1 for i, x in enumerate(loops) if around and x.array == around[-1]]
+    spread = [i for i in unrolled if loops[i - 1].chunks > 1]
+    start = spread[-1] if spread else min(inside) if around else 0
+    changes = {
+        tensor.name: max(
+            (
+                i
+                for i in range(start, structure.depths[innermost.name, tensor.name])
+                if loops[i].chunks > 1 and loops[i].dimension in tensor.dimensions
+            ),
+            default=-1,
+        )
+        for tensor in layer.tensors
+        if tensor.name in names
+    }
+    least = min(changes.values())
+    return tuple(name for name, change in changes.items() if change == least)

@@ -90,12 +90,35 @@ def stationary_otherwise(search: Search, stationary: Collection[str]) -> Iterato
             if stationary:
                 yield plan
         elif len(barred) < len(keepers):
-            s = search.of_memory[innermost]
-            part = plan.parts[s]
             others = [t for t in keepers if t not in barred]
-            stages = behind(part.stage_count, part.stage_next, barred, others)
-            plan.parts[s] = replace(part, stage_next=stages)
+            yield reordered(plan, search.of_memory[innermost], barred, others)
+
+
+def stationary_alone(search: Search, tensor: str) -> Iterator[Plan]:
+    """Yield the bypass choices in which a tensor may be stationary, and only this one first.
+
+    What a search of them finds is the best mapping with the tensor in `Dataflow.stationary`; with
+    an empty name, the best one whose innermost memory stores nothing. No constraint may hold loops
+    or store nodes of the walk where they are.
+    """
+    innermost = len(search.of_memory) - 1
+    names = [t.name for t in search.layer.tensors]
+    for plan in search.plans():
+        keepers = [t for t, chain in enumerate(plan.keep) if chain[-1] == innermost > 0]
+        first = [t for t in keepers if names[t] == tensor]
+        if not tensor and not keepers:
             yield plan
+        elif first:
+            barred = [t for t in keepers if t not in first]
+            yield reordered(plan, search.of_memory[innermost], barred, first)
+
+
+def reordered(plan: Plan, segment: int, barred: Sequence[int], others: Sequence[int]) -> Plan:
+    """Return a bypass choice whose last nodes of `barred` come after one of `others`."""
+    part = plan.parts[segment]
+    stages = behind(part.stage_count, part.stage_next, barred, others)
+    plan.parts[segment] = replace(part, stage_next=stages)
+    return plan
 
 
 def behind(count: Ints, following: Ints, barred: Sequence[int], others: Sequence[int]) -> Ints:

@@ -20,9 +20,10 @@ from tilewright.mapper.lattice import divisors
 from tilewright.mapper.narrow import narrowed
 from tilewright.mapper.objective import Objective, parse_objective
 from tilewright.mapper.progress import Progress
-from tilewright.mapper.result import ALL, DIVISORS, DisagreementError, NetworkResult
+from tilewright.mapper.result import DisagreementError, NetworkResult
 from tilewright.mapper.satisfiable import check_satisfiable
 from tilewright.mapper.size import mappings_in_space
+from tilewright.mapper.sizes import ALL, DIVISORS
 from tilewright.mapper.solve import Found, Search
 from tilewright.mapper.solved import Searched, SolvedLayers
 from tilewright.mapper.uneven import with_all_sizes

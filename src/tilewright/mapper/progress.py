@@ -36,6 +36,9 @@ class Progress:
     def done(self, layer: Layer, best: float, bound: float, proven: bool) -> None:
         """Tell that the search of a layer has ended."""
 
+    def better_style(self, style: str, best: float) -> None:
+        """Tell that all layers have been mapped in a style that is better than those before."""
+
     def stopping(self) -> None:
         """Tell that the user has asked the search to end."""
 
@@ -85,6 +88,10 @@ class Lines(Progress):
         with self.lock:
             self.finished += 1
             self.write(f"[{self.finished}/{self.layers}] {layer.name}: {text}")
+
+    def better_style(self, style: str, best: float) -> None:
+        """Write the line of a style."""
+        self.write(f"style {style}: {best:.6g} {self.unit}")
 
     def stopping(self) -> None:
         """Say that the end is near."""

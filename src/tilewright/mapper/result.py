@@ -12,6 +12,7 @@ from tilewright.architecture.machine import Architecture
 from tilewright.errors import TilewrightError
 from tilewright.mapper.columns import aligned
 from tilewright.mapper.objective import parse_objective
+from tilewright.mapper.sizes import ALL, DIVISORS
 from tilewright.mapping.files import mapping_data
 from tilewright.mapping.nodes import Mapping
 from tilewright.model.evaluate import evaluate
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TOLERANCE = 1e-9
-DIVISORS, ALL = "divisors", "all"
 SPACE = (
     "Tile sizes that divide evenly; loops in any order; uneven storage: each tensor's store nodes "
     "anywhere among the loops; every bypass that the machine allows; every spatial choice whose "

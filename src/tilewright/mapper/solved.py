@@ -14,7 +14,8 @@ from tilewright.document import Strict
 from tilewright.errors import TilewrightError
 from tilewright.mapper.cache import Cache
 from tilewright.mapper.key import solution_key
-from tilewright.mapper.result import DIVISORS, LayerResult, confirmed
+from tilewright.mapper.result import LayerResult, confirmed
+from tilewright.mapper.sizes import DIVISORS
 from tilewright.mapper.solve import Found
 from tilewright.mapping.nodes import Mapping
 from tilewright.workload.layer import Layer

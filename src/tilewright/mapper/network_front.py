@@ -1,0 +1,465 @@
+"""The trade-off of energy against cycles of a whole network: every sum that none beats in both.
+
+The runs of all layers follow each other, and each has a mapping of its own. The totals that can be
+reached without waste are sums of one point of the front of each run, and of these sums the ones
+that no other beats: the Minkowski sum of the fronts without its dominated points.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property
+from html import escape
+from math import inf, isfinite
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.architecture.machine import Architecture
+from tilewright.errors import NoMappingError
+from tilewright.mapper.columns import aligned
+from tilewright.mapper.front import Front, trade_offs
+from tilewright.mapper.key import likeness
+from tilewright.mapper.network import Budget, check_possible, collect
+from tilewright.mapper.objective import Objective
+from tilewright.mapper.result import LayerResult, number
+from tilewright.workload.layer import Layer, Network
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST = 20_000  # points that are kept; beyond that the front is thinned
+PAIRS = 1 << 21  # sums that are formed at a time
+SAME = 1e-12  # sums whose energies differ by less, as a share of them, are equal
+SHOWN = 20
+HEADERS = ("energy (uJ)", "cycles", "EDP (pJ x cycles)")
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Totals of energy and cycles, none of which is beaten in both; the fewest cycles first.
+
+    Attributes
+    ----------
+    energy, cycles : array of points
+    picks : array of (points, points of the fronts)
+        How many runs take each point of the fronts that have been added.
+    tolerance : float
+        Every sum that is left out has at least 1 / (1 + tolerance) of the energy of one that is
+        here and has no more cycles; 0 when only those are left out that are beaten.
+    """
+
+    energy: NDArray[np.float64]
+    cycles: NDArray[np.float64]
+    picks: NDArray[np.int32]
+    tolerance: float = 0.0
+
+    def __len__(self) -> int:
+        return len(self.energy)
+
+    def __getitem__(self, rows: NDArray[np.intp]) -> Sums:
+        return Sums(self.energy[rows], self.cycles[rows], self.picks[rows], self.tolerance)
+
+
+@dataclass(frozen=True)
+class NetworkPoint:
+    """One trade-off of a network.
+
+    Attributes
+    ----------
+    energy_pj, cycles : float
+        Totals of all runs of all layers.
+    layers : tuple of LayerResult
+        The mappings in the order of the network, ``layer.repeat`` being the runs that take each:
+        where the runs of a layer take several mappings, there are several results.
+    """
+
+    energy_pj: float
+    cycles: float
+    layers: tuple[LayerResult, ...]
+
+    @property
+    def edp_pj_cycles(self) -> float:
+        """Energy of the network times its cycles, in pJ x cycles."""
+        return self.energy_pj * self.cycles
+
+
+@dataclass(frozen=True, repr=False)
+class NetworkFront:
+    """All trade-offs of energy against cycles of a network, the least energy first.
+
+    Attributes
+    ----------
+    network : Network
+        What is computed.
+    architecture : Architecture
+        What computes it.
+    fronts : tuple of Front
+        The front of each different layer; layers that are equal but for their names share one.
+    sums : Sums
+        The totals.
+    optimal : bool
+        Whether no mappings of the runs have less energy and fewer cycles than every point, apart
+        from `tolerance`; otherwise the search was stopped, and points may be missing.
+    seconds : float
+        Time that it took.
+    interrupted : bool
+        Whether Ctrl-C ended the search.
+    """
+
+    network: Network
+    architecture: Architecture
+    fronts: tuple[Front, ...]
+    sums: Sums
+    optimal: bool
+    seconds: float
+    interrupted: bool = False
+
+    def __repr__(self) -> str:
+        state = "complete" if self.optimal else "incomplete"
+        return (
+            f"<NetworkFront of {self.network.name} on {self.architecture.name}: "
+            f"{len(self)} points, {state}>"
+        )
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __len__(self) -> int:
+        return len(self.sums)
+
+    def __iter__(self) -> Iterator[NetworkPoint]:
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, i: int) -> NetworkPoint:
+        """Return a point with its mappings; 0 is that of the least energy."""
+        sums = self.sums
+        return NetworkPoint(
+            float(sums.energy[i]), float(sums.cycles[i]), tuple(self.layers(sums.picks[i]))
+        )
+
+    @property
+    def tolerance(self) -> float:
+        """How much less energy a trade-off that is left out can have, as a share; 0: none is."""
+        return 1 - 1 / (1 + self.sums.tolerance)
+
+    @property
+    def points(self) -> tuple[NetworkPoint, ...]:
+        """All points with their mappings."""
+        return tuple(self)
+
+    def least(self, powers: tuple[float, float] = (1.0, 1.0)) -> int:
+        """Return which point has the least product of powers of total energy and total cycles.
+
+        Parameters
+        ----------
+        powers : (float, float)
+            Of energy and of cycles; by default the energy-delay product.
+        """
+        return int(np.argmin(self.sums.energy ** powers[0] * self.sums.cycles ** powers[1]))
+
+    @cached_property
+    def starts(self) -> dict[tuple[object, ...], tuple[Front, int]]:
+        """The front of each kind of layer, and where its points begin among the picks."""
+        found, start = {}, 0
+        for front in self.fronts:
+            found[likeness(front.layer)] = front, start
+            start += len(front)
+        return found
+
+    def layers(self, picks: NDArray[np.int32]) -> Iterator[LayerResult]:
+        """Yield the mappings that the runs of each layer take."""
+        left = picks.copy()
+        for layer in self.network.layers:
+            front, start = self.starts[likeness(layer)]
+            runs = layer.repeat
+            for i, point in enumerate(front.points):
+                taken = min(runs, int(left[start + i]))
+                if taken:
+                    left[start + i] -= taken
+                    runs -= taken
+                    yield replace(point, layer=replace(layer, repeat=taken))
+
+    def shown(self) -> list[int]:
+        """Return the points that a table has: at most 20 and that of the least EDP."""
+        steps = np.linspace(0, len(self) - 1, min(SHOWN, len(self))).round().astype(int)
+        return sorted({*steps.tolist(), self.least()})
+
+    def rows(self, points: Iterable[int] | None = None) -> list[tuple[str, ...]]:
+        """Return the cells of a table: one row per point under `HEADERS`."""
+        energy, cycles = self.sums.energy, self.sums.cycles
+        return [
+            (
+                number(float(energy[i]) * 1e-6),
+                f"{cycles[i]:,.0f}",
+                f"{energy[i] * cycles[i]:.4e}",
+            )
+            for i in (range(len(self)) if points is None else points)
+        ]
+
+    def statement(self) -> str:
+        """Return in a few sentences what is proven."""
+        runs = sum(layer.repeat for layer in self.network.layers)
+        best = self.least()
+        least = (
+            f"The least energy-delay product of the totals is that of "
+            f"{self.rows([best])[0][0]} uJ and {self.rows([best])[0][1]} cycles."
+        )
+        if not self.optimal:
+            return f"Not proven: stopped; points may be missing. {least}"
+        if self.sums.tolerance:
+            beaten = (
+                f"has fewer cycles than a point of the front and {self.tolerance:.2g} less energy, "
+                "as a share"
+            )
+        else:
+            beaten = "has less energy and fewer cycles than a point of the front"
+        return (
+            f"Proven: no choice of mappings for the {runs} runs of layers {beaten} "
+            f"({len(self)} points, {self.seconds:.1f} s). {least}"
+        )
+
+    def text(self) -> str:
+        """Return a table with a row per point, or for some of them, and what is proven."""
+        shown = self.shown()
+        lines = aligned([HEADERS, *self.rows(shown)])
+        if len(shown) < len(self):
+            lines.append(f"({len(shown)} of {len(self)} points; the JSON output has all)")
+        title = f"{self.network.name} on {self.architecture.name}, total energy against cycles"
+        return "\n".join([title, "", *lines, "", self.statement()])
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with one row per point."""
+        import pandas as pd
+
+        energy, cycles = self.sums.energy, self.sums.cycles
+        return pd.DataFrame(
+            {"energy_pj": energy, "cycles": cycles, "edp_pj_cycles": energy * cycles}
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data.
+
+        ``picks`` of a point has, for each front in turn, the runs that take each of its points.
+        """
+        splits = np.cumsum([len(front) for front in self.fronts])[:-1]
+        return {
+            "network": self.network.name,
+            "architecture": self.architecture.name,
+            "optimal": self.optimal,
+            "tolerance": self.tolerance,
+            "seconds": self.seconds,
+            "fronts": [front.to_dict() for front in self.fronts],
+            "points": [
+                {
+                    "energy_pj": float(energy),
+                    "cycles": float(cycles),
+                    "edp_pj_cycles": float(energy * cycles),
+                    "picks": [part.tolist() for part in np.split(picks, splits)],
+                }
+                for energy, cycles, picks in zip(
+                    self.sums.energy, self.sums.cycles, self.sums.picks, strict=True
+                )
+            ],
+        }
+
+    def to_json(self, indent: int | None = None) -> str:
+        """Return `to_dict` as JSON text."""
+        return json.dumps(self.to_dict(), indent=indent)
+
+    def _repr_html_(self) -> str:
+        table = self.to_frame().iloc[self.shown()].to_html(index=False, border=0)
+        return f"<p>{escape(repr(self)[1:-1])}</p>{table}<p>{escape(self.statement())}</p>"
+
+
+def undominated(sums: Sums) -> Sums:
+    """Return the sums that no other one equals or beats in both, the fewest cycles first."""
+    order = np.lexsort((sums.energy, sums.cycles))
+    energy = sums.energy[order]
+    least = np.minimum.accumulate(np.concatenate([[inf], energy[:-1]]))
+    return sums[order[energy < least * (1 - SAME)]]
+
+
+def thinned(sums: Sums, most: int) -> Sums:
+    """Return about so many sums that stand for all, and by how much they may fall short.
+
+    A sum is left out when the last one kept, which has fewer cycles, has less than a step more
+    energy. The steps divide the range of energies evenly, as ratios.
+    """
+    if len(sums) <= most:
+        return sums
+    step = (sums.energy[0] / sums.energy[-1]) ** (1 / (most - 1))
+    kept, last = [0], float(sums.energy[0])
+    for i, energy in enumerate(sums.energy.tolist()):
+        if last > energy * step or (i == len(sums) - 1 and kept[-1] != i):
+            kept.append(i)
+            last = energy
+    few = sums[np.array(kept)]
+    return replace(few, tolerance=(1 + sums.tolerance) * float(step) - 1)
+
+
+def added(a: Sums, b: Sums, most: int = MOST) -> Sums:
+    """Return the sums of one point of each that no other sum beats, thinned where they are many."""
+    if len(a) < len(b):
+        a, b = b, a
+    tolerance = max(a.tolerance, b.tolerance)
+    rows = max(1, PAIRS // len(b))
+    result = None
+    for start in range(0, len(a), rows):
+        own = slice(start, start + rows)
+        first, second = (
+            index.ravel()
+            for index in np.meshgrid(
+                np.arange(start, min(start + rows, len(a))), np.arange(len(b)), indexing="ij"
+            )
+        )
+        energy = (a.energy[own, None] + b.energy[None, :]).ravel()
+        cycles = (a.cycles[own, None] + b.cycles[None, :]).ravel()
+        # picks are made for the sums that stay alone
+        pairs = np.column_stack([first, second]).astype(np.int32)
+        part = undominated(Sums(energy, cycles, pairs))
+        if result is not None:
+            part = undominated(
+                Sums(
+                    np.concatenate([result.energy, part.energy]),
+                    np.concatenate([result.cycles, part.cycles]),
+                    np.concatenate([result.picks, part.picks]),
+                )
+            )
+        result = part
+    assert result is not None
+    picks = a.picks[result.picks[:, 0]] + b.picks[result.picks[:, 1]]
+    return thinned(Sums(result.energy, result.cycles, picks, tolerance), most)
+
+
+def repeated(sums: Sums, runs: int, most: int = MOST) -> Sums:
+    """Return the sums of so many points of the same front, each of any of them."""
+    result, power = None, sums
+    while runs:
+        if runs & 1:
+            result = power if result is None else added(result, power, most)
+        runs >>= 1
+        if runs:
+            power = added(power, power, most)
+    assert result is not None
+    return result
+
+
+def total(fronts: Iterable[tuple[Front, int]], most: int = MOST) -> Sums:
+    """Return the totals of fronts that so many runs share each, the least energy first."""
+    given = list(fronts)
+    width = sum(len(front) for front, _ in given)
+    result, start = None, 0
+    for front, runs in given:
+        costs = [point.evaluation for point in front.points]
+        picks = np.zeros((len(front), width), np.int32)
+        picks[np.arange(len(front)), start + np.arange(len(front))] = 1
+        start += len(front)
+        own = undominated(
+            Sums(
+                np.array([cost.energy_pj for cost in costs], np.float64),
+                np.array([cost.cycles for cost in costs], np.float64),
+                picks,
+            )
+        )
+        own = repeated(own, runs, most)
+        result = own if result is None else added(result, own, most)
+    assert result is not None
+    return result[np.arange(len(result))[::-1]]
+
+
+def map_network_front(
+    network: Network,
+    architecture: Architecture,
+    limits: Objective,
+    *,
+    time_limit: float | None = None,
+    progress: Callable[[int], None] = lambda points: None,
+) -> NetworkFront:
+    """Find every trade-off of total energy against total cycles of a network.
+
+    Parameters
+    ----------
+    network, architecture
+        What is mapped onto what.
+    limits : Objective
+        Its limits hold for the totals.
+    time_limit : float, optional
+        Seconds for all layers together.
+    progress : callable
+        Told the number of points of all layers so far.
+
+    Raises
+    ------
+    NoMappingError
+        When no mapping can run one of the layers, none was found in time, or no totals are within
+        the limits.
+    """
+    start = perf_counter()
+    kinds: dict[tuple[object, ...], Layer] = {}
+    runs: dict[tuple[object, ...], int] = {}
+    for layer in network.layers:
+        check_possible(layer, architecture)
+        kinds.setdefault(likeness(layer), layer)
+        runs[likeness(layer)] = runs.get(likeness(layer), 0) + layer.repeat
+    workers = max(1, min(os.cpu_count() or 1, len(kinds)))
+    budget = Budget(start + (inf if time_limit is None else time_limit), len(kinds), workers)
+    fronts: dict[tuple[object, ...], Front] = {}
+    so_far: dict[tuple[object, ...], int] = {}
+
+    def task(kind: tuple[object, ...]) -> None:
+        def told(points: int) -> None:
+            so_far[kind] = points
+            progress(sum(so_far.values()))
+
+        fronts[kind] = trade_offs(kinds[kind], architecture, None, budget.take(), told)
+
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="tilewright")
+    interrupted = False
+    try:
+        collect([pool.submit(task, kind) for kind in kinds], budget.halted)
+    except KeyboardInterrupt:
+        interrupted = True
+        budget.halted.set()
+    finally:
+        budget.halted.set()
+        pool.shutdown(wait=interrupted, cancel_futures=True)
+    for kind, layer in kinds.items():
+        if kind not in fronts or not fronts[kind].points:
+            raise NoMappingError(
+                f"the search was stopped before it had any mapping of layer '{layer.name}'"
+            )
+    sums = total((fronts[kind], runs[kind]) for kind in kinds)
+    return NetworkFront(
+        network, architecture, tuple(fronts[kind] for kind in kinds),
+        within(sums, limits, network, architecture),
+        all(front.optimal for front in fronts.values()), perf_counter() - start, interrupted,
+    )  # fmt: skip
+
+
+def within(sums: Sums, limits: Objective, network: Network, architecture: Architecture) -> Sums:
+    """Return the totals that keep to limits.
+
+    Raises
+    ------
+    NoMappingError
+        When none do.
+    """
+    fits = (sums.energy <= limits.most_energy) & (sums.cycles <= limits.most_cycles)
+    if not fits.any():
+        facts = []
+        if isfinite(limits.most_cycles):
+            facts.append(f"the fewest cycles are {sums.cycles.min():.10g}")
+        if isfinite(limits.most_energy):
+            facts.append(f"the least energy is {sums.energy.min():.10g} pJ")
+        raise NoMappingError(
+            f"no mappings of network '{network.name}' on '{architecture.name}' are "
+            f"{limits.within('').strip()} together: {', '.join(facts)}"
+        )
+    return sums[np.flatnonzero(fits)]

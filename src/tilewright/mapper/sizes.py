@@ -1,0 +1,4 @@
+"""Which tile sizes are searched."""
+
+DIVISORS, ALL = "divisors", "all"
+TILES = (DIVISORS, ALL)
