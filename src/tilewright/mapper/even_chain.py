@@ -55,6 +55,8 @@ class Chain(NamedTuple):
         Cycles per added word for which tiles wait, on the output's way.
     energy : array of (3, tensors, 5)
         pJ per word.
+    streams : bool
+        Whether operands of the compute unit take time.
     double : array of 2
         Whether the memories are double buffered.
     cycles : float
@@ -76,6 +78,7 @@ class Chain(NamedTuple):
     adders: int
     adding: Floats
     energy: Floats
+    streams: bool
     double: Bools
     cycles: float
     operations: float
@@ -165,7 +168,9 @@ def chain(layer: Layer, architecture: Architecture, keep: KeepChoice) -> Chain:
     return Chain(
         array, kept, crosses, above, fill, drain, startup,
         next((i for i, n in enumerate(ports.names) if n == f"{memories[0].name} DMA"), -1),
-        adders, adding, energy, double,
+        adders, adding, energy,
+        bool(fill[UNIT].any() or drain[UNIT].any() or startup[UNIT].any() or (adders and crosses[UNIT, -1])),
+        double,
         float(architecture.compute.cycles),
         layer.operations * operation_cost(architecture, layer), leakage_per_cycle(architecture),
     )  # fmt: skip

@@ -21,278 +21,93 @@ from tilewright.mapper.even_chain import (
     UNIT,
     WRITE,
 )
-from tilewright.mapper.even_tables import ALL, APART, BURSTS, COLUMNS, SLIDING, WHOLE
-from tilewright.mapper.even_tables import OWN as ONE
-from tilewright.model.kernel import kernel, part
+from tilewright.mapper.even_moves import (
+    MOVES,
+    SLIDES,
+    STAYS,
+    apart,
+    chunks_above,
+    follow,
+    least_moved,
+    lined_up,
+    moved,
+    returns,
+)
+from tilewright.mapper.inlined import inlined
+from tilewright.model.kernel import kernel
 
 if TYPE_CHECKING:
     from tilewright.mapper.even_chain import Chain
     from tilewright.mapper.even_tables import Tables
-    from tilewright.model.types import Floats, Ints
-
-STAYS, SLIDES, MOVES = range(3)
+    from tilewright.model.types import Bools, Floats, Ints
 
 
-@part
-def moved(
-    tb: Tables, t: int, shape: int, choice: int, crosses: bool, slide: int
-) -> tuple[float, float, float]:
-    """Return words of all instances, of one, and contiguous runs that come with a tile.
-
-    `slide` is the dimension along which it slides, -1 when all of it moves.
-    """
-    width = tb.values.shape[1]
-    sent = own = bursts = 1.0
-    parted = False
-    for a in range(tb.axis_start[t + 1] - 1, tb.axis_start[t] - 1, -1):
-        row = tb.axis_row[a]
-        column = -1
-        for k in range(tb.axis_dims.shape[1]):
-            d = tb.axis_dims[a, k]
-            if d < 0:
-                break
-            code = tb.digits[shape, d] * width
-            if crosses:
-                code += tb.spread[choice, d]
-            row += code * tb.axis_weight[a, k]
-            if d == slide:
-                column = COLUMNS + SLIDING * k
-        words = tb.words[row]
-        whole = column < 0 and words[WHOLE] > 0
-        column = max(column, 0)
-        sent *= words[column + ALL]
-        own *= words[column + ONE]
-        if parted:
-            bursts *= words[column + ALL]
-        elif not whole:
-            bursts *= words[column + BURSTS]
-            parted = True
-    return sent, own, bursts
+@inlined
+def adder_levels(adders: int, reduces: Bools, factors: Ints) -> float:
+    """Return the cycles of adders where elements work on the same words of the output."""
+    meeting = 1
+    for d in range(len(reduces)):
+        if reduces[d]:
+            meeting *= factors[d]
+    if meeting > 1 and adders == TREE:
+        return float(np.ceil(np.log2(meeting) - 1e-9))
+    return meeting - 1.0 if adders == HOPS else 0.0
 
 
-@part
+@inlined
 def unit_words(tb: Tables, ch: Chain, t: int, inner: int, choice: int) -> float:
     """Return the words of a tensor that all compute units take in a step."""
     if not ch.crosses[UNIT, t]:
         return 1.0
     shape = inner if ch.array == INNER else 0
-    width = tb.values.shape[1]
-    words = 1.0
-    for a in range(tb.axis_start[t], tb.axis_start[t + 1]):
-        row = tb.axis_row[a]
-        for k in range(tb.axis_dims.shape[1]):
-            d = tb.axis_dims[a, k]
-            if d >= 0:
-                row += (tb.digits[shape, d] * width + tb.spread[choice, d]) * tb.axis_weight[a, k]
-        words *= tb.words[row, APART]
-    return words
+    return apart(tb.axes, t, tb.digits[shape], tb.spread[choice])
 
 
-@part
-def adder_levels(ch: Chain, sharing: float) -> float:
-    """Return the cycles of adders on which so many elements meet."""
-    if sharing <= 1:
-        return 0.0
-    if ch.adders == TREE:
-        return float(np.ceil(np.log2(sharing) - 1e-9))
-    return sharing - 1 if ch.adders == HOPS else 0.0
-
-
-@part
-def sharing(tb: Tables, choice: int) -> float:
-    """Return how many elements work on the same words of the output."""
-    found = 1.0
-    for d in range(len(tb.reduces)):
-        if tb.reduces[d]:
-            found *= tb.values[d, tb.spread[choice, d]]
-    return found
-
-
-@part
+@inlined
 def unit_pass(
     tb: Tables, ch: Chain, inner: int, choice: int, busy: Floats
 ) -> tuple[float, float]:
-    """Return cycles and steps of a pass of the compute unit; add to what resources are busy."""
-    nt, nd = tb.relevant.shape
+    """Return cycles and steps of a pass of the compute unit; put what resources are busy."""
+    nt = len(tb.relevant)
     steps = 1.0
-    for d in range(nd):
-        steps *= tb.values[d, tb.digits[inner, d]]
+    for extent in tb.extents[inner]:
+        steps *= extent
     if ch.array == UNIT:
         steps /= tb.elements[choice]
+    busy[:] = 0.0
     cycles = 0.0
-    for t in range(nt):
-        words = unit_words(tb, ch, t, inner, choice)
-        for r in range(len(busy)):
-            busy[r] += steps * words * ch.fill[UNIT, t, SENT, r]
-        if ch.startup[UNIT, t] > 0:
-            busy[ch.engine] += steps * words * ch.startup[UNIT, t]
-        if t < nt - 1:
-            continue
-        added = tb.elements[choice] - words if ch.crosses[UNIT, t] else 0.0
-        for r in range(len(busy)):
-            busy[r] += steps * words * ch.drain[UNIT, t, SENT, r]
-            busy[r] += steps * added * ch.drain[UNIT, t, ADDED, r]
-        if ch.startup[UNIT, t] > 0:
-            busy[ch.engine] += steps * words * ch.startup[UNIT, t]
-        if ch.crosses[UNIT, t]:
-            cycles += adder_levels(ch, sharing(tb, choice))
     most = np.ceil(steps * ch.cycles)
+    if not ch.streams:
+        return most, steps
+    for t in range(nt):
+        words = steps * unit_words(tb, ch, t, inner, choice)
+        output = t == nt - 1
+        for r in range(len(busy)):
+            busy[r] += words * ch.fill[UNIT, t, SENT, r]
+            if output:
+                busy[r] += words * ch.drain[UNIT, t, SENT, r]
+        if ch.startup[UNIT, t] > 0:
+            busy[ch.engine] += words * ch.startup[UNIT, t] * (2 if output else 1)
+        if output and ch.crosses[UNIT, t]:
+            for r in range(len(busy)):
+                busy[r] += (steps * tb.elements[choice] - words) * ch.drain[UNIT, t, ADDED, r]
+            cycles += adder_levels(ch.adders, tb.reduces, tb.factors[choice])
     for r in range(len(busy)):
         most = max(most, busy[r])
     return cycles + most, steps
 
 
-@part
-def chunks_of(
-    tb: Tables, ch: Chain, block: int, d: int, outer: int, choice: int, inner: int, alone: int
-) -> int:
-    """Return the position of a dimension's chunks above the tile of a memory, -1 for none."""
-    top = len(tb.digits) - 1
-    if block == INNER:
-        left = tb.quotient[d, tb.digits[top if alone == INNER else outer, d], tb.digits[inner, d]]
-    else:
-        left = tb.quotient[d, tb.digits[top, d], tb.digits[outer, d]]
-    if left >= 0 and ch.array == block:
-        left = tb.quotient[d, left, tb.spread[choice, d]]
-    return int(left)
-
-
-@part
-def nest(
-    tb: Tables, ch: Chain, outer: int, choice: int, inner: int, seq_outer: Ints, seq_inner: Ints,
-    alone: int, dims: Ints, chunks: Floats,
-) -> tuple[int, int]:  # fmt: skip
-    """List the loops of more than one chunk, innermost first: those of the inner memory, and all.
-
-    Returns how many there are, or -1 where the tiles do not divide each other.
-    """
-    nd = len(tb.reduces)
-    n = own = 0
-    for block in (INNER, OUTER):
-        if (block == OUTER and alone == INNER) or (block == INNER and alone == OUTER):
-            continue
-        for k in range(nd):
-            d = seq_inner[k] if block == INNER else seq_outer[k]
-            left = chunks_of(tb, ch, block, d, outer, choice, inner, alone)
-            if left < 0:
-                return -1, -1
-            if left > 0:
-                dims[n] = d
-                chunks[n] = tb.values[d, left]
-                n += 1
-        if block == INNER:
-            own = n
-    return own, n
-
-
-@part
-def follow(
-    tb: Tables, ch: Chain, t: int, shape: int, choice: int, first: int, n: int, dims: Ints,
-    chunks: Floats, inside: bool, state: Ints,
-) -> int:  # fmt: skip
-    """Note what a tensor's tile does when each loop goes on; return along what it slides.
-
-    A tile that has moved along one axis alone may come to where it was before when another loop on
-    that axis goes on: it stays.
-    """
-    nd = len(tb.reduces)
-    around = np.ones(nd)  # iterations of each dimension inside a loop
-    for d in range(nd):
-        around[d] = tb.values[d, tb.digits[shape, d]]
-        if inside and ch.array == INNER:
-            around[d] *= tb.values[d, tb.spread[choice, d]]
-    axis = slide = -1
-    back = 0.0  # how far the loops inside go back
-    running = alone = False
-    for i in range(first, n):
-        d = dims[i]
-        step = tb.coefficient[t, d] * around[d]
-        state[i] = STAYS
-        if tb.relevant[t, d]:
-            if axis < 0:
-                axis = tb.axis_of[t, d]
-                running = alone = tb.slides[t, d]
-                slide = d if running else -1
-            running = running and d == slide
-            alone = alone and tb.axis_of[t, d] == axis
-            if running:
-                state[i] = SLIDES
-            elif not alone or step != back:
-                state[i] = MOVES
-            back += step * (chunks[i] - 1)
-        elif axis >= 0:
-            state[i] = MOVES
-        around[d] *= chunks[i]
-    return slide
-
-
-@part
-def returns(tb: Tables, ch: Chain, t: int, inner: int, choice: int) -> bool:
-    """Whether a tile of the inner memory may come to where it was before.
-
-    That takes loops on two dimensions of an axis, of which the one goes as far as the other ones
-    inside go back: a*x = (n-1)*b*y for steps a*x and b*y and n chunks inside.
-    """
-    top = len(tb.digits) - 1
-    for a in range(tb.axis_start[t], tb.axis_start[t + 1]):
-        cut = 0
-        for k in range(tb.axis_dims.shape[1]):
-            d = tb.axis_dims[a, k]
-            if d >= 0 and chunks_of(tb, ch, INNER, d, top, choice, inner, INNER) > 0:
-                cut += 1
-        if cut < 2:
-            continue
-        if cut > 2:
-            return True
-        for k in range(tb.axis_dims.shape[1]):
-            for m in range(tb.axis_dims.shape[1]):
-                d, e = tb.axis_dims[a, k], tb.axis_dims[a, m]
-                if k == m or d < 0 or e < 0:
-                    continue
-                go = tb.coefficient[t, d] * tb.values[d, tb.digits[inner, d]]
-                back = tb.coefficient[t, e] * tb.values[e, tb.digits[inner, e]]
-                if ch.array == INNER:
-                    go *= tb.values[d, tb.spread[choice, d]]
-                    back *= tb.values[e, tb.spread[choice, e]]
-                left = chunks_of(tb, ch, INNER, e, top, choice, inner, INNER)
-                if left > 0 and go % back == 0 and tb.values[e, left] % (go // back + 1) == 0:
-                    return True
-    return False
-
-
-@part
-def least_moved(
-    tb: Tables, ch: Chain, t: int, inner: int, choice: int
-) -> tuple[float, float, float]:
-    """Return the least that `moved` is for a tile of the inner memory, however it moves.
-
-    Halved where every other step may bring nothing, see `returns`.
-    """
-    top = len(tb.digits) - 1
-    crosses = ch.crosses[INNER, t]
-    sent, own, bursts = moved(tb, t, inner, choice, crosses, -1)
-    slid = False
-    for d in range(len(tb.reduces)):
-        if tb.slides[t, d] and chunks_of(tb, ch, INNER, d, top, choice, inner, INNER) > 0:
-            less, less_own, _ = moved(tb, t, inner, choice, crosses, d)
-            sent, own, bursts = min(sent, less), min(own, less_own), 1.0
-            slid = True
-    if slid and returns(tb, ch, t, inner, choice):
-        return sent / 2, own / 2, bursts / 2
-    return sent, own, bursts
-
-
-@part
+@inlined
 def exchange(
-    ch: Chain, at: int, loop: int, partial: bool, state: Ints, fill: Floats, drain: Floats,
+    kept: Bools, loop: int, partial: bool, state: Ints, fill: Floats, drain: Floats,
     adders: float, fills: bool, drains: bool, busy: Floats,
 ) -> float:  # fmt: skip
     """Return the cycles of an exchange when a loop goes on; put what resources are busy."""
-    nt = ch.kept.shape[1]
+    nt = len(kept)
     busy[:] = 0.0
     cycles = 0.0
     for t in range(nt):
-        if not ch.kept[at, t]:
+        if not kept[t]:
             continue
         does = MOVES if loop < 0 else state[t, loop]
         if does == STAYS:
@@ -313,8 +128,8 @@ def exchange(
 
 @kernel
 def even_cost(
-    tb: Tables, ch: Chain, outer: int, choice: int, inner: int, seq_outer: Ints, seq_inner: Ints,
-    alone: int,
+    tb: Tables, ch: Chain, outer: int, choice: int, inner: int, order_outer: Ints,
+    order_inner: Ints, alone: int,
 ) -> tuple[float, float]:  # fmt: skip
     """Return the energy of an even mapping, leakage aside, and a lower bound of its cycles.
 
@@ -322,57 +137,71 @@ def even_cost(
     ----------
     outer, choice, inner
         Tiles of the two memories as shapes, and the spatial choice.
-    seq_outer, seq_inner
+    order_outer, order_inner
         Orders of the loops above each of them, innermost first.
     alone : int
-        `UNIT` for everything; `OUTER` for the energy of words that the outer memory takes;
-        `INNER` for everything but those, with the least of partial sums.
+        `UNIT` for everything; `INNER` for a lower bound of what there is without the words of the
+        outer memory, whatever the loops: `outer` is the whole nest then.
 
     Notes
     -----
-    Steps that cost the same count together: `steps` in all, of which the first visits of the
-    output's tiles need no partial sums. Where the outer memory is double buffered, the time inside
-    its tile, W, differs a little between first visits and others, and so does the exchange: the
-    bound takes the largest W and the smallest exchange for what sticks out. Otherwise it is exact.
+    Steps that cost the same count together: `steps` in all, of which in `first` the output's words
+    have no partial sums. Where the outer memory is double buffered, the time inside its tile, W,
+    differs a little between first visits and others, and so does the exchange: the bound takes
+    the largest W and the smallest exchange for what sticks out. Otherwise it is exact.
     """
     nt, nd = tb.relevant.shape
     nr = ch.fill.shape[3]
-    dims = np.zeros(2 * nd, np.int64)
-    chunks = np.ones(2 * nd)
-    own, n = nest(tb, ch, outer, choice, inner, seq_outer, seq_inner, alone, dims, chunks)
-    if n < 0:
+    dims, chunks = np.zeros(2 * nd, np.int64), np.ones(2 * nd, np.int64)
+    above = np.ones(nd, np.int64)
+    spread = choice if ch.array == INNER else -1
+    if not chunks_above(tb.extents[outer], tb.extents[inner], tb.factors[spread], above):
         return np.inf, np.inf
+    hidden = above.copy()
+    own = lined_up(order_inner, above, 0, dims, chunks)
+    if not chunks_above(tb.bounds, tb.extents[outer], tb.factors[-1], above):
+        return np.inf, np.inf
+    n = lined_up(order_outer, above, own, dims, chunks)
     # by loop: how often it goes on, in all and before the output's words have partial sums
     steps, first = np.zeros(n), np.zeros(n)
-    outside = visits = 1.0
-    tiles = 1.0  # of the outer memory
+    passes = visits = tiles = 1.0  # `tiles` of the outer memory
     for i in range(n - 1, -1, -1):
-        steps[i] = (chunks[i] - 1) * outside
-        first[i] = 0.0 if tb.reduces[dims[i]] else (chunks[i] - 1) * visits
-        outside *= chunks[i]
-        if not tb.reduces[dims[i]]:
+        d = dims[i]
+        steps[i] = (chunks[i] - 1) * passes
+        passes *= chunks[i]
+        if not tb.reduces[d]:
+            first[i] = (chunks[i] - 1) * visits
             visits *= chunks[i]
         if i == own:
-            tiles = outside
+            tiles = passes
     state = np.zeros((2, nt, max(n, 1)), np.int64)
     fill, drain = np.zeros((2, nt, 3, nr)), np.zeros((2, nr))
     adders = np.zeros(2)
+    around = np.ones(nd, np.int64)
     elements = tb.elements[choice]
     energy = 0.0
-    zero = 1.0  # partial sums from zero of the parent
+    zero = 1.0  # words that enter the parent without partial sums
     for d in range(nd):
         if not tb.reduces[d]:
-            zero *= tb.values[d, tb.digits[len(tb.digits) - 1, d]]
+            zero *= tb.bounds[d]
     for at in range(2):
-        if (alone == OUTER and at == INNER) or (alone == INNER and at == OUTER):
+        if alone == INNER and at == OUTER:
             continue
         start = own if at == OUTER else 0
         shape = outer if at == OUTER else inner
         for t in range(nt):
             if not ch.kept[at, t]:
                 continue
+            crosses = ch.crosses[at, t]
+            passed = choice if crosses else -1
+            digits, factors = tb.digits[shape], tb.spread[passed]
+            for d in range(nd):
+                around[d] = tb.extents[shape, d]
+                if at == INNER and ch.array == INNER:
+                    around[d] *= tb.factors[choice, d]
             slide = follow(
-                tb, ch, t, shape, choice, start, n, dims, chunks, at == INNER, state[at, t]
+                tb.relevant[t], tb.slides[t], tb.axis_of[t], tb.coefficient[t], around, dims,
+                chunks, start, n, state[at, t],
             )  # fmt: skip
             full = 1.0
             sliding = 0.0
@@ -381,31 +210,29 @@ def even_cost(
                     full += steps[i]
                 elif state[at, t, i] == SLIDES:
                     sliding += steps[i]
-            crosses = ch.crosses[at, t]
-            sent, one, bursts = moved(tb, t, shape, choice, crosses, -1)
+            sent, one, bursts = moved(tb.axes, t, digits, factors, -1)
             less, less_one, fewer = sent, one, bursts
             if sliding > 0:
-                less, less_one, fewer = moved(tb, t, shape, choice, crosses, slide)
-            if alone == INNER and slide >= 0 and returns(tb, ch, t, inner, choice):
-                sent, one, bursts = least_moved(tb, ch, t, inner, choice)
-                less, less_one, fewer = sent, one, bursts
-            sent_all, one_all = full * sent, full * one
+                less, less_one, fewer = moved(tb.axes, t, digits, factors, slide)
+                if alone == INNER and returns(
+                    tb.axes.start, tb.axes.dims, t, tb.coefficient[t], tb.extents[shape],
+                    tb.factors[passed], hidden,
+                ):  # fmt: skip
+                    less, less_one, fewer = least_moved(
+                        tb.axes, t, tb.slides[t], tb.coefficient[t], tb.extents[shape], digits,
+                        tb.factors[passed], factors, hidden,
+                    )  # fmt: skip
+                    sent, one, bursts = less, less_one, fewer
+            sent_all = full * sent + sliding * less
+            one_all = full * one + sliding * less_one
             for r in range(nr):
-                fill[at, t, MOVES, r] = sent * ch.fill[at, t, SENT, r] + one * ch.fill[at, t, OWN, r]
+                per, per_one = ch.fill[at, t, SENT, r], ch.fill[at, t, OWN, r]
+                fill[at, t, MOVES, r] = sent * per + one * per_one
+                fill[at, t, SLIDES, r] = less * per + less_one * per_one
             if ch.startup[at, t] > 0:
                 fill[at, t, MOVES, ch.engine] += bursts * ch.startup[at, t]
-            if sliding > 0:
-                sent_all += sliding * less
-                one_all += sliding * less_one
-                for r in range(nr):
-                    fill[at, t, SLIDES, r] = (
-                        less * ch.fill[at, t, SENT, r] + less_one * ch.fill[at, t, OWN, r]
-                    )
-                if ch.startup[at, t] > 0:
-                    fill[at, t, SLIDES, ch.engine] += fewer * ch.startup[at, t]
-            if ch.above[at, t]:
-                sent_all *= elements
-            if ch.above[at, t] or crosses:
+                fill[at, t, SLIDES, ch.engine] += fewer * ch.startup[at, t]
+            if crosses:
                 one_all *= elements
             price = ch.energy[at, t]
             if t < nt - 1:
@@ -425,16 +252,14 @@ def even_cost(
             if ch.startup[at, t] > 0:
                 drain[at, ch.engine] += bursts * ch.startup[at, t]
             if crosses:
-                adders[at] = adder_levels(ch, sharing(tb, choice)) + added * ch.adding[at]
-    if alone == OUTER:
-        return energy, 0.0
+                adders[at] = added * ch.adding[at] + adder_levels(
+                    ch.adders, tb.reduces, tb.factors[choice]
+                )
     unit = np.zeros(nr)
-    cycles, passed = unit_pass(tb, ch, inner, choice, unit)
-    passes = outside
+    cycles, per_pass = unit_pass(tb, ch, inner, choice, unit)
     for t in range(nt):
-        words = unit_words(tb, ch, t, inner, choice)
-        sent_all = passes * passed * words
-        one_all = passes * passed
+        sent_all = passes * per_pass * unit_words(tb, ch, t, inner, choice)
+        one_all = passes * per_pass
         if ch.above[UNIT, t]:
             sent_all *= elements
         if ch.above[UNIT, t] or ch.crosses[UNIT, t]:
@@ -453,17 +278,16 @@ def even_cost(
     for i in range(own):
         within = steps[i] / tiles
         for partial in (False, True):
-            times = steps[i] - first[i] if partial else first[i]
             spent = exchange(
-                ch, INNER, i, partial, state[INNER], fill[INNER], drain[INNER], adders[INNER],
-                True, True, busy,
+                ch.kept[INNER], i, partial, state[INNER], fill[INNER], drain[INNER],
+                adders[INNER], True, True, busy,
             )  # fmt: skip
             step = cycles + spent
             if ch.double[INNER]:
                 step = max(cycles, spent)
                 for r in range(nr):
                     step = max(step, unit[r] + busy[r])
-            total += times * step
+            total += (steps[i] - first[i] if partial else first[i]) * step
             if partial:
                 longest += within * step
             else:
@@ -475,15 +299,13 @@ def even_cost(
             if times <= 0:
                 continue
             spent = exchange(
-                ch, INNER, i, partial, state[INNER], fill[INNER], drain[INNER], adders[INNER],
-                True, True, busy,
+                ch.kept[INNER], i, partial, state[INNER], fill[INNER], drain[INNER],
+                adders[INNER], True, True, busy,
             )  # fmt: skip
             total += times * spent
-            if alone == INNER:
-                continue
             spent = exchange(
-                ch, OUTER, i, partial, state[OUTER], fill[OUTER], drain[OUTER], adders[OUTER],
-                True, True, busy,
+                ch.kept[OUTER], i, partial, state[OUTER], fill[OUTER], drain[OUTER],
+                adders[OUTER], True, True, busy,
             )  # fmt: skip
             if ch.double[OUTER]:
                 over = spent - longest
@@ -496,7 +318,7 @@ def even_cost(
             continue
         for fills in (True, False):
             total += exchange(
-                ch, at, -1, False, state[at], fill[at], drain[at], adders[at], fills, not fills,
-                busy,
+                ch.kept[at], -1, False, state[at], fill[at], drain[at], adders[at], fills,
+                not fills, busy,
             )  # fmt: skip
     return energy, total

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,219 +12,315 @@ from tilewright.mapper.even_chain import (
     HOP,
     INNER,
     OUTER,
-    OWN,
     READ,
-    SENT,
     UNIT,
     WRITE,
 )
-from tilewright.mapper.even_cost import chunks_of, even_cost, least_moved, moved, unit_pass
-from tilewright.model.kernel import kernel, part
+from tilewright.mapper.even_cost import even_cost
+from tilewright.mapper.even_moves import apart, chunks_above, idle, least_moved
+from tilewright.mapper.inlined import inlined
+from tilewright.model.kernel import kernel
 
 if TYPE_CHECKING:
     from tilewright.mapper.even_chain import Chain
     from tilewright.mapper.even_tables import Tables
-    from tilewright.model.types import Floats, Ints
+    from tilewright.model.types import Bools, Floats, Ints
 
 SLACK = 1e-12
 
 
-@part
+@inlined
 def value_of(goal: Floats, energy: float, cycles: float, leakage: float) -> float:
     """Return the objective; infinite beyond a limit. `goal` is that of `Objective.goal`."""
     energy += cycles * leakage
     if energy > goal[4] * (1 + SLACK) or cycles > goal[5] * (1 + SLACK):
         return np.inf
-    return float(energy ** goal[0] * cycles ** goal[1])
+    value = 1.0
+    for quantity, power in ((energy, goal[0]), (cycles, goal[1])):
+        if power == 1.0:
+            value *= quantity
+        elif power != 0.0:
+            value *= quantity**power
+    return value
 
 
-@part
-def roughly(
-    tb: Tables, ch: Chain, choice: int, inner: int, steps: Floats, energy: float, goal: Floats
-) -> float:
-    """Return a lower bound of what mappings with this tile of the inner memory cost.
-
-    Whatever loop stands innermost, tiles that it is relevant to move every time. `steps` are the
-    chunks of each dimension above the tile, `energy` is spent anyway.
-    """
-    nt, nd = tb.relevant.shape
-    nr = ch.fill.shape[3]
-    busy = np.zeros(nr)
-    cycles, _ = unit_pass(tb, ch, inner, choice, busy)
-    passes = 1.0
-    for d in range(nd):
-        passes *= steps[d]
-    least = np.zeros(nt)  # cycles of an exchange
-    price = np.zeros(nt)  # pJ
-    often = np.ones(nt)  # exchanges, at least
-    for t in range(nt):
-        if not ch.kept[INNER, t]:
-            continue
-        crosses = ch.crosses[INNER, t]
-        sent, own, bursts = least_moved(tb, ch, t, inner, choice)
-        for d in range(nd):
-            if tb.relevant[t, d]:
-                often[t] *= steps[d]
-        way = ch.fill if t < nt - 1 else ch.drain
-        for r in range(nr):
-            spent = sent * way[INNER, t, SENT, r] + own * way[INNER, t, OWN, r]
-            if r == ch.engine:
-                spent += bursts * ch.startup[INNER, t]
-            least[t] = max(least[t], spent)
-        if ch.above[INNER, t]:
-            sent *= tb.elements[choice]
-        if ch.above[INNER, t] or crosses:
-            own *= tb.elements[choice]
-        cost = ch.energy[INNER, t]
-        if t < nt - 1:
-            price[t] = sent * cost[READ] + own * (cost[WRITE] + cost[HOP])
-        else:
-            price[t] = sent * cost[COLLECT] + own * (cost[EMPTY] + cost[HOP])
-    best = np.inf
-    for d in range(nd):
-        if steps[d] == 1 and passes > 1:
-            continue
-        spent = energy
-        waits = 0.0
-        for t in range(nt):
-            if tb.relevant[t, d]:
-                waits = max(waits, least[t])
-                spent += passes * price[t]
-            else:
-                spent += often[t] * price[t]
-        step = max(cycles, waits) if ch.double[INNER] else cycles + waits
-        best = min(best, value_of(goal, spent, (passes - 1) * step + cycles, ch.leakage))
-    return best if nd > 0 else 0.0
+@inlined
+def price_of(energy: Floats, t: int, sent: float, own: float, output: bool) -> float:
+    """Return pJ of words that move on a link: of what the parent sends, and of all instances."""
+    if output:
+        return sent * energy[t, COLLECT] + own * (energy[t, EMPTY] + energy[t, HOP])
+    return sent * energy[t, READ] + own * (energy[t, WRITE] + energy[t, HOP])
 
 
 @kernel
-def unit_energy(tb: Tables, ch: Chain, choice: int) -> float:
-    """Return pJ that the words of the compute unit take at least."""
+def unit_energies(tb: Tables, ch: Chain) -> Floats:
+    """Return pJ that operations and the words of the compute unit take, by spatial choice."""
     nt, nd = tb.relevant.shape
     operations = 1.0
-    top = len(tb.digits) - 1
     for d in range(nd):
-        operations *= tb.values[d, tb.digits[top, d]]
-    energy = ch.operations
-    for t in range(nt):
-        sent = operations
-        if ch.crosses[UNIT, t]:
-            sent /= tb.elements[choice]
-            for a in range(tb.axis_start[t], tb.axis_start[t + 1]):
-                fewest = 1
-                for k in range(tb.axis_dims.shape[1]):
-                    d = tb.axis_dims[a, k]
-                    if d >= 0:
-                        fewest = max(fewest, tb.values[d, tb.spread[choice, d]])
-                sent *= fewest
-        energy += operations * ch.energy[UNIT, t, HOP]
-        energy += sent * ch.energy[UNIT, t, READ if t < nt - 1 else COLLECT]
-    return energy
+        operations *= tb.bounds[d]
+    found = np.full(len(tb.elements), ch.operations)
+    for choice in range(len(found)):
+        for t in range(nt):
+            sent = operations
+            if ch.crosses[UNIT, t]:
+                sent /= tb.elements[choice]
+                for a in range(tb.axes.start[t], tb.axes.start[t + 1]):
+                    fewest = 1
+                    for d in tb.axes.dims[a]:
+                        if d >= 0:
+                            fewest = max(fewest, tb.factors[choice, d])
+                    sent *= fewest
+            found[choice] += price_of(ch.energy[UNIT], t, sent, operations, t == nt - 1)
+    return found
 
 
 @kernel
-def inner_choices(
-    tb: Tables, ch: Chain, shapes: Ints, seqs: Ints, outside: float, goal: Floats, ceiling: float,
-    fewest: bool,
+def outer_energies(tb: Tables, ch: Chain, shapes: Ints, patterns: Bools) -> Floats:
+    """Return pJ that the words of the outer memory take at least, tile by tile."""
+    nt, nd = tb.relevant.shape
+    axes, extents, digits = tb.axes, tb.extents, tb.digits
+    found = np.zeros(len(shapes))
+    chunks = np.ones(nd, np.int64)
+    price, often = np.zeros(nt), np.zeros(nt)
+    for i in range(len(shapes)):
+        shape = shapes[i]
+        chunks_above(tb.bounds, extents[shape], tb.factors[-1], chunks)
+        for t in range(nt):
+            if not ch.kept[OUTER, t]:
+                continue
+            sent, own, _ = least_moved(
+                axes, t, tb.slides[t], tb.coefficient[t], extents[shape], digits[shape],
+                tb.factors[-1], tb.spread[-1], chunks,
+            )  # fmt: skip
+            price[t] = price_of(ch.energy[OUTER], t, sent, own, t == nt - 1)
+            often[t] = product_of(tb.relevant[t], chunks)
+        found[i] = least_spent(patterns, tb.relevant, chunks, price, often)
+    return found
+
+
+@inlined
+def product_of(chosen: Bools, chunks: Ints) -> float:
+    """Return the product of the chunks of some dimensions."""
+    product = 1.0
+    for d in range(len(chunks)):
+        if chosen[d]:
+            product *= chunks[d]
+    return product
+
+
+@inlined
+def least_spent(
+    patterns: Bools, relevant: Bools, chunks: Ints, price: Floats, often: Floats
+) -> float:
+    """Return the least energy of exchanges: whatever loop stands innermost, some tiles move."""
+    passes = 1.0
+    for d in range(len(chunks)):
+        passes *= chunks[d]
+    least = np.inf
+    for k in range(len(patterns)):
+        if passes > 1 and not leads(patterns[k], relevant, chunks):
+            continue
+        spent = 0.0
+        for t in range(len(price)):
+            spent += price[t] * (passes if patterns[k, t] else often[t])
+        least = min(least, spent)
+    return least
+
+
+@inlined
+def leads(pattern: Bools, relevant: Bools, chunks: Ints) -> bool:
+    """Whether a loop that is relevant to these tensors alone has several chunks."""
+    for d in range(len(chunks)):
+        if chunks[d] > 1:
+            same = True
+            for t in range(len(pattern)):
+                same = same and relevant[t, d] == pattern[t]
+            if same:
+                return True
+    return False
+
+
+class Rates(NamedTuple):
+    """What bypass choices with the same innermost memory cost at least (plain arrays).
+
+    Attributes
+    ----------
+    mask : array of choices
+        Which tensors the inner memory keeps, as bits.
+    price : array of (bypass choices, tensors, 2)
+        pJ per word that the parent sends, and that an instance receives.
+    wait : array of (bypass choices, tensors, 4)
+        Cycles per word sent, per word received, per word and per run at the DMA engine.
+    unit : array of (bypass choices, tensors)
+        Cycles per word that compute units take in a step.
+    energy : array of (bypass choices, spatial choices)
+        pJ that are spent anyway.
+    double : bool
+        Whether the inner memory is double buffered.
+    spread : bool
+        Whether the array stands above it.
+    """
+
+    mask: Ints
+    price: Floats
+    wait: Floats
+    unit: Floats
+    energy: Floats
+    double: bool
+    spread: bool
+
+
+@kernel
+def survey(
+    tb: Tables, rates: Rates, cycles_per_step: float, leakage: float, choices: Ints, shapes: Ints,
+    fits: Ints, patterns: Bools, goal: Floats, ceiling: float, fewest: bool,
 ) -> tuple[Floats, Ints]:  # fmt: skip
-    """Return spatial choices and tiles of the inner memory that may lead below a ceiling.
+    """Return bypass and spatial choices with tiles that may lead below a ceiling.
+
+    Whatever loop stands innermost above the inner memory, tiles that it is relevant to move every
+    time, by no less than they slide.
 
     Parameters
     ----------
-    shapes
-        Tiles that fit.
-    seqs
-        Orders of loops.
-    outside
-        pJ that the words of the outer memory take at least.
+    choices
+        Spatial choices.
+    shapes, fits
+        Tiles of the inner memory, and the sets of tensors for which each has room, as bits.
+    patterns
+        Which tensors a dimension is relevant to: all there are.
     fewest
-        Whether to return the best tile of each spatial choice alone.
+        Whether to return the best tile of each spatial and bypass choice alone.
 
     Returns
     -------
     tuple
-        Lower bounds, and (spatial choice, tile).
+        Lower bounds, and (bypass choice, spatial choice, tile).
     """
-    nd = len(tb.reduces)
-    top = len(tb.digits) - 1
+    nt, nd = tb.relevant.shape
+    nk = len(rates.mask)
+    axes, relevant, slides, coefficient = tb.axes, tb.relevant, tb.slides, tb.coefficient
+    extents, digits, factors, spreads = tb.extents, tb.digits, tb.factors, tb.spread
+    whole, mask, price, wait = tb.bounds, rates.mask, rates.price, rates.wait
+    unit, double, spread = rates.unit, rates.double, rates.spread
     bounds = np.zeros(1024)
-    found = np.zeros((1024, 2), np.int64)
+    found = np.zeros((1024, 3), np.int64)
     n = 0
-    steps = np.ones(nd)
+    chunks = np.ones(nd, np.int64)
+    sent, own, bursts = np.zeros(nt), np.zeros(nt), np.zeros(nt)
+    often, words, per_tile, waits = np.zeros(nt), np.zeros(nt), np.zeros(nt), np.zeros(nt)
+    led = np.zeros(len(patterns), np.bool_)
+    active = np.zeros(nk, np.int64)
+    most, mine = np.zeros(nk), np.zeros(nk, np.int64)
     operations = 1.0
     for d in range(nd):
-        operations *= tb.values[d, tb.digits[top, d]]
-    for choice in range(len(tb.spread)):
-        energy = outside + unit_energy(tb, ch, choice)
-        if value_of(goal, energy, operations * ch.cycles / tb.elements[choice], ch.leakage) >= ceiling:
+        operations *= whole[d]
+    for choice in choices:
+        elements = tb.elements[choice]
+        fastest = operations * cycles_per_step / elements
+        na = 0
+        for k in range(nk):
+            if value_of(goal, rates.energy[k, choice], fastest, leakage) < ceiling:
+                active[na] = k
+                na += 1
+            most[k] = ceiling
+            mine[k] = -1
+        if na == 0:
             continue
-        most = ceiling
-        mine = -1
-        for inner in shapes:
-            fits = True
+        over = choice if spread else -1
+        for i in range(len(shapes)):
+            inner = shapes[i]
+            if not chunks_above(whole, extents[inner], factors[over], chunks):
+                continue
+            steps = 1.0
+            whole_steps = True
             for d in range(nd):
-                left = chunks_of(tb, ch, INNER, d, top, choice, inner, INNER)
-                if left >= 0 and ch.array == UNIT:
-                    if tb.quotient[d, tb.digits[inner, d], tb.spread[choice, d]] < 0:
-                        left = -1
-                if left < 0:
-                    fits = False
-                    break
-                steps[d] = tb.values[d, left]
-            if not fits or roughly(tb, ch, choice, inner, steps, energy, goal) >= most:
+                steps *= extents[inner, d]
+                if not spread and extents[inner, d] % factors[choice, d]:
+                    whole_steps = False
+            if not whole_steps:
                 continue
-            least = np.inf
-            for q in range(len(seqs)):
-                if q > 0 and seqs[q, nd] and steps[seqs[q, 0]] == 1:
+            if not spread:
+                steps /= elements
+            passes = 1.0
+            for d in range(nd):
+                passes *= chunks[d]
+            for t in range(nt):
+                sent[t], own[t], bursts[t] = least_moved(
+                    axes, t, slides[t], coefficient[t], extents[inner], digits[inner],
+                    factors[over], spreads[over], chunks,
+                )  # fmt: skip
+                if spread:
+                    own[t] *= elements
+                often[t] = product_of(relevant[t], chunks)
+                words[t] = apart(axes, t, digits[inner if spread else 0], spreads[choice])
+            for g in range(len(patterns)):
+                led[g] = passes == 1 or leads(patterns[g], relevant, chunks)
+            for a in range(na):
+                k = active[a]
+                if not fits[i] >> mask[k] & 1:
                     continue
-                spent, cycles = even_cost(tb, ch, top, choice, inner, seqs[0], seqs[q], INNER)
-                spent += outside + ch.operations
-                least = min(least, value_of(goal, spent, cycles, ch.leakage))
-            if least >= most:
-                continue
-            if fewest:
-                most, mine = least, inner
-                continue
-            if n == len(bounds):
-                bounds = np.concatenate((bounds, np.zeros(n)))
-                found = np.concatenate((found, np.zeros((n, 2), np.int64)))
-            bounds[n] = least
-            found[n, 0], found[n, 1] = choice, inner
-            n += 1
-        if fewest and mine >= 0:
-            if n == len(bounds):
-                bounds = np.concatenate((bounds, np.zeros(n)))
-                found = np.concatenate((found, np.zeros((n, 2), np.int64)))
-            bounds[n] = most
-            found[n, 0], found[n, 1] = choice, mine
-            n += 1
+                unit_pass_cycles = np.ceil(steps * cycles_per_step)
+                for t in range(nt):
+                    unit_pass_cycles = max(unit_pass_cycles, steps * words[t] * unit[k, t])
+                    each = own[t] / elements if spread else own[t]
+                    per_tile[t] = sent[t] * price[k, t, 0] + own[t] * price[k, t, 1]
+                    waits[t] = max(
+                        sent[t] * wait[k, t, 0],
+                        each * wait[k, t, 1],
+                        sent[t] * wait[k, t, 2] + bursts[t] * wait[k, t, 3],
+                    )
+                least = np.inf
+                for g in range(len(patterns)):
+                    if not led[g]:
+                        continue
+                    energy = rates.energy[k, choice]
+                    longest = 0.0
+                    for t in range(nt):
+                        if patterns[g, t]:
+                            longest = max(longest, waits[t])
+                            energy += passes * per_tile[t]
+                        else:
+                            energy += often[t] * per_tile[t]
+                    step = unit_pass_cycles + longest
+                    if double:
+                        step = max(unit_pass_cycles, longest)
+                    time = (passes - 1) * step + unit_pass_cycles
+                    least = min(least, value_of(goal, energy, time, leakage))
+                if least >= most[k]:
+                    continue
+                if fewest:
+                    most[k] = least
+                    mine[k] = inner
+                    continue
+                if n == len(bounds):
+                    bounds = np.concatenate((bounds, np.zeros(n)))
+                    found = np.concatenate((found, np.zeros((n, 3), np.int64)))
+                bounds[n] = least
+                found[n, 0], found[n, 1], found[n, 2] = k, choice, inner
+                n += 1
+        for k in range(nk):
+            if mine[k] >= 0:
+                if n == len(bounds):
+                    bounds = np.concatenate((bounds, np.zeros(n)))
+                    found = np.concatenate((found, np.zeros((n, 3), np.int64)))
+                bounds[n] = most[k]
+                found[n, 0], found[n, 1], found[n, 2] = k, choice, mine[k]
+                n += 1
     return bounds[:n], found[:n]
-
-
-@kernel
-def outer_energies(tb: Tables, ch: Chain, shapes: Ints, seqs: Ints) -> Floats:
-    """Return pJ that the words of the outer memory take at least, tile by tile."""
-    found = np.zeros(len(shapes))
-    for i in range(len(shapes)):
-        least = np.inf
-        for q in range(len(seqs)):
-            energy, _ = even_cost(tb, ch, shapes[i], 0, 0, seqs[q], seqs[0], OUTER)
-            least = min(least, energy)
-        found[i] = least
-    return found
 
 
 @kernel
 def whole_mappings(
     tb: Tables, ch: Chain, bounds: Floats, pairs: Ints, outer_shapes: Ints, outside: Floats,
-    seqs: Ints, goal: Floats, ceiling: float, fixed: bool, most: int,
+    orders: Ints, goal: Floats, ceiling: float, fixed: bool, most: int,
 ) -> tuple[Floats, Ints]:  # fmt: skip
-    """Return mappings whose lower bound is below a ceiling: choice, tiles, orders.
+    """Return mappings whose lower bound is below a ceiling.
 
     Parameters
     ----------
     bounds, pairs
-        What `inner_choices` found, the least bound first.
+        What `survey` found for the bypass choice: (spatial choice, tile), the least bound first.
     outer_shapes, outside
         Tiles of the outer memory that fit, with the energy of its words, the least first.
     fixed
@@ -237,47 +333,40 @@ def whole_mappings(
     tuple
         Lower bounds, and (outer tile, spatial choice, inner tile, outer order, inner order).
     """
-    nd = len(tb.reduces)
+    nd = len(tb.bounds)
+    top = len(tb.extents) - 1
     values = np.zeros(64)
     found = np.zeros((64, 5), np.int64)
     n = 0
+    above, beyond = np.ones(nd, np.int64), np.ones(nd, np.int64)
+    energies, times = np.zeros(len(orders)), np.zeros(len(orders))
     for i in range(len(bounds)):
         if bounds[i] >= ceiling:
             break
         choice, inner = pairs[i, 0], pairs[i, 1]
+        spread = choice if ch.array == INNER else -1
         # what is spent inside at least, whatever the tile of the outer memory
-        energies, times = np.full(len(seqs), np.inf), np.full(len(seqs), np.inf)
-        for q in range(len(seqs)):
+        for q in range(len(orders)):
             energies[q], times[q] = even_cost(
-                tb, ch, len(tb.digits) - 1, choice, inner, seqs[0], seqs[q], INNER
+                tb, ch, top, choice, inner, orders[0], orders[q], INNER
             )
         least_energy, least_time = energies.min() + ch.operations, times.min()
         for k in range(len(outer_shapes)):
             if value_of(goal, least_energy + outside[k], least_time, ch.leakage) >= ceiling:
                 break
             outer = outer_shapes[k]
-            fits = True
-            for d in range(nd):
-                if (
-                    chunks_of(tb, ch, INNER, d, outer, choice, inner, UNIT) < 0
-                    or chunks_of(tb, ch, OUTER, d, outer, choice, inner, UNIT) < 0
-                ):
-                    fits = False
-                    break
-            if not fits:
+            extents = tb.extents[outer]
+            if not chunks_above(extents, tb.extents[inner], tb.factors[spread], above):
                 continue
-            for q in range(len(seqs)):
-                if q > 0 and seqs[q, nd] and (
-                    chunks_of(tb, ch, INNER, seqs[q, 0], outer, choice, inner, UNIT) == 0
-                ):
+            chunks_above(tb.bounds, extents, tb.factors[-1], beyond)
+            for q in range(len(orders)):
+                if q > 0 and idle(orders[q], above):
                     continue
-                for p in range(len(seqs)):
-                    if p > 0 and seqs[p, nd] and (
-                        chunks_of(tb, ch, OUTER, seqs[p, 0], outer, choice, inner, UNIT) == 0
-                    ):
+                for p in range(len(orders)):
+                    if p > 0 and idle(orders[p], beyond):
                         continue
                     energy, cycles = even_cost(
-                        tb, ch, outer, choice, inner, seqs[p], seqs[q], UNIT
+                        tb, ch, outer, choice, inner, orders[p], orders[q], UNIT
                     )
                     value = value_of(goal, energy + ch.operations, cycles, ch.leakage)
                     if value >= ceiling:

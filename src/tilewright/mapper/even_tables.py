@@ -21,58 +21,68 @@ COLUMNS = 5
 SLIDING = 3
 
 
-class Tables(NamedTuple):
-    """Tiles of one layer, and the words that come with them (plain arrays for the kernels).
+class Axes(NamedTuple):
+    """The index expressions of all tensors, as they lie in memory (plain arrays for the kernels).
 
     Attributes
     ----------
-    digits : array of (shapes, dimensions)
-        Position of a shape's extent among the divisors of each bound.
-    values : array of (dimensions, digits)
-        The divisors.
-    quotient : array of (dimensions, digits, digits)
-        Position of a quotient, or -1.
-    strides : array of dimensions
-        Weight of each digit in the number of a shape.
-    relevant, slides : arrays of (tensors, dimensions)
-        Whether a tensor's tiles depend on a dimension, and whether they may overlap along it.
-    axis_of, coefficient : arrays of (tensors, dimensions)
-        The axis that a dimension belongs to, or -1, and its coefficient there.
-    axis_start : array of tensors + 1
-        Where the axes of each tensor begin: its index expressions, as they lie in memory.
-    axis_dims, axis_weight : arrays of (axes, members)
-        Dimensions of each, padded with -1, and the weight of their digits in its rows.
-    axis_row : array of axes
+    start : array of tensors + 1
+        Where those of each tensor begin.
+    dims, weight : arrays of (axes, members)
+        Dimensions of each, padded with -1, and the weight of their codes in its rows: the position
+        of a tile's extent among the divisors of the bound, times `width`, and that of a factor.
+    row : array of axes
         Where its rows begin.
     words : array of (rows, columns)
         For an extent of the tile and a spatial factor of each dimension: words of all instances
         together, contiguous runs of them, words of one instance, whether that is the whole axis,
         words of the first iterations of all instances; then for each dimension along which the
         tile may slide the first three of what is missing.
-    spread : array of (choices, dimensions)
-        Positions of the spatial factors.
-    elements : array of choices
-        Their product.
-    reduces : array of dimensions
-        Whether the output lacks a dimension.
+    width : int
     """
 
+    start: Ints
+    dims: Ints
+    weight: Ints
+    row: Ints
+    words: Floats
+    width: int
+
+
+class Tables(NamedTuple):
+    """Tiles of one layer, and the words that come with them (plain arrays for the kernels).
+
+    Attributes
+    ----------
+    bounds : array of dimensions
+        Iterations of each dimension that has several.
+    extents, digits : arrays of (shapes, dimensions)
+        Extents of a tile, and their positions among the divisors of the bounds.
+    factors, spread : arrays of (choices, dimensions)
+        Spatial factors, and their positions; the last row is that of a link without an array.
+    elements : array of choices
+        The product of the factors.
+    relevant, slides : arrays of (tensors, dimensions)
+        Whether a tensor's tiles depend on a dimension, and whether they may overlap along it.
+    axis_of, coefficient : arrays of (tensors, dimensions)
+        The axis that a dimension belongs to, or -1, and its coefficient there.
+    reduces : array of dimensions
+        Whether the output lacks a dimension.
+    axes : Axes
+    """
+
+    bounds: Ints
+    extents: Ints
     digits: Ints
-    values: Ints
-    quotient: Ints
-    strides: Ints
+    factors: Ints
+    spread: Ints
+    elements: Floats
     relevant: Bools
     slides: Bools
     axis_of: Ints
     coefficient: Ints
-    axis_start: Ints
-    axis_dims: Ints
-    axis_weight: Ints
-    axis_row: Ints
-    words: Floats
-    spread: Ints
-    elements: Floats
     reduces: Bools
+    axes: Axes
 
 
 def tables(
@@ -125,13 +135,26 @@ def tables(
     for a, (own, scale) in enumerate(zip(dims, weights, strict=True)):
         padded[a, : len(own)] = own
         weight[a, : len(own)] = scale
-    spread = sp.unroll if architecture.arrays else np.zeros((1, len(position)), np.int64)
-    elements = sp.unroll_product if architecture.arrays else np.ones(1)
+    alone = np.zeros((1, len(position)), np.int64)
+    spread = np.concatenate([sp.unroll, alone]) if architecture.arrays else alone
+    every = np.arange(len(position))
+    axes = Axes(
+        np.array(starts, np.int64), padded, weight, np.array(rows or [0], np.int64), words, width
+    )
     found = Tables(
-        tiles.digits, tiles.values, tiles.quotient, tiles.strides, sp.relevant, slides,
-        axis_of, coefficient, np.array(starts, np.int64), padded, weight, np.array(rows or [0], np.int64), words,
-        spread, elements, ~sp.relevant[-1],
-    )  # fmt: skip
+        bounds=np.array([layer.bounds[d] for d in position], np.int64),
+        extents=np.ascontiguousarray(tiles.values[every, tiles.digits]),
+        digits=tiles.digits,
+        factors=np.ascontiguousarray(tiles.values[every, spread]),
+        spread=spread,
+        elements=sp.unroll_product if architecture.arrays else np.ones(1),
+        relevant=sp.relevant,
+        slides=slides,
+        axis_of=axis_of,
+        coefficient=coefficient,
+        reduces=~sp.relevant[-1],
+        axes=axes,
+    )
     return found, unrollings, tiles.words.astype(np.float64)
 
 
