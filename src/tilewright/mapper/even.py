@@ -205,6 +205,8 @@ class EvenSearch:
         for group in groups:
             for part in np.array_split(quick, min(SLICES, len(quick))):
                 if stop():
+                    if row is not None:
+                        self.value(*row)
                     return self.found
                 for bypass, bounds, pairs in self.surveyed(group, part, ceiling, False):
                     values, rows = whole_mappings(

@@ -1,8 +1,10 @@
-"""The search under pipelined latency: good mappings, and how far from the best they can be.
+"""The search under pipelined latency: the best even mapping, with proof, and what is near it.
 
-Pipelined latency is at least throughput latency, and the counts are the same: the optimum under
-throughput latency, which is proven, is a lower bound. Mappings are looked for near those that are
-best under throughput latency on machines which forbid what pipelined latency makes expensive.
+Uneven mappings near the best even one are tried, too. Where one of them is better, or no even
+mapping is proven to be the best, a lower bound of all mappings is stated: pipelined latency is at
+least throughput latency, and the counts are the same, so the optimum under throughput latency,
+which is proven, is one. Mappings are then looked for near those that are best under throughput
+latency on machines which forbid what pipelined latency makes expensive.
 """
 
 from __future__ import annotations
@@ -17,6 +19,9 @@ from time import perf_counter
 from tilewright.architecture.constraints import Constraint
 from tilewright.architecture.machine import Architecture, Array, Level, Memory
 from tilewright.errors import MappingError, NoMappingError
+from tilewright.mapper.even import CLOSE, EvenFound, EvenSearch
+from tilewright.mapper.even_chain import covered
+from tilewright.mapper.even_size import even_mappings
 from tilewright.mapper.greedy import greedy_mapping
 from tilewright.mapper.key import likeness
 from tilewright.mapper.neighbours import Items, items_of, mapping_of, neighbour
@@ -41,9 +46,17 @@ AT_LEAST = 2
 CLIMBS = 2  # the best beginnings that are looked around
 TRIES = 2500  # neighbours tried from each of them
 WARM = 0.15  # how much worse a neighbour may be at first, as a logarithm
-CLOSE = 1e-9
+LOOK = 600  # neighbours tried of an even mapping that is proven to be the best of those
+EVEN = 0.7  # of a time limit, to find that
 BEGIN = 0.35  # of a time limit, to find where to begin
 PROVE = 0.55  # of a time limit, until the search for the lower bound ends
+EVENLY = (
+    "Even mappings: each memory stores everything that it keeps at one point of the loops; between "
+    "two such points one loop for each dimension, in any order, and the spatial loops right above "
+    "the memory inside their array; tile sizes that divide evenly; every bypass that the machine "
+    "allows; every spatial choice whose factors divide the bounds and fit the axes. Of uneven "
+    "mappings some near the best of these were tried, and none was better."
+)
 BOUND = (
     "Lower bound: the optimum under throughput latency, which pipelined latency never undercuts."
 )
@@ -89,8 +102,18 @@ def search_pipelined(
         return lambda: stop() or perf_counter() - start >= share * limit
 
     climb = Climb(layer, architecture, objective)
+    even = EvenFound()
+    if covered(layer, architecture):
+        search = EvenSearch(layer, architecture, objective)
+        even = search.solve(until(EVEN))
+    if even.mapping is not None:
+        climb.begin(even.mapping)
+        if even.proven:
+            climb.run(LOOK, Random(seed), stop)
+            if climb.value >= even.value * (1 - CLOSE):
+                return proven_result(search, perf_counter() - start)
     machines = list(stricter(layer, architecture))
-    begins = []
+    begins = [mapping for mapping in (even.mapping, climb.mapping) if mapping is not None]
     for i in range(GREEDY):
         # the first ones take a second, which no time limit saves
         halt = until(BEGIN / 2) if i >= AT_LEAST else stop
@@ -134,6 +157,18 @@ def search_pipelined(
         mappings_in_space(layer, architecture), perf_counter() - start,
     )  # fmt: skip
     return LayerResult(layer, best, cost, objective, proof)
+
+
+def proven_result(search: EvenSearch, seconds: float) -> LayerResult:
+    """Return the best even mapping with its proof."""
+    found, layer, architecture = search.found, search.layer, search.architecture
+    assert found.mapping is not None
+    cost = evaluate(layer, architecture, found.mapping, latency="pipelined")
+    parts = [EVENLY, *(f"Only mappings in which {s.words()}." for s in architecture.statements)]
+    proof = Proof(
+        True, found.value, found.value, 0.0, " ".join(parts), even_mappings(search), seconds
+    )
+    return LayerResult(layer, found.mapping, cost, str(search.objective), proof)
 
 
 def map_pipelined(
