@@ -318,12 +318,12 @@ class EvenSearch:
                     nodes.append(Spatial(d, extents[d], axis, self.architecture.arrays[0].name))
 
         for at, m in zip((OUTER, INNER)[2 - len(bypass.used) :], bypass.used, strict=True):
-            order = self.orders[orders[at], :-1]
+            order = self.orders[orders[at], : len(self.names)]
             cut(tb.extents[shapes[at]], order, at == INNER and bypass.chain.array == INNER)
             kept = tuple(n for n, own in zip(tensors, bypass.keep, strict=True) if m in own)
             nodes.append(Store(memories[m].name, kept))
         if bypass.chain.array == UNIT:
-            cut(np.ones_like(tb.bounds), self.orders[0, :-1], True)
+            cut(np.ones_like(tb.bounds), self.orders[0, : len(self.names)], True)
         return Mapping(tuple(nodes))
 
 
@@ -331,7 +331,7 @@ def rates_of(group: list[Bypass]) -> Rates:
     """Return what bypass choices with the same innermost memory cost at least."""
     nt = group[0].chain.kept.shape[1]
     price, wait = np.zeros((len(group), nt, 2)), np.zeros((len(group), nt, 4))
-    unit = np.zeros((len(group), nt))
+    unit = np.zeros((len(group), nt, 2))
     for k, bypass in enumerate(group):
         own = bypass.chain
         for t in range(nt):
@@ -348,7 +348,7 @@ def rates_of(group: list[Bypass]) -> Rates:
                 wait[k, t, 2:] = ways[SENT, own.engine], own.startup[INNER, t]
                 taken = taken.copy()
                 taken[own.engine] += own.startup[UNIT, t] * (2 if output else 1)
-            unit[k, t] = taken.max(initial=0.0)
+            unit[k, t, int(own.crosses[UNIT, t])] = taken.max(initial=0.0)
     return Rates(
         mask=np.array([sum(1 << t for t in range(nt) if b.chain.kept[INNER, t]) for b in group]),
         price=price,

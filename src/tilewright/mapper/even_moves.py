@@ -190,11 +190,31 @@ def lined_up(order: Ints, chunks: Ints, n: int, dims: Ints, sizes: Ints) -> int:
 
 
 @inlined
-def idle(order: Ints, chunks: Ints) -> bool:
-    """Whether the first of all orders is the same, or another one, see `sequences`."""
-    if order[len(chunks)] == 1 and chunks[order[0]] == 1:
+def idle(order: Ints, chunks: Ints, back: bool) -> bool:
+    """Whether an order is no better than others, see `sequences`; `back`: tiles may come back."""
+    nd = len(chunks)
+    if order[nd + 1] == 1 and not back:
+        return True
+    if order[nd] == 1 and chunks[order[0]] == 1:
         return True
     for each in chunks:
         if each > 1:
             return False
     return True
+
+
+@inlined
+def come_back(
+    axes: Axes, slides: Bools, coefficient: Ints, extents: Ints, factors: Ints, chunks: Ints
+) -> bool:
+    """Whether the tile of some tensor may come to where it was before, see `returns`."""
+    for t in range(len(slides)):
+        sliding = 0
+        for d in range(len(chunks)):
+            if slides[t, d] and chunks[d] > 1:
+                sliding += 1
+        if sliding > 1 and returns(
+            axes.start, axes.dims, t, coefficient[t], extents, factors, chunks
+        ):
+            return True
+    return False

@@ -17,7 +17,7 @@ from tilewright.mapper.even_chain import (
     WRITE,
 )
 from tilewright.mapper.even_cost import even_cost
-from tilewright.mapper.even_moves import apart, chunks_above, idle, least_moved
+from tilewright.mapper.even_moves import apart, chunks_above, come_back, idle, least_moved
 from tilewright.mapper.inlined import inlined
 from tilewright.model.kernel import kernel
 
@@ -152,8 +152,8 @@ class Rates(NamedTuple):
         pJ per word that the parent sends, and that an instance receives.
     wait : array of (bypass choices, tensors, 4)
         Cycles per word sent, per word received, per word and per run at the DMA engine.
-    unit : array of (bypass choices, tensors)
-        Cycles per word that compute units take in a step.
+    unit : array of (bypass choices, tensors, 2)
+        Cycles per step for operands, and per word that all compute units take together.
     energy : array of (bypass choices, spatial choices)
         pJ that are spent anyway.
     double : bool
@@ -262,7 +262,8 @@ def survey(
                     continue
                 unit_pass_cycles = np.ceil(steps * cycles_per_step)
                 for t in range(nt):
-                    unit_pass_cycles = max(unit_pass_cycles, steps * words[t] * unit[k, t])
+                    taken = unit[k, t, 0] + words[t] * unit[k, t, 1]
+                    unit_pass_cycles = max(unit_pass_cycles, steps * taken)
                     each = own[t] / elements if spread else own[t]
                     per_tile[t] = sent[t] * price[k, t, 0] + own[t] * price[k, t, 1]
                     waits[t] = max(
@@ -338,32 +339,44 @@ def whole_mappings(
     values = np.zeros(64)
     found = np.zeros((64, 5), np.int64)
     n = 0
+    hidden = np.ones(nd, np.int64)
     above, beyond = np.ones(nd, np.int64), np.ones(nd, np.int64)
-    energies, times = np.zeros(len(orders)), np.zeros(len(orders))
     for i in range(len(bounds)):
         if bounds[i] >= ceiling:
             break
         choice, inner = pairs[i, 0], pairs[i, 1]
-        spread = choice if ch.array == INNER else -1
+        factors = tb.factors[choice if ch.array == INNER else -1]
+        chunks_above(tb.bounds, tb.extents[inner], factors, hidden)
+        back = come_back(
+            tb.axes, tb.slides, tb.coefficient, tb.extents[inner], factors, hidden
+        )
         # what is spent inside at least, whatever the tile of the outer memory
+        least_energy = least_time = least = np.inf
         for q in range(len(orders)):
-            energies[q], times[q] = even_cost(
-                tb, ch, top, choice, inner, orders[0], orders[q], INNER
-            )
-        least_energy, least_time = energies.min() + ch.operations, times.min()
+            if q > 0 and idle(orders[q], hidden, back):
+                continue
+            energy, time = even_cost(tb, ch, top, choice, inner, orders[0], orders[q], INNER)
+            energy += ch.operations
+            least_energy, least_time = min(least_energy, energy), min(least_time, time)
+            least = min(least, value_of(goal, energy + outside[0], time, ch.leakage))
+        if least >= ceiling:
+            continue
         for k in range(len(outer_shapes)):
             if value_of(goal, least_energy + outside[k], least_time, ch.leakage) >= ceiling:
                 break
             outer = outer_shapes[k]
             extents = tb.extents[outer]
-            if not chunks_above(extents, tb.extents[inner], tb.factors[spread], above):
+            if not chunks_above(extents, tb.extents[inner], factors, above):
                 continue
             chunks_above(tb.bounds, extents, tb.factors[-1], beyond)
+            both = back or come_back(
+                tb.axes, tb.slides, tb.coefficient, extents, tb.factors[-1], beyond
+            )
             for q in range(len(orders)):
-                if q > 0 and idle(orders[q], above):
+                if q > 0 and idle(orders[q], above, both):
                     continue
                 for p in range(len(orders)):
-                    if p > 0 and idle(orders[p], beyond):
+                    if p > 0 and idle(orders[p], beyond, both):
                         continue
                     energy, cycles = even_cost(
                         tb, ch, outer, choice, inner, orders[p], orders[q], UNIT

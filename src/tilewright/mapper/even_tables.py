@@ -219,26 +219,29 @@ def sequences(relevant: Bools, axis_of: Ints, slides: Bools) -> list[list[int]]:
     Returns
     -------
     list of list of int
-        Dimensions; at the end, 1 where the order is another's if its first loop has one chunk.
+        Dimensions; then 1 where the order is another's if its first loop has one chunk, and 1
+        where it is better than others only if tiles come to where they were before.
     """
     nt, nd = relevant.shape
     found: list[list[int]] = []
 
-    def grow(order: list[int], staying: tuple[int, ...], moving: list[int], alone: int) -> None:
+    def grow(
+        order: list[int], staying: tuple[int, ...], moving: list[int], marks: list[int]
+    ) -> None:
         # tiles of `moving` have moved along one axis only
         for t in moving:
             for d in np.flatnonzero((axis_of[t] == axis_of[t, order[-1]]) & slides[t]).tolist():
                 if d not in order:
                     stay = tuple(u for u in staying if not relevant[u, d])
-                    grow([*order, d], stay, [t], alone)
+                    grow([*order, d], stay, [t], [marks[0], 1])
         if order:
             order = order + [
                 d for d in range(nd) if d not in order and not relevant[list(staying), d].any()
             ]
         left = [d for d in range(nd) if d not in order]
         if not left or not staying:
-            if [*order, *left, alone] not in found:
-                found.append([*order, *left, alone])
+            if [*order, *left, marks[0], 0] not in found:
+                found.append([*order, *left, *marks])
             return
         alike: dict[tuple[tuple[int, ...], int], list[int]] = {}
         for d in left:
@@ -247,13 +250,7 @@ def sequences(relevant: Bools, axis_of: Ints, slides: Bools) -> list[list[int]]:
             alike.setdefault((kind, d if slides[ends, d].any() else -1), []).append(d)
         for (kind, d), dims in alike.items():
             ends = [t for t in staying if t not in kind and d >= 0 and slides[t, d]]
-            grow(order + dims, kind, ends, alone if order else int(len(dims) == 1))
+            grow(order + dims, kind, ends, marks if order else [int(len(dims) == 1), 0])
 
-    grow([], tuple(range(nt)), [], 1)
-    return found
-
-
-def unrolled(chosen: Unrolling) -> dict[str, int]:
-    """Return the product of a choice's factors by dimension."""
-    names = {d for _, d, _ in chosen.factors}
-    return {n: prod(f for _, d, f in chosen.factors if d == n) for n in names}
+    grow([], tuple(range(nt)), [], [1, 0])
+    return sorted(found, key=lambda order: order[-1])
