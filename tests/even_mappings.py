@@ -19,7 +19,7 @@ from tilewright.mapping.validity import check
 from tilewright.workload.layer import Layer
 
 
-def even_problem(seed: int, fewest: int = 20, most: int = 800) -> tuple[Layer, Architecture]:
+def even_problem(seed: int, fewest: int = 20, most: int = 250) -> tuple[Layer, Architecture]:
     """Return a layer and a machine that the even search covers, with so many even mappings."""
     random = Random(seed)
     while True:
@@ -79,7 +79,7 @@ def all_even(layer: Layer, machine: Architecture) -> Iterator[Mapping]:
         used = [(m, own) for m, own in zip(memories, kept, strict=True) if own]
         for factors in product(*map(divisors, bounds)):
             axes = space.axes(0, factors) if machine.arrays else None
-            if machine.arrays and axes is None or not machine.arrays and max(factors) > 1:
+            if (machine.arrays and axes is None) or (not machine.arrays and max(factors) > 1):
                 continue
             left = tuple(b // f for b, f in zip(bounds, factors, strict=True))
             for tiles in chains(left, len(used)):

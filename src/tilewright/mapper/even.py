@@ -33,7 +33,6 @@ from tilewright.mapper.even_chain import (
     WRITE,
     Chain,
     chain,
-    covered,
 )
 from tilewright.mapper.even_search import (
     Rates,
@@ -73,6 +72,8 @@ class Bypass:
         What its words cost.
     outer : array of int
         Tiles of the outer memory that fit, those with the least energy first.
+    multiples : array of bool
+        By dimension and position among the divisors, of which of them the extent is a multiple.
     outside : array of float
         That energy, of the words that the outer memory takes.
     energies : array of float
@@ -83,6 +84,7 @@ class Bypass:
     used: tuple[int, ...]
     chain: Chain
     outer: Ints
+    multiples: Bools
     outside: Floats
     energies: Floats
 
@@ -143,22 +145,37 @@ class EvenSearch:
 
     def bypasses(self) -> Iterator[Bypass]:
         """Yield the bypass choices for which the memories have room."""
-        known: dict[tuple[tuple[bool, ...], int], tuple[Ints, Floats]] = {}
+        known: dict[tuple[tuple[bool, ...], int], tuple[Ints, Bools, Floats]] = {}
+        top = np.array([len(self.words[0]) - 1], np.int64)
+        whole = top, self.multiples(top), np.zeros(1)
         for keep in keep_choices(self.layer, self.architecture):
             own = chain(self.layer, self.architecture, keep)
             used = tuple(sorted({m for each in keep for m in each} - {0}))
-            outer, outside = np.array([len(self.words[0]) - 1], np.int64), np.zeros(1)
+            outer, multiples, outside = whole
             if len(used) > 1:
                 key = tuple(own.kept[OUTER].tolist()), used[0]
                 if key not in known:
                     stored = np.flatnonzero(own.kept[OUTER]).tolist()
                     shapes = np.flatnonzero(self.room(used[0], stored))
-                    energies = outer_energies(self.tables, own, shapes, self.patterns)
+                    energies = outer_energies(self.tables, own, shapes, self.orders)
                     order = np.argsort(energies, kind="stable")
-                    known[key] = shapes[order], energies[order]
-                outer, outside = known[key]
+                    shapes = shapes[order]
+                    known[key] = shapes, self.multiples(shapes), energies[order]
+                outer, multiples, outside = known[key]
             if len(outer):
-                yield Bypass(keep, used, own, outer, outside, unit_energies(self.tables, own))
+                energies = unit_energies(self.tables, own)
+                yield Bypass(keep, used, own, outer, multiples, outside, energies)
+
+    def multiples(self, shapes: Ints) -> Bools:
+        """Return of which shapes the extent is a multiple, by dimension and divisor."""
+        extents = self.tables.extents
+        found = np.zeros((*self.tables.product.shape[:2], len(shapes)), np.bool_)
+        for d in range(found.shape[0]):
+            for digit in range(found.shape[1]):
+                same = np.flatnonzero(self.tables.digits[:, d] == digit)
+                if len(same):
+                    found[d, digit] = extents[shapes, d] % extents[same[0], d] == 0
+        return found
 
     def room(self, m: int, stored: list[int]) -> Bools:
         """Return whether the tiles of some tensors fit into a memory, by shape."""
@@ -210,7 +227,8 @@ class EvenSearch:
                     return self.found
                 for bypass, bounds, pairs in self.surveyed(group, part, ceiling, False):
                     values, rows = whole_mappings(
-                        self.tables, bypass.chain, bounds, pairs, bypass.outer, bypass.outside,
+                        self.tables, bypass.chain, bounds, pairs, bypass.outer,
+                        bypass.multiples, bypass.outside,
                         self.orders, self.goal, ceiling, False, 1,
                     )  # fmt: skip
                     if len(values):
@@ -231,7 +249,8 @@ class EvenSearch:
             for bypass, bounds, pairs in self.surveyed(group, choices, ceiling, True):
                 values, _ = whole_mappings(
                     self.tables, bypass.chain, bounds[:BEGINNINGS], pairs[:BEGINNINGS],
-                    bypass.outer, bypass.outside, self.orders, self.goal, ceiling, False, 1,
+                    bypass.outer,
+                        bypass.multiples, bypass.outside, self.orders, self.goal, ceiling, False, 1,
                 )  # fmt: skip
                 if len(values):
                     ceiling = float(values[0]) * (1 + CLOSE)
@@ -254,9 +273,7 @@ class EvenSearch:
             mine = found[:, 0] == k
             yield group[k], bounds[mine], np.ascontiguousarray(found[mine, 1:])
 
-    def close(
-        self, groups: list[list[Bypass]], choices: Ints, stop: Callable[[], bool]
-    ) -> None:
+    def close(self, groups: list[list[Bypass]], choices: Ints, stop: Callable[[], bool]) -> None:
         """Evaluate everything whose bound is below the value of the best mapping."""
         open_: list[tuple[float, Bypass, Ints]] = []
         ceiling = self.found.value * (1 - CLOSE)
@@ -266,7 +283,8 @@ class EvenSearch:
                     return
                 for bypass, bounds, pairs in self.surveyed(group, part, ceiling, False):
                     values, rows = whole_mappings(
-                        self.tables, bypass.chain, bounds, pairs, bypass.outer, bypass.outside,
+                        self.tables, bypass.chain, bounds, pairs, bypass.outer,
+                        bypass.multiples, bypass.outside,
                         self.orders, self.goal, ceiling, True, MOST,
                     )  # fmt: skip
                     open_ += [(float(v), bypass, row) for v, row in zip(values, rows, strict=True)]

@@ -96,7 +96,9 @@ def covered(layer: Layer, architecture: Architecture) -> bool:
         and all(a.multicast and a.reduction and not a.forwarding for a in arrays)
         and all(m.dma is None for m in memories[1:])
         and all(m.block_bytes is None and m.retention == "tile" for m in memories)
-        and all(s.at not in names or s.keys[-1] in ("keep", "bypass") for s in architecture.statements)
+        and all(
+            s.at not in names or s.keys[-1] in ("keep", "bypass") for s in architecture.statements
+        )
         and all(len(terms) == 1 for terms in layer.output.expressions)
     )
 
@@ -169,7 +171,7 @@ def chain(layer: Layer, architecture: Architecture, keep: KeepChoice) -> Chain:
         array, kept, crosses, above, fill, drain, startup,
         next((i for i, n in enumerate(ports.names) if n == f"{memories[0].name} DMA"), -1),
         adders, adding, energy,
-        bool(fill[UNIT].any() or drain[UNIT].any() or startup[UNIT].any() or (adders and crosses[UNIT, -1])),
+        bool(adders) or any(each[UNIT].any() for each in (fill, drain, startup)),
         double,
         float(architecture.compute.cycles),
         layer.operations * operation_cost(architecture, layer), leakage_per_cycle(architecture),

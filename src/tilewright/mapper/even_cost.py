@@ -64,9 +64,7 @@ def unit_words(tb: Tables, ch: Chain, t: int, inner: int, choice: int) -> float:
 
 
 @inlined
-def unit_pass(
-    tb: Tables, ch: Chain, inner: int, choice: int, busy: Floats
-) -> tuple[float, float]:
+def unit_pass(tb: Tables, ch: Chain, inner: int, choice: int, busy: Floats) -> tuple[float, float]:
     """Return cycles and steps of a pass of the compute unit; put what resources are busy."""
     nt = len(tb.relevant)
     steps = 1.0

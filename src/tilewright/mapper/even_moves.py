@@ -8,16 +8,14 @@ from tilewright.mapper.even_tables import ALL, APART, BURSTS, COLUMNS, OWN, SLID
 from tilewright.mapper.inlined import inlined
 
 if TYPE_CHECKING:
-    from tilewright.mapper.even_tables import Axes, Tables
-    from tilewright.model.types import Bools, Floats, Ints
+    from tilewright.mapper.even_tables import Axes
+    from tilewright.model.types import Bools, Ints
 
 STAYS, SLIDES, MOVES = range(3)
 
 
 @inlined
-def moved(
-    axes: Axes, t: int, digits: Ints, spread: Ints, slide: int
-) -> tuple[float, float, float]:
+def moved(axes: Axes, t: int, digits: Ints, spread: Ints, slide: int) -> tuple[float, float, float]:
     """Return words of all instances, of one, and contiguous runs that come with a tile.
 
     `slide` is the dimension along which it slides, -1 when all of it moves.
@@ -159,9 +157,7 @@ def least_moved(
             less, less_own, _ = moved(axes, t, digits, spread, d)
             sent, own, bursts = min(sent, less), min(own, less_own), 1.0
             slid += 1
-    if slid > 1 and returns(
-        axes.start, axes.dims, t, coefficient, extents, factors, chunks
-    ):
+    if slid > 1 and returns(axes.start, axes.dims, t, coefficient, extents, factors, chunks):
         return sent / 2, own / 2, bursts / 2
     return sent, own, bursts
 
@@ -197,10 +193,7 @@ def idle(order: Ints, chunks: Ints, back: bool) -> bool:
         return True
     if order[nd] == 1 and chunks[order[0]] == 1:
         return True
-    for each in chunks:
-        if each > 1:
-            return False
-    return True
+    return bool(chunks.max() <= 1)
 
 
 @inlined

@@ -17,7 +17,18 @@ from tilewright.mapper.even_chain import (
     WRITE,
 )
 from tilewright.mapper.even_cost import even_cost
-from tilewright.mapper.even_moves import apart, chunks_above, come_back, idle, least_moved
+from tilewright.mapper.even_moves import (
+    MOVES,
+    SLIDES,
+    apart,
+    chunks_above,
+    come_back,
+    follow,
+    idle,
+    least_moved,
+    lined_up,
+    moved,
+)
 from tilewright.mapper.inlined import inlined
 from tilewright.model.kernel import kernel
 
@@ -48,8 +59,8 @@ def value_of(goal: Floats, energy: float, cycles: float, leakage: float) -> floa
 def price_of(energy: Floats, t: int, sent: float, own: float, output: bool) -> float:
     """Return pJ of words that move on a link: of what the parent sends, and of all instances."""
     if output:
-        return sent * energy[t, COLLECT] + own * (energy[t, EMPTY] + energy[t, HOP])
-    return sent * energy[t, READ] + own * (energy[t, WRITE] + energy[t, HOP])
+        return float(sent * energy[t, COLLECT] + own * (energy[t, EMPTY] + energy[t, HOP]))
+    return float(sent * energy[t, READ] + own * (energy[t, WRITE] + energy[t, HOP]))
 
 
 @kernel
@@ -76,26 +87,55 @@ def unit_energies(tb: Tables, ch: Chain) -> Floats:
 
 
 @kernel
-def outer_energies(tb: Tables, ch: Chain, shapes: Ints, patterns: Bools) -> Floats:
+def outer_energies(tb: Tables, ch: Chain, shapes: Ints, orders: Ints) -> Floats:
     """Return pJ that the words of the outer memory take at least, tile by tile."""
     nt, nd = tb.relevant.shape
     axes, extents, digits = tb.axes, tb.extents, tb.digits
-    found = np.zeros(len(shapes))
-    chunks = np.ones(nd, np.int64)
-    price, often = np.zeros(nt), np.zeros(nt)
+    found = np.full(len(shapes), np.inf)
+    chunks, dims, sizes = np.ones(nd, np.int64), np.zeros(nd, np.int64), np.ones(nd, np.int64)
+    around, state, steps = np.ones(nd, np.int64), np.zeros(nd, np.int64), np.zeros(nd)
+    zero = 1.0
+    for d in range(nd):
+        if not tb.reduces[d]:
+            zero *= tb.bounds[d]
     for i in range(len(shapes)):
         shape = shapes[i]
         chunks_above(tb.bounds, extents[shape], tb.factors[-1], chunks)
-        for t in range(nt):
-            if not ch.kept[OUTER, t]:
+        for q in range(len(orders)):
+            if q > 0 and idle(orders[q], chunks, True):
                 continue
-            sent, own, _ = least_moved(
-                axes, t, tb.slides[t], tb.coefficient[t], extents[shape], digits[shape],
-                tb.factors[-1], tb.spread[-1], chunks,
-            )  # fmt: skip
-            price[t] = price_of(ch.energy[OUTER], t, sent, own, t == nt - 1)
-            often[t] = product_of(tb.relevant[t], chunks)
-        found[i] = least_spent(patterns, tb.relevant, chunks, price, often)
+            n = lined_up(orders[q], chunks, 0, dims, sizes)
+            passes = 1.0
+            for k in range(n - 1, -1, -1):
+                steps[k] = (sizes[k] - 1) * passes
+                passes *= sizes[k]
+            energy = 0.0
+            for t in range(nt):
+                if not ch.kept[OUTER, t]:
+                    continue
+                around[:] = extents[shape]
+                slide = follow(
+                    tb.relevant[t], tb.slides[t], tb.axis_of[t], tb.coefficient[t], around, dims,
+                    sizes, 0, n, state,
+                )  # fmt: skip
+                full = 1.0
+                sliding = 0.0
+                for k in range(n):
+                    if state[k] == MOVES:
+                        full += steps[k]
+                    elif state[k] == SLIDES:
+                        sliding += steps[k]
+                words, _, _ = moved(axes, t, digits[shape], tb.spread[-1], -1)
+                words *= full
+                if sliding > 0:
+                    less, _, _ = moved(axes, t, digits[shape], tb.spread[-1], slide)
+                    words += sliding * less
+                energy += price_of(ch.energy[OUTER], t, words, words, t == nt - 1)
+                if t == nt - 1 and words > zero:
+                    energy += (words - zero) * (
+                        ch.energy[OUTER, t, READ] + ch.energy[OUTER, t, WRITE]
+                    )
+            found[i] = min(found[i], energy)
     return found
 
 
@@ -107,25 +147,6 @@ def product_of(chosen: Bools, chunks: Ints) -> float:
         if chosen[d]:
             product *= chunks[d]
     return product
-
-
-@inlined
-def least_spent(
-    patterns: Bools, relevant: Bools, chunks: Ints, price: Floats, often: Floats
-) -> float:
-    """Return the least energy of exchanges: whatever loop stands innermost, some tiles move."""
-    passes = 1.0
-    for d in range(len(chunks)):
-        passes *= chunks[d]
-    least = np.inf
-    for k in range(len(patterns)):
-        if passes > 1 and not leads(patterns[k], relevant, chunks):
-            continue
-        spent = 0.0
-        for t in range(len(price)):
-            spent += price[t] * (passes if patterns[k, t] else often[t])
-        least = min(least, spent)
-    return least
 
 
 @inlined
@@ -313,8 +334,9 @@ def survey(
 
 @kernel
 def whole_mappings(
-    tb: Tables, ch: Chain, bounds: Floats, pairs: Ints, outer_shapes: Ints, outside: Floats,
-    orders: Ints, goal: Floats, ceiling: float, fixed: bool, most: int,
+    tb: Tables, ch: Chain, bounds: Floats, pairs: Ints, outer_shapes: Ints, multiples: Bools,
+    outside: Floats, orders: Ints, goal: Floats, ceiling: float,
+    fixed: bool, most: int,
 ) -> tuple[Floats, Ints]:  # fmt: skip
     """Return mappings whose lower bound is below a ceiling.
 
@@ -322,8 +344,9 @@ def whole_mappings(
     ----------
     bounds, pairs
         What `survey` found for the bypass choice: (spatial choice, tile), the least bound first.
-    outer_shapes, outside
-        Tiles of the outer memory that fit, with the energy of its words, the least first.
+    outer_shapes, multiples, outside
+        Tiles of the outer memory that fit; by dimension and divisor, of which of them the extent is
+        a multiple; and the energy of its words, the least first.
     fixed
         Whether the ceiling stays; otherwise every bound lowers it, and only the last is returned.
     most
@@ -341,15 +364,15 @@ def whole_mappings(
     n = 0
     hidden = np.ones(nd, np.int64)
     above, beyond = np.ones(nd, np.int64), np.ones(nd, np.int64)
+    fits = np.ones(len(outer_shapes), np.bool_)
     for i in range(len(bounds)):
         if bounds[i] >= ceiling:
             break
         choice, inner = pairs[i, 0], pairs[i, 1]
-        factors = tb.factors[choice if ch.array == INNER else -1]
+        over = choice if ch.array == INNER else -1
+        factors, spread = tb.factors[over], tb.spread[over]
         chunks_above(tb.bounds, tb.extents[inner], factors, hidden)
-        back = come_back(
-            tb.axes, tb.slides, tb.coefficient, tb.extents[inner], factors, hidden
-        )
+        back = come_back(tb.axes, tb.slides, tb.coefficient, tb.extents[inner], factors, hidden)
         # what is spent inside at least, whatever the tile of the outer memory
         least_energy = least_time = least = np.inf
         for q in range(len(orders)):
@@ -361,13 +384,28 @@ def whole_mappings(
             least = min(least, value_of(goal, energy + outside[0], time, ch.leakage))
         if least >= ceiling:
             continue
-        for k in range(len(outer_shapes)):
+        # those of the least energy, and of these the multiples of what is inside
+        last = len(outer_shapes)
+        low = 0
+        while low < last:
+            middle = (low + last) // 2
+            if value_of(goal, least_energy + outside[middle], least_time, ch.leakage) < ceiling:
+                low = middle + 1
+            else:
+                last = middle
+        fits[:last] = True
+        for d in range(nd):
+            row = multiples[d, tb.product[d, tb.digits[inner, d], spread[d]]]
+            for k in range(last):
+                fits[k] &= row[k]
+        for k in range(last):
+            if not fits[k]:
+                continue
             if value_of(goal, least_energy + outside[k], least_time, ch.leakage) >= ceiling:
                 break
             outer = outer_shapes[k]
             extents = tb.extents[outer]
-            if not chunks_above(extents, tb.extents[inner], factors, above):
-                continue
+            chunks_above(extents, tb.extents[inner], factors, above)
             chunks_above(tb.bounds, extents, tb.factors[-1], beyond)
             both = back or come_back(
                 tb.axes, tb.slides, tb.coefficient, extents, tb.factors[-1], beyond

@@ -10,6 +10,7 @@ import numpy as np
 from tilewright.mapper.even import EvenSearch
 from tilewright.mapper.lattice import divisors
 from tilewright.mapper.links import keep_choices
+from tilewright.model.types import Floats
 
 
 def even_mappings(search: EvenSearch) -> float:
@@ -23,24 +24,26 @@ def even_mappings(search: EvenSearch) -> float:
         for keep in keep_choices(search.layer, search.architecture)
     )
     factors = search.tables.factors[: len(search.tables.elements)]
+    most = len(search.names) + 1
+    orders = np.array([float(factorial(n)) for n in range(most)])
     total = 0.0
     for memories, ways in choices.items():
         # by spatial choice and number of dimensions that have loops above each memory
-        counts = np.zeros((len(factors), *[len(search.names) + 1] * memories))
-        counts[(slice(None), *[0] * memories)] = 1.0
+        counts = np.zeros((len(factors), *[most] * memories))
+        counts.reshape(len(factors), -1)[:, 0] = 1.0
         for i, name in enumerate(search.names):
-            counts = sum(
-                moved(counts, above) * number[factors[:, i]][(slice(None), *[None] * memories)]
-                for above, number in ways_of(search.layer.bounds[name], memories).items()
-            )
-        orders = np.array([float(factorial(n)) for n in range(len(search.names) + 1)])
+            cuts = np.zeros_like(counts)
+            for above, number in ways_of(search.layer.bounds[name], memories).items():
+                times = number[factors[:, i]].reshape(-1, *[1] * memories)
+                cuts += times * raised(counts, above)
+            counts = cuts
         for _ in range(memories):
             counts = counts @ orders
         total += ways * float(counts.sum())
     return total
 
 
-def moved(counts: np.ndarray, above: tuple[int, ...]) -> np.ndarray:
+def raised(counts: Floats, above: tuple[int, ...]) -> Floats:
     """Return counts with one dimension more above each memory that is marked."""
     for axis, more in enumerate(above, start=1):
         if more:
@@ -48,21 +51,20 @@ def moved(counts: np.ndarray, above: tuple[int, ...]) -> np.ndarray:
     return counts
 
 
-def ways_of(bound: int, memories: int) -> dict[tuple[int, ...], np.ndarray]:
+def ways_of(bound: int, memories: int) -> dict[tuple[int, ...], Floats]:
     """Return in how many ways a dimension is cut, by spatial factor.
 
     The keys mark the memories above which it has several chunks.
     """
-    found: dict[tuple[int, ...], np.ndarray] = {}
+    found: dict[tuple[int, ...], Floats] = {}
     for factor in divisors(bound):
-        chains = {(bound // factor,): 1}
+        chains: Counter[tuple[int, ...]] = Counter({(bound // factor,): 1})
         for _ in range(memories):
-            longer: dict[tuple[int, ...], int] = {}
-            for chain, times in chains.items():
-                for tile in divisors(chain[0]):
-                    key = (tile, *chain[1:], int(tile < chain[0]))
-                    longer[key] = longer.get(key, 0) + times
+            longer: Counter[tuple[int, ...]] = Counter()
+            for (left, *marks), times in chains.items():
+                for tile in divisors(left):
+                    longer[tile, *marks, int(tile < left)] += times
             chains = longer
-        for chain, times in chains.items():
-            found.setdefault(chain[1:], np.zeros(bound + 1))[factor] += times
+        for (_, *marks), times in chains.items():
+            found.setdefault(tuple(marks), np.zeros(bound + 1))[factor] += times
     return found

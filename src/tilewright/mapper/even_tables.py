@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import product
-from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -58,6 +57,8 @@ class Tables(NamedTuple):
         Iterations of each dimension that has several.
     extents, digits : arrays of (shapes, dimensions)
         Extents of a tile, and their positions among the divisors of the bounds.
+    product : array of (dimensions, digits, digits)
+        Position of a product of two divisors.
     factors, spread : arrays of (choices, dimensions)
         Spatial factors, and their positions; the last row is that of a link without an array.
     elements : array of choices
@@ -74,6 +75,7 @@ class Tables(NamedTuple):
     bounds: Ints
     extents: Ints
     digits: Ints
+    product: Ints
     factors: Ints
     spread: Ints
     elements: Floats
@@ -100,7 +102,8 @@ def tables(
     sp, unrollings = space(layer, tiles, architecture)
     position = {d: i for i, d in enumerate(tiles.dimensions)}
     width = tiles.values.shape[1]
-    starts, dims, weights, rows = [0], [], [], []
+    starts, rows = [0], list[int]()
+    dims, weights = list[list[int]](), list[list[int]]()
     columns = 1
     blocks: list[Floats] = []
     slides = np.zeros_like(sp.relevant)
@@ -145,6 +148,7 @@ def tables(
         bounds=np.array([layer.bounds[d] for d in position], np.int64),
         extents=np.ascontiguousarray(tiles.values[every, tiles.digits]),
         digits=tiles.digits,
+        product=tiles.product,
         factors=np.ascontiguousarray(tiles.values[every, spread]),
         spread=spread,
         elements=sp.unroll_product if architecture.arrays else np.ones(1),
