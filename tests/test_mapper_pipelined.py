@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import product
 from math import inf
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -117,6 +118,22 @@ def test_the_best_even_mapping_is_proven() -> None:
     assert best.proof.value >= throughput.proof.value * (1 - 1e-9)
     alone = tw.evaluate(layer, "dmazerunner-256", throughput.mapping, latency="pipelined")
     assert best.proof.value <= alone.edp_pj_cycles * (1 + 1e-9)
+
+
+def test_a_proven_result_is_found_in_the_cache(tmp_path: Path) -> None:
+    layer = tw.matmul(name="m", M=8, N=8, K=8)
+    first, again = (
+        tw.map(layer, "dmazerunner-256", "latency", latency="pipelined", cache=tmp_path).layers[0]
+        for _ in range(2)
+    )
+    assert not first.proof.cached
+    assert again.proof.cached
+    assert again.mapping == first.mapping
+    assert again.proof.value == first.proof.value
+    assert again.proof.space == first.proof.space
+    # the optimum under throughput latency is another result
+    other = tw.map(layer, "dmazerunner-256", "latency", cache=tmp_path).layers[0]
+    assert not other.proof.cached
 
 
 def test_nothing_is_optimal_unless_it_reaches_the_bound() -> None:

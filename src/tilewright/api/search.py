@@ -116,7 +116,9 @@ def map(
     if kind == "pipelined":
         from tilewright.mapper.pipelined import map_pipelined
 
-        return map_pipelined(network, machine, objective, time_limit=time_limit, progress=progress)
+        return map_pipelined(
+            network, machine, objective, time_limit=time_limit, progress=progress, cache=kept
+        )
     return map_network(
         network, machine, objective,
         time_limit=time_limit, workers=workers, progress=progress, cache=kept, tiles=tiles,

@@ -19,8 +19,10 @@ from time import perf_counter
 from tilewright.architecture.constraints import Constraint
 from tilewright.architecture.machine import Architecture, Array, Level, Memory
 from tilewright.errors import MappingError, NoMappingError
+from tilewright.mapper.cache import Cache
 from tilewright.mapper.even import CLOSE, EvenFound, EvenSearch
 from tilewright.mapper.even_chain import covered
+from tilewright.mapper.even_proof import EVENLY, proven
 from tilewright.mapper.even_size import even_mappings
 from tilewright.mapper.greedy import greedy_mapping
 from tilewright.mapper.key import likeness
@@ -32,6 +34,7 @@ from tilewright.mapper.result import LayerResult, NetworkResult, Proof, space_te
 from tilewright.mapper.satisfiable import check_satisfiable
 from tilewright.mapper.size import mappings_in_space
 from tilewright.mapper.solve import Found, Search
+from tilewright.mapper.solved_evenly import SolvedEvenly, searched_evenly
 from tilewright.mapping.nodes import For, Mapping, Node, Store
 from tilewright.mapping.validity import check
 from tilewright.model.count import count
@@ -50,13 +53,6 @@ LOOK = 400  # neighbours tried of an even mapping that is proven to be the best 
 EVEN = 0.7  # of a time limit, to find that
 BEGIN = 0.35  # of a time limit, to find where to begin
 PROVE = 0.55  # of a time limit, until the search for the lower bound ends
-EVENLY = (
-    "Even mappings: each memory stores everything that it keeps at one point of the loops; between "
-    "two such points one loop for each dimension, in any order, and the spatial loops right above "
-    "the memory inside their array; tile sizes that divide evenly; every bypass that the machine "
-    "allows; every spatial choice whose factors divide the bounds and fit the axes. Of uneven "
-    "mappings some near the best of these were tried, and none was better."
-)
 BOUND = (
     "Lower bound: the optimum under throughput latency, which pipelined latency never undercuts."
 )
@@ -111,7 +107,10 @@ def search_pipelined(
         if even.proven:
             climb.run(LOOK, Random(seed), stop)
             if climb.value >= even.value * (1 - CLOSE):
-                return proven_result(search, perf_counter() - start)
+                return proven(
+                    layer, architecture, objective, even.mapping, even_mappings(search),
+                    perf_counter() - start,
+                )  # fmt: skip
     machines = list(stricter(layer, architecture))
     begins = [mapping for mapping in (even.mapping, climb.mapping) if mapping is not None]
     for i in range(GREEDY):
@@ -159,18 +158,6 @@ def search_pipelined(
     return LayerResult(layer, best, cost, objective, proof)
 
 
-def proven_result(search: EvenSearch, seconds: float) -> LayerResult:
-    """Return the best even mapping with its proof."""
-    found, layer, architecture = search.found, search.layer, search.architecture
-    assert found.mapping is not None
-    cost = evaluate(layer, architecture, found.mapping, latency="pipelined")
-    parts = [EVENLY, *(f"Only mappings in which {s.words()}." for s in architecture.statements)]
-    proof = Proof(
-        True, found.value, found.value, 0.0, " ".join(parts), even_mappings(search), seconds
-    )
-    return LayerResult(layer, found.mapping, cost, str(search.objective), proof)
-
-
 def map_pipelined(
     network: Network,
     architecture: Architecture,
@@ -178,6 +165,7 @@ def map_pipelined(
     *,
     time_limit: float | None = None,
     progress: Progress | None = None,
+    cache: Cache | None = None,
 ) -> NetworkResult:
     """Look for the best mapping of every layer of a network under pipelined latency.
 
@@ -189,6 +177,8 @@ def map_pipelined(
         Seconds for all layers together.
     progress : Progress, optional
         What is told meanwhile.
+    cache : Cache, optional
+        Where the best even mappings are looked up before a search and kept after it.
 
     Returns
     -------
@@ -208,11 +198,16 @@ def map_pipelined(
         check_possible(layer, architecture)
         check_satisfiable(layer, architecture)
         alike.setdefault(likeness(layer), layer)
+    solved = SolvedEvenly(cache, architecture, objective)
     done: dict[object, LayerResult] = {}
     interrupted = False
     progress.begin(len(alike), objective)
     try:
         for i, (kind, layer) in enumerate(alike.items()):
+            if hit := solved.find(layer):
+                done[kind] = solved.confirm(layer, hit)
+                progress.recalled(layer, hit.found.value)
+                continue
             progress.started(layer)
             left = None if time_limit is None else time_limit - (perf_counter() - start)
             share = None if left is None else max(0.0, left) / (len(alike) - i)
@@ -226,12 +221,16 @@ def map_pipelined(
                 continue
             done[kind] = found
             proof = found.proof
+            if proof.space.startswith(EVENLY):
+                solved.keep(layer, searched_evenly(found))
             progress.done(layer, proof.value, proof.lower_bound, proof.optimal)
     except KeyboardInterrupt:
         interrupted = True
         progress.stopping()
     finally:
         progress.end()
+    if solved.failure:
+        progress.unkept(solved.failure)
     results = [
         replace(done[likeness(layer)], layer=layer)
         for layer in network.layers
