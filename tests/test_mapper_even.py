@@ -116,3 +116,16 @@ def test_even_mappings_are_counted(seed: int) -> None:
         return all(needed[m] <= own <= allowed[m] for m, own in kept.items())
 
     assert number_of(search) == len(set(filter(possible, all_even(layer, machine))))
+
+
+def test_a_layer_of_one_operation_has_one_even_mapping_for_each_bypass() -> None:
+    layer = tw.matmul(name="m", M=1, N=1, K=1)
+    search = EvenSearch(layer, tw.load_architecture("dmazerunner-256"), "edp")
+    assert search.solve().proven
+    assert number_of(search) == 2**6
+
+
+def test_no_more_than_a_bound_is_stated_when_the_search_is_stopped() -> None:
+    layer = tw.matmul(name="m", M=8, N=8, K=8)
+    found = EvenSearch(layer, tw.load_architecture("dmazerunner-256"), "edp").solve(lambda: True)
+    assert not found.proven

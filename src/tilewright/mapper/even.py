@@ -206,7 +206,23 @@ class EvenSearch:
     # --- search --------------------------------------------------------------------------------
 
     def solve(self, stop: Callable[[], bool] = lambda: False) -> EvenFound:
-        """Search all even mappings; `stop` is asked now and then."""
+        """Search all even mappings; `stop` is asked now and then.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            Also where Ctrl-C comes while a kernel runs.
+        """
+        try:
+            return self.search(stop)
+        except SystemError as failure:
+            # how Python tells that a kernel has returned although there was Ctrl-C meanwhile
+            if isinstance(failure.__cause__, KeyboardInterrupt):
+                raise failure.__cause__ from None
+            raise
+
+    def search(self, stop: Callable[[], bool]) -> EvenFound:
+        """Begin with some good mapping, survey everything, and close what is left open."""
         if self.large or not len(self.tables.elements):
             return self.found
         every = list(self.bypasses())

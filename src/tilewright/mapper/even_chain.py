@@ -24,6 +24,7 @@ OUTER, INNER, UNIT = range(3)  # the two memories that tiles change in, and the 
 SENT, OWN, ADDED = range(3)  # words of all instances together, of the first, and those added up
 READ, COLLECT, EMPTY, WRITE, HOP = range(5)  # pJ per word: read from and written to the parent,
 # read from and written to the child, delivered to an element
+MOST_TENSORS = 5  # whose sets fit into the bits of a number
 NO_ADDERS, TREE, HOPS = range(3)
 
 
@@ -90,14 +91,16 @@ def covered(layer: Layer, architecture: Architecture) -> bool:
     memories, arrays = architecture.memories, architecture.arrays
     names = {memory.name for memory in memories}
     return (
-        len(memories) <= 3
+        len(layer.tensors) <= MOST_TENSORS
+        and len(memories) <= 3
         and len(arrays) <= 1
         and (len(memories) < 3 or isinstance(architecture.levels[1], Memory))
         and all(a.multicast and a.reduction and not a.forwarding for a in arrays)
         and all(m.dma is None for m in memories[1:])
         and all(m.block_bytes is None and m.retention == "tile" for m in memories)
         and all(
-            s.at not in names or s.keys[-1] in ("keep", "bypass") for s in architecture.statements
+            s.at not in names or s.keys[-1] in ("keep", "bypass", "even")
+            for s in architecture.statements
         )
         and all(len(terms) == 1 for terms in layer.output.expressions)
     )
