@@ -52,7 +52,7 @@ COMMANDS = {
     f"dmazerunner {name}": f"{sys.executable} {REPRODUCE}/dmazerunner.py {name}"
     for name in (
         "counts", "heuristics", "optima", "mechanisms", "pairs", "energy", "memories", "examples",
-        "own",
+        "own", "pipelined",
     )
 }  # fmt: skip
 MARK = re.compile(r"<!-- output: (?P<name>[^>]+?) -->\n(?:\n```text\n.*?\n```\n)?", re.DOTALL)

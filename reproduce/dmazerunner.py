@@ -1,7 +1,7 @@
 """Reproduces what S. Dave et al., dMazeRunner, ACM TECS 18(5s), 2019, state, as tables.
 
     python reproduce/dmazerunner.py [heuristics|optima|mechanisms|pairs|energy|memories|examples|
-                                     counts|own ...]
+                                     counts|own|pipelined ...]
 
 Without names of tables all are made, which takes some minutes: `own` searches all mappings of the
 six layers, `pairs` the execution methods of 21 dataflows. Every number is computed here, those in
@@ -348,9 +348,34 @@ def cells(edp: float, base: float, energy_pj: float, cycles: float, levels: Sequ
     return (f"{edp:.4g}", f"{edp / base:.3f}", energies[0], f"{cycles:,.0f}", *energies[1:])
 
 
+def pipelined() -> str:
+    """Map the six layers under pipelined latency; energies in microjoules."""
+    rows: list[Row] = [("mapping", "EDP", "ratio", "energy", "cycles", "computing", "proven")]
+    for layer in NETWORK.layers:
+        best = found(Space(layer, MACHINE))
+        same = tw.evaluate(layer, MACHINE, best.mapping, latency="pipelined")
+        rows.append((f"{layer.name}: dMazeRunner's best method", *timed_cells(same, same), ""))
+        for objective in ("edp", "latency"):
+            ours = tw.map(layer, MACHINE, objective, latency="pipelined", cache=False).layers[0]
+            standing = "optimal" if ours.proof.optimal else f"{100 * ours.proof.gap:.1f} %"
+            name = {"edp": "least EDP", "latency": "fewest cycles"}[objective]
+            rows.append((f"  {name}", *timed_cells(ours.evaluation, same), standing))
+    return aligned(rows)
+
+
+def timed_cells(ours: tw.Evaluation, same: tw.Evaluation) -> Row:
+    """Return the cells of an evaluation in `pipelined`, relative to another."""
+    assert ours.pipeline is not None
+    return (
+        f"{ours.edp_pj_cycles:.4g}", f"{ours.edp_pj_cycles / same.edp_pj_cycles:.3f}",
+        f"{ours.energy_pj / 1e6:.0f}", f"{ours.cycles:,.0f}", f"{ours.pipeline.computing:,.0f}",
+    )  # fmt: skip
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "heuristics": heuristics, "optima": optima, "mechanisms": mechanisms, "pairs": pairs,
     "energy": energy, "memories": memories, "examples": examples, "counts": counts, "own": own,
+    "pipelined": pipelined,
 }  # fmt: skip
 
 

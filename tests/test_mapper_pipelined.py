@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import product
 from math import inf
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -19,6 +20,7 @@ from tilewright.architecture.machine import Architecture, Array, Level, Memory
 from tilewright.architecture.transfers import Dma, Networks
 from tilewright.errors import MappingError
 from tilewright.mapper import pipelined
+from tilewright.mapper.even import EvenFound
 from tilewright.mapper.neighbours import items_of, mapping_of, neighbour
 from tilewright.mapper.objective import parse_objective
 from tilewright.mapper.pipelined import search_pipelined
@@ -89,7 +91,9 @@ def test_bound_and_result_enclose_the_best_of_all_mappings(seed: int, objective:
         cost = evaluate(layer, machine, mapping, check=False, latency="pipelined")
         values.append(parse_objective(objective).value(cost.energy_pj, cost.cycles))
     proof = result.proof
-    assert proof.lower_bound <= min(values) * (1 + 1e-9)
+    even = proof.space.startswith("Even mappings")
+    # a proof of the best even mapping says nothing of uneven ones
+    assert even or proof.lower_bound <= min(values) * (1 + 1e-9)
     assert proof.lower_bound <= proof.value
     if len(mappings) < MOST:
         assert proof.value >= min(values) * (1 - 1e-9)
@@ -101,17 +105,63 @@ def test_bound_and_result_enclose_the_best_of_all_mappings(seed: int, objective:
     assert proof.optimal == (proof.value <= proof.lower_bound * (1 + 1e-9))
 
 
-def test_nothing_is_optimal_unless_it_reaches_the_bound() -> None:
+def test_the_best_even_mapping_is_proven() -> None:
     layer = tw.matmul(name="m", M=8, N=8, K=8)
     found = tw.map(layer, "dmazerunner-256", "edp", latency="pipelined")
     (best,) = found.layers
-    assert not best.proof.optimal
-    assert 0 < best.proof.lower_bound < best.proof.value
+    assert best.proof.optimal
+    assert best.proof.lower_bound == best.proof.value == best.evaluation.edp_pj_cycles
+    assert best.proof.space.startswith("Even mappings")
+    assert best.proof.space in found.statement()
     assert best.evaluation.pipeline is not None
     throughput = tw.map(layer, "dmazerunner-256", "edp", cache=False).layers[0]
-    assert best.proof.lower_bound >= throughput.proof.value * (1 - 1e-9)
+    assert best.proof.value >= throughput.proof.value * (1 - 1e-9)
     alone = tw.evaluate(layer, "dmazerunner-256", throughput.mapping, latency="pipelined")
     assert best.proof.value <= alone.edp_pj_cycles * (1 + 1e-9)
+
+
+def test_a_proven_result_is_found_in_the_cache(tmp_path: Path) -> None:
+    layer = tw.matmul(name="m", M=8, N=8, K=8)
+    first, again = (
+        tw.map(layer, "dmazerunner-256", "latency", latency="pipelined", cache=tmp_path).layers[0]
+        for _ in range(2)
+    )
+    assert not first.proof.cached
+    assert again.proof.cached
+    assert again.mapping == first.mapping
+    assert again.proof.value == first.proof.value
+    assert again.proof.space == first.proof.space
+    # the optimum under throughput latency is another result
+    other = tw.map(layer, "dmazerunner-256", "latency", cache=tmp_path).layers[0]
+    assert not other.proof.cached
+
+
+def test_nothing_is_optimal_unless_it_reaches_the_bound() -> None:
+    layer = tw.matmul(name="m", M=8, N=8, K=8)
+    machine = tw.load_architecture("dmazerunner-256")
+    outer, *rest = machine.levels
+    assert isinstance(outer, Memory)
+    # the search of even mappings does not know blocks
+    machine = replace(machine, levels=(replace(outer, block_bytes=64), *rest))
+    (best,) = tw.map(layer, machine, "edp", latency="pipelined").layers
+    assert not best.proof.optimal
+    assert 0 < best.proof.lower_bound < best.proof.value
+    assert not best.proof.space.startswith("Even mappings")
+
+
+def test_an_uneven_mapping_that_is_better_is_no_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
+    layer, machine = small_problem(4)
+    even = search_pipelined(layer, machine, "edp")
+    assert even is not None
+
+    def better(self: pipelined.Climb, *_: object) -> None:
+        self.value = even.proof.value / 2
+
+    monkeypatch.setattr(pipelined.Climb, "run", better)
+    monkeypatch.setattr(EvenFound, "proven", True)
+    found = search_pipelined(layer, machine, "edp")
+    assert found is not None
+    assert not found.proof.space.startswith("Even mappings")
 
 
 def test_a_machine_without_limits_of_bandwidth_is_proven() -> None:

@@ -70,8 +70,8 @@ def map(
         dataflow, a file, statements such as ``"PE.X.dims=C,K"``, or the thing itself.
     latency : str, optional
         How cycles are counted: ``"throughput"`` or ``"pipelined"``, by default as the machine says.
-        Under pipelined latency good mappings are looked for one layer after the other, without the
-        cache; the optimum under throughput latency is a lower bound.
+        Under pipelined latency layers are searched one after the other, for the best even mapping
+        where the machine allows a proof of that, see `Proof.space`; otherwise for good ones.
     time_limit : float, optional
         Seconds for all layers together, more than 0; the result has the best mappings so far.
     workers : int, optional
@@ -137,7 +137,9 @@ def map(
     if kind == "pipelined":
         from tilewright.mapper.pipelined import map_pipelined
 
-        return map_pipelined(network, machine, objective, time_limit=time_limit, progress=progress)
+        return map_pipelined(
+            network, machine, objective, time_limit=time_limit, progress=progress, cache=kept
+        )
     return map_network(
         network, machine, objective,
         time_limit=time_limit, workers=workers, progress=progress, cache=kept, tiles=tiles,

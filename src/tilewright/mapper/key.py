@@ -16,7 +16,7 @@ from tilewright.model.kernel import source_digest
 from tilewright.workload.layer import Layer
 
 PACKAGE = Path(__file__).parents[1]
-FOLDERS = ("architecture", "mapper", "mapping", "model", "workload")
+FOLDERS = ("architecture", "mapper", "mapping", "model", "timing", "workload")
 FOR_PEOPLE = ("name", "source")
 
 

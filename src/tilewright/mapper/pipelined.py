@@ -1,8 +1,10 @@
-"""The search under pipelined latency: good mappings, and how far from the best they can be.
+"""The search under pipelined latency: the best even mapping, with proof, and what is near it.
 
-Pipelined latency is at least throughput latency, and the counts are the same: the optimum under
-throughput latency, which is proven, is a lower bound. Mappings are looked for near those that are
-best under throughput latency on machines which forbid what pipelined latency makes expensive.
+Uneven mappings near the best even one are tried, too. Where one of them is better, or no even
+mapping is proven to be the best, a lower bound of all mappings is stated: pipelined latency is at
+least throughput latency, and the counts are the same, so the optimum under throughput latency,
+which is proven, is one. Mappings are then looked for near those that are best under throughput
+latency on machines which forbid what pipelined latency makes expensive.
 """
 
 from __future__ import annotations
@@ -17,6 +19,11 @@ from time import perf_counter
 from tilewright.architecture.constraints import Constraint
 from tilewright.architecture.machine import Architecture, Array, Level, Memory
 from tilewright.errors import MappingError, NoMappingError
+from tilewright.mapper.cache import Cache
+from tilewright.mapper.even import CLOSE, EvenFound, EvenSearch
+from tilewright.mapper.even_chain import covered
+from tilewright.mapper.even_proof import EVENLY, proven
+from tilewright.mapper.even_size import even_mappings
 from tilewright.mapper.greedy import greedy_mapping
 from tilewright.mapper.key import likeness
 from tilewright.mapper.neighbours import Items, items_of, mapping_of, neighbour
@@ -27,6 +34,7 @@ from tilewright.mapper.result import LayerResult, NetworkResult, Proof, space_te
 from tilewright.mapper.satisfiable import check_satisfiable
 from tilewright.mapper.size import mappings_in_space
 from tilewright.mapper.solve import Found, Search
+from tilewright.mapper.solved_evenly import SolvedEvenly, searched_evenly
 from tilewright.mapping.nodes import For, Mapping, Node, Store
 from tilewright.mapping.validity import check
 from tilewright.model.count import count
@@ -41,7 +49,8 @@ AT_LEAST = 2
 CLIMBS = 2  # the best beginnings that are looked around
 TRIES = 2500  # neighbours tried from each of them
 WARM = 0.15  # how much worse a neighbour may be at first, as a logarithm
-CLOSE = 1e-9
+LOOK = 400  # neighbours tried of an even mapping that is proven to be the best of those
+EVEN = 0.7  # of a time limit, to find that
 BEGIN = 0.35  # of a time limit, to find where to begin
 PROVE = 0.55  # of a time limit, until the search for the lower bound ends
 BOUND = (
@@ -89,8 +98,21 @@ def search_pipelined(
         return lambda: stop() or perf_counter() - start >= share * limit
 
     climb = Climb(layer, architecture, objective)
+    even = EvenFound()
+    if covered(layer, architecture):
+        search = EvenSearch(layer, architecture, objective)
+        even = search.solve(until(EVEN))
+    if even.mapping is not None:
+        climb.begin(even.mapping)
+        if even.proven:
+            climb.run(LOOK, Random(seed), stop)
+            if climb.value >= even.value * (1 - CLOSE):
+                return proven(
+                    layer, architecture, objective, even.mapping, even_mappings(search),
+                    perf_counter() - start,
+                )  # fmt: skip
     machines = list(stricter(layer, architecture))
-    begins = []
+    begins = [mapping for mapping in (even.mapping, climb.mapping) if mapping is not None]
     for i in range(GREEDY):
         # the first ones take a second, which no time limit saves
         halt = until(BEGIN / 2) if i >= AT_LEAST else stop
@@ -143,6 +165,7 @@ def map_pipelined(
     *,
     time_limit: float | None = None,
     progress: Progress | None = None,
+    cache: Cache | None = None,
 ) -> NetworkResult:
     """Look for the best mapping of every layer of a network under pipelined latency.
 
@@ -154,6 +177,8 @@ def map_pipelined(
         Seconds for all layers together.
     progress : Progress, optional
         What is told meanwhile.
+    cache : Cache, optional
+        Where the best even mappings are looked up before a search and kept after it.
 
     Returns
     -------
@@ -173,11 +198,16 @@ def map_pipelined(
         check_possible(layer, architecture)
         check_satisfiable(layer, architecture)
         alike.setdefault(likeness(layer), layer)
+    solved = SolvedEvenly(cache, architecture, objective)
     done: dict[object, LayerResult] = {}
     interrupted = False
     progress.begin(len(alike), objective)
     try:
         for i, (kind, layer) in enumerate(alike.items()):
+            if hit := solved.find(layer):
+                done[kind] = solved.confirm(layer, hit)
+                progress.recalled(layer, hit.found.value)
+                continue
             progress.started(layer)
             left = None if time_limit is None else time_limit - (perf_counter() - start)
             share = None if left is None else max(0.0, left) / (len(alike) - i)
@@ -191,12 +221,16 @@ def map_pipelined(
                 continue
             done[kind] = found
             proof = found.proof
+            if proof.space.startswith(EVENLY):
+                solved.keep(layer, searched_evenly(found))
             progress.done(layer, proof.value, proof.lower_bound, proof.optimal)
     except KeyboardInterrupt:
         interrupted = True
         progress.stopping()
     finally:
         progress.end()
+    if solved.failure:
+        progress.unkept(solved.failure)
     results = [
         replace(done[likeness(layer)], layer=layer)
         for layer in network.layers

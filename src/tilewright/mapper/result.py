@@ -271,6 +271,8 @@ class NetworkResult:
                 reason = "interrupted"
             elif forwards(self.architecture):
                 reason = "neighbours forward words on this machine"
+            elif any(r.evaluation.pipeline and not r.proof.optimal for r in self.layers):
+                reason = "under pipelined latency the best even mapping alone is ever proven"
             elif any(result.proof.tiles == ALL for result in self.layers):
                 reason = "tile sizes that do not divide are only improved step by step"
             text = f"Not proven: {reason}, with {proven} of {count} layers proven optimal."
@@ -284,8 +286,9 @@ class NetworkResult:
             if self.unmapped:
                 names = ", ".join(layer.name for layer in self.unmapped)
                 text += f" Without any mapping so far: {names}."
-        tiles = self.layers[0].proof.tiles if self.layers else DIVISORS
-        return f"{text}\nSpace: {space_text(self.architecture, tiles)}"
+        spaces = dict.fromkeys(result.proof.space for result in self.layers)
+        shown = spaces or [space_text(self.architecture)]
+        return "\n".join([text, *(f"Space: {space}" for space in shown)])
 
     def reuse(self) -> str:
         """Return how many layers come from the cache, as the end of a sentence."""
