@@ -11,8 +11,16 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.offchip.array import Elements, least_words, spreads
+from tilewright.offchip.array import (
+    DEEPEST,
+    NONE,
+    Batches,
+    batches_of,
+    fewest,
+    read_inside,
+)
 from tilewright.offchip.exact import NO_BLOCK, spills
+from tilewright.offchip.extents import Elements, spreads
 from tilewright.offchip.nest import Nest, block_sizes, read_nest
 from tilewright.offchip.search import best_division
 from tilewright.offchip.weighted import search_weighted
@@ -92,37 +100,49 @@ LAYERS = [
 ]
 
 
+def least(nest: Nest, blocks: tuple[int, ...], elements: Elements) -> tuple[float, Batches]:
+    """Fewest words for some blocks, and what has them."""
+    lists = [sorted({b, int(n)}) for b, n in zip(blocks, nest.bounds, strict=True)]
+    inside = read_inside(nest, elements, lists)
+    places = np.array([own.index(b) for own, b in zip(lists, blocks, strict=True)])
+    waiting = np.zeros(DEEPEST, np.int64)
+    value, leaf = fewest(places, np.inf, 0, waiting, inside.tables)
+    assert fewest(places, value, 0, waiting, inside.tables) == (value, NONE)
+    assert fewest(places, value + 1, leaf, waiting, inside.tables) == (value, leaf)
+    return value, batches_of(inside, places, leaf)
+
+
 @pytest.mark.parametrize(("layer", "elements"), LAYERS)
 def test_array_words_equal_exhaustive_simulation(layer: tw.Layer, elements: Elements) -> None:
     nest = read_nest(layer)
     bounds = tuple(int(n) for n in nest.bounds)
     halves = tuple(max(1, -(-2 * n // 3)) for n in bounds)
     for blocks in (bounds, halves):
-        found = least_words(nest, np.array(blocks), elements)
-        assert found is not None
-        assert sum(found.words) == exhaustive(nest, blocks, elements)
+        value, found = least(nest, blocks, elements)
+        assert value == sum(found.words) == exhaustive(nest, blocks, elements)
         # what is shown is what was counted
+        assert (found.spread.prod(axis=1) <= (elements.rows, elements.columns)).all()
+        box = [range(int(n)) for n in found.boxes]
+        held = sum(len(words(nest, t, box)) for t in range(len(nest.words)))
+        assert held <= elements.registers
         extents = np.minimum(blocks, found.boxes * found.spread.prod(axis=0))
-        order = list(found.order)
-        assert simulated(nest, blocks, tuple(extents.tolist()), order) == sum(found.words)
-        assert least_words(nest, np.array(blocks), elements, sum(found.words)) is None
-        more = least_words(nest, np.array(blocks), elements, others=[found])
-        assert more is not None
-        assert sum(more.words) == sum(found.words)
+        assert simulated(nest, blocks, tuple(extents.tolist()), list(found.order)) == value
 
 
-def test_more_cuts_never_move_fewer_words() -> None:
+def test_a_cut_block_never_moves_fewer_words_than_a_whole_one() -> None:
     nest = read_nest(tw.conv2d(K=12, C=8, P=14, Q=14, R=3, S=3, stride=2))
-    elements = Elements(3, 4, 30)
-    whole = least_words(nest, nest.bounds, elements)
-    assert whole is not None
-    for d, bound in enumerate(nest.bounds):
-        for block in block_sizes(int(bound)):
-            blocks = nest.bounds.copy()
-            blocks[d] = block
-            cut = least_words(nest, blocks, elements)
-            assert cut is not None
-            assert sum(cut.words) >= sum(whole.words)
+    lists = [block_sizes(int(bound)) for bound in nest.bounds]
+    tables = read_inside(nest, Elements(3, 4, 30), lists).tables
+    waiting = np.zeros(DEEPEST, np.int64)
+    whole = np.array([len(own) - 1 for own in lists])
+    for d, own in enumerate(lists):
+        values = [
+            fewest(np.where(np.arange(len(lists)) == d, place, whole), np.inf, 0, waiting, tables)[
+                0
+            ]
+            for place in range(len(own))
+        ]
+        assert min(values) == values[-1]
 
 
 def exhaustive_sum(nest: Nest, bank: int, banks: int, elements: Elements, weight: float) -> float:
@@ -155,6 +175,8 @@ def exhaustive_sum(nest: Nest, bank: int, banks: int, elements: Elements, weight
     [
         pytest.param(tw.matmul(M=4, N=5, K=3), 2, 7, Elements(1, 2, 4), id="matmul"),
         pytest.param(tw.conv1d(K=2, C=2, P=4, R=2), 2, 6, Elements(2, 1, 5), id="window"),
+        # a block of 2 has fewer batches of 2 than one of 3
+        pytest.param(tw.matmul(M=6, N=2, K=2), 2, 7, Elements(1, 2, 3), id="smaller-is-better"),
     ],
 )
 @pytest.mark.parametrize("weight", [0.03, 0.5, 4.0])

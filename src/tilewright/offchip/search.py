@@ -34,6 +34,8 @@ from tilewright.offchip.walk import (
 BUDGET = 5_000
 LESS = 0.5  # values are whole numbers
 
+Evaluate = Callable[[Nest, int, Loops, int, int], int]
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -184,7 +186,7 @@ def keep(
     bounds: Floats,
     found: Found,
     known: dict[tuple[object, ...], int],
-    evaluate: Callable[[Nest, int, Loops, int, int], int],
+    evaluate: Evaluate,
 ) -> None:
     """Simulate a nest as far as its bounds leave it open, and keep it if it is better.
 
