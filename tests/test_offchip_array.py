@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import permutations, product
 from math import prod
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright.offchip.array import (
@@ -145,10 +147,16 @@ def test_a_cut_block_never_moves_fewer_words_than_a_whole_one() -> None:
         assert min(values) == values[-1]
 
 
-def exhaustive_sum(nest: Nest, bank: int, banks: int, elements: Elements, weight: float) -> float:
-    """Least spills and weighted words over every order, block size, division and batch."""
+def exhaustive_sum(
+    nest: Nest,
+    bank: int,
+    banks: int,
+    weight: float,
+    array_words: Callable[[tuple[int, ...]], float],
+) -> float:
+    """Least spills and weighted words over every order, block size and division."""
     moving = [d for d, bound in enumerate(nest.bounds) if bound > 1]
-    known: dict[tuple[int, ...], int] = {}
+    known: dict[tuple[int, ...], float] = {}
     best = np.inf
     for count in range(len(moving) + 1):
         for order in permutations(moving, count):
@@ -165,7 +173,7 @@ def exhaustive_sum(nest: Nest, bank: int, banks: int, elements: Elements, weight
                     chosen = dict(loops)
                     blocks = tuple(chosen.get(d, int(n)) for d, n in enumerate(nest.bounds))
                     if blocks not in known:
-                        known[blocks] = exhaustive(nest, blocks, elements)
+                        known[blocks] = array_words(blocks)
                     best = min(best, value + weight * known[blocks])
     return float(best)
 
@@ -175,8 +183,6 @@ def exhaustive_sum(nest: Nest, bank: int, banks: int, elements: Elements, weight
     [
         pytest.param(tw.matmul(M=4, N=5, K=3), 2, 7, Elements(1, 2, 4), id="matmul"),
         pytest.param(tw.conv1d(K=2, C=2, P=4, R=2), 2, 6, Elements(2, 1, 5), id="window"),
-        # a block of 2 has fewer batches of 2 than one of 3
-        pytest.param(tw.matmul(M=6, N=2, K=2), 2, 7, Elements(1, 2, 3), id="smaller-is-better"),
     ],
 )
 @pytest.mark.parametrize("weight", [0.03, 0.5, 4.0])
@@ -185,9 +191,56 @@ def test_search_equals_exhaustive_search(
 ) -> None:
     nest = read_nest(layer)
     found = search_weighted(nest, bank, banks, elements, weight)
-    least = exhaustive_sum(nest, bank, banks, elements, weight)
-    assert found.value == pytest.approx(least)
-    assert found.bound == pytest.approx(least)
+    expected = exhaustive_sum(
+        nest, bank, banks, weight, lambda blocks: exhaustive(nest, blocks, elements)
+    )
+    assert found.value == pytest.approx(expected)
+    assert found.bound == pytest.approx(expected)
+
+
+def assert_least_of_all_blocks(
+    layer: tw.Layer, bank: int, banks: int, elements: Elements, weight: float
+) -> None:
+    nest = read_nest(layer)
+    found = search_weighted(nest, bank, banks, elements, weight)
+    expected = exhaustive_sum(
+        nest, bank, banks, weight, lambda blocks: least(nest, blocks, elements)[0]
+    )
+    assert found.value == pytest.approx(expected)
+    assert found.bound == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("layer", "bank", "banks", "elements", "weight"),
+    [
+        (tw.conv1d(K=3, C=1, P=9, R=3), 4, 4, Elements(1, 2, 6), 0.3),
+        (tw.conv1d(K=1, C=4, P=6, R=3, stride=2), 1, 5, Elements(1, 2, 9), 0.05),
+    ],
+)
+def test_smaller_blocks_may_move_fewer_words(
+    layer: tw.Layer, bank: int, banks: int, elements: Elements, weight: float
+) -> None:
+    # blocks of 6: those of 2 have three batches of 2, those of 3 have four
+    assert_least_of_all_blocks(layer, bank, banks, elements, weight)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.data())
+def test_search_equals_exhaustive_search_of_blocks(data: st.DataObject) -> None:
+    draw = data.draw
+    first, second, third = (draw(st.integers(*ends)) for ends in ((5, 10), (1, 3), (1, 4)))
+    layer = draw(
+        st.sampled_from([
+            tw.matmul(M=first, N=third, K=second),
+            tw.conv1d(K=second, C=1, P=first, R=min(third, 3)),
+            tw.conv1d(K=1, C=second, P=first, R=3, stride=2),
+        ])
+    )  # fmt: skip
+    elements = Elements(*(draw(st.integers(*ends)) for ends in ((1, 2), (1, 3), (4, 9))))
+    weight = draw(st.sampled_from([0.05, 0.3, 1.0, 3.0]))
+    assert_least_of_all_blocks(
+        layer, draw(st.integers(1, 4)), draw(st.integers(4, 9)), elements, weight
+    )
 
 
 def test_spread_uses_each_side_once() -> None:
