@@ -72,6 +72,22 @@ def spills(
     return recent_trace(nest, tensor, tuple(moving), tuple(bounds.tolist())).spills(capacity)
 
 
+def least_spills(nest: Nest, tensor: int, loops: Loops, capacity: int) -> int:
+    """Return how many words of a tensor are spilled at least by nests that begin with some loops.
+
+    Raises
+    ------
+    InputError
+        When the tensor is used too often for a simulation.
+    """
+    moving = collapsed(nest, tensor, loops, capacity, nest.bounds)
+    if box_words(nest, tensor, moving, 0, nest.bounds) <= capacity:
+        return 0
+    return recent_trace(nest, tensor, tuple(moving), tuple(nest.bounds.tolist())).least_spills(
+        capacity
+    )
+
+
 @lru_cache(maxsize=2)
 def recent_trace(
     nest: Nest, tensor: int, loops: tuple[tuple[int, int], ...], extents: tuple[int, ...]

@@ -16,17 +16,19 @@ import numpy as np
 from tilewright.errors import InputError, NoMappingError
 from tilewright.offchip.belady import Loops
 from tilewright.offchip.bound import Floats
-from tilewright.offchip.exact import NO_BLOCK, box_words, collapsed, spills
+from tilewright.offchip.exact import NO_BLOCK, box_words, collapsed, least_spills, spills
 from tilewright.offchip.nest import Array, Nest
 from tilewright.offchip.walk import (
     AT_NEST,
     ENDED,
     NODES,
     Space,
+    State,
     advance,
     nest_bound,
     nest_loops,
     open_bound,
+    skip,
     space,
     start,
 )
@@ -141,6 +143,9 @@ def search(
     if found.value <= found.bound:
         return found
     nodes = found.nodes
+    # every nest below the value comes again
+    found.unknown = inf
+    held: dict[Loops, float] = {}
     state = start(room)
     while (status := advance(found.value - LESS, BUDGET, room, state)) != ENDED:
         found.nodes = nodes + int(state.flags[NODES])
@@ -149,18 +154,55 @@ def search(
         if stop():
             return found
         if status == AT_NEST:
-            keep(
-                nest,
-                room,
-                nest_loops(state),
-                state.curves[room.loops].copy(),
-                found,
-                known,
-                whole_simulation,
-            )
+            loops = nest_loops(state)
+            hopeless = hopeless_loops(nest, room, loops, state, found.value - LESS, held)
+            if hopeless < len(loops):
+                skip(state, hopeless)
+                continue
+            bounds = state.curves[room.loops].copy()
+            keep(nest, room, loops, bounds, found, known, whole_simulation)
             told(found.value, found.bound)
     found.bound = min(found.value, max(found.bound, rounded_up(found.unknown)))
     return found
+
+
+def hopeless_loops(
+    nest: Nest, room: Space, loops: Loops, state: State, limit: float, known: dict[Loops, float]
+) -> int:
+    """Return with how many of its loops a nest begins that no nest below the limit begins with.
+
+    All of them when there is no such beginning. The last but one is not looked at: to simulate it
+    takes as long as to simulate the nest.
+    """
+    for depth in range(1, len(loops) - 1):
+        outer = loops[:depth]
+        if outer not in known:
+            known[outer] = held_bound(nest, room, outer, state.curves[depth], limit)
+        if known[outer] >= limit:
+            return depth
+    return len(loops)
+
+
+def held_bound(nest: Nest, room: Space, loops: Loops, bounds: Floats, limit: float) -> float:
+    """Return what no nest goes below that begins with some loops, or something from the limit up.
+
+    What is held between the steps of these loops is simulated as far as it matters.
+    """
+    curves = bounds.copy()
+    curves[:, 0] = inf
+    simulated: set[tuple[int, int]] = set()
+    while True:
+        value, shares = best_division(curves)
+        left = [(t, share) for t, share in enumerate(shares) if (t, share) not in simulated]
+        if value >= limit or not left:
+            return value
+        t, share = left[0]
+        try:
+            spilled = least_spills(nest, t, loops, share * room.bank)
+        except InputError:
+            return value
+        simulated.add((t, share))
+        curves[t, share] = max(curves[t, share], nest.weights[t] * spilled)
 
 
 def least_so_far(chosen: tuple[float, Loops, Floats] | None) -> float:

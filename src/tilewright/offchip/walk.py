@@ -234,6 +234,13 @@ def advance(best: float, budget: int, space: Space, state: State) -> int:
         state.flags[EXPAND] = 1
 
 
+def skip(state: State, depth: int) -> None:
+    """Leave all nests that begin with as many loops as here, up to a depth."""
+    for d in state.order[depth - 1 : state.flags[DEPTH] + 1]:
+        state.place[d] = INSIDE
+    state.flags[DEPTH] = depth - 1
+
+
 def open_bound(state: State) -> float:
     """Return the least bound of what a walk that goes on has not seen."""
     depth = int(state.flags[DEPTH])
