@@ -76,8 +76,9 @@ class Tables(NamedTuple):
     axes: Array  # axes of two dimensions of each tensor
     whole: Floats  # words of each tensor along its other axes, as often as they are counted
     once: float  # what is not read the first time
-    repeats: Flags  # tensors x dimensions: whether more batches may move a tensor more often
-    stays: Flags  # ways x tensors x dimensions
+    stays: Flags  # ways x tensors x dimensions: loops over which a tensor stays
+    repeats: Array  # ways x tensors x loops: dimensions of which batches move a tensor once more
+    loops: Array  # ways x tensors: how many
     roots: Array
     ranks: Array  # nodes x dimensions
     way: Array
@@ -121,23 +122,48 @@ def window_words(
     return total
 
 
-@kernel
-def moved_words(t: int, node: int, block: Array, tables: Tables) -> float:
+@part
+def begin_blocks(block: Array, tables: Tables, fixed: Floats, at: Array) -> None:
+    """Write what does not depend on the extents: factors, and where windows of such blocks are."""
+    for t in range(len(tables.whole)):
+        for e in range(tables.axes[t]):
+            a, b = tables.pairs[t, e, 1], tables.pairs[t, e, 2]
+            place = block[a] * tables.pairs[t, e, 3] + block[b]
+            ranks = tables.pairs[t, e, 4] * tables.pairs[t, e, 5]
+            at[t, e] = tables.pairs[t, e, 0] + place * ranks
+        for way in range(len(tables.stays)):
+            fixed[way, t] = tables.whole[t]
+            for d in range(len(block)):
+                if tables.stays[way, t, d]:
+                    fixed[way, t] *= tables.blocks[d, block[d]]
+
+
+@part
+def moved(
+    t: int, node: int, block: Array, tables: Tables, fixed: Floats, at: Array
+) -> float:  # fmt: skip
     """Return the words of a tensor that move, as often as they are counted."""
-    total = tables.whole[t]
-    ranks, stays = tables.ranks[node], tables.stays[tables.way[node], t]
+    ranks, way = tables.ranks[node], tables.way[node]
+    total = fixed[way, t]
     for e in range(tables.axes[t]):
         a, b = tables.pairs[t, e, 1], tables.pairs[t, e, 2]
-        at = block[a] * tables.pairs[t, e, 3] + block[b]
-        at = (at * tables.pairs[t, e, 4] + ranks[a]) * tables.pairs[t, e, 5] + ranks[b]
-        total *= tables.windows[tables.pairs[t, e, 0] + at]
-    for d in range(len(block)):
-        if tables.repeats[t, d]:
-            if stays[d]:
-                total *= tables.blocks[d, block[d]]
-            else:
-                total *= tables.batches[d, block[d], ranks[d]]
+        total *= tables.windows[at[t, e] + ranks[a] * tables.pairs[t, e, 5] + ranks[b]]
+    for i in range(tables.loops[way, t]):
+        d = tables.repeats[way, t, i]
+        total *= tables.batches[d, block[d], ranks[d]]
     return float(total)
+
+
+@kernel
+def moved_words(leaf: int, block: Array, tables: Tables) -> Floats:
+    """Return the words of each tensor that move, as often as they are counted."""
+    fixed = np.zeros(tables.loops.shape)
+    at = np.zeros(tables.pairs.shape[:2], np.int64)
+    begin_blocks(block, tables, fixed, at)
+    words = np.zeros(len(tables.whole))
+    for t in range(len(words)):
+        words[t] = moved(t, leaf, block, tables, fixed, at)
+    return words
 
 
 @kernel
@@ -149,6 +175,9 @@ def fewest(
     `block` are the places of the blocks in their lists; `likely` is a leaf that may be good.
     """
     best, chosen = below, NONE
+    fixed = np.zeros(tables.loops.shape)
+    at = np.zeros(tables.pairs.shape[:2], np.int64)
+    begin_blocks(block, tables, fixed, at)
     count = len(tables.roots)
     waiting[:count] = tables.roots
     waiting[count] = likely
@@ -158,7 +187,7 @@ def fewest(
         node = waiting[count]
         total = -tables.once
         for t in range(len(tables.whole)):
-            total += moved_words(t, node, block, tables)
+            total += moved(t, node, block, tables, fixed, at)
         if total >= best:
             continue
         next_nodes = tables.below[node]
@@ -248,10 +277,12 @@ def read_inside(nest: Nest, elements: Elements, lists: Sequence[Sequence[int]]) 
             )  # fmt: skip
             axes[t] += 1
     trees = []
-    for _, stays in ways:
+    for _, each in ways:
         # no tensor moves more often for more batches of these
-        free: Flags = np.logical_and(~nest.sliding.any(axis=0), (nest.relevant | stays).all(axis=0))
+        free: Flags = np.logical_and(~nest.sliding.any(axis=0), (nest.relevant | each).all(axis=0))
         trees.append(tree(largest_extents(nest, elements, boxes, free)))
+    stays = np.array([stays for _, stays in ways])
+    moving = ~nest.relevant & (nest.bounds > 1) & ~stays
     sizes = [len(ranks) for ranks, _ in trees]
     roots = np.cumsum([0, *sizes[:-1]])
     return Inside(
@@ -259,7 +290,7 @@ def read_inside(nest: Nest, elements: Elements, lists: Sequence[Sequence[int]]) 
         Tables(
             blocks, counts, np.concatenate([*windows, np.zeros(1)]), pairs, axes, whole,
             float(((nest.weights - 1) * nest.words).sum()),
-            ~nest.relevant & (nest.bounds > 1), np.array([stays for _, stays in ways]), roots,
+            stays, np.argsort(~moving, axis=2, kind="stable"), moving.sum(axis=2), roots,
             np.concatenate([ranks for ranks, _ in trees]), np.repeat(np.arange(len(ways)), sizes),
             np.concatenate([
                 np.where(below == NONE, NONE, below + root)
@@ -323,11 +354,8 @@ def batches_of(inside: Inside, block: Array, leaf: int) -> Batches:
     sizes = np.array([inside.lists[d][at] for d, at in enumerate(block)])
     spread = np.minimum(spread, sizes)
     box = np.minimum(box, -(-sizes // spread.prod(axis=0)))
-    weighted = [moved_words(t, leaf, block, tables) for t in range(len(nest.words))]
-    words = tuple(
-        round(moved - (int(weight) - 1) * int(size))
-        for moved, weight, size in zip(weighted, nest.weights, nest.words, strict=True)
-    )
+    counted = moved_words(leaf, block, tables) - (nest.weights - 1) * nest.words
+    words = tuple(round(float(each)) for each in counted)
     return Batches(words, spread, box, stays, order)
 
 
