@@ -326,7 +326,13 @@ def simplified(nest: Nest, schedule: Schedule, bank: int) -> Schedule:
         loops = schedule.loops[:depth]
         sizes = block_sizes_of(nest, loops)
         if all(w <= n * bank for w, n in zip(sizes, schedule.banks, strict=True)):
-            spilled = tuple(spills(nest, t, loops, n * bank) for t, n in enumerate(schedule.banks))
+            try:
+                spilled = tuple(
+                    spills(nest, t, loops, n * bank) for t, n in enumerate(schedule.banks)
+                )
+            except InputError:
+                # larger blocks may take longer to simulate
+                continue
             if spilled == schedule.spills:
                 return Schedule(loops, schedule.banks, spilled)
     return schedule
