@@ -18,17 +18,13 @@ from tilewright.errors import InputError, MappingError, NoMappingError
 from tilewright.mapper.cache import Cache
 from tilewright.mapper.network import map_network
 from tilewright.mapper.progress import Progress
-from tilewright.mapper.result import LayerResult, NetworkResult, objective_value
+from tilewright.mapper.result import LayerResult, NetworkResult, objective_value, space_text
 from tilewright.retention.evaluate import evaluate
 from tilewright.retention.policy import retaining
 from tilewright.workload.layer import Layer, Network
 
 ROOMS = (1, 2, 4, 8)  # parts of a memory, one of which is for tiles
 CLOSE = 1e-9
-NOT_BELOW = (
-    "Lower bound: the optimum on the machine on which memories that retain, and those above them, "
-    "are unbounded."
-)
 
 
 def map_retaining(
@@ -54,7 +50,7 @@ def map_retaining(
     NetworkResult
         The best mappings of those that were found, with a lower bound (pJ, cycles or their
         product). Optimal where they are equal. Layers without a mapping that goes with retention
-        are `unmapped`.
+        are `unmapped`. Progress is told of the search on the whole memory alone.
 
     Raises
     ------
@@ -76,8 +72,8 @@ def map_retaining(
             left = max((time_limit - perf_counter() + begin) / (len(machines) - at), 1e-3)
         try:
             found = map_network(
-                network, machine, objective, time_limit=left, workers=workers, progress=progress,
-                cache=cache, tiles=tiles,
+                network, machine, objective, time_limit=left, workers=workers,
+                progress=progress if at == 1 else None, cache=cache, tiles=tiles,
             )  # fmt: skip
         except NoMappingError:
             # smaller tiles may be too small; on the whole memory it is an error
@@ -170,18 +166,13 @@ def best_of(
         return None
     bound = next((each.proof.lower_bound for each in bounds.layers if each.layer is layer), 0.0)
     bound = min(bound, least)
-    rooms = ", ".join(f"1/{rooms}" for rooms in ROOMS[1:])
-    names = " and ".join(memory.name for memory in retaining(architecture))
     proof = replace(
         best.proof,
         optimal=least <= bound * (1 + CLOSE),
         lower_bound=bound,
         value=least,
         gap=(least - bound) / least if least else 0.0,
-        space=(
-            f"{searched[0].layers[0].proof.space} {names} may retain more than tiles. Looked at: "
-            f"the best mappings without that, when all, {rooms} of it is for tiles. {NOT_BELOW}"
-        ),
+        space=space_text(architecture, best.proof.tiles),
         seconds=seconds,
         search_seconds=None,
     )
