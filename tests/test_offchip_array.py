@@ -277,6 +277,7 @@ def test_stopped_search_has_a_bound() -> None:
     layer = tw.conv2d(K=64, C=64, P=14, Q=14, R=3, S=3)
     found = tw.least_traffic(layer, weight=0.03, time_limit=1e-3).layers[0]
     assert found.lower_bound <= found.value
+    assert found.gap < 0.9
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import numpy as np
 
 from tilewright.errors import InputError, NoMappingError
 from tilewright.offchip.belady import Loops
-from tilewright.offchip.bound import Floats
+from tilewright.offchip.bound import Floats, block_words
 from tilewright.offchip.exact import NO_BLOCK, box_words, collapsed, least_spills, spills
 from tilewright.offchip.nest import Array, Nest
 from tilewright.offchip.walk import (
@@ -216,8 +216,30 @@ def rounded_up(bound: float) -> float:
 
 
 def first_nest(nest: Nest, room: Space) -> tuple[float, Loops, Floats]:
-    """Return a nest of blocks of one iteration: what there is when there was no time."""
-    loops = tuple((d, 1) for d, choices in enumerate(room.choices) if choices)
+    """Return a nest of large blocks that fit: what there is when there was no time.
+
+    Blocks are cut, step by step, along the dimension that leaves the smallest ones.
+    """
+    places = room.choices.copy()
+    blocks = nest.bounds.copy()
+
+    def needed() -> tuple[int, int]:
+        words = [
+            int(block_words(t, blocks, nest.expressions, nest.axes)) for t in range(len(nest.words))
+        ]
+        return sum(-(-each // room.bank) for each in words), sum(words)
+
+    while needed()[0] > room.banks:
+        cuts = []
+        for d in np.flatnonzero(places).tolist():
+            before = int(blocks[d])
+            blocks[d] = room.sizes[d, places[d] - 1]
+            cuts.append((needed(), d))
+            blocks[d] = before
+        _, d = min(cuts)
+        places[d] -= 1
+        blocks[d] = room.sizes[d, places[d]]
+    loops = tuple((d, int(blocks[d])) for d in range(len(blocks)) if blocks[d] < nest.bounds[d])
     return 0.0, loops, np.zeros((len(nest.words), room.banks + 1))
 
 

@@ -21,7 +21,15 @@ from tilewright.offchip.bound import Floats
 from tilewright.offchip.extents import Elements
 from tilewright.offchip.joint import Joint, advance, loops_of, new_joint
 from tilewright.offchip.nest import Nest, block_sizes
-from tilewright.offchip.search import Evaluate, Found, Schedule, keep, spills_from, whole_simulation
+from tilewright.offchip.search import (
+    Evaluate,
+    Found,
+    Schedule,
+    first_nest,
+    keep,
+    spills_from,
+    whole_simulation,
+)
 from tilewright.offchip.walk import (
     AT_NEST,
     DEPTH,
@@ -108,9 +116,7 @@ def search_weighted(
     joint = new_joint(room, inside, weight)
     chosen = least_bound(room, joint, inside, found, stop)
     if chosen is None:
-        # there was no time
-        bounds = np.zeros((len(nest.words), room.banks + 1))
-        chosen = tuple((d, 1) for d, sizes in enumerate(inside.lists) if len(sizes) > 1), bounds
+        chosen = first_nest(nest, room)[1:]
     keep_weighted(nest, room, inside, weight, *chosen, found, spills_from)
     if found.bound < found.value * (1 - ROUNDING):
         second_walk(nest, room, joint, inside, found, stop)
