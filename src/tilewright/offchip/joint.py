@@ -11,11 +11,12 @@ Every node is also a nest itself, in which the other dimensions are whole in eac
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, prod
 from typing import NamedTuple
 
 import numpy as np
 
+from tilewright.errors import InputError
 from tilewright.model.kernel import kernel, part
 from tilewright.offchip.array import DEEPEST, NONE, Inside, Tables, fewest
 from tilewright.offchip.belady import Loops
@@ -35,6 +36,7 @@ from tilewright.offchip.walk import (
 
 NEST = -1  # the child of a node that is the node itself, as a nest
 MOST_KNOWN = 1 << 22
+MOST_BLOCKS = 1 << 62
 
 
 class Joint(NamedTuple):
@@ -59,8 +61,20 @@ class Joint(NamedTuple):
 
 
 def new_joint(room: Space, inside: Inside, weight: float) -> Joint:
-    """Return what is known before a walk."""
+    """Return what is known before a walk.
+
+    Raises
+    ------
+    InputError
+        When the blocks of all dimensions have too many combinations to be numbered.
+    """
     lists = inside.lists
+    if prod(map(len, lists)) > MOST_BLOCKS:
+        raise InputError(
+            f"layer '{inside.nest.layer.name}' has {prod(map(len, lists)):.1e} choices of blocks; "
+            f"at most {MOST_BLOCKS:.1e} are accepted",
+            key="weight",
+        )
     sizes = np.ones((len(lists), max(map(len, lists))), np.int64)
     for d, each in enumerate(lists):
         sizes[d, : len(each)] = each
