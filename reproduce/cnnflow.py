@@ -68,7 +68,7 @@ SRAM_WORDS = {
 # energy of a word from the buffer over one from DRAM: 6 and 200, Y.-H. Chen et al., Eyeriss: A
 # Spatial Architecture for Energy-Efficient Dataflow, ISCA 2016, Table IV
 WEIGHT = 6 / 200
-ARRAY_SECONDS = 10.0  # for each layer
+ARRAY_SECONDS = 60.0  # for each layer
 EYERISS_ALEXNET = 22.9  # Table 1, DRAM accesses of Eyeriss in MB
 ONLY_DRAM = """
 name: only-dram

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import tilewright as tw
 from tilewright.offchip.belady import trace
 from tilewright.offchip.bound import raise_bound, raise_with_drift, raise_with_inner
-from tilewright.offchip.exact import NO_BLOCK, spills
+from tilewright.offchip.exact import NO_BLOCK, least_spills, spills
 from tilewright.offchip.least import least_of_layer
 from tilewright.offchip.nest import Nest, block_sizes, read_nest
 from tilewright.offchip.result import Banks
@@ -188,6 +188,37 @@ def test_cutting_the_innermost_block_is_never_worse(
     if absent and coarse != NO_BLOCK:
         finer = [*loops, (data.draw(st.sampled_from(absent)), 1)]
         assert 0 <= spills(nest, tensor, finer, capacity) <= coarse
+
+
+@settings(max_examples=100, deadline=None)
+@given(blocked(), st.data())
+def test_what_is_held_between_steps_bounds_all_nests_that_begin_alike(
+    drawn: tuple[Nest, int, list[tuple[int, int]], int], data: st.DataObject
+) -> None:
+    nest, tensor, loops, capacity = drawn
+    spilled = spills(nest, tensor, loops, capacity)
+    outer = loops[: data.draw(st.integers(0, len(loops)))]
+    if spilled != NO_BLOCK:
+        assert least_spills(nest, tensor, outer, capacity) <= spilled
+
+
+@settings(max_examples=60, deadline=None)
+@given(blocked())
+def test_what_is_held_between_steps_of_single_words_is_all(
+    drawn: tuple[Nest, int, list[tuple[int, int]], int],
+) -> None:
+    nest, tensor, loops, capacity = drawn
+    whole = [(d, int(bound)) for d, bound in enumerate(nest.bounds) if d not in dict(loops)]
+    ones = [(d, 1) for d, bound in whole if bound > 1]
+    single = [(d, 1) for d, _ in loops] + ones
+    assert trace(nest, tensor, single).least_spills(capacity) <= spills(
+        nest, tensor, single, capacity
+    )
+    # a word that is alone in its step needs one place more than what is held
+    if capacity > 1:
+        assert spills(nest, tensor, single, capacity) <= trace(nest, tensor, single).least_spills(
+            capacity - 1
+        )
 
 
 @settings(max_examples=60, deadline=None)

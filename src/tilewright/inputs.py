@@ -200,8 +200,8 @@ def the_searched_architecture(architecture: ArchitectureLike) -> Architecture:
         if memory.retention != "tile":
             raise InputError(
                 f"memory '{memory.name}' of '{machine.name}' has '{memory.retention}' retention, "
-                "which no search covers: 'evaluate' and 'simulate' accept it; "
-                "searches accept 'retention: tile'",
+                "which this search does not cover: 'evaluate', 'simulate' and 'map' accept it; "
+                "other searches accept 'retention: tile'",
                 key="architecture",
             )
     return machine

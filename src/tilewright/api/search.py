@@ -15,6 +15,7 @@ from tilewright.inputs import (
     check_together,
     check_uniform,
     check_within,
+    the_architecture,
     the_cache,
     the_latency,
     the_layer,
@@ -84,7 +85,8 @@ def map(
     tiles : str
         ``"divisors"``: the best mapping whose tile sizes all divide, with a proof. ``"all"``: then
         that mapping is improved with sizes that do not divide, without a proof: the result has a
-        lower bound that holds for all tile sizes.
+        lower bound that holds for all tile sizes. On machines with optimal retention mappings are
+        looked for that are good without it, and the lower bound is that of unbounded memories.
     strategy : str, optional
         Search as another mapper does instead, without a proof: a strategy of `compare`, such as
         ``"decoupled"``, with its options.
@@ -113,7 +115,10 @@ def map(
     check_uniform(uniform, within)
     kept = the_cache(cache)
     network = the_network(workload, layer)
-    machine = the_searched_architecture(architecture)
+    machine = the_architecture(architecture)
+    pipelined = the_latency(latency, machine) == "pipelined"
+    if strategy is not None or uniform is not None or pipelined:
+        machine = the_searched_architecture(machine)
     check_own_names(machine, network.layers)
     machine = under(machine, given_constraints(constraints, machine, network.layers))
     kind = the_latency(latency, machine)
@@ -122,11 +127,9 @@ def map(
         from tilewright.strategies.apply import apply_strategy
 
         return apply_strategy(network, machine, objective, strategy, time_limit)
-    # the compiled search is only imported once the input is known to be good
-    from tilewright.mapper.network import map_network
-
     if isinstance(progress, bool):
         progress = watching() if progress else Progress()
+    # the compiled search is only imported once the input is known to be good
     if uniform is not None:
         from tilewright.mapper.uniform import map_uniform
 
@@ -140,6 +143,10 @@ def map(
         return map_pipelined(
             network, machine, objective, time_limit=time_limit, progress=progress, cache=kept
         )
+    if any(memory.retention != "tile" for memory in machine.memories):
+        from tilewright.mapper.retaining import map_retaining as map_network
+    else:
+        from tilewright.mapper.network import map_network
     return map_network(
         network, machine, objective,
         time_limit=time_limit, workers=workers, progress=progress, cache=kept, tiles=tiles,

@@ -38,6 +38,11 @@ UNSEEN = (
     "Words that neighbours forward are counted in what the mapping costs, but not looked for: "
     "nothing is proven on this machine."
 )
+RETAINED = (
+    "Looked at with optimal retention: the mappings of this space that are best without it, when "
+    "all, 1/2, 1/4 and 1/8 of the memory is for tiles. The lower bound is the optimum when "
+    "memories that retain, and those above them, are unbounded."
+)
 HEADERS = (
     "layer", "repeat", "energy (uJ)", "cycles", "EDP (pJ x cycles)", "utilization", "bound by",
     "gap", "proven",
@@ -273,8 +278,10 @@ class NetworkResult:
                 reason = "neighbours forward words on this machine"
             elif any(r.evaluation.pipeline and not r.proof.optimal for r in self.layers):
                 reason = "under pipelined latency the best even mapping alone is ever proven"
+            elif retains(self.architecture):
+                reason = "what memories retain is counted for whole mappings alone"
             elif any(result.proof.tiles == ALL for result in self.layers):
-                reason = "tile sizes that do not divide are only improved step by step"
+                reason = "the bound of all tile sizes is not reached"
             text = f"Not proven: {reason}, with {proven} of {count} layers proven optimal."
             open_ = [result for result in self.layers if not result.proof.optimal]
             if open_:
@@ -439,7 +446,14 @@ def space_text(architecture: Architecture, tiles: str = DIVISORS) -> str:
         parts.append(f"Only mappings in which {demands}.")
     if forwards(architecture):
         parts.append(UNSEEN)
+    if retains(architecture):
+        parts.append(RETAINED)
     return " ".join(parts)
+
+
+def retains(architecture: Architecture) -> bool:
+    """Return whether a memory of a machine may hold more than tiles."""
+    return any(memory.retention == "optimal" for memory in architecture.memories)
 
 
 def objective_value(evaluation: Evaluation, objective: str) -> float:

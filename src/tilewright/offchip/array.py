@@ -6,9 +6,10 @@ elements take is read once. A tensor stays over the innermost loops over batches
 them is relevant to it; when another loop advances, and at the beginning of every block, its words
 move. Outputs are written then, and read when they go on.
 
-How many words that is depends on the extents of the batch and on the tensors that stay alone. More
-iterations in a batch never take more words. So the array is filled as far as it goes, and the boxes
-of the elements are walked, largest first, with a bound from the registers that are left.
+How many words that is depends on the extents of the batch and on the tensors that stay, alone. So
+it is a product of a few numbers that stand in tables, for each of the extents that matter
+(`extents`). These are the leaves of a tree: each node has the largest extents of those below it,
+and takes no more words than any of them.
 """
 
 from __future__ import annotations
@@ -16,31 +17,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
+from tilewright.errors import NoMappingError
 from tilewright.model.kernel import kernel, part
 from tilewright.offchip.bound import Floats, block_words, index_words
+from tilewright.offchip.extents import (
+    Boxes,
+    Elements,
+    batches,
+    largest_extents,
+    list_boxes,
+    spreads,
+)
 from tilewright.offchip.nest import Array, Flags, Nest
 
-
-@dataclass(frozen=True)
-class Elements:
-    """An array of processing elements.
-
-    Attributes
-    ----------
-    rows, columns : int
-    registers : int
-        Words that each element holds, of all tensors together.
-    """
-
-    rows: int
-    columns: int
-    registers: int
-
-    def __str__(self) -> str:
-        return f"{self.rows} x {self.columns} elements of {self.registers} registers"
+NONE = -1
+DEEPEST = 256  # nodes of the tree that wait at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +54,6 @@ class Batches:
         Innermost loops over which a tensor stays.
     order : tuple of int
         Loops over batches, from outermost to innermost.
-    nodes : int
-        Choices of boxes that were bounded.
     """
 
     words: tuple[int, ...]
@@ -68,14 +61,28 @@ class Batches:
     boxes: Array
     stays: Flags
     order: tuple[int, ...]
-    nodes: int
 
 
-@part
-def batches(bound: int, block: int, extent: int) -> int:
-    """Return how many batches a dimension has in all its blocks."""
-    short = bound % block
-    return (bound // block) * (-(-block // extent)) + -(-short // extent)
+class Tables(NamedTuple):
+    """The factors of the words that move, and a tree of extents for each way to stay.
+
+    Blocks and extents are numbers: the place of a block in its list, the rank of an extent.
+    """
+
+    blocks: Floats  # dimensions x blocks: how many blocks there are
+    batches: Floats  # dimensions x blocks x ranks: how many batches there are in all of them
+    windows: Floats  # words along each axis of two dimensions, by their blocks and ranks
+    pairs: Array  # tensors x axes x 6: where those begin, the dimensions, and how many of each
+    axes: Array  # axes of two dimensions of each tensor
+    whole: Floats  # words of each tensor along its other axes, as often as they are counted
+    once: float  # what is not read the first time
+    stays: Flags  # ways x tensors x dimensions: loops over which a tensor stays
+    repeats: Array  # ways x tensors x loops: dimensions of which batches move a tensor once more
+    loops: Array  # ways x tensors: how many
+    roots: Array
+    ranks: Array  # nodes x dimensions
+    way: Array
+    below: Array  # first of the two nodes below; NONE below a leaf
 
 
 @part
@@ -87,300 +94,269 @@ def kinds(bound: int, block: int, extent: int, sizes: Array, times: Array) -> No
     sizes[2], times[2] = short % extent, 1
 
 
-@part
-def axis_words(
-    a: int, m: int, b: int, n: int, extents: Array, blocks: Array, bounds: Array, work: Array
-) -> int:
-    """Return the words along an axis of two dimensions, over all pairs of their batches."""
-    kinds(bounds[a], blocks[a], extents[a], work[0], work[1])
-    kinds(bounds[b], blocks[b], extents[b], work[2], work[3])
-    total = 0
-    for i in range(3):
-        for j in range(3):
-            if work[0, i] > 0 and work[2, j] > 0:
-                pairs = work[1, i] * work[3, j]
-                total += pairs * index_words(m, work[0, i], n, work[2, j])
-    return total
-
-
 @kernel
-def moved_words(
-    t: int, extents: Array, stays: Flags, blocks: Array, bounds: Array, expressions: Array,
-    axes: Array, relevant: Flags, work: Array,
-) -> float:  # fmt: skip
-    """Return the words of a tensor that go to the array, when batches have these extents.
+def window_words(
+    a: int, first: Array, first_extents: Array, b: int, second: Array, second_extents: Array
+) -> Floats:
+    """Return the words along an axis ``a*i + b*j`` over all pairs of batches.
 
-    It stays over the loops of some dimensions: their batches in a block are one.
+    Shape: blocks of i x blocks of j x extents of i x extents of j; the last block of each list is
+    the whole dimension.
     """
-    total = 1.0
-    for e in range(axes[t]):
-        a, b = expressions[t, e, 0], expressions[t, e, 2]
-        if b < 0:
-            total *= bounds[a]
-        else:
-            total *= axis_words(
-                a, expressions[t, e, 1], b, expressions[t, e, 3], extents, blocks, bounds, work
-            )
-    for d in range(len(bounds)):
-        if not relevant[t, d]:
-            total *= batches(bounds[d], blocks[d], blocks[d] if stays[t, d] else extents[d])
-    return total
-
-
-@part
-def all_words(
-    extents: Array, stays: Flags, blocks: Array, bounds: Array, expressions: Array, axes: Array,
-    relevant: Flags, words: Array, weights: Array, work: Array,
-) -> float:  # fmt: skip
-    """Return the words of all tensors; outputs are written and, but for the first time, read."""
-    total = 0.0
-    for t in range(len(axes)):
-        moved = moved_words(t, extents, stays, blocks, bounds, expressions, axes, relevant, work)
-        total += weights[t] * moved - (weights[t] - 1) * words[t]
-    return total
-
-
-@part
-def registers_of(boxes: Array, expressions: Array, axes: Array) -> int:
-    """Return the words of all tensors in a box."""
-    total = 0
-    for t in range(len(axes)):
-        total += block_words(t, boxes, expressions, axes)
-    return total
-
-
-@part
-def list_boxes(
-    spread: Array, alike: Flags, free: Flags, registers: int, blocks: Array, bounds: Array,
-    options: Array, count: Array,
-) -> None:  # fmt: skip
-    """List the boxes of each dimension, the smallest of each number of batches."""
-    for d in range(len(bounds)):
-        options[d, 0] = 1
-        count[d] = 1
-        if free[d]:
-            continue
-        last = batches(bounds[d], blocks[d], min(spread[d], blocks[d]))
-        for box in range(2, min(registers, -(-blocks[d] // spread[d])) + 1):
-            now = batches(bounds[d], blocks[d], min(spread[d] * box, blocks[d]))
-            if now < last or not alike[d]:
-                options[d, count[d]] = box
-                count[d] += 1
-                last = now
-
-
-@part
-def largest(
-    d: int, boxes: Array, registers: int, options: Array, count: Array, expressions: Array,
-    axes: Array,
-) -> int:  # fmt: skip
-    """Return the place of the largest box of a dimension that fits beside the others; or -1."""
-    low, high = -1, count[d] - 1
-    before = boxes[d]
-    while low < high:
-        middle = (low + high + 1) // 2
-        boxes[d] = options[d, middle]
-        if registers_of(boxes, expressions, axes) <= registers:
-            low = middle
-        else:
-            high = middle - 1
-    boxes[d] = before
-    return int(low)
-
-
-@part
-def rest_bound(
-    level: int, boxes: Array, spread: Array, stays: Flags, free: Flags, turn: Array,
-    registers: int, blocks: Array, bounds: Array, expressions: Array, axes: Array, relevant: Flags,
-    sliding: Flags, words: Array, weights: Array, options: Array, count: Array, extents: Array,
-    work: Array, moved: Floats,
-) -> float:  # fmt: skip
-    """Return what no choice goes below that has these boxes of the first dimensions.
-
-    Each of the others takes all registers that are left. But all of them together must leave room
-    too: their boxes multiply in each tensor that has them. So the batches multiply to so many at
-    least, and two tensors that move once for each batch of different dimensions share that.
-    """
-    dims, tensors = len(bounds), len(axes)
-    for q in range(dims):
-        d = turn[q]
-        box = boxes[d]
-        if q > level:
-            box = options[
-                d, largest(d, boxes, registers, options, count, expressions, axes)
-            ]  # fmt: skip
-        extents[d] = min(blocks[d], spread[d] * box)
-    total = 0.0
-    for t in range(tensors):
-        moved[t] = weights[t] * moved_words(
-            t, extents, stays, blocks, bounds, expressions, axes, relevant, work
-        )
-        total += moved[t] - (weights[t] - 1) * words[t]
-    used = registers_of(boxes, expressions, axes)
-    best = total
-    for s in range(tensors):
-        own = block_words(s, boxes, expressions, axes)
-        room = (registers - used + own) // own
-        for t in range(tensors):
-            for u in range(t, tensors):
-                least = 1.0 / room
-                apart = True
-                for q in range(level + 1, dims):
-                    d = turn[q]
-                    by_t = not relevant[t, d] and not stays[t, d]
-                    by_u = not relevant[u, d] and not stays[u, d]
-                    if free[d] or not relevant[s, d] or sliding[s, d]:
-                        continue
-                    if by_t and by_u and t != u:
-                        apart = False
-                    if by_t or by_u:
-                        least *= bounds[d] / spread[d] / batches(bounds[d], blocks[d], extents[d])
-                least *= 1 - 1e-9
-                if not apart or least <= 1:
-                    continue
-                if t == u:
-                    more = moved[t] * (least - 1)
-                else:
-                    times = min(max(1.0, (moved[u] * least / moved[t]) ** 0.5), least)
-                    more = moved[t] * (times - 1) + moved[u] * (least / times - 1)
-                best = max(best, total + more)
-    return best
-
-
-@kernel
-def walk_boxes(
-    best: float, spreads: Array, stays: Flags, alike: Flags, free: Flags, turn: Array,
-    registers: int, blocks: Array, bounds: Array, expressions: Array, axes: Array, relevant: Flags,
-    sliding: Flags, words: Array, weights: Array, found: Array, flags: Array,
-) -> float:  # fmt: skip
-    """Return the fewest words below the best so far; their spread and boxes go to `found`.
-
-    Parameters
-    ----------
-    spreads : array of int, choices x dimensions
-        Over how many elements each dimension is spread.
-    stays : array of bool, tensors x dimensions
-    alike, free : array of bool
-        Dimensions of which only the number of batches counts, and of which not even that.
-    turn : array of int
-        Dimensions in the order in which they are chosen.
-    flags : array of int
-        Receives the choices that were bounded, and the spread of the best.
-    """
-    dims = len(bounds)
+    shape = (len(first), len(second), len(first_extents), len(second_extents))
+    total = np.zeros(shape)
     work = np.zeros((4, 3), np.int64)
-    options = np.ones((dims, registers + 1), np.int64)
-    count = np.ones(dims, np.int64)
-    boxes = np.ones(dims, np.int64)
-    extents = np.ones(dims, np.int64)
-    place = np.zeros(dims, np.int64)
-    moved = np.zeros(len(axes))
-    roots = np.zeros(len(spreads))
-    if registers_of(boxes, expressions, axes) > registers:
-        return best
-    for c in range(len(spreads)):
-        list_boxes(spreads[c], alike, free, registers, blocks, bounds, options, count)
-        boxes[:] = 1
-        roots[c] = rest_bound(
-            -1, boxes, spreads[c], stays, free, turn, registers, blocks, bounds, expressions, axes,
-            relevant, sliding, words, weights, options, count, extents, work, moved,
-        )  # fmt: skip
-    for c in np.argsort(roots):
-        if roots[c] >= best:
-            break
-        spread = spreads[c]
-        list_boxes(spread, alike, free, registers, blocks, bounds, options, count)
-        boxes[:] = 1
-        level = 0
-        place[0] = largest(turn[0], boxes, registers, options, count, expressions, axes)
-        while level >= 0:
-            d = turn[level]
-            at = place[level]
-            if at < 0:
-                boxes[d] = 1
-                level -= 1
-                continue
-            # the last dimension takes all that is left
-            place[level] = -1 if level == dims - 1 else at - 1
-            boxes[d] = options[d, at]
-            bound = rest_bound(
-                level, boxes, spread, stays, free, turn, registers, blocks, bounds, expressions,
-                axes, relevant, sliding, words, weights, options, count, extents, work, moved,
-            )  # fmt: skip
-            flags[0] += 1
-            if bound >= best:
-                continue
-            if level == dims - 1:
-                best = bound
-                found[:] = boxes
-                flags[1] = c
-                continue
-            level += 1
-            place[level] = largest(turn[level], boxes, registers, options, count, expressions, axes)
-    return best
+    for p in range(shape[0]):
+        for q in range(shape[1]):
+            for r in range(shape[2]):
+                extent = min(first_extents[r], first[p])
+                kinds(first[-1], first[p], extent, work[0], work[1])
+                for s in range(shape[3]):
+                    extent = min(second_extents[s], second[q])
+                    kinds(second[-1], second[q], extent, work[2], work[3])
+                    for i in range(3):
+                        for j in range(3):
+                            if work[0, i] > 0 and work[2, j] > 0:
+                                words = index_words(a, work[0, i], b, work[2, j])
+                                total[p, q, r, s] += work[1, i] * work[3, j] * words
+    return total
 
 
-def least_words(
-    nest: Nest,
-    blocks: Array,
-    elements: Elements,
-    below: float = np.inf,
-    others: Sequence[Batches] = (),
-) -> Batches | None:
-    """Return the batches with the fewest words between memory and array; None: not below.
+@part
+def begin_blocks(block: Array, tables: Tables, fixed: Floats, at: Array) -> None:
+    """Write what does not depend on the extents: factors, and where windows of such blocks are."""
+    for t in range(len(tables.whole)):
+        for e in range(tables.axes[t]):
+            a, b = tables.pairs[t, e, 1], tables.pairs[t, e, 2]
+            place = block[a] * tables.pairs[t, e, 3] + block[b]
+            ranks = tables.pairs[t, e, 4] * tables.pairs[t, e, 5]
+            at[t, e] = tables.pairs[t, e, 0] + place * ranks
+        for way in range(len(tables.stays)):
+            fixed[way, t] = tables.whole[t]
+            for d in range(len(block)):
+                if tables.stays[way, t, d]:
+                    fixed[way, t] *= tables.blocks[d, block[d]]
+
+
+@part
+def moved(
+    t: int, node: int, block: Array, tables: Tables, fixed: Floats, at: Array
+) -> float:  # fmt: skip
+    """Return the words of a tensor that move, as often as they are counted."""
+    ranks, way = tables.ranks[node], tables.way[node]
+    total = fixed[way, t]
+    for e in range(tables.axes[t]):
+        a, b = tables.pairs[t, e, 1], tables.pairs[t, e, 2]
+        total *= tables.windows[at[t, e] + ranks[a] * tables.pairs[t, e, 5] + ranks[b]]
+    for i in range(tables.loops[way, t]):
+        d = tables.repeats[way, t, i]
+        total *= tables.batches[d, block[d], ranks[d]]
+    return float(total)
+
+
+@kernel
+def moved_words(leaf: int, block: Array, tables: Tables) -> Floats:
+    """Return the words of each tensor that move, as often as they are counted."""
+    fixed = np.zeros(tables.loops.shape)
+    at = np.zeros(tables.pairs.shape[:2], np.int64)
+    begin_blocks(block, tables, fixed, at)
+    words = np.zeros(len(tables.whole))
+    for t in range(len(words)):
+        words[t] = moved(t, leaf, block, tables, fixed, at)
+    return words
+
+
+@kernel
+def fewest(
+    block: Array, below: float, likely: int, waiting: Array, tables: Tables
+) -> tuple[float, int]:
+    """Return the fewest words of all tensors, and the leaf that has them; NONE: not below.
+
+    `block` are the places of the blocks in their lists; `likely` is a leaf that may be good.
+    """
+    best, chosen = below, NONE
+    fixed = np.zeros(tables.loops.shape)
+    at = np.zeros(tables.pairs.shape[:2], np.int64)
+    begin_blocks(block, tables, fixed, at)
+    count = len(tables.roots)
+    waiting[:count] = tables.roots
+    waiting[count] = likely
+    count += 1
+    while count > 0:
+        count -= 1
+        node = waiting[count]
+        total = -tables.once
+        for t in range(len(tables.whole)):
+            total += moved(t, node, block, tables, fixed, at)
+        if total >= best:
+            continue
+        next_nodes = tables.below[node]
+        if next_nodes == NONE:
+            best, chosen = total, node
+        else:
+            waiting[count], waiting[count + 1] = next_nodes, next_nodes + 1
+            count += 2
+    return best, chosen
+
+
+@dataclass(frozen=True, eq=False)
+class Inside:
+    """What the array can do with blocks of some sizes.
+
+    Attributes
+    ----------
+    nest : Nest
+    elements : Elements
+    lists : sequence of sequence of int
+        Sizes of blocks of each dimension, ascending.
+    boxes : Boxes
+    ways : sequence of (tuple of int, array of bool)
+        Orders of loops over batches, and what stays in them.
+    tables : Tables
+    """
+
+    nest: Nest
+    elements: Elements
+    lists: Sequence[Sequence[int]]
+    boxes: Boxes
+    ways: Sequence[tuple[tuple[int, ...], Flags]]
+    tables: Tables
+
+
+def read_inside(nest: Nest, elements: Elements, lists: Sequence[Sequence[int]]) -> Inside:
+    """Return what an array can do with blocks.
 
     Parameters
     ----------
     nest : Nest
-    blocks : array of int
-        Iterations of each dimension in a block of the memory; the last one may be short.
     elements : Elements
-    below : float
-        Only fewer words than these are of interest.
-    others : sequence of Batches
-        Batches for other blocks, which may be good here.
+    lists : sequence of sequence of int
+        Sizes of blocks of each dimension, ascending, the last one of which is the dimension.
+
+    Raises
+    ------
+    NoMappingError
+        When the registers do not suffice for one word of each tensor.
+    InputError
+        When the layer has too many extents for a table.
     """
-    best, chosen, nodes = below, None, 0
-    for other in others:
-        here = batched(nest, blocks, other.spread, other.boxes, other.stays, other.order, 0)
-        if sum(here.words) < best:
-            best, chosen = float(sum(here.words)), here
-    side = max(elements.rows, elements.columns)
-    for order, stays in ways_to_stay(nest):
-        # no tensor moves more often for more batches of these
-        free: Flags = np.logical_and(~nest.sliding.any(axis=0), (nest.relevant | stays).all(axis=0))
-        most = np.where(free, 1, np.minimum(blocks, side))
-        pairs = spreads(tuple(most.tolist()), elements.rows, elements.columns)
-        found, flags = np.ones(len(blocks), np.int64), np.zeros(2, np.int64)
-        value = walk_boxes(
-            best, pairs.prod(axis=1), stays, ~strided(nest), free,
-            np.argsort(-np.where(free, 0, blocks), kind="stable"), elements.registers, blocks,
-            nest.bounds, nest.expressions, nest.axes, nest.relevant, nest.sliding, nest.words,
-            nest.weights, found, flags,
-        )  # fmt: skip
-        nodes += int(flags[0])
-        if value < best:
-            best = value
-            chosen = batched(nest, blocks, pairs[flags[1]], found, stays, order, nodes)
-    return chosen
-
-
-def batched(
-    nest: Nest, blocks: Array, spread: Array, boxes: Array, stays: Flags, order: tuple[int, ...],
-    nodes: int,
-) -> Batches:  # fmt: skip
-    """Return how batches work off some blocks, and the words that move."""
-    spread = np.minimum(spread, blocks)
-    boxes = np.minimum(boxes, -(-blocks // spread.prod(axis=0)))
-    extents = np.minimum(blocks, boxes * spread.prod(axis=0))
-    work = np.zeros((4, 3), np.int64)
-    words = []
-    for t, (weight, whole) in enumerate(zip(nest.weights, nest.words, strict=True)):
-        moved = moved_words(
-            t, extents, stays, blocks, nest.bounds, nest.expressions, nest.axes, nest.relevant, work
+    if elements.registers < len(nest.words):
+        raise NoMappingError(
+            f"{elements.registers} registers cannot hold a word of each of {len(nest.words)} "
+            f"tensors"
         )
-        words.append(int(weight) * int(moved) - (int(weight) - 1) * int(whole))
-    return Batches(tuple(words), spread, boxes, stays, order, nodes)
+    boxes = list_boxes(nest, elements, lists)
+    ways = ways_to_stay(nest)
+    # the smallest extent of each rank
+    extents = [np.unique(ranks, return_index=True)[1] + 1 for ranks in boxes.ranks]
+    shape = len(lists), max(map(len, lists)), max(map(len, extents))
+    blocks, counts = np.ones(shape[:2]), np.ones(shape)
+    for d, sizes in enumerate(lists):
+        bound, own = int(nest.bounds[d]), np.array(sizes)
+        blocks[d, : len(own)] = -(-bound // own)
+        counts[d, : len(own), : len(extents[d])] = batches(bound, own[:, None], extents[d])
+    pairs = np.zeros((len(nest.axes), nest.expressions.shape[1], 6), np.int64)
+    axes = np.zeros(len(nest.axes), np.int64)
+    whole = nest.weights.astype(float)
+    known: dict[tuple[int, ...], int] = {}
+    windows: list[Floats] = []
+    for t, many in enumerate(nest.axes):
+        for row in nest.expressions[t, :many].tolist():
+            a, m, b, n = row
+            if b < 0:
+                whole[t] *= nest.bounds[a]
+                continue
+            if tuple(row) not in known:
+                known[tuple(row)] = sum(map(len, windows))
+                words = window_words(
+                    m, np.array(lists[a]), extents[a], n, np.array(lists[b]), extents[b]
+                )
+                windows.append(words.ravel())
+            pairs[t, axes[t]] = (
+                known[tuple(row)], a, b, len(lists[b]), len(extents[a]), len(extents[b]),
+            )  # fmt: skip
+            axes[t] += 1
+    trees = []
+    for _, each in ways:
+        # no tensor moves more often for more batches of these
+        free: Flags = np.logical_and(~nest.sliding.any(axis=0), (nest.relevant | each).all(axis=0))
+        trees.append(tree(largest_extents(nest, elements, boxes, free)))
+    stays = np.array([stays for _, stays in ways])
+    moving = ~nest.relevant & (nest.bounds > 1) & ~stays
+    sizes = [len(ranks) for ranks, _ in trees]
+    roots = np.cumsum([0, *sizes[:-1]])
+    return Inside(
+        nest, elements, lists, boxes, ways,
+        Tables(
+            blocks, counts, np.concatenate([*windows, np.zeros(1)]), pairs, axes, whole,
+            float(((nest.weights - 1) * nest.words).sum()),
+            stays, np.argsort(~moving, axis=2, kind="stable"), moving.sum(axis=2), roots,
+            np.concatenate([ranks for ranks, _ in trees]), np.repeat(np.arange(len(ways)), sizes),
+            np.concatenate([
+                np.where(below == NONE, NONE, below + root)
+                for (_, below), root in zip(trees, roots, strict=True)
+            ]),
+        ),
+    )  # fmt: skip
+
+
+def tree(ranks: Array) -> tuple[Array, Array]:
+    """Return the ranks of the nodes of a tree with these leaves, and the nodes below each.
+
+    The leaves are halved along the dimension that differs most, again and again.
+    """
+    depth = int(np.ceil(np.log2(len(ranks))))
+    leaves = ranks[np.minimum(np.arange(1 << depth), len(ranks) - 1)]
+    nodes, below = [], []
+    for level in range(depth):
+        halves = leaves.reshape(1 << level, -1, ranks.shape[1])
+        nodes.append(halves.max(axis=1))
+        first = (2 << level) - 1 + 2 * np.arange(1 << level)
+        below.append(first)
+        wide = np.log2(halves + 1.0)
+        widest = np.argmax(wide.max(axis=1) - wide.min(axis=1), axis=1)
+        keys = np.take_along_axis(halves, widest[:, None, None], axis=2)[..., 0]
+        order = np.argsort(keys, axis=1, kind="stable")
+        leaves = np.take_along_axis(halves, order[..., None], axis=1).reshape(leaves.shape)
+    return (
+        np.concatenate([*nodes, leaves]),
+        np.concatenate([*below, np.full(len(leaves), NONE)]).astype(np.int64),
+    )
+
+
+def batches_of(inside: Inside, block: Array, leaf: int) -> Batches:
+    """Return how blocks are worked off with the extents of a leaf.
+
+    Parameters
+    ----------
+    inside : Inside
+    block : array of int
+        Places of the blocks in their lists.
+    leaf : int
+    """
+    nest, elements, boxes, tables = inside.nest, inside.elements, inside.boxes, inside.tables
+    order, stays = inside.ways[tables.way[leaf]]
+    ranks = tables.ranks[leaf]
+    most = tuple(np.where(ranks > 0, nest.bounds, 1).clip(max=max(elements.rows, elements.columns)))
+    dims = range(len(ranks))
+    for spread in spreads(tuple(int(n) for n in most), elements.rows, elements.columns):
+        wide = spread.prod(axis=0)
+        places = [
+            int(np.searchsorted(boxes.rank[d, wide[d], : boxes.count[d, wide[d]]], ranks[d]))
+            for d in dims
+        ]
+        if any(places[d] == boxes.count[d, wide[d]] for d in dims):
+            continue
+        box = np.array([boxes.box[d, wide[d], places[d]] for d in dims])
+        held = sum(block_words(t, box, nest.expressions, nest.axes) for t in range(len(nest.words)))
+        if held <= elements.registers:
+            break
+    sizes = np.array([inside.lists[d][at] for d, at in enumerate(block)])
+    spread = np.minimum(spread, sizes)
+    box = np.minimum(box, -(-sizes // spread.prod(axis=0)))
+    counted = moved_words(leaf, block, tables) - (nest.weights - 1) * nest.words
+    words = tuple(round(float(each)) for each in counted)
+    return Batches(words, spread, box, stays, order)
 
 
 @lru_cache(maxsize=8)
@@ -413,45 +389,3 @@ def ways_to_stay(nest: Nest) -> list[tuple[tuple[int, ...], Flags]]:
         for order, stays in every
         if not any((other >= stays).all() and (other > stays).any() for _, other in every)
     ]
-
-
-@lru_cache(maxsize=256)
-def spreads(most: tuple[int, ...], rows: int, columns: int) -> Array:
-    """Return how dimensions are spread over rows and columns: choices x 2 x dimensions.
-
-    Each dimension is on one side of the array. Where one more element could be used, the choice
-    is left out.
-    """
-    tall, wide = (np.array(spread_vectors(most, side), np.int64) for side in (rows, columns))
-    r, c = np.nonzero(((tall > 1).astype(int) @ (wide > 1).astype(int).T) == 0)
-    tall, wide = tall[r], wide[c]
-    grows = np.zeros(len(tall), np.bool_)
-    for side, other, length in ((tall, wide, rows), (wide, tall, columns)):
-        used = side.prod(axis=1)
-        for d, limit in enumerate(most):
-            taller = used // side[:, d] * (side[:, d] + 1)
-            grows |= (other[:, d] == 1) & (side[:, d] < limit) & (taller <= length)
-    both = np.stack([tall[~grows], wide[~grows]], axis=1)
-    _, first = np.unique(both.prod(axis=1), axis=0, return_index=True)
-    return both[np.sort(first)]
-
-
-def spread_vectors(most: tuple[int, ...], length: int) -> list[tuple[int, ...]]:
-    """Return all ways to spread dimensions over so many elements in a line."""
-    if not most:
-        return [()]
-    return [
-        (n, *rest)
-        for n in range(1, min(most[0], length) + 1)
-        for rest in spread_vectors(most[1:], length // n)
-    ]
-
-
-def strided(nest: Nest) -> Flags:
-    """Return the dimensions that share an axis with another one, on which there may be gaps."""
-    found = np.zeros(len(nest.bounds), np.bool_)
-    for t, axes in enumerate(nest.axes):
-        for a, m, b, n in nest.expressions[t, :axes]:
-            if b >= 0 and m * n > 1:
-                found[[a, b]] = True
-    return found

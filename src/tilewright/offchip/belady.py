@@ -4,13 +4,15 @@ The definition: in each step of the loop nest the whole block of the tensor is r
 it the memory holds words of earlier blocks, and when room is needed those go whose next use is
 furthest away (Belady). A word that has gone before its next use is a *spill*. Words that are
 always used in the same steps are simulated together, as one *atom* of so many words of which any
-number may stay.
+number may stay. Which of them stay is decided place by place, as for any memory that retains
+(`retention.places`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -19,6 +21,7 @@ from numpy.typing import NDArray
 from tilewright.errors import InputError
 from tilewright.model.kernel import kernel, part
 from tilewright.offchip.nest import Array, Nest
+from tilewright.retention.places import use
 
 MOST_USES = 25_000_000
 NEVER = -1
@@ -34,20 +37,27 @@ class Trace:
     ----------
     begin : array of int
         Where the uses of each step begin, and where the last ones end.
-    atom, following : array of int
-        Which atom each use is of, and the step of its next use (-1: none).
+    atom : array of int
+        Which atom each use is of.
     words : array of int
         Words of each atom.
     """
 
     begin: Array
     atom: NDArray[np.int32]
-    following: NDArray[np.int32]
     words: Array
 
     def spills(self, capacity: int) -> int:
         """Return the words that are spilled with so many words of memory; -1: no block fits."""
-        return int(simulate(self.begin, self.atom, self.following, self.words, capacity))
+        return int(simulate(self.begin, self.atom, self.words, capacity, True))
+
+    def least_spills(self, capacity: int) -> int:
+        """Return what is spilled at least, in whatever way the blocks are cut further.
+
+        Whatever stands inside the loops, no more than the memory is held from one step to the
+        next; what is used within a step needs no room here.
+        """
+        return int(simulate(self.begin, self.atom, self.words, capacity, False))
 
 
 def trace(
@@ -77,9 +87,15 @@ def trace(
     while moving and not nest.relevant[tensor, moving[-1][0]]:
         moving.pop()  # the same block again: nothing happens
     trips = np.array([-(-bounds[d] // b) for d, b in moving], np.int64)
-    lists = [
-        _atoms(bounds, nest.expressions[tensor, e], moving, gaps) for e in range(nest.axes[tensor])
-    ]
+    at = {d: place for place, (d, _) in enumerate(moving)}
+    lists, chosen = [], []
+    for a, m, b, n in nest.expressions[tensor, : nest.axes[tensor]].tolist():
+        sizes = [
+            (int(bounds[d]), moving[at[d]][1] if d in at else int(bounds[d])) if d >= 0 else (1, 1)
+            for d in (a, b)
+        ]
+        lists.append(atoms(m, sizes[0], n, sizes[1], gaps))
+        chosen.append((at.get(a, NEVER), at.get(b, NEVER)))
     uses = prod(int(n) for n in trips) * prod(
         max(1, len(each.items) // (len(each.begin) - 1)) for each in lists
     )
@@ -93,14 +109,14 @@ def trace(
         words = np.multiply.outer(words, each.words).ravel()
     begin, atom = unroll(
         trips,
-        np.array([each.loops for each in lists], np.int64).reshape(-1, 2),
+        np.array(chosen, np.int64).reshape(-1, 2),
         np.array([len(each.words) for each in lists], np.int64),
         np.concatenate([[0], np.cumsum([len(each.begin) for each in lists])]).astype(np.int64),
         np.concatenate([each.begin for each in lists] or [np.zeros(0, np.int64)]),
         np.concatenate([[0], np.cumsum([len(each.items) for each in lists])]).astype(np.int64),
         np.concatenate([each.items for each in lists] or [np.zeros(0, np.int64)]),
     )
-    return Trace(begin, atom, next_uses(begin, atom, len(words)), words)
+    return Trace(begin, atom, words)
 
 
 @dataclass(frozen=True)
@@ -109,28 +125,24 @@ class Atoms:
 
     Attributes
     ----------
-    loops : pair of int
-        The one or two loops that choose the chunk; -1 for none.
     begin, items : array of int
         The atoms of each chunk, those of one after those of the other.
     words : array of int
         Values of the index in each atom.
     """
 
-    loops: tuple[int, int]
     begin: Array
     items: Array
     words: Array
 
 
-def _atoms(bounds: Array, expression: Array, loops: Loops, gaps: bool) -> Atoms:
-    at = {d: place for place, (d, _) in enumerate(loops)}
-    starts: list[list[range]] = []
-    for d in (expression[0], expression[2]):
-        bound = int(bounds[d]) if d >= 0 else 1
-        block = loops[at[d]][1] if d in at else bound
-        starts.append([range(s, min(s + block, bound)) for s in range(0, bound, block)])
-    a, b = int(expression[1]), int(expression[3])
+@lru_cache(maxsize=256)
+def atoms(a: int, first: tuple[int, int], b: int, second: tuple[int, int], gaps: bool) -> Atoms:
+    """Return the atoms of an index ``a*i + b*j``, of bounds and blocks of i and j."""
+    starts = [
+        [range(start, min(start + block, bound)) for start in range(0, bound, block)]
+        for bound, block in (first, second)
+    ]
     touched = [
         np.unique(np.add.outer(a * np.array(one), b * np.array(other)))
         for one in starts[0]
@@ -145,7 +157,6 @@ def _atoms(bounds: Array, expression: Array, loops: Loops, gaps: bool) -> Atoms:
     columns, words = np.unique(np.packbits(uses, axis=0), axis=1, return_counts=True)
     members = np.unpackbits(columns, axis=0, count=len(touched)).astype(np.bool_)
     return Atoms(
-        (at.get(int(expression[0]), NEVER), at.get(int(expression[2]), NEVER)),
         np.concatenate([[0], np.cumsum(members.sum(axis=1))]).astype(np.int64),
         np.nonzero(members)[1].astype(np.int64),
         words.astype(np.int64),
@@ -206,107 +217,30 @@ def chunk_of(e: int, chosen: Array, trips: Array, index: Array) -> int:
 
 
 @kernel
-def next_uses(begin: Array, atom: NDArray[np.int32], atoms: int) -> NDArray[np.int32]:
-    """Return the step of the next use after each use; -1 for none."""
-    seen = np.full(atoms, NEVER, np.int32)
-    following = np.empty(len(atom), np.int32)
-    for step in range(len(begin) - 2, -1, -1):
-        for use in range(begin[step], begin[step + 1]):
-            following[use] = seen[atom[use]]
-        for use in range(begin[step], begin[step + 1]):
-            seen[atom[use]] = step
-    return following
-
-
-@kernel
 def simulate(
-    begin: Array, atom: NDArray[np.int32], following: NDArray[np.int32], words: Array, capacity: int
+    begin: Array, atom: NDArray[np.int32], words: Array, capacity: int, whole: bool
 ) -> int:
-    """Return the spilled words.
+    """Return the spilled words, with whole blocks in the memory or only what is held between steps.
 
-    Held atoms are listed by the step of their next use; a bitmap of three storeys finds the
-    furthest such step.
+    -1 when a whole block does not fit.
     """
     steps = len(begin) - 1
-    head = np.full(steps, NEVER, np.int32)
-    link = np.full(len(words), NEVER, np.int32)
-    held = np.zeros(len(words), np.int64)
-    known = np.zeros(len(words), np.bool_)
-    low = np.zeros(steps // 64 + 1, np.uint64)
-    middle = np.zeros(len(low) // 64 + 1, np.uint64)
-    high = np.zeros(len(middle) // 64 + 1, np.uint64)
-    resident, spilled = 0, 0
+    widest = 0
     for step in range(steps):
-        # whatever is held for this step is in its block
-        at = head[step]
-        while at != NEVER:
-            resident -= held[at]
-            at = link[at]
-        head[step] = NEVER
-        clear(step, low, middle, high)
-        block = 0
-        for use in range(begin[step], begin[step + 1]):
-            a = atom[use]
-            block += words[a]
-            if known[a]:
-                spilled += words[a] - held[a]
-            known[a] = True
-            held[a] = 0
-        if block > capacity:
+        widest = max(widest, begin[step + 1] - begin[step])
+    number, own = np.empty(widest, np.int64), np.empty(widest, np.int64)
+    last_use = np.full(len(words), NEVER, np.int64)
+    free = np.zeros(steps + 3, np.int64)
+    newest = np.zeros(steps + 3, np.int64)
+    free[1], newest[1] = capacity, 1
+    spilled = 0
+    for step in range(steps):
+        many = begin[step + 1] - begin[step]
+        for k in range(many):
+            number[k] = atom[begin[step] + k]
+            own[k] = words[number[k]]
+        block, lost = use(step, number, own, many, whole, last_use, free, newest)
+        if whole and block > capacity:
             return -1
-        while resident + block > capacity:
-            furthest = last(low, middle, high)
-            at = head[furthest]
-            gone = min(held[at], resident + block - capacity)
-            held[at] -= gone
-            resident -= gone
-            if held[at] == 0:
-                head[furthest] = link[at]
-                if head[furthest] == NEVER:
-                    clear(furthest, low, middle, high)
-        for use in range(begin[step], begin[step + 1]):
-            when = following[use]
-            if when != NEVER:
-                a = atom[use]
-                held[a] = words[a]
-                resident += words[a]
-                link[a] = head[when]
-                head[when] = a
-                low[when // 64] |= np.uint64(1) << np.uint64(when % 64)
-                middle[when // 4096] |= np.uint64(1) << np.uint64(when // 64 % 64)
-                high[when // 262144] |= np.uint64(1) << np.uint64(when // 4096 % 64)
+        spilled += lost
     return spilled
-
-
-@part
-def clear(
-    at: int, low: NDArray[np.uint64], middle: NDArray[np.uint64], high: NDArray[np.uint64]
-) -> None:
-    """Take a step out of the bitmap."""
-    low[at // 64] &= ~(np.uint64(1) << np.uint64(at % 64))
-    if low[at // 64] == 0:
-        middle[at // 4096] &= ~(np.uint64(1) << np.uint64(at // 64 % 64))
-        if middle[at // 4096] == 0:
-            high[at // 262144] &= ~(np.uint64(1) << np.uint64(at // 4096 % 64))
-
-
-@part
-def last(low: NDArray[np.uint64], middle: NDArray[np.uint64], high: NDArray[np.uint64]) -> int:
-    """Return the furthest step in the bitmap, which is not empty."""
-    at = len(high) - 1
-    while high[at] == 0:
-        at -= 1
-    at = at * 64 + top(high[at])
-    at = at * 64 + top(middle[at])
-    return at * 64 + top(low[at])
-
-
-@part
-def top(bits: np.uint64) -> int:
-    """Return the place of the highest bit that is set."""
-    place = 0
-    for shift in (32, 16, 8, 4, 2, 1):
-        if bits >> np.uint64(shift):
-            bits >>= np.uint64(shift)
-            place += shift
-    return place

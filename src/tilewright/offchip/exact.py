@@ -57,19 +57,48 @@ def spills(
     alone = nest.relevant[tensor] & ~nest.sliding[tensor]
     lead = next((at for at, (d, _) in enumerate(moving) if alone[d]), None)
     if lead is not None:
-        parts = [
-            (times, spills(nest, tensor, moving[lead + 1 :], capacity, inner), inner)
-            for times, inner in iterations(moving[: lead + 1], bounds, nest.relevant[tensor])
-        ]
+        inside = moving[lead + 1 :]
+        kinds = iterations(moving[: lead + 1], bounds, nest.relevant[tensor])
         if lead == 0:
-            return sum(times * spilled for times, spilled, _ in parts)
-        if all(spilled > 0 for _, spilled, _ in parts):
-            loads = sum(
-                times * (spilled + box_words(nest, tensor, (), 0, inner))
-                for times, spilled, inner in parts
-            )
+            return sum(n * spills(nest, tensor, inside, capacity, inner) for n, inner in kinds)
+        loads = 0
+        for times, inner in kinds:
+            spilled = spills_if_any(nest, tensor, inside, capacity, inner)
+            if spilled == 0:
+                break
+            loads += times * (spilled + box_words(nest, tensor, (), 0, inner))
+        else:
             return loads - box_words(nest, tensor, (), 0, bounds)
     return recent_trace(nest, tensor, tuple(moving), tuple(bounds.tolist())).spills(capacity)
+
+
+def spills_if_any(
+    nest: Nest, tensor: int, loops: Loops, capacity: int, extents: Array
+) -> int:  # fmt: skip
+    """Return the spills of a tensor; none where the outer loops alone have none, looked at first.
+
+    Further loops never make spills more.
+    """
+    for depth in range(len(loops)):
+        if spills(nest, tensor, loops[:depth], capacity, extents) == 0:
+            return 0
+    return spills(nest, tensor, loops, capacity, extents)
+
+
+def least_spills(nest: Nest, tensor: int, loops: Loops, capacity: int) -> int:
+    """Return how many words of a tensor are spilled at least by nests that begin with some loops.
+
+    Raises
+    ------
+    InputError
+        When the tensor is used too often for a simulation.
+    """
+    moving = collapsed(nest, tensor, loops, capacity, nest.bounds)
+    if box_words(nest, tensor, moving, 0, nest.bounds) <= capacity:
+        return 0
+    return recent_trace(nest, tensor, tuple(moving), tuple(nest.bounds.tolist())).least_spills(
+        capacity
+    )
 
 
 @lru_cache(maxsize=2)

@@ -15,24 +15,28 @@ import numpy as np
 
 from tilewright.errors import InputError, NoMappingError
 from tilewright.offchip.belady import Loops
-from tilewright.offchip.bound import Floats
-from tilewright.offchip.exact import NO_BLOCK, box_words, collapsed, spills
+from tilewright.offchip.bound import Floats, block_words
+from tilewright.offchip.exact import NO_BLOCK, box_words, collapsed, least_spills, spills
 from tilewright.offchip.nest import Array, Nest
 from tilewright.offchip.walk import (
     AT_NEST,
     ENDED,
     NODES,
     Space,
+    State,
     advance,
     nest_bound,
     nest_loops,
     open_bound,
+    skip,
     space,
     start,
 )
 
 BUDGET = 5_000
 LESS = 0.5  # values are whole numbers
+
+Evaluate = Callable[[Nest, int, Loops, int, int], int]
 
 
 @dataclass(frozen=True)
@@ -139,6 +143,9 @@ def search(
     if found.value <= found.bound:
         return found
     nodes = found.nodes
+    # every nest below the value comes again
+    found.unknown = inf
+    held: dict[Loops, float] = {}
     state = start(room)
     while (status := advance(found.value - LESS, BUDGET, room, state)) != ENDED:
         found.nodes = nodes + int(state.flags[NODES])
@@ -147,18 +154,55 @@ def search(
         if stop():
             return found
         if status == AT_NEST:
-            keep(
-                nest,
-                room,
-                nest_loops(state),
-                state.curves[room.loops].copy(),
-                found,
-                known,
-                whole_simulation,
-            )
+            loops = nest_loops(state)
+            hopeless = hopeless_loops(nest, room, loops, state, found.value - LESS, held)
+            if hopeless < len(loops):
+                skip(state, hopeless)
+                continue
+            bounds = state.curves[room.loops].copy()
+            keep(nest, room, loops, bounds, found, known, whole_simulation)
             told(found.value, found.bound)
     found.bound = min(found.value, max(found.bound, rounded_up(found.unknown)))
     return found
+
+
+def hopeless_loops(
+    nest: Nest, room: Space, loops: Loops, state: State, limit: float, known: dict[Loops, float]
+) -> int:
+    """Return with how many of its loops a nest begins that no nest below the limit begins with.
+
+    All of them when there is no such beginning. The last but one is not looked at: to simulate it
+    takes as long as to simulate the nest.
+    """
+    for depth in range(1, len(loops) - 1):
+        outer = loops[:depth]
+        if outer not in known:
+            known[outer] = held_bound(nest, room, outer, state.curves[depth], limit)
+        if known[outer] >= limit:
+            return depth
+    return len(loops)
+
+
+def held_bound(nest: Nest, room: Space, loops: Loops, bounds: Floats, limit: float) -> float:
+    """Return what no nest goes below that begins with some loops, or something from the limit up.
+
+    What is held between the steps of these loops is simulated as far as it matters.
+    """
+    curves = bounds.copy()
+    curves[:, 0] = inf
+    simulated: set[tuple[int, int]] = set()
+    while True:
+        value, shares = best_division(curves)
+        left = [(t, share) for t, share in enumerate(shares) if (t, share) not in simulated]
+        if value >= limit or not left:
+            return value
+        t, share = left[0]
+        try:
+            spilled = least_spills(nest, t, loops, share * room.bank)
+        except InputError:
+            return value
+        simulated.add((t, share))
+        curves[t, share] = max(curves[t, share], nest.weights[t] * spilled)
 
 
 def least_so_far(chosen: tuple[float, Loops, Floats] | None) -> float:
@@ -172,8 +216,30 @@ def rounded_up(bound: float) -> float:
 
 
 def first_nest(nest: Nest, room: Space) -> tuple[float, Loops, Floats]:
-    """Return a nest of blocks of one iteration: what there is when there was no time."""
-    loops = tuple((d, 1) for d, choices in enumerate(room.choices) if choices)
+    """Return a nest of large blocks that fit: what there is when there was no time.
+
+    Blocks are cut, step by step, along the dimension that leaves the smallest ones.
+    """
+    places = room.choices.copy()
+    blocks = nest.bounds.copy()
+
+    def needed() -> tuple[int, int]:
+        words = [
+            int(block_words(t, blocks, nest.expressions, nest.axes)) for t in range(len(nest.words))
+        ]
+        return sum(-(-each // room.bank) for each in words), sum(words)
+
+    while needed()[0] > room.banks:
+        cuts = []
+        for d in np.flatnonzero(places).tolist():
+            before = int(blocks[d])
+            blocks[d] = room.sizes[d, places[d] - 1]
+            cuts.append((needed(), d))
+            blocks[d] = before
+        _, d = min(cuts)
+        places[d] -= 1
+        blocks[d] = room.sizes[d, places[d]]
+    loops = tuple((d, int(blocks[d])) for d in range(len(blocks)) if blocks[d] < nest.bounds[d])
     return 0.0, loops, np.zeros((len(nest.words), room.banks + 1))
 
 
@@ -184,7 +250,7 @@ def keep(
     bounds: Floats,
     found: Found,
     known: dict[tuple[object, ...], int],
-    evaluate: Callable[[Nest, int, Loops, int, int], int],
+    evaluate: Evaluate,
 ) -> None:
     """Simulate a nest as far as its bounds leave it open, and keep it if it is better.
 
@@ -282,7 +348,13 @@ def simplified(nest: Nest, schedule: Schedule, bank: int) -> Schedule:
         loops = schedule.loops[:depth]
         sizes = block_sizes_of(nest, loops)
         if all(w <= n * bank for w, n in zip(sizes, schedule.banks, strict=True)):
-            spilled = tuple(spills(nest, t, loops, n * bank) for t, n in enumerate(schedule.banks))
+            try:
+                spilled = tuple(
+                    spills(nest, t, loops, n * bank) for t, n in enumerate(schedule.banks)
+                )
+            except InputError:
+                # larger blocks may take longer to simulate
+                continue
             if spilled == schedule.spills:
                 return Schedule(loops, schedule.banks, spilled)
     return schedule

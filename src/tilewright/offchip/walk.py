@@ -113,7 +113,7 @@ def twin_dimensions(nest: Nest) -> Array:
 def start(space: Space) -> State:
     """Return the state of a walk that has not begun."""
     loops, tensors = space.loops, len(space.axes)
-    wide = int(space.choices.sum())
+    wide = int(space.choices.sum()) + 1
     return State(
         np.full(len(space.bounds), -1, np.int64),
         np.full(len(space.bounds), INSIDE, np.int64),
@@ -234,10 +234,17 @@ def advance(best: float, budget: int, space: Space, state: State) -> int:
         state.flags[EXPAND] = 1
 
 
+def skip(state: State, depth: int) -> None:
+    """Leave all nests that begin with as many loops as here, up to a depth."""
+    for d in state.order[depth - 1 : state.flags[DEPTH] + 1]:
+        state.place[d] = INSIDE
+    state.flags[DEPTH] = depth - 1
+
+
 def open_bound(state: State) -> float:
     """Return the least bound of what a walk that goes on has not seen."""
     depth = int(state.flags[DEPTH])
-    rest = inf
+    rest = 0.0 if depth == 0 and state.flags[EXPAND] else inf
     for level in range(depth + 1):
         at, count = int(state.reached[level]), int(state.children[level])
         if at < count and (level < depth or not state.flags[EXPAND]):

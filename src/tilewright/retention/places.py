@@ -44,23 +44,29 @@ def take(free: Ints, newest: Ints, bucket: int, words: int) -> int:
 
 @part
 def use(
-    step: int, number: Ints, words: Ints, many: int, last_use: Ints, free: Ints, newest: Ints
-) -> tuple[int, int]:
-    """Use a block of so many classes at a step; return its words, and those that had left."""
+    step: int, number: Ints, words: Ints, many: int, whole: bool, last_use: Ints, free: Ints,
+    newest: Ints,
+) -> tuple[int, int]:  # fmt: skip
+    """Use a block of so many classes at a step; return its words, and those that had left.
+
+    All words of the block are in the memory at once, when it is used as a `whole`. Otherwise only
+    what stays from one step to another takes a place: no way to use the words of each step, in
+    any order, loses fewer.
+    """
     block = 0
-    loaded = 0
-    lost = 0
+    stayed = 0
+    known = 0
     for k in range(many):
         since = last_use[number[k]]
         last_use[number[k]] = step
         block += words[k]
-        if since < 0:
-            loaded += words[k]
-        else:
-            left = words[k] - take(free, newest, since + 2, words[k])
-            loaded += left
-            lost += left
-    take(free, newest, step + 1, loaded)
-    free[step + 2] = block
-    newest[step + 2] = step + 2
-    return block, lost
+        if since >= 0:
+            known += words[k]
+            stayed += take(free, newest, since + 2, words[k])
+    if whole:
+        take(free, newest, step + 1, block - stayed)
+        free[step + 2] = block
+    else:
+        free[step + 2] = stayed
+    newest[step + 2] = step + 2 if free[step + 2] > 0 else step + 1
+    return block, known - stayed

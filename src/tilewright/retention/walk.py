@@ -128,7 +128,7 @@ def count_spills(classes: Classes, capacity: int) -> int:
             kept = np.concatenate((kept, np.zeros_like(kept)), axis=1)
             size *= 2
         many = block(classes, chunk, number, words)
-        needed, lost = use(step, number, words, many, last_use, free, newest)
+        needed, lost = use(step, number, words, many, True, last_use, free, newest)
         if needed > capacity:
             return TOO_SMALL
         spills += lost
