@@ -15,7 +15,13 @@ from tilewright.architecture.machine import Architecture
 from tilewright.errors import InputError
 from tilewright.layout.blocks import Blocks
 from tilewright.layout.count import count_blocks
-from tilewright.layout.layout import (
+from tilewright.layout.simulate import simulated_blocks
+from tilewright.mapping.nodes import Mapping
+from tilewright.mapping.structure import resolve
+from tilewright.simulate import Simulation
+from tilewright.workload.einsum import einsum
+from tilewright.workload.layer import Layer, Tensor
+from tilewright.workload.layout import (
     Layout,
     Part,
     address,
@@ -26,12 +32,6 @@ from tilewright.layout.layout import (
     row_major,
     size,
 )
-from tilewright.layout.simulate import simulated_blocks
-from tilewright.mapping.nodes import Mapping
-from tilewright.mapping.structure import resolve
-from tilewright.simulate import Simulation
-from tilewright.workload.einsum import einsum
-from tilewright.workload.layer import Layer, Tensor
 
 Draw = Any
 Case = tuple[Layer, Architecture, Mapping]

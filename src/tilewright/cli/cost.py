@@ -119,7 +119,7 @@ def evaluate_command(
 @commands.command("simulate")
 def simulate_command(
     workload: Workload, arch: Machine, mapping: MappingFile, layer: LayerName = None,
-    latency: Latency = None, json: Json = None,
+    latency: Latency = None, layout: Layouts = None, json: Json = None,
 ) -> int:  # fmt: skip
     """Show the same by brute force; small layers only."""
     from tilewright import api
@@ -127,5 +127,7 @@ def simulate_command(
     from tilewright.commands.output import put_evaluation
 
     check_outputs({"--json": json}, [workload, arch, mapping])
-    put_evaluation(api.simulate(workload, arch, mapping, layer=layer, latency=latency), json)
+    layouts = read_layouts(layout)
+    found = api.simulate(workload, arch, mapping, layer=layer, latency=latency, layouts=layouts)
+    put_evaluation(found, json)
     return 0

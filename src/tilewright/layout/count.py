@@ -3,60 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping as Dict
-from dataclasses import dataclass
 
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import InputError
 from tilewright.layout.blocks import Blocks
-from tilewright.layout.layout import Layout, digits, orders
+from tilewright.layout.moved import BlockCounts, block_words
 from tilewright.layout.simulate import simulated_blocks
 from tilewright.layout.traffic import Traffic
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.structure import Structure, resolve
 from tilewright.simulate import LIMIT, Simulation
 from tilewright.workload.layer import Layer, Tensor
-
-
-@dataclass(frozen=True)
-class BlockCounts:
-    """Blocks of one tensor that the outermost memory moves.
-
-    Attributes
-    ----------
-    reads, writes : int
-        Blocks read and written; a block that several steps touch counts in each.
-    words : int
-        Words of the tensor in a block.
-    """
-
-    reads: int
-    writes: int
-    words: int
-
-
-def block_words(architecture: Architecture, tensor: Tensor) -> int:
-    """Return how many words of a tensor a block of the outermost memory holds.
-
-    Raises
-    ------
-    InputError
-        When the machine names no block, or a block is not a whole number of words.
-    """
-    outer = architecture.memories[0]
-    if outer.block_bytes is None:
-        raise InputError(
-            f"'{outer.name}' of '{architecture.name}' has no block; data layouts need its size, "
-            "such as 'block: 64 B' in the architecture",
-            key="block",
-        )
-    bits = tensor.bits or outer.word_bits
-    if outer.block_bytes * 8 % bits:
-        raise InputError(
-            f"a block of {outer.block_bytes} B is not a whole number of the {bits}-bit words of "
-            f"tensor '{tensor.name}'",
-            key="block",
-        )
-    return outer.block_bytes * 8 // bits
+from tilewright.workload.layout import Layout, digits, orders
 
 
 def count_blocks(

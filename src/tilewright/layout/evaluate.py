@@ -8,12 +8,12 @@ from typing import Any
 
 from tilewright.architecture.machine import Architecture
 from tilewright.counts import Counts
-from tilewright.layout.count import BlockCounts, count_blocks
-from tilewright.layout.layout import Layout
+from tilewright.layout.moved import BlockCounts
 from tilewright.mapping.nodes import Mapping
 from tilewright.model.evaluate import assess
 from tilewright.model.result import Evaluation
 from tilewright.workload.layer import Layer
+from tilewright.workload.layout import Layout
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -81,6 +81,7 @@ def in_blocks(
     mapping: Mapping,
     counts: Counts,
     layouts: Dict[str, Layout],
+    blocks: Dict[str, BlockCounts],
 ) -> BlockEvaluation:
     """Return what a mapping costs with these layouts.
 
@@ -92,13 +93,9 @@ def in_blocks(
         Its exact counts in words.
     layouts : mapping of str to Layout
         By tensor.
-
-    Raises
-    ------
-    InputError
-        See `count.count_blocks`.
+    blocks : mapping of str to BlockCounts
+        What it moves with these, see `count.count_blocks`.
     """
-    blocks = count_blocks(layer, architecture, mapping, layouts)
     outer = architecture.memories[0].name
     words = counts.memories[outer]
     moved = {
