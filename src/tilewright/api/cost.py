@@ -23,6 +23,7 @@ from tilewright.inputs import (
     the_run,
     the_style,
 )
+from tilewright.layout.moved import laid_out
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.validity import check as check_validity
 from tilewright.model.evaluate import assess
@@ -160,12 +161,6 @@ def costed(
     found = the_layouts(layouts, layer, architecture, mapping)
     blocks = count_blocks(layer, architecture, mapping, found)
     return in_blocks(layer, architecture, mapping, plain.counts, found, blocks)
-
-
-def laid_out(layer: Layer, architecture: Architecture) -> bool:
-    """Whether the layouts that a workload has itself matter: the outermost memory has blocks."""
-    blocks = architecture.memories[0].block_bytes is not None
-    return blocks and any(tensor.layout is not None for tensor in layer.tensors)
 
 
 def the_layouts(

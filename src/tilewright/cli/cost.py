@@ -11,22 +11,14 @@ from tilewright.cli.options import (
     Json,
     Latency,
     LayerName,
+    Layouts,
     Machine,
     MappingFile,
     Workload,
     commands,
+    read_layouts,
 )
 from tilewright.errors import InputError
-
-Layouts = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--layout",
-        metavar="TENSOR=AXES",
-        help="How a tensor lies in the outermost memory, such as I=N,P,Q,C; may be repeated. "
-        "Or best, for all tensors.",
-    ),
-]
 
 
 def refuse(given: Mapping[str, object], why: str) -> None:
@@ -34,24 +26,6 @@ def refuse(given: Mapping[str, object], why: str) -> None:
     for option, value in given.items():
         if value:
             raise InputError(why, key=option)
-
-
-def read_layouts(given: list[str] | None) -> dict[str, str] | str | None:
-    """Return the layouts that an option gives."""
-    if not given:
-        return None
-    if given == ["best"]:
-        return "best"
-    layouts = {}
-    for text in given:
-        tensor, equals, axes = text.partition("=")
-        if not equals:
-            raise InputError(
-                f"expected a tensor and its axes, such as I=N,P,Q,C, or best, found '{text}'",
-                key="--layout",
-            )
-        layouts[tensor.strip()] = axes
-    return layouts
 
 
 Counting = Annotated[

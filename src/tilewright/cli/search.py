@@ -15,9 +15,11 @@ from tilewright.cli.options import (
     Json,
     Latency,
     LayerName,
+    Layouts,
     Machine,
     Workload,
     commands,
+    read_layouts,
     say,
     seconds,
     share,
@@ -70,6 +72,7 @@ def map_command(
             help="Search as another mapper does, without a proof: decoupled, dmazerunner, ...",
         ),
     ] = None,
+    layout: Layouts = None,
 ) -> int:
     """Find the best mapping of every layer, with a proof."""
     from tilewright import api
@@ -87,7 +90,7 @@ def map_command(
     if pareto and latency is not None:
         raise InputError("trades energy against throughput latency alone", key="--pareto")
     limit = seconds(time_limit)
-    check_options(objective, limit, None)
+    check_options(objective, limit, None, movement=not pareto)
     check_tiles(tiles)
     if pareto:
         front = api.pareto(workload, arch, objective, layer=layer, time_limit=limit, progress=True)
@@ -107,6 +110,7 @@ def map_command(
         cache=not no_cache,
         tiles=tiles,
         strategy=strategy,
+        layouts=read_layouts(layout),
     )
     put_mappings(result, json, report, output)
     if result.interrupted:

@@ -9,10 +9,11 @@ from tilewright.errors import InputError
 from tilewright.layout.blocks import Blocks
 from tilewright.layout.moved import BlockCounts, block_words
 from tilewright.layout.simulate import simulated_blocks
-from tilewright.layout.traffic import Traffic
+from tilewright.layout.traffic import Traffic, indices
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.structure import Structure, resolve
 from tilewright.simulate import LIMIT, Simulation
+from tilewright.workload.footprint import footprint
 from tilewright.workload.layer import Layer, Tensor
 from tilewright.workload.layout import Layout, digits, orders
 
@@ -70,6 +71,21 @@ def tensor_blocks(
             key=f"layouts.{tensor.name}",
         )
     return BlockCounts(*pair, words)
+
+
+def wasted_words(layer: Layer, architecture: Architecture, tensor: Tensor, layout: Layout) -> int:
+    """Return the words in the blocks of a tensor that no operation asks for.
+
+    A mapping moves at least so many more words in blocks than it asks for: whenever it moves a
+    block, it moves all of it, and each block moves at least once.
+    """
+    words = block_words(architecture, tensor)
+    blocks = Blocks(digits(layout, tensor, layer.bounds), words)
+    touched = tuple(
+        tuple(sorted(indices(terms, [(0, layer.bounds[t.dimension]) for t in terms])))
+        for terms in tensor.expressions
+    )
+    return int(blocks.touched(touched)[0]) * words - footprint(tensor, layer.bounds)
 
 
 def best_layouts(layer: Layer, architecture: Architecture, mapping: Mapping) -> dict[str, Layout]:

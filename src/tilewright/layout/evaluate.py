@@ -94,13 +94,16 @@ def in_blocks(
     layouts : mapping of str to Layout
         By tensor.
     blocks : mapping of str to BlockCounts
-        What it moves with these, see `count.count_blocks`.
+        What it moves with these, see `count.count_blocks`; tensors that are left out move words.
     """
     outer = architecture.memories[0].name
     words = counts.memories[outer]
     moved = {
-        name: replace(words[name], reads=b.reads * b.words, writes=b.writes * b.words)
-        for name, b in blocks.items()
+        **words,
+        **{
+            name: replace(words[name], reads=b.reads * b.words, writes=b.writes * b.words)
+            for name, b in blocks.items()
+        },
     }
     whole = replace(
         counts,

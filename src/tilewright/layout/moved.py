@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import InputError
-from tilewright.workload.layer import Tensor
+from tilewright.workload.layer import Layer, Tensor
 
 
 @dataclass(frozen=True)
@@ -49,3 +49,9 @@ def block_words(architecture: Architecture, tensor: Tensor) -> int:
             key="block",
         )
     return outer.block_bytes * 8 // bits
+
+
+def laid_out(layer: Layer, architecture: Architecture) -> bool:
+    """Whether the layouts that a workload has itself matter: the outermost memory has blocks."""
+    blocks = architecture.memories[0].block_bytes is not None
+    return blocks and any(tensor.layout is not None for tensor in layer.tensors)

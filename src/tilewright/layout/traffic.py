@@ -224,11 +224,13 @@ def last_chunk(loops: Sequence[Loop], start: int, extent: int) -> tuple[int, int
 
 
 def indices(
-    terms: Sequence[Term], intervals: Sequence[tuple[int, int]], shifts: Sequence[int]
+    terms: Sequence[Term], intervals: Sequence[tuple[int, int]], shifts: Sequence[int] | None = None
 ) -> set[int]:
-    """Return the values of an index expression over one interval per term."""
+    """Return the values of an index expression over one interval per term, shifted or not."""
     values = {0}
-    for term, (start, extent), shift in zip(terms, intervals, shifts, strict=True):
+    for term, (start, extent), shift in zip(
+        terms, intervals, shifts or [0] * len(terms), strict=True
+    ):
         values = {
             value + term.coefficient * (start + shift + i)
             for value in values
