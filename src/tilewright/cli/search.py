@@ -87,6 +87,8 @@ def map_command(
         raise InputError(
             "takes no --report and no --output; --json has the mappings", key="--pareto"
         )
+    if pareto and layout:
+        raise InputError("--pareto counts words", key="--layout")
     if pareto and latency is not None:
         raise InputError("trades energy against throughput latency alone", key="--pareto")
     limit = seconds(time_limit)

@@ -178,7 +178,12 @@ class BlockSearch:
         self.layer, self.architecture = in_words.layer, architecture
         self.choices = choices
         self.climb = BlockClimb(self.layer, architecture, in_words.objective, choices)
-        self.bound = in_words.proof.lower_bound + self.least_waste()
+        if undercut(architecture):
+            units = architecture.instances(architecture.compute.name)
+            steps = self.layer.operations * architecture.compute.cycles / units
+            self.bound = self.climb.objective.value(self.climb.least_energy, steps)
+        else:
+            self.bound = in_words.proof.lower_bound + self.least_waste()
 
     def least_waste(self) -> float:
         """Return by how much the energy of every mapping is above that in words, in pJ.
@@ -271,6 +276,15 @@ class BlockSearch:
         return LayerResult(layer, mapping, cost, objective, proof)
 
 
+def undercut(architecture: Architecture) -> bool:
+    """Whether blocks may be fewer than words on a machine.
+
+    What several instances take at a time is one block, but as many words where an array neither
+    multicasts nor adds up. The lower bound is then the least that all mappings have in common.
+    """
+    return not all(array.multicast and array.reduction for array in architecture.arrays)
+
+
 def blocks_of(
     layer: Layer, architecture: Architecture, mapping: Mapping, layouts: Dict[str, Layout]
 ) -> BlockEvaluation:
@@ -314,7 +328,7 @@ class BlockClimb(Climb):
         blocks: dict[str, BlockCounts] = {}
         layouts: dict[str, Layout] = {}
         for tensor in self.layer.tensors:
-            # tensors whose blocks are not yet known count in words, which are not more
+            # tensors whose blocks are not yet known count in words
             if self.objective.value(cost.energy_pj, cost.cycles) > most:
                 return inf
             link = structure.links[tensor.name][0]
