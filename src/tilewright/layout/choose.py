@@ -127,10 +127,14 @@ class Tiles:
         What they cost.
     arrays : Arrays
         The same for the kernels.
-    order, start, sizes : array of int
-        The sizes of each dimension and how they are enumerated, see `tiles.search`.
+    order : array of int
+        The dimensions as `count` goes through them, those of few sizes first.
+    start, sizes : array of int
+        The sizes of each dimension, see `tiles.search`.
     dense : bool
         Whether sizes are all integers, and may be jumped over.
+    bounded : bool
+        Whether the blocks per operation only fall with every size.
     """
 
     cost: Cost
@@ -139,6 +143,7 @@ class Tiles:
     start: Ints
     sizes: Ints
     dense: bool
+    bounded: bool
 
     def best(self, inner: Mapping[str, int | None] | None = None) -> Choice:
         """Return the tile and the layouts of least data-movement cost, and a loop order.
@@ -155,8 +160,9 @@ class Tiles:
         """
         cost = self.cost
         value, tile, axes, ties = search(
-            self.arrays, allowed_axes(cost, inner), self.order, self.start, self.sizes, self.dense
-        )
+            self.arrays, allowed_axes(cost, inner), self.start, self.sizes, self.dense,
+            self.bounded,
+        )  # fmt: skip
         if not np.isfinite(value):
             raise NoMappingError(
                 f"no tile of layer '{cost.layer.name}' fits '{cost.memory.name}' of "
@@ -245,8 +251,10 @@ def tiles_of(
     order = np.array(sorted(range(len(lists)), key=lambda i: len(lists[i])), np.int64)
     start = np.cumsum([0, *map(len, lists)]).astype(np.int64)
     sizes = np.concatenate(lists).astype(np.int64)
-    strided = bool((arrays.coefficient > 1).any())
-    return Tiles(cost, arrays, order, start, sizes, integers and not (arrays.gaps and strided))
+    # what lies in the gaps of a stride may grow faster than the operations
+    gaps = arrays.gaps or (np.diff(arrays.term_start) > 2).any()
+    bounded = not (gaps and (arrays.coefficient > 1).any())
+    return Tiles(cost, arrays, order, start, sizes, integers and bounded, bounded)
 
 
 def largest(cost: Cost, dimension: str) -> int:
