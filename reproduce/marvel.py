@@ -470,7 +470,7 @@ def dataflows() -> str:
 
 
 def blocks() -> str:
-    """Energy when DRAM moves blocks: of the optimum in words, and of mappings searched in blocks."""
+    """Energy when DRAM moves blocks: of the optimum in words, and of searches in blocks."""
     rows = []
     factors: list[list[float]] = [[], [], [], []]
     proven = 0

@@ -128,7 +128,7 @@ class Tiles:
     arrays : Arrays
         The same for the kernels.
     order : array of int
-        The dimensions as `count` goes through them, those of few sizes first.
+        The dimensions, those of few sizes first.
     start, sizes : array of int
         The sizes of each dimension, see `tiles.search`.
     dense : bool
@@ -160,8 +160,8 @@ class Tiles:
         """
         cost = self.cost
         value, tile, axes, ties = search(
-            self.arrays, allowed_axes(cost, inner), self.start, self.sizes, self.dense,
-            self.bounded,
+            self.arrays, allowed_axes(cost, inner), self.order, self.start, self.sizes,
+            self.dense, self.bounded,
         )  # fmt: skip
         if not np.isfinite(value):
             raise NoMappingError(

@@ -231,10 +231,20 @@ def widest(sizes: Ints, first: Ints, last: Ints) -> tuple[int, int]:
     return chosen, free
 
 
+@part
+def wider(tile: Ints, other: Ints, order: Ints) -> bool:
+    """Whether the first size in which two tiles differ is larger in the first of them."""
+    for d in order:
+        if tile[d] != other[d]:
+            return bool(tile[d] > other[d])
+    return False
+
+
 @kernel
 def search(
     cost: Arrays,
     allowed: Bools,
+    order: Ints,
     start: Ints,
     sizes: Ints,
     dense: bool,
@@ -253,6 +263,8 @@ def search(
         The cost of tiles.
     allowed : array of bool, of (axes)
         Which axes may be contiguous.
+    order : array of int
+        The dimensions in the order in which their sizes decide between equal tiles.
     start, sizes : array of int
         Sizes of dimension d that are allowed: sizes[start[d]:start[d + 1]], ascending.
     dense : bool
@@ -265,7 +277,7 @@ def search(
     value : float
         Blocks per operation; infinite when no tile fits.
     tile : array of int
-        Its sizes, of the most operations among equals.
+        Its sizes: of the most operations among equals, then those that are larger.
     inner : array of int, of (tensors)
         Contiguous axis of each tensor.
     ties : int
@@ -317,7 +329,8 @@ def search(
             for t in range(len(cost.block)):
                 value += cost.weight[t] * blocks(cost, allowed, t, tile, tile, inner)
             value /= operations
-            if value < best or (value == best and operations > most):
+            better = operations > most or (operations == most and wider(tile, best_tile, order))
+            if value < best or (value == best and better):
                 ties = ties if value == best else 0
                 best, most = value, operations
                 best_tile[:] = tile
