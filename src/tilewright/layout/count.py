@@ -57,17 +57,17 @@ def tensor_blocks(
         Blocks(where, words),
         link.child != architecture.compute.name,
     )
-    if traffic.closed:
+    obstacle = traffic.obstacle
+    if not obstacle:
         moved = traffic.moved()
         pair = (moved - traffic.first(), moved) if tensor.is_output else (moved, 0)
     elif layer.operations <= LIMIT:
         pair = simulated_blocks(Simulation(layer, architecture, structure), tensor, where, words)
     else:
         raise InputError(
-            f"the blocks of tensor '{tensor.name}' can only be counted step by step, as it goes "
-            f"from '{link.parent}' to instances that do not all advance together, or is an output "
-            f"with a window; layer '{layer.name}' has {layer.operations} operations, at most "
-            f"{LIMIT} are carried out",
+            f"the blocks of tensor '{tensor.name}' can only be counted step by step: {obstacle}; "
+            f"layer '{layer.name}' has {layer.operations} operations, at most {LIMIT} are carried "
+            "out",
             key=f"layouts.{tensor.name}",
         )
     return BlockCounts(*pair, words)
