@@ -44,6 +44,10 @@ class BlockEvaluation(Evaluation):
 
     def text(self) -> str:
         """Return a summary in several lines, with the blocks of each tensor."""
+        return f"{super().text()}\n\n{self.blocks_text()}"
+
+    def blocks_text(self) -> str:
+        """Return a table of the layouts and the blocks, a row per tensor."""
         rows = [("tensor", "layout", "blocks read", "written", "words used")]
         for name, counts in self.blocks.items():
             moved = (counts.reads + counts.writes) * counts.words
@@ -57,7 +61,7 @@ class BlockEvaluation(Evaluation):
                 )
             )
         widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-        lines = [super().text(), "", f"  blocks of {self.architecture.memories[0].name}"]
+        lines = [f"  blocks of {self.architecture.memories[0].name}"]
         for row in rows:
             left = "  ".join(cell.ljust(w) for cell, w in zip(row[:2], widths[:2], strict=True))
             right = "  ".join(cell.rjust(w) for cell, w in zip(row[2:], widths[2:], strict=True))
