@@ -28,7 +28,7 @@ from tilewright.mapper.network import map_network
 from tilewright.mapper.objective import parse_objective
 from tilewright.mapper.pipelined import Climb, plain_mapping
 from tilewright.mapper.progress import Progress
-from tilewright.mapper.result import LayerResult, NetworkResult
+from tilewright.mapper.result import DisagreementError, LayerResult, NetworkResult
 from tilewright.mapper.tile import tile_mapping
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.structure import resolve
@@ -262,6 +262,13 @@ class BlockSearch:
         cost = blocks_of(layer, machine, mapping, layouts)
         value = parse_objective(objective).value(cost.energy_pj, cost.cycles)
         words = self.in_words.proof
+        if value < self.bound * (1 - CLOSE):
+            raise DisagreementError(
+                f"internal error: layer '{layer.name}' on '{machine.name}' has a mapping of "
+                f"{value!r} {parse_objective(objective).unit} in blocks, below the bound "
+                f"{self.bound!r}; please report this with the layer, the architecture and the "
+                "layouts"
+            )
         bound = min(self.bound, value)
         proof = replace(
             words,

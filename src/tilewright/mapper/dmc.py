@@ -58,7 +58,8 @@ def map_movement(
     -------
     NetworkResult
         The value of each layer is its data-movement cost, in blocks per operation, which is
-        optimal; energy and cycles count the blocks that the mapping moves.
+        optimal; energy and cycles count the blocks that the mapping moves. Ctrl-C ends the search
+        with the layers that are done.
 
     Raises
     ------
@@ -74,19 +75,30 @@ def map_movement(
     known: dict[object, LayerResult] = {}
     kinds = {likeness(layer) for layer in network.layers}
     progress.begin(len(kinds), objective)
-    for layer in network.layers:
-        if likeness(layer) in known:
-            continue
-        progress.started(layer)
-        given = fixed_layouts(layer, architecture, layouts)
-        now = perf_counter()
-        until = now + (end - now) / (len(kinds) - len(known))
-        found = least_movement(layer, architecture, goal, given, tiles, until)
-        known[likeness(layer)] = found
-        progress.done(layer, found.proof.value, found.proof.lower_bound, True)
-    progress.end()
-    results = tuple(replace(known[likeness(layer)], layer=layer) for layer in network.layers)
-    return NetworkResult(network, architecture, str(goal), results, perf_counter() - start)
+    interrupted = False
+    try:
+        for layer in network.layers:
+            if likeness(layer) in known:
+                continue
+            progress.started(layer)
+            given = fixed_layouts(layer, architecture, layouts)
+            now = perf_counter()
+            until = now + (end - now) / (len(kinds) - len(known))
+            found = least_movement(layer, architecture, goal, given, tiles, until)
+            known[likeness(layer)] = found
+            progress.done(layer, found.proof.value, found.proof.lower_bound, True)
+    except KeyboardInterrupt:
+        interrupted = True
+        progress.stopping()
+    finally:
+        progress.end()
+    done = [layer for layer in network.layers if likeness(layer) in known]
+    return NetworkResult(
+        network, architecture, str(goal),
+        tuple(replace(known[likeness(layer)], layer=layer) for layer in done),
+        perf_counter() - start, interrupted,
+        tuple(layer for layer in network.layers if layer not in done),
+    )  # fmt: skip
 
 
 def fixed_layouts(
