@@ -46,6 +46,7 @@ OUTPUTS = (2.0, 1.0)  # how often the output counts, in off-chip tiles to begin 
 CLIMBS = 2  # beginnings that are looked around
 TRIES = 1000  # neighbours tried from each of them
 CLOSE = 1e-9
+BEGIN = 0.3  # seconds that looking for beginnings may take in any case
 PROVE = 0.5  # of a time limit, for the optimum counted in words
 REASON = "blocks are only looked for near the optimum in words"
 SPACE = (
@@ -212,14 +213,16 @@ class BlockSearch:
         end : float
             When, on the clock of `perf_counter`.
         """
+        until = max(end, self.start + BEGIN) if end > self.start else end
 
         def done() -> bool:
-            return perf_counter() >= end or self.climb.value <= self.bound * (1 + CLOSE)
+            return perf_counter() >= until or self.climb.value <= self.bound * (1 + CLOSE)
 
         begins = [self.in_words.mapping]
         self.climb.cost(begins[0], inf)
         if not done():
             begins += self.beginnings(done)
+        until = end
         costs = {mapping: self.climb.cost(mapping, inf) for mapping in begins}
         for i, mapping in enumerate(sorted(costs, key=lambda each: costs[each])[:CLIMBS]):
             self.climb.begin(mapping)
