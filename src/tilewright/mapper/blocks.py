@@ -273,13 +273,14 @@ class BlockSearch:
                 "layouts"
             )
         bound = min(self.bound, value)
+        optimal = words.optimal and value <= bound * (1 + CLOSE)
         proof = replace(
             words,
-            optimal=words.optimal and value <= bound * (1 + CLOSE),
+            optimal=optimal,
             lower_bound=bound,
             value=value,
             gap=(value - bound) / value if value else 0.0,
-            reason="" if not words.optimal else REASON,
+            reason=REASON if words.optimal and not optimal else "",
             space=SPACE + words.space[0].lower() + words.space[1:],
             seconds=words.seconds + perf_counter() - self.start,
         )
