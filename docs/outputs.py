@@ -46,6 +46,7 @@ COMMANDS = {
     "layout": f"{TILEWRIGHT} layout alexnet marvel-p1 --uniform",
     "decoupled": f"{TILEWRIGHT} map alexnet marvel-p1 --strategy decoupled -o decoupled.yaml",
     "blocks": f"{TILEWRIGHT} evaluate alexnet marvel-p1 decoupled.yaml --layer conv3 --layout best",
+    "mapped in blocks": f"{TILEWRIGHT} map resnet50 marvel-p1 --layer conv5_1.expand --layout best",
     "dmazerunner methods": f"{TILEWRIGHT} methods {REPRODUCE}/dmazerunner.yaml dmazerunner-256"
     " --best edp",
 } | {

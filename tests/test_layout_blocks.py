@@ -10,12 +10,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import tilewright as tw
 from strategies import cases
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import InputError
 from tilewright.layout.blocks import Blocks
 from tilewright.layout.count import count_blocks
-from tilewright.layout.layout import (
+from tilewright.layout.simulate import simulated_blocks
+from tilewright.mapping.nodes import Mapping
+from tilewright.mapping.structure import resolve
+from tilewright.simulate import Simulation
+from tilewright.workload.einsum import einsum
+from tilewright.workload.layer import Layer, Tensor
+from tilewright.workload.layout import (
     Layout,
     Part,
     address,
@@ -26,12 +33,7 @@ from tilewright.layout.layout import (
     row_major,
     size,
 )
-from tilewright.layout.simulate import simulated_blocks
-from tilewright.mapping.nodes import Mapping
-from tilewright.mapping.structure import resolve
-from tilewright.simulate import Simulation
-from tilewright.workload.einsum import einsum
-from tilewright.workload.layer import Layer, Tensor
+from tilewright.workload.operators import transposed_conv2d
 
 Draw = Any
 Case = tuple[Layer, Architecture, Mapping]
@@ -149,3 +151,16 @@ def test_row_major_is_the_order_of_the_einsum() -> None:
     layer = einsum("O[K,P] += I[C,2*P+R] * W[K,C,R]", K=3, C=5, P=3, R=2)
     (weights,) = (t for t in layer.tensors if t.name == "W")
     assert [d.stride for d in digits(row_major(weights), weights, layer.bounds)] == [10, 2, 1]
+
+
+def test_large_layers_say_why_their_blocks_cannot_be_counted() -> None:
+    plain = tw.conv2d(K=20, C=256, P=14, Q=14, R=3, S=3)
+    uneven = {"spatial": "K", "tile": 7, "axis": "X"}
+    with pytest.raises(InputError, match="chunks of K are uneven among the instances"):
+        tw.evaluate(plain, "marvel-p1", [{"store": "DRAM"}, uneven], layouts={})
+    # K does not index I, and what it does index stays above the array
+    kept = [{"store": "DRAM"}, {"store": "L2", "tensors": ["W", "O"]}, {"for": "C", "tile": 1}]
+    assert tw.evaluate(plain, "marvel-p1", [*kept, uneven], layouts={}).cycles > 0
+    summed = transposed_conv2d(K=32, C=256, P=14, Q=14, R=3, S=3)
+    with pytest.raises(InputError, match="its words lie in windows that overlap"):
+        tw.evaluate(summed, "marvel-p1", [{"store": "DRAM"}], layouts={})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from tilewright.cli import main
 from tilewright.errors import InputError
 from tilewright.layout.evaluate import BlockEvaluation
 from tilewright.mapping.files import dump_mappings
+from tilewright.workload.network import dump_network, load_network
 
 LAYER = tw.conv2d(name="conv", K=96, C=100, P=15, Q=15, R=3, S=3)
 NETWORK = tw.Network("two", (LAYER, tw.depthwise(name="dw", G=96, P=14, Q=14, R=3, S=3)))
@@ -90,3 +92,63 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert "expected a tensor and its axes" in capsys.readouterr().err
     assert main(["layout", "alexnet", "marvel-p1", "--whole", "X"]) == 2
     assert "--whole" in capsys.readouterr().err
+
+
+LAID = """
+name: two
+layers:
+  - {name: conv, op: conv2d, K: 4, C: 6, P: 5, Q: 5, R: 3, S: 3,
+     layout: {I: "N,P,Q,C", W: "S,R,C,K"}}
+  - {name: fc, op: fully_connected, K: 10, C: 12}
+"""
+TILES = [{"store": "DRAM"}, {"for": "C", "tile": 2}, {"store": "L2"}, {"for": "K", "tile": 1}]
+
+
+def test_layouts_of_a_workload_file_are_those_of_evaluate_and_simulate(tmp_path: Path) -> None:
+    file = tmp_path / "laid.yaml"
+    file.write_text(LAID)
+    machine = tw.load_architecture("marvel-p1")
+    own = tw.evaluate(file, machine, TILES, layer="conv")
+    assert isinstance(own, BlockEvaluation)
+    given = {"I": "N,P,Q,C", "W": "S,R,C,K"}
+    bare = tw.conv2d(name="conv", K=4, C=6, P=5, Q=5, R=3, S=3)
+    assert own.blocks == tw.evaluate(bare, machine, TILES, layouts=given).blocks  # type: ignore[attr-defined]
+    simulated = tw.simulate(file, machine, TILES, layer="conv")
+    assert isinstance(simulated, BlockEvaluation)
+    assert simulated.blocks == own.blocks
+    assert simulated.energy_pj == own.energy_pj
+    # what is given comes first, and what it leaves out is as the workload says
+    other = tw.evaluate(file, machine, TILES, layer="conv", layouts={"I": "N,C,P,Q"})
+    assert isinstance(other, BlockEvaluation)
+    assert other.layout_text("I") == "N,C,P,Q"
+    assert other.layout_text("W") == "S,R,C,K"
+    # without layouts, or without blocks, words are counted
+    plain = tw.evaluate(bare, machine, TILES)
+    assert not isinstance(plain, BlockEvaluation)
+    outer = replace(machine.memories[0], block_bytes=None)
+    machine = replace(machine, levels=(outer, *machine.levels[1:]))
+    assert tw.evaluate(file, machine, TILES, layer="conv").energy_pj == plain.energy_pj
+
+
+def test_layouts_of_a_workload_are_written_and_read_back(tmp_path: Path) -> None:
+    file = tmp_path / "laid.yaml"
+    file.write_text(LAID)
+    network = load_network(file)
+    again = tmp_path / "again.yaml"
+    again.write_text(dump_network(network))
+    assert load_network(again) == network
+    assert network.layers[0].tensors[1].layout == "S,R,C,K"
+    assert "layout" not in dump_network(tw.Network("fc", network.layers[1:]))
+
+
+def test_simulate_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    net, mapping = tmp_path / "laid.yaml", tmp_path / "mapping.json"
+    net.write_text(LAID)
+    mapping.write_text(json.dumps({"mapping": TILES}))
+    command = [str(net), "marvel-p1", str(mapping), "--layer", "conv", "--json", "-"]
+    found = []
+    for verb in ("evaluate", "simulate"):
+        assert main([verb, *command, "--layout", "O=N,P,Q,K"]) == 0
+        found.append(json.loads(capsys.readouterr().out))
+    assert found[0]["blocks"] == found[1]["blocks"]
+    assert found[0]["layouts"] == {"I": "N,P,Q,C", "W": "S,R,C,K", "O": "N,P,Q,K"}

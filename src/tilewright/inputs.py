@@ -59,11 +59,17 @@ def check_within(within: float) -> None:
         )
 
 
-def check_options(objective: str, time_limit: float | None, workers: int | None) -> None:
-    """Refuse values that `map` cannot use."""
+def check_options(
+    objective: str, time_limit: float | None, workers: int | None, movement: bool = False
+) -> None:
+    """Refuse values that `map` cannot use; others than `map` take no data-movement cost."""
     if not isinstance(objective, str):
         raise InputError(f"expected text, found {describe(objective)}; {ACCEPTED}", key="objective")
-    parse_objective(objective)
+    if parse_objective(objective).movement and not movement:
+        raise InputError(
+            "'dmc' is for 'map' alone, with no strategy, no Pareto front and throughput latency",
+            key="objective",
+        )
     if time_limit is not None:
         check_seconds(time_limit, "time_limit")
     if workers is not None:
@@ -104,16 +110,26 @@ def check_uniform(uniform: str | None, within: float | None) -> None:
         )
 
 
-def check_together(latency: str, tiles: str, strategy: str | None, uniform: str | None) -> None:
+def check_together(
+    latency: str, tiles: str, strategy: str | None, uniform: str | None, layouts: bool = False
+) -> None:
     """Refuse searches that do not go together."""
+    if layouts and (latency == "pipelined" or strategy is not None):
+        raise InputError(
+            "are for the search under throughput latency: leave out the strategy, and the latency "
+            "unless it is 'throughput'",
+            key="layouts",
+        )
+    if layouts and tiles == ALL:
+        raise InputError("with layouts, only sizes that divide are searched", key="tiles")
     if strategy is not None and tiles == ALL:
         raise InputError("takes no strategy: those have tile sizes of their own", key="tiles")
     if latency == "pipelined" and (strategy is not None or tiles == ALL):
         raise InputError("'pipelined' takes tile sizes that divide and no strategy", key="latency")
-    if uniform is not None and (latency == "pipelined" or tiles == ALL or strategy is not None):
+    other = latency == "pipelined" or tiles == ALL or strategy is not None or layouts
+    if uniform is not None and other:
         raise InputError(
-            "takes throughput latency, tiles that divide and no strategy, not 'pipelined', "
-            "'all' or another one",
+            "takes throughput latency, tiles that divide, and neither a strategy nor layouts",
             key="uniform",
         )
 

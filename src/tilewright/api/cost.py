@@ -23,6 +23,7 @@ from tilewright.inputs import (
     the_run,
     the_style,
 )
+from tilewright.layout.moved import laid_out
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.validity import check as check_validity
 from tilewright.model.evaluate import assess
@@ -35,7 +36,7 @@ from tilewright.timeline import simulate_latency
 from tilewright.workload.layer import Layer
 
 if TYPE_CHECKING:
-    from tilewright.layout.layout import Layout
+    from tilewright.workload.layout import Layout
 
 LayoutsLike: TypeAlias = "Dict[str, str | Layout] | str | None"
 
@@ -96,10 +97,11 @@ def evaluate(
         the machine says, and that is ``"throughput"`` where it says nothing.
     layouts : mapping of str to str or Layout, or "best", optional
         How tensors lie in the outermost memory: the axes of each from the outermost to the
-        contiguous one, such as ``{"I": "N,P,Q,C"}``; those that are left out lie in the order of
-        the einsum. With ``"best"``, in the order with which the mapping moves the fewest blocks.
-        The outermost memory then moves whole blocks; under pipelined latency, DMA bursts are as
-        long as the layouts let them be.
+        contiguous one, such as ``{"I": "N,P,Q,C"}``; those that are left out lie as the workload
+        says, or in the order of the einsum. With ``"best"``, in the order with which the mapping
+        moves the fewest blocks. The outermost memory then moves whole blocks; under pipelined
+        latency, DMA bursts are as long as the layouts let them be. By default what the workload
+        says, on machines whose outermost memory has blocks.
     counting : str
         ``"tilewright"``, or ``"dmazerunner"`` for what that tool's model says of the mapping; it
         has a latency of its own and no layouts.
@@ -131,18 +133,34 @@ def evaluate(
     if counting == "dmazerunner":
         return count_method(chosen, machine, nodes)
     kind = the_latency(latency, machine)
-    check = isinstance(mapping, Mapping)
-    if layouts is None:
-        return evaluate_mapping(chosen, machine, nodes, check=check, latency=kind)
+    return costed(chosen, machine, nodes, layouts, check=isinstance(mapping, Mapping), latency=kind)
+
+
+def costed(
+    layer: Layer,
+    architecture: Architecture,
+    mapping: Mapping,
+    layouts: LayoutsLike = None,
+    *,
+    check: bool,
+    latency: str,
+) -> Evaluation:
+    """Return what a mapping costs with the layouts that are given, or those of the workload."""
+    if layouts is None and not laid_out(layer, architecture):
+        return evaluate_mapping(layer, architecture, mapping, check=check, latency=latency)
+    if latency == "pipelined":
+        orders = axis_orders(the_layouts(layouts, layer, architecture, mapping), layer)
+        return evaluate_mapping(
+            layer, architecture, mapping, check=check, latency=latency, layouts=orders
+        )
+    from tilewright.layout.count import count_blocks
     from tilewright.layout.evaluate import in_blocks
 
-    found = the_layouts(layouts, chosen, machine, nodes)
-    if kind == "pipelined":
-        orders = axis_orders(found, chosen)
-        return evaluate_mapping(chosen, machine, nodes, check=check, latency=kind, layouts=orders)
-    refuse_retention(machine, "blocks of data layouts are not defined", "layouts")
-    plain = evaluate_mapping(chosen, machine, nodes, check=check)
-    return in_blocks(chosen, machine, nodes, plain.counts, found)
+    refuse_retention(architecture, "blocks of data layouts are not defined", "layouts")
+    plain = evaluate_mapping(layer, architecture, mapping, check=check)
+    found = the_layouts(layouts, layer, architecture, mapping)
+    blocks = count_blocks(layer, architecture, mapping, found)
+    return in_blocks(layer, architecture, mapping, plain.counts, found, blocks)
 
 
 def the_layouts(
@@ -150,7 +168,7 @@ def the_layouts(
 ) -> dict[str, Layout]:
     """Return the layouts that are meant, or the best ones."""
     from tilewright.layout.count import best_layouts
-    from tilewright.layout.layout import given_layouts
+    from tilewright.workload.layout import given_layouts
 
     if isinstance(given, str) and given == "best":
         return dict(best_layouts(layer, architecture, mapping))
@@ -223,7 +241,7 @@ def evaluate_network(
             known[key] = evaluate_directives(style, layer, machine, kind)
         elif key not in known:
             chosen, nodes = the_run(mapping, layer, machine)
-            known[key] = evaluate_mapping(
+            known[key] = costed(
                 layer, chosen, nodes, check=isinstance(mapping, Mapping), latency=kind
             )
         found.append(replace(known[key], layer=layer))
@@ -236,6 +254,8 @@ def evaluate_directives(
     """Return what directives cost; the nodes that are counted are alike for many layers."""
     run = translate(flow, layer, machine)
     check_validity(run.mapping, layer, run.architecture)
+    if laid_out(layer, run.architecture):
+        return costed(layer, run.architecture, run.mapping, check=False, latency=latency)
     found = evaluate_mapping(layer, run.architecture, run.padded, check=False, latency=latency)
     return replace(found, mapping=run.mapping)
 
@@ -251,18 +271,24 @@ def simulate(
 ) -> Evaluation:
     """Return what a mapping costs, counted by carrying it out, one word at a time.
 
-    Parameters, result and errors are those of `evaluate`; layouts are for pipelined latency alone.
-    The layer may have 2 million operations at most.
+    Parameters, result and errors are those of `evaluate`. The layer may have 2 million operations
+    at most.
     """
     chosen = the_layer(workload, layer)
     machine, nodes = the_run(mapping, chosen, the_architecture(architecture))
     kind = the_latency(latency, machine)
     check_latency(machine, kind)
-    if kind == "throughput" and layouts is not None:
-        raise InputError("are simulated under pipelined latency alone", key="layouts")
     found = simulate_mapping(chosen, machine, nodes, check=isinstance(mapping, Mapping))
     if kind == "throughput":
-        return found
+        if layouts is None and not laid_out(chosen, machine):
+            return found
+        from tilewright.layout.evaluate import in_blocks
+        from tilewright.layout.simulate import simulate_blocks
+
+        refuse_retention(machine, "blocks of data layouts are not defined", "layouts")
+        lying = the_layouts(layouts, chosen, machine, nodes)
+        blocks = simulate_blocks(chosen, machine, nodes, lying)
+        return in_blocks(chosen, machine, nodes, found.counts, lying, blocks)
     orders = axis_orders(the_layouts(layouts, chosen, machine, nodes), chosen)
     pipeline, _ = simulate_latency(chosen, machine, nodes, layouts=orders, check=False)
     return assess(chosen, machine, nodes, found.counts, pipeline)

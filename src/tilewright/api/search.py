@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import inf
 from time import perf_counter
+from typing import TYPE_CHECKING, TypeAlias
 
 from tilewright.inputs import (
     ArchitectureLike,
@@ -22,6 +23,7 @@ from tilewright.inputs import (
     the_network,
     the_searched_architecture,
 )
+from tilewright.layout.moved import laid_out
 from tilewright.mapper.explanation import Explanation
 from tilewright.mapper.front import Front
 from tilewright.mapper.frontier_result import Frontier
@@ -32,6 +34,11 @@ from tilewright.mapper.result import NetworkResult
 from tilewright.mapper.sizes import DIVISORS
 from tilewright.mapping.constraints import under
 from tilewright.mapping.given import ConstraintsLike, check_own_names, given_constraints
+
+if TYPE_CHECKING:
+    from tilewright.workload.layout import Layout
+
+LayoutsLike: TypeAlias = "Mapping[str, str | Layout] | str | None"
 
 
 def map(
@@ -50,6 +57,7 @@ def map(
     strategy: str | None = None,
     uniform: str | None = None,
     within: float | None = None,
+    layouts: LayoutsLike = None,
 ) -> NetworkResult:
     """Find the best mapping of every layer of a workload, and prove that none is better.
 
@@ -63,7 +71,9 @@ def map(
         What to minimise for each layer: ``"energy"`` (pJ), ``"latency"`` (cycles), ``"edp"``,
         ``"ed2p"`` or a product of powers such as ``"energy*latency^0.5"``. After a comma a second
         one that decides between equals (else the other one of energy and cycles), and
-        limits: ``"energy, latency<=1e6"`` is the least energy within a million cycles.
+        limits: ``"energy, latency<=1e6"`` is the least energy within a million cycles. ``"dmc"``:
+        MARVEL's data-movement cost, in blocks per operation; what comes after a comma (else
+        energy) decides between the mappings of the best off-chip tile.
     layer : str, optional
         Map this layer of the workload alone.
     constraints : str, path, dict, Constraint, Constraints, or a list of those, optional
@@ -96,6 +106,11 @@ def map(
     within : float, optional
         With `uniform`, how far above the best style others are mapped to the end as well, as a
         share of it, from 0 (default) to 1.
+    layouts : mapping of str to str or Layout, or "best", optional
+        How tensors lie in the outermost memory, as for `evaluate`: whole blocks are then part of
+        the energy and the cycles that are minimised. The optimum in words is a lower bound; a
+        mapping that does not reach it is not proven. By default what the workload says, on
+        machines whose outermost memory has blocks; strategies and pipelined latency count words.
 
     Returns
     -------
@@ -110,7 +125,7 @@ def map(
     NoMappingError
         When no mapping can run one of the layers, or satisfies the constraints.
     """
-    check_options(objective, time_limit, workers)
+    check_options(objective, time_limit, workers, movement=strategy is None and uniform is None)
     check_tiles(tiles)
     check_uniform(uniform, within)
     kept = the_cache(cache)
@@ -122,7 +137,14 @@ def map(
     check_own_names(machine, network.layers)
     machine = under(machine, given_constraints(constraints, machine, network.layers))
     kind = the_latency(latency, machine)
-    check_together(kind, tiles, strategy, uniform)
+    own = not (strategy or kind == "pipelined") and any(
+        laid_out(each, machine) for each in network.layers
+    )
+    least_movement = parse_objective(objective).movement
+    if least_movement:
+        check_options(objective, None, None, movement=kind == "throughput")
+    else:
+        check_together(kind, tiles, strategy, uniform, own or layouts is not None)
     if strategy is not None:
         from tilewright.strategies.apply import apply_strategy
 
@@ -137,12 +159,26 @@ def map(
             network, machine, objective, within=within or 0.0,
             time_limit=time_limit, workers=workers, progress=progress, cache=kept,
         )  # fmt: skip
+    if least_movement:
+        from tilewright.mapper.dmc import map_movement
+
+        return map_movement(
+            network, machine, objective, layouts,
+            tiles=tiles, time_limit=time_limit, progress=progress,
+        )  # fmt: skip
     if kind == "pipelined":
         from tilewright.mapper.pipelined import map_pipelined
 
         return map_pipelined(
             network, machine, objective, time_limit=time_limit, progress=progress, cache=kept
         )
+    if own or layouts is not None:
+        from tilewright.mapper.blocks import map_blocks
+
+        return map_blocks(
+            network, machine, objective, layouts,
+            time_limit=time_limit, workers=workers, progress=progress, cache=kept,
+        )  # fmt: skip
     if any(memory.retention != "tile" for memory in machine.memories):
         from tilewright.mapper.retaining import map_retaining as map_network
     else:

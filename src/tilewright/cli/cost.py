@@ -11,22 +11,14 @@ from tilewright.cli.options import (
     Json,
     Latency,
     LayerName,
+    Layouts,
     Machine,
     MappingFile,
     Workload,
     commands,
+    read_layouts,
 )
 from tilewright.errors import InputError
-
-Layouts = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--layout",
-        metavar="TENSOR=AXES",
-        help="How a tensor lies in the outermost memory, such as I=N,P,Q,C; may be repeated. "
-        "Or best, for all tensors.",
-    ),
-]
 
 
 def refuse(given: Mapping[str, object], why: str) -> None:
@@ -34,24 +26,6 @@ def refuse(given: Mapping[str, object], why: str) -> None:
     for option, value in given.items():
         if value:
             raise InputError(why, key=option)
-
-
-def read_layouts(given: list[str] | None) -> dict[str, str] | str | None:
-    """Return the layouts that an option gives."""
-    if not given:
-        return None
-    if given == ["best"]:
-        return "best"
-    layouts = {}
-    for text in given:
-        tensor, equals, axes = text.partition("=")
-        if not equals:
-            raise InputError(
-                f"expected a tensor and its axes, such as I=N,P,Q,C, or best, found '{text}'",
-                key="--layout",
-            )
-        layouts[tensor.strip()] = axes
-    return layouts
 
 
 Counting = Annotated[
@@ -119,7 +93,7 @@ def evaluate_command(
 @commands.command("simulate")
 def simulate_command(
     workload: Workload, arch: Machine, mapping: MappingFile, layer: LayerName = None,
-    latency: Latency = None, json: Json = None,
+    latency: Latency = None, layout: Layouts = None, json: Json = None,
 ) -> int:  # fmt: skip
     """Show the same by brute force; small layers only."""
     from tilewright import api
@@ -127,5 +101,7 @@ def simulate_command(
     from tilewright.commands.output import put_evaluation
 
     check_outputs({"--json": json}, [workload, arch, mapping])
-    put_evaluation(api.simulate(workload, arch, mapping, layer=layer, latency=latency), json)
+    layouts = read_layouts(layout)
+    found = api.simulate(workload, arch, mapping, layer=layer, latency=latency, layouts=layouts)
+    put_evaluation(found, json)
     return 0

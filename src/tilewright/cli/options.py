@@ -68,6 +68,33 @@ Goal = Annotated[
         "energy*latency^0.5; with limits: 'energy, latency<=1e6'.",
     ),
 ]
+Layouts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--layout",
+        metavar="TENSOR=AXES",
+        help="How a tensor lies in the outermost memory, such as I=N,P,Q,C; may be repeated. "
+        "Or best, for all tensors.",
+    ),
+]
+
+
+def read_layouts(given: list[str] | None) -> dict[str, str] | str | None:
+    """Return the layouts that an option gives."""
+    if not given:
+        return None
+    if given == ["best"]:
+        return "best"
+    layouts = {}
+    for text in given:
+        tensor, equals, axes = text.partition("=")
+        if not equals:
+            raise InputError(
+                f"expected a tensor and its axes, such as I=N,P,Q,C, or best, found '{text}'",
+                key="--layout",
+            )
+        layouts[tensor.strip()] = axes
+    return layouts
 
 
 def seconds(text: str | None, key: str = "time_limit") -> float | None:

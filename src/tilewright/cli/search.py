@@ -15,9 +15,11 @@ from tilewright.cli.options import (
     Json,
     Latency,
     LayerName,
+    Layouts,
     Machine,
     Workload,
     commands,
+    read_layouts,
     say,
     seconds,
     share,
@@ -82,6 +84,7 @@ def map_command(
         str | None,
         typer.Option("--within", metavar="SHARE", help="How near other styles are: 5% or 0.05."),
     ] = None,
+    layout: Layouts = None,
 ) -> int:
     """Find the best mapping of every layer, with a proof."""
     from tilewright import api
@@ -98,10 +101,12 @@ def map_command(
         )
     if pareto and uniform is not None:
         raise InputError("takes no --uniform: runs of layers differ in style", key="--pareto")
+    if pareto and layout:
+        raise InputError("--pareto counts words", key="--layout")
     if pareto and latency is not None:
         raise InputError("trades energy against throughput latency alone", key="--pareto")
     limit = seconds(time_limit)
-    check_options(objective, limit, None)
+    check_options(objective, limit, None, movement=not pareto)
     check_tiles(tiles)
     if pareto:
         front = api.pareto(workload, arch, objective, layer=layer, time_limit=limit, progress=True)
@@ -123,6 +128,7 @@ def map_command(
         strategy=strategy,
         uniform=uniform,
         within=None if within is None else share(within),
+        layouts=read_layouts(layout),
     )
     put_mappings(result, json, report, output)
     if result.interrupted:

@@ -47,11 +47,14 @@ def put_mappings(
         write_file(json, result.to_json() + "\n")
 
     from tilewright.commands.tables import summary
+    from tilewright.layout.evaluate import BlockEvaluation
     from tilewright.mapping.text import mapping_text
 
     write_out(summary(result))
     if len(result.layers) == 1:
         (found,) = result.layers
+        if isinstance(found.evaluation, BlockEvaluation):
+            write_out("\n" + found.evaluation.blocks_text())
         write_out("\n" + mapping_text(found.mapping, found.layer, result.architecture))
 
 

@@ -15,9 +15,9 @@ from functools import cache
 
 import numpy as np
 
-from tilewright.layout.layout import Digit
 from tilewright.model.kernel import kernel
 from tilewright.model.types import Ints
+from tilewright.workload.layout import Digit
 
 Indices = tuple[int, ...]
 COUNT, FIRST, LAST = range(3)
@@ -29,7 +29,7 @@ class Blocks:
     Parameters
     ----------
     where : sequence of Digit
-        How addresses follow from indices, see `layout.digits`.
+        How addresses follow from indices, see `workload.layout.digits`.
     block : int
         Words in a block; the tensor begins at the first word of one.
     """

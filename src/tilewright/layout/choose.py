@@ -11,15 +11,16 @@ from math import inf, prod
 import numpy as np
 
 from tilewright.errors import InputError, NoMappingError
-from tilewright.layout.count import BlockCounts, tensor_blocks
+from tilewright.layout.count import tensor_blocks
 from tilewright.layout.dmc import UNBOUNDED, Arrays, Cost, allowed_axes, inner_choices
-from tilewright.layout.layout import Layout, orders
+from tilewright.layout.moved import BlockCounts
 from tilewright.layout.tiles import count_tiles, search
 from tilewright.mapping.nodes import For, Node, Store
 from tilewright.mapping.nodes import Mapping as Nest
 from tilewright.mapping.structure import Structure, resolve
 from tilewright.model.types import Ints
 from tilewright.workload.layer import Tensor
+from tilewright.workload.layout import Layout, orders
 
 MOST_SIZES = 1 << 22
 MOST_CUT = 4  # cut dimensions whose loop orders are all tried
@@ -126,10 +127,14 @@ class Tiles:
         What they cost.
     arrays : Arrays
         The same for the kernels.
-    order, start, sizes : array of int
-        The sizes of each dimension and how they are enumerated, see `tiles.search`.
+    order : array of int
+        The dimensions, those of few sizes first.
+    start, sizes : array of int
+        The sizes of each dimension, see `tiles.search`.
     dense : bool
         Whether sizes are all integers, and may be jumped over.
+    bounded : bool
+        Whether the blocks per operation only fall with every size.
     """
 
     cost: Cost
@@ -138,6 +143,7 @@ class Tiles:
     start: Ints
     sizes: Ints
     dense: bool
+    bounded: bool
 
     def best(self, inner: Mapping[str, int | None] | None = None) -> Choice:
         """Return the tile and the layouts of least data-movement cost, and a loop order.
@@ -154,8 +160,9 @@ class Tiles:
         """
         cost = self.cost
         value, tile, axes, ties = search(
-            self.arrays, allowed_axes(cost, inner), self.order, self.start, self.sizes, self.dense
-        )
+            self.arrays, allowed_axes(cost, inner), self.order, self.start, self.sizes,
+            self.dense, self.bounded,
+        )  # fmt: skip
         if not np.isfinite(value):
             raise NoMappingError(
                 f"no tile of layer '{cost.layer.name}' fits '{cost.memory.name}' of "
@@ -244,8 +251,10 @@ def tiles_of(
     order = np.array(sorted(range(len(lists)), key=lambda i: len(lists[i])), np.int64)
     start = np.cumsum([0, *map(len, lists)]).astype(np.int64)
     sizes = np.concatenate(lists).astype(np.int64)
-    strided = bool((arrays.coefficient > 1).any())
-    return Tiles(cost, arrays, order, start, sizes, integers and not (arrays.gaps and strided))
+    # what lies in the gaps of a stride may grow faster than the operations
+    gaps = arrays.gaps or (np.diff(arrays.term_start) > 2).any()
+    bounded = not (gaps and (arrays.coefficient > 1).any())
+    return Tiles(cost, arrays, order, start, sizes, integers and bounded, bounded)
 
 
 def largest(cost: Cost, dimension: str) -> int:

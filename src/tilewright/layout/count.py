@@ -3,60 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping as Dict
-from dataclasses import dataclass
 
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import InputError
 from tilewright.layout.blocks import Blocks
-from tilewright.layout.layout import Layout, digits, orders
+from tilewright.layout.moved import BlockCounts, block_words
 from tilewright.layout.simulate import simulated_blocks
-from tilewright.layout.traffic import Traffic
+from tilewright.layout.traffic import Traffic, indices
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.structure import Structure, resolve
 from tilewright.simulate import LIMIT, Simulation
+from tilewright.workload.footprint import footprint
 from tilewright.workload.layer import Layer, Tensor
-
-
-@dataclass(frozen=True)
-class BlockCounts:
-    """Blocks of one tensor that the outermost memory moves.
-
-    Attributes
-    ----------
-    reads, writes : int
-        Blocks read and written; a block that several steps touch counts in each.
-    words : int
-        Words of the tensor in a block.
-    """
-
-    reads: int
-    writes: int
-    words: int
-
-
-def block_words(architecture: Architecture, tensor: Tensor) -> int:
-    """Return how many words of a tensor a block of the outermost memory holds.
-
-    Raises
-    ------
-    InputError
-        When the machine names no block, or a block is not a whole number of words.
-    """
-    outer = architecture.memories[0]
-    if outer.block_bytes is None:
-        raise InputError(
-            f"'{outer.name}' of '{architecture.name}' has no block; data layouts need its size, "
-            "such as 'block: 64 B' in the architecture",
-            key="block",
-        )
-    bits = tensor.bits or outer.word_bits
-    if outer.block_bytes * 8 % bits:
-        raise InputError(
-            f"a block of {outer.block_bytes} B is not a whole number of the {bits}-bit words of "
-            f"tensor '{tensor.name}'",
-            key="block",
-        )
-    return outer.block_bytes * 8 // bits
+from tilewright.workload.layout import Layout, digits, orders
 
 
 def count_blocks(
@@ -98,20 +57,35 @@ def tensor_blocks(
         Blocks(where, words),
         link.child != architecture.compute.name,
     )
-    if traffic.closed:
+    obstacle = traffic.obstacle
+    if not obstacle:
         moved = traffic.moved()
         pair = (moved - traffic.first(), moved) if tensor.is_output else (moved, 0)
     elif layer.operations <= LIMIT:
         pair = simulated_blocks(Simulation(layer, architecture, structure), tensor, where, words)
     else:
         raise InputError(
-            f"the blocks of tensor '{tensor.name}' can only be counted step by step, as it goes "
-            f"from '{link.parent}' to instances that do not all advance together, or is an output "
-            f"with a window; layer '{layer.name}' has {layer.operations} operations, at most "
-            f"{LIMIT} are carried out",
+            f"the blocks of tensor '{tensor.name}' can only be counted step by step: {obstacle}; "
+            f"layer '{layer.name}' has {layer.operations} operations, at most {LIMIT} are carried "
+            "out",
             key=f"layouts.{tensor.name}",
         )
     return BlockCounts(*pair, words)
+
+
+def wasted_words(layer: Layer, architecture: Architecture, tensor: Tensor, layout: Layout) -> int:
+    """Return the words in the blocks of a tensor that no operation asks for.
+
+    A mapping moves at least so many more words in blocks than it asks for: whenever it moves a
+    block, it moves all of it, and each block moves at least once.
+    """
+    words = block_words(architecture, tensor)
+    blocks = Blocks(digits(layout, tensor, layer.bounds), words)
+    touched = tuple(
+        tuple(sorted(indices(terms, [(0, layer.bounds[t.dimension]) for t in terms])))
+        for terms in tensor.expressions
+    )
+    return int(blocks.touched(touched)[0]) * words - footprint(tensor, layer.bounds)
 
 
 def best_layouts(layer: Layer, architecture: Architecture, mapping: Mapping) -> dict[str, Layout]:

@@ -8,12 +8,12 @@ from typing import Any
 
 from tilewright.architecture.machine import Architecture
 from tilewright.counts import Counts
-from tilewright.layout.count import BlockCounts, count_blocks
-from tilewright.layout.layout import Layout
+from tilewright.layout.moved import BlockCounts
 from tilewright.mapping.nodes import Mapping
 from tilewright.model.evaluate import assess
 from tilewright.model.result import Evaluation
 from tilewright.workload.layer import Layer
+from tilewright.workload.layout import Layout
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -44,6 +44,10 @@ class BlockEvaluation(Evaluation):
 
     def text(self) -> str:
         """Return a summary in several lines, with the blocks of each tensor."""
+        return f"{super().text()}\n\n{self.blocks_text()}"
+
+    def blocks_text(self) -> str:
+        """Return a table of the layouts and the blocks, a row per tensor."""
         rows = [("tensor", "layout", "blocks read", "written", "words used")]
         for name, counts in self.blocks.items():
             moved = (counts.reads + counts.writes) * counts.words
@@ -57,7 +61,7 @@ class BlockEvaluation(Evaluation):
                 )
             )
         widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-        lines = [super().text(), "", f"  blocks of {self.architecture.memories[0].name}"]
+        lines = [f"  blocks of {self.architecture.memories[0].name}"]
         for row in rows:
             left = "  ".join(cell.ljust(w) for cell, w in zip(row[:2], widths[:2], strict=True))
             right = "  ".join(cell.rjust(w) for cell, w in zip(row[2:], widths[2:], strict=True))
@@ -81,6 +85,7 @@ def in_blocks(
     mapping: Mapping,
     counts: Counts,
     layouts: Dict[str, Layout],
+    blocks: Dict[str, BlockCounts],
 ) -> BlockEvaluation:
     """Return what a mapping costs with these layouts.
 
@@ -92,18 +97,17 @@ def in_blocks(
         Its exact counts in words.
     layouts : mapping of str to Layout
         By tensor.
-
-    Raises
-    ------
-    InputError
-        See `count.count_blocks`.
+    blocks : mapping of str to BlockCounts
+        What it moves with these, see `count.count_blocks`; tensors that are left out move words.
     """
-    blocks = count_blocks(layer, architecture, mapping, layouts)
     outer = architecture.memories[0].name
     words = counts.memories[outer]
     moved = {
-        name: replace(words[name], reads=b.reads * b.words, writes=b.writes * b.words)
-        for name, b in blocks.items()
+        **words,
+        **{
+            name: replace(words[name], reads=b.reads * b.words, writes=b.writes * b.words)
+            for name, b in blocks.items()
+        },
     }
     whole = replace(
         counts,

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.architecture.machine import Architecture
 from tilewright.layout.choose import Choice
-from tilewright.layout.layout import axis_name
 from tilewright.layout.uniform import Uniform, total_blocks
 from tilewright.mapping.files import mapping_data
 from tilewright.workload.layer import Network
+from tilewright.workload.layout import axis_name
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,10 +8,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from collections.abc import Mapping as Dict
 
-from tilewright.layout.layout import Digit, address
+from tilewright.architecture.machine import Architecture
+from tilewright.layout.moved import BlockCounts, block_words
+from tilewright.mapping.nodes import Mapping
+from tilewright.mapping.structure import resolve
 from tilewright.simulate import Simulation, Word, restrict
-from tilewright.workload.layer import Tensor
+from tilewright.workload.layer import Layer, Tensor
+from tilewright.workload.layout import Digit, Layout, address, digits
 
 
 def simulated_blocks(
@@ -29,7 +34,7 @@ def simulated_blocks(
     tensor : Tensor
         Whose blocks are counted.
     where : sequence of Digit
-        Its layout, see `layout.digits`.
+        Its layout, see `workload.layout.digits`.
     block : int
         Words in a block.
     """
@@ -41,6 +46,32 @@ def simulated_blocks(
         seen |= words
     # what arrives at the outermost memory was a partial sum there before: it was read back
     return (again, moved) if tensor.is_output else (moved, 0)
+
+
+def simulate_blocks(
+    layer: Layer, architecture: Architecture, mapping: Mapping, layouts: Dict[str, Layout]
+) -> dict[str, BlockCounts]:
+    """Return the blocks of each tensor that a mapping moves, see `simulated_blocks`.
+
+    Parameters
+    ----------
+    layer, architecture, mapping
+        What is computed, on what, and how; the mapping is valid.
+    layouts : mapping of str to Layout
+        By tensor.
+
+    Raises
+    ------
+    InputError
+        When the machine has no blocks.
+    """
+    simulation = Simulation(layer, architecture, resolve(mapping, layer, architecture))
+    found = {}
+    for tensor in layer.tensors:
+        words = block_words(architecture, tensor)
+        where = digits(layouts[tensor.name], tensor, layer.bounds)
+        found[tensor.name] = BlockCounts(*simulated_blocks(simulation, tensor, where, words), words)
+    return found
 
 
 def moves(simulation: Simulation, tensor: Tensor) -> Iterator[set[Word]]:

@@ -72,37 +72,104 @@ def fits(cost: Arrays, tile: Ints) -> bool:
 
 
 @part
-def blocks(cost: Arrays, allowed: Bools, tile: Ints, fixed: Bools, inner: Ints) -> float:
-    """Return the weighted blocks of a tile with the best contiguous axis of each tensor.
+def tensor_words(cost: Arrays, t: int, tile: Ints) -> float:
+    """Return the words of a tensor that a tile takes."""
+    words = 1.0
+    for axis in range(cost.axis_start[t], cost.axis_start[t + 1]):
+        words *= axis_words(cost, axis, tile)
+    return words
 
-    Along axes of which a dimension is not fixed they are not rounded: per operation, that bounds
-    what smaller tiles have from below.
+
+@part
+def blocks(cost: Arrays, allowed: Bools, t: int, tile: Ints, low: Ints, inner: Ints) -> float:
+    """Return the blocks of a tensor in a tile, with the best contiguous axis.
+
+    Along axes of which a dimension may be smaller, down to `low`, they are not rounded: per
+    operation, that bounds what smaller tiles have from below.
+    """
+    begin, end = cost.axis_start[t], cost.axis_start[t + 1]
+    inner[t] = -1
+    if begin == end:
+        return 1.0
+    least = np.inf
+    for axis in range(begin, end):
+        if not allowed[axis]:
+            continue
+        whole = True
+        for i in range(cost.term_start[axis], cost.term_start[axis + 1]):
+            d = cost.dimension[i]
+            whole = whole and low[d] == tile[d]
+        box, words = axis_box(cost, axis, low), axis_words(cost, axis, low)
+        count = float(min(-(-box // cost.block[t]), words))
+        if not whole:
+            count = max(count, axis_words(cost, axis, tile) / cost.block[t])
+        for other in range(begin, end):
+            if other != axis:
+                count *= axis_words(cost, other, tile)
+        if count < least:
+            least = count
+            inner[t] = axis - begin
+    return least
+
+
+@part
+def relevant(cost: Arrays, t: int, d: int) -> bool:
+    """Whether a dimension indexes a tensor."""
+    first, last = cost.term_start[cost.axis_start[t]], cost.term_start[cost.axis_start[t + 1]]
+    found = False
+    for i in range(first, last):
+        found = found or cost.dimension[i] == d
+    return found
+
+
+@part
+def most_passes(cost: Arrays, t: int, low: Ints, high: Ints, tile: Ints) -> float:
+    """Return how often tiles of some sizes pass over the words of a tensor at most.
+
+    That is the product of their sizes along dimensions that do not index the tensor. Each is at
+    most what `high` has; together they are bounded by the tensors that all of them index: for each
+    unit of the product these take at least the words for each unit where the sizes are largest.
+    """
+    each_alone = 1.0
+    for d in range(len(high)):
+        if not relevant(cost, t, d):
+            each_alone *= high[d]
+    most = each_alone
+    last = len(cost.block)
+    left = float(cost.room[last])
+    taken = 0.0
+    for u in range(last):
+        every = True
+        for d in range(len(high)):
+            if not relevant(cost, t, d) and not relevant(cost, u, d):
+                every = every and low[d] == high[d]
+        for d in range(len(high)):
+            passed = every and not relevant(cost, t, d)
+            tile[d] = high[d] if passed else low[d]
+        bits = cost.bits[u] * tensor_words(cost, u, tile)
+        if every:
+            taken += bits / each_alone
+            most = min(most, cost.room[u] * each_alone / bits)
+        else:
+            left -= bits
+    if taken > 0.0:
+        most = min(most, left / taken)
+    return max(1.0, most)
+
+
+@part
+def bound(cost: Arrays, allowed: Bools, low: Ints, high: Ints, inner: Ints, tile: Ints) -> float:
+    """Return the least blocks per operation of tiles of sizes from `low` to `high`.
+
+    Blocks of a tensor per operation fall with every size.
     """
     total = 0.0
     for t in range(len(cost.block)):
-        begin, end = cost.axis_start[t], cost.axis_start[t + 1]
-        least = np.inf
-        inner[t] = -1
-        for axis in range(begin, end):
-            if not allowed[axis]:
-                continue
-            whole = True
-            for i in range(cost.term_start[axis], cost.term_start[axis + 1]):
-                whole = whole and fixed[cost.dimension[i]]
-            box = axis_box(cost, axis, tile)
-            if whole:
-                count = float(min(-(-box // cost.block[t]), axis_words(cost, axis, tile)))
-            else:
-                count = max(1.0, axis_words(cost, axis, tile) / cost.block[t])
-            for other in range(begin, end):
-                if other != axis:
-                    count *= axis_words(cost, other, tile)
-            if count < least:
-                least = count
-                inner[t] = axis - begin
-        if begin == end:
-            least = 1.0
-        total += cost.weight[t] * least
+        operations = most_passes(cost, t, low, high, tile)
+        for d in range(len(high)):
+            if relevant(cost, t, d):
+                operations *= high[d]
+        total += cost.weight[t] * blocks(cost, allowed, t, high, low, inner) / operations
     return total
 
 
@@ -126,33 +193,69 @@ def next_size(cost: Arrays, allowed: Bools, tile: Ints, d: int) -> int:
 
 
 @part
-def largest(cost: Arrays, tile: Ints, d: int, start: Ints, sizes: Ints) -> int:
-    """Return where the largest size of a dimension is that fits; before the first one if none does.
+def largest(cost: Arrays, tile: Ints, d: int, sizes: Ints, low: int, high: int) -> int:
+    """Return where the largest size of a dimension is that fits; `low - 1` if none does.
 
-    The dimension is left at size 1.
+    Parameters
+    ----------
+    tile : array of int
+        Sizes of the others; that of the dimension stays what it is.
+    sizes : array of int
+        Sizes, those of the dimension from `low` to `high` ascending.
     """
-    low, high = start[d], start[d + 1]
-    while low < high:
-        middle = (low + high) // 2
+    own = tile[d]
+    after = high + 1
+    while low < after:
+        middle = (low + after) // 2
         tile[d] = sizes[middle]
         if fits(cost, tile):
             low = middle + 1
         else:
-            high = middle
-    tile[d] = 1
-    return int(low) - 1
+            after = middle
+    tile[d] = own
+    return low - 1
+
+
+@part
+def widest(sizes: Ints, first: Ints, last: Ints) -> tuple[int, int]:
+    """Return the dimension whose sizes differ most, and in how many the sizes differ at all."""
+    chosen = 0
+    most = 0.0
+    free = 0
+    for d in range(len(first)):
+        if last[d] > first[d]:
+            free += 1
+            ratio = sizes[last[d]] / sizes[first[d]]
+            if ratio > most:
+                chosen, most = d, ratio
+    return chosen, free
+
+
+@part
+def wider(tile: Ints, other: Ints, order: Ints) -> bool:
+    """Whether the first size in which two tiles differ is larger in the first of them."""
+    for d in order:
+        if tile[d] != other[d]:
+            return bool(tile[d] > other[d])
+    return False
 
 
 @kernel
 def search(
-    cost: Arrays, allowed: Bools, order: Ints, start: Ints, sizes: Ints, dense: bool
+    cost: Arrays,
+    allowed: Bools,
+    order: Ints,
+    start: Ints,
+    sizes: Ints,
+    dense: bool,
+    bounded: bool,
 ) -> tuple[float, Ints, Ints, int]:
     """Find the tile of least cost.
 
-    Along the last dimension the cost per operation only falls while no axis needs another block:
-    where all sizes are allowed, the largest that fits and those at which blocks are full suffice.
-    The others are enumerated, largest first, as long as the blocks that they cannot avoid are
-    below the best.
+    Boxes of tile sizes are halved, the larger sizes first, as long as the blocks that none of
+    their tiles can avoid are below the best. In a box with one free dimension, the cost per
+    operation only falls while no axis needs another block: where all sizes are allowed, the
+    largest that fits and those at which blocks are full suffice.
 
     Parameters
     ----------
@@ -160,88 +263,83 @@ def search(
         The cost of tiles.
     allowed : array of bool, of (axes)
         Which axes may be contiguous.
-    order : array of int, of (dimensions)
-        The dimensions, the last one as above.
+    order : array of int
+        The dimensions in the order in which their sizes decide between equal tiles.
     start, sizes : array of int
         Sizes of dimension d that are allowed: sizes[start[d]:start[d + 1]], ascending.
     dense : bool
-        Whether those of the last dimension are all integers, and may be jumped over.
+        Whether they are all integers, and may be jumped over.
+    bounded : bool
+        Whether blocks per operation only fall with every size.
 
     Returns
     -------
     value : float
         Blocks per operation; infinite when no tile fits.
     tile : array of int
-        Its sizes, of the most operations among equals.
+        Its sizes: of the most operations among equals, then those that are larger.
     inner : array of int, of (tensors)
         Contiguous axis of each tensor.
     ties : int
         Tiles that were seen with this value.
     """
-    n = len(order)
+    n = len(start) - 1
     best = np.inf
     most = 0
     ties = 0
     best_tile = np.ones(n, np.int64)
     best_inner = np.full(len(cost.block), -1, np.int64)
     inner = np.empty(len(cost.block), np.int64)
-    tile = np.ones(n, np.int64)
-    fixed = np.zeros(n, np.bool_)
-    at = np.empty(n, np.int64)
-    level = 0
-    at[0] = start[order[0] + 1]
-    while level >= 0:
-        d = order[level]
-        if level == n - 1:
-            i = largest(cost, tile, d, start, sizes)
-            fixed[d] = True
-            while i >= start[d]:
-                tile[d] = sizes[i]
-                operations = 1
-                for each in range(n):
-                    operations *= tile[each]
-                value = blocks(cost, allowed, tile, fixed, inner) / operations
-                if value < best or (value == best and operations > most):
-                    ties = ties if value == best else 0
-                    best, most = value, operations
-                    best_tile[:] = tile
-                    best_inner[:] = inner
-                ties += value == best
-                if dense:
-                    i = start[d] + next_size(cost, allowed, tile, d) - 1
-                else:
-                    i -= 1
-            fixed[d] = False
-            tile[d] = 1
-            level -= 1
-            continue
-        at[level] -= 1
-        if at[level] < start[d]:
-            fixed[d] = False
-            tile[d] = 1
-            level -= 1
-            continue
-        tile[d] = sizes[at[level]]
-        fixed[d] = True
+    low, high, tile = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    # a box is halved at most as often as its dimensions have bits, and leaves one half behind
+    stack = np.empty((64 * n + 2, 2, n), np.int64)
+    stack[0, 0], stack[0, 1] = start[:-1], start[1:] - 1
+    depth = 1
+    while depth > 0:
+        depth -= 1
+        first, last = stack[depth, 0], stack[depth, 1]
+        for d in range(n):
+            tile[d] = sizes[first[d]]
         if not fits(cost, tile):
             continue
-        # what lies in the gaps of a stride may grow faster than the operations: no bound
-        if not cost.gaps:
+        for d in range(n):
+            last[d] = largest(cost, tile, d, sizes, first[d], last[d])
+            low[d], high[d] = tile[d], sizes[last[d]]
+        cut, free = widest(sizes, first, last)
+        if free > 1:
+            if bounded:
+                least = bound(cost, allowed, low, high, inner, tile)
+                if least > best * (1 + ROUNDING):
+                    continue
+            inside = sizes[first[cut] : last[cut]]
+            mean = np.sqrt(low[cut] * float(high[cut]))
+            middle = first[cut] + max(0, np.searchsorted(inside, mean, "right") - 1)
+            stack[depth + 1, 0], stack[depth + 1, 1] = first, last
+            stack[depth + 1, 0, cut] = middle + 1
+            last[cut] = middle
+            depth += 2
+            continue
+        i = last[cut]
+        while i >= first[cut]:
+            tile[cut] = sizes[i]
             operations = 1
-            for k in range(level + 1, n):
-                # each of the others alone as large as it can be
-                at[k] = sizes[max(start[order[k]], largest(cost, tile, order[k], start, sizes))]
-            for k in range(n):
-                if k > level:
-                    tile[order[k]] = at[k]
-                operations *= tile[order[k]]
-            bound = blocks(cost, allowed, tile, fixed, inner) / operations
-            for k in range(level + 1, n):
-                tile[order[k]] = 1
-            if bound > best * (1 + ROUNDING):
-                continue
-        level += 1
-        at[level] = start[order[level] + 1]
+            value = 0.0
+            for d in range(n):
+                operations *= tile[d]
+            for t in range(len(cost.block)):
+                value += cost.weight[t] * blocks(cost, allowed, t, tile, tile, inner)
+            value /= operations
+            better = operations > most or (operations == most and wider(tile, best_tile, order))
+            if value < best or (value == best and better):
+                ties = ties if value == best else 0
+                best, most = value, operations
+                best_tile[:] = tile
+                best_inner[:] = inner
+            ties += value == best
+            if dense:
+                i = start[cut] + next_size(cost, allowed, tile, cut) - 1
+            else:
+                i -= 1
     return best, best_tile, best_inner, ties
 
 
@@ -257,7 +355,7 @@ def count_tiles(cost: Arrays, order: Ints, start: Ints, sizes: Ints) -> int:
     while level >= 0:
         d = order[level]
         if level == n - 1:
-            total += largest(cost, tile, d, start, sizes) + 1 - start[d]
+            total += largest(cost, tile, d, sizes, start[d], start[d + 1] - 1) + 1 - start[d]
             level -= 1
             continue
         at[level] += 1

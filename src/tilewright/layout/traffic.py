@@ -70,17 +70,35 @@ class Traffic:
     resident: bool
 
     @property
-    def closed(self) -> bool:
-        """Whether the closed form covers the link: all instances advance in the same steps."""
+    def obstacle(self) -> str:
+        """Why the closed form does not cover the link; empty where it does.
+
+        Instances that share their words may idle: the first one never does, and takes what they
+        take. All others advance in the same steps.
+        """
         unrolled = {loop.dimension for loop in self.loops if loop.array and loop.chunks > 1}
-        even = all(
-            loop.extent % loop.tile == 0 for loop in self.loops if loop.dimension in unrolled
-        )
+        apart = unrolled.intersection(self.link.tensor.dimensions)
+        short = [
+            loop.dimension
+            for loop in self.loops
+            if loop.dimension in apart and loop.extent % loop.tile
+        ]
+        if short:
+            return (
+                f"its chunks of {', '.join(dict.fromkeys(short))} are uneven among the instances "
+                f"that take them straight from '{self.link.parent}'; with sizes that divide, or "
+                "stored in a memory above the array, it is counted at any size"
+            )
         windows = any(len(terms) > 1 for terms in self.link.tensor.expressions)
-        forwards = any(array.forwarding for array in self.link.arrays)
         if self.link.tensor.is_output:
-            return even and not windows
-        return even and not (forwards and unrolled)
+            return "its words lie in windows that overlap" if windows else ""
+        # what an instance has held itself is forwarded too
+        if any(array.forwarding for array in self.link.arrays) and (unrolled or windows):
+            return (
+                f"instances forward each other what they take from '{self.link.parent}'; stored "
+                "in a memory above the array, it is counted at any size"
+            )
+        return ""
 
     def moved(self) -> int:
         """Return the blocks that enter, over all steps."""
@@ -224,11 +242,13 @@ def last_chunk(loops: Sequence[Loop], start: int, extent: int) -> tuple[int, int
 
 
 def indices(
-    terms: Sequence[Term], intervals: Sequence[tuple[int, int]], shifts: Sequence[int]
+    terms: Sequence[Term], intervals: Sequence[tuple[int, int]], shifts: Sequence[int] | None = None
 ) -> set[int]:
-    """Return the values of an index expression over one interval per term."""
+    """Return the values of an index expression over one interval per term, shifted or not."""
     values = {0}
-    for term, (start, extent), shift in zip(terms, intervals, shifts, strict=True):
+    for term, (start, extent), shift in zip(
+        terms, intervals, shifts or [0] * len(terms), strict=True
+    ):
         values = {
             value + term.coefficient * (start + shift + i)
             for value in values

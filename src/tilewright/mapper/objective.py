@@ -28,8 +28,9 @@ MOST_POWER = 8.0
 ACCEPTED = (
     "accepted: energy, latency, edp, ed2p, a product such as energy*latency^0.5, a second one "
     "after a comma that decides between equals, and limits such as latency<=1e6 (cycles) or "
-    "energy<=2e9 (pJ)"
+    "energy<=2e9 (pJ); for 'map' dmc too, the data-movement cost of off-chip tiles"
 )
+MOVEMENT = "dmc"
 
 
 @dataclass(frozen=True)
@@ -44,26 +45,35 @@ class Objective:
         What decides between mappings of equal value.
     most_energy, most_cycles : float
         Limits, in pJ and cycles.
+    movement : bool
+        Whether MARVEL's data-movement cost comes first, and all else decides between equals.
     """
 
     powers: tuple[float, float]
     then: tuple[float, float]
     most_energy: float = inf
     most_cycles: float = inf
+    movement: bool = False
 
     @property
     def unit(self) -> str:
         """Unit of the value."""
+        if self.movement:
+            return "blocks/operation"
         return unit_of(self.powers)
 
     @property
     def better(self) -> str:
         """What a better mapping would have, in words."""
+        if self.movement:
+            return "a smaller data-movement cost"
         return self.within(WORDS.get(self.powers, f"a smaller {name_of(self.powers)}"))
 
     @property
     def least(self) -> str:
         """What the best mapping has, in words."""
+        if self.movement:
+            return "least data-movement cost"
         return self.within(LEAST.get(self.powers, f"least {name_of(self.powers)}"))
 
     @property
@@ -100,7 +110,8 @@ class Objective:
         return np.array([*self.powers, *self.then, self.most_energy, self.most_cycles])
 
     def __str__(self) -> str:
-        items = [name_of(self.powers)]
+        items = [MOVEMENT] if self.movement else []
+        items.append(name_of(self.powers))
         if self.then != usual_second(self.powers):
             items.append(name_of(self.then))
         if isfinite(self.most_cycles):
@@ -146,6 +157,8 @@ def parse_objective(text: str) -> Objective:
         ``energy``, ``latency``, ``edp`` or ``ed2p``; a product of powers such as
         ``energy*latency^0.5``; after a comma a second one that decides between mappings of equal
         value, and limits: ``energy, latency<=1e6`` is the least energy within a million cycles.
+        ``dmc`` is MARVEL's data-movement cost, for `map` alone, with what decides between the
+        mappings of a tile after a comma (else energy).
 
     Raises
     ------
@@ -153,6 +166,15 @@ def parse_objective(text: str) -> Objective:
         When it is none.
     """
     items = [item.strip() for item in text.split(",")] if isinstance(text, str) else [str(text)]
+    movement = items[0] == MOVEMENT
+    if movement:
+        items = items[1:] or ["energy"]
+        if len(items) > 1 or "<" in items[0]:
+            raise InputError(
+                f"'{MOVEMENT}' takes one product after it, which decides between the mappings of "
+                f"a tile, found '{text}'",
+                key="objective",
+            )
     products: list[tuple[float, float]] = []
     limits = [inf, inf]
     for item in items:
@@ -168,7 +190,7 @@ def parse_objective(text: str) -> Objective:
             key="objective",
         )
     then = products[1] if len(products) == 2 else usual_second(products[0])
-    return Objective(products[0], then, limits[0], limits[1])
+    return Objective(products[0], then, limits[0], limits[1], movement)
 
 
 def powers_of(item: str) -> tuple[float, float]:

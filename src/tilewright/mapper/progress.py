@@ -69,7 +69,7 @@ class Lines(Progress):
         from tilewright.mapper.compilation import SECONDS, is_compiled
 
         self.unit = parse_objective(objective).unit
-        self.layers = layers
+        self.layers, self.finished = layers, 0
         if not is_compiled():
             self.write(f"compiling kernels once (about {SECONDS} s)")
 

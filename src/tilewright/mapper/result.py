@@ -80,6 +80,8 @@ class Proof:
         Time that the search took, when its result comes from the cache.
     tiles : str
         ``"divisors"``, or ``"all"``: `mappings_in_space` are still those of divisors.
+    reason : str
+        Why it is not proven, where that is neither a limit of time nor a setting.
     """
 
     optimal: bool
@@ -91,6 +93,7 @@ class Proof:
     seconds: float
     search_seconds: float | None = None
     tiles: str = DIVISORS
+    reason: str = ""
 
     @property
     def cached(self) -> bool:
@@ -271,9 +274,12 @@ class NetworkResult:
             )
         else:
             proven = sum(result.proof.optimal for result in self.layers)
+            open_ = [result for result in self.layers if not result.proof.optimal]
             reason = "stopped at the time limit"
             if self.interrupted:
                 reason = "interrupted"
+            elif any(result.proof.reason for result in open_):
+                reason = next(result.proof.reason for result in open_ if result.proof.reason)
             elif forwards(self.architecture):
                 reason = "neighbours forward words on this machine"
             elif any(r.evaluation.pipeline and not r.proof.optimal for r in self.layers):
@@ -283,7 +289,6 @@ class NetworkResult:
             elif any(result.proof.tiles == ALL for result in self.layers):
                 reason = "the bound of all tile sizes is not reached"
             text = f"Not proven: {reason}, with {proven} of {count} layers proven optimal."
-            open_ = [result for result in self.layers if not result.proof.optimal]
             if open_:
                 worst = max(open_, key=lambda result: result.proof.gap)
                 text += (
@@ -293,9 +298,12 @@ class NetworkResult:
             if self.unmapped:
                 names = ", ".join(layer.name for layer in self.unmapped)
                 text += f" Without any mapping so far: {names}."
-        spaces = dict.fromkeys(result.proof.space for result in self.layers)
-        shown = spaces or [space_text(self.architecture)]
-        return "\n".join([text, *(f"Space: {space}" for space in shown)])
+        return f"{text}\nSpace: {self.space()}"
+
+    def space(self) -> str:
+        """Return what was searched, in words: of a layer that is not proven, if there is one."""
+        order = sorted(self.layers, key=lambda result: result.proof.optimal)
+        return order[0].proof.space if order else space_text(self.architecture)
 
     def reuse(self) -> str:
         """Return how many layers come from the cache, as the end of a sentence."""

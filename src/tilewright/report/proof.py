@@ -23,7 +23,10 @@ def objective_text(objective: str) -> str:
 
 def objective_value(objective: str, value: float) -> str:
     """Return a value of an objective with its unit."""
-    powers = parse_objective(objective).powers
+    goal = parse_objective(objective)
+    if goal.movement:
+        return f"{value:.4g} {goal.unit}"
+    powers = goal.powers
     if powers == (1.0, 0.0):
         return energy(value)
     if powers == (0.0, 1.0):

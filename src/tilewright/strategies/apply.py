@@ -73,6 +73,7 @@ def apply_strategy(
             space=f"What the strategy {text} tries: {run.evaluated:,} mappings of this layer.",
             mappings_in_space=float(run.evaluated),
             seconds=perf_counter() - begin,
+            reason="a strategy proves nothing",
         )
         cost = evaluate(layer, architecture, run.best.mapping)
         results.append(LayerResult(layer, run.best.mapping, cost, objective, proof))

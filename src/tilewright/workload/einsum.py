@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from math import prod
 from numbers import Integral
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from tilewright.document import describe
 from tilewright.errors import InputError, nearest
 from tilewright.workload.layer import Layer, Tensor
+from tilewright.workload.layout import parse_layout
 from tilewright.workload.notation import Access, read_expression
 
 MAX_BOUND = 2**40
@@ -26,6 +28,7 @@ def einsum(
     name: str = "layer",
     bits: Mapping[str, int] | None = None,
     density: Mapping[str, float] | None = None,
+    layout: Mapping[str, str] | None = None,
     repeat: int = 1,
     operation: str = "mac",
     **bounds: int,
@@ -43,6 +46,9 @@ def einsum(
         Bits of an element, per tensor; default: the word of whichever memory holds it.
     density : mapping of str to float, optional
         Expected share of elements that are not zero, in (0, 1], per tensor; default 1.
+    layout : mapping of str to str, optional
+        How tensors lie in the outermost memory: axes from the outermost to the contiguous one,
+        such as ``{"I": "N,P,Q,C"}``, see `tilewright.workload.layout`.
     repeat : int
         How often the layer occurs in its network.
     operation : str
@@ -73,6 +79,7 @@ def einsum(
         name=name,
         bits=bits,
         density=density,
+        layout=layout,
         repeat=repeat,
         operation=operation,
     )
@@ -85,6 +92,7 @@ def build_layer(
     name: str = "layer",
     bits: Mapping[str, Any] | None = None,
     density: Mapping[str, Any] | None = None,
+    layout: Mapping[str, Any] | None = None,
     repeat: int = 1,
     operation: str = "mac",
 ) -> Layer:
@@ -96,8 +104,14 @@ def build_layer(
     widths = {t: _width(t, value) for t, value in _per_tensor("bits", bits, names)}
     shares = {t: _share(t, value) for t, value in _per_tensor("density", density, names)}
     roles = _roles(names[:-1]) | {names[-1]: "O"}
+    laid = dict(_per_tensor("layout", layout, names, '"N,P,Q,C"'))
     tensors = tuple(
-        Tensor(a.name, a.expressions, roles[a.name], widths.get(a.name), shares.get(a.name, 1.0))
+        _laid_out(
+            Tensor(
+                a.name, a.expressions, roles[a.name], widths.get(a.name), shares.get(a.name, 1.0)
+            ),
+            laid,
+        )
         for a in accesses
     )
     for key, text in (("name", name), ("operation", operation)):
@@ -183,12 +197,15 @@ def _roles(inputs: list[str]) -> dict[str, str]:
     return roles
 
 
-def _per_tensor(key: str, given: object, names: list[str]) -> list[tuple[str, Any]]:
+def _per_tensor(
+    key: str, given: object, names: list[str], example: str = "1"
+) -> list[tuple[str, Any]]:
     if given is None:
         return []
     if not isinstance(given, Mapping):
         raise InputError(
-            f"expected one value per tensor, such as {{{names[0]}: 1}}, found {describe(given)}",
+            f"expected one value per tensor, such as {{{names[0]}: {example}}}, "
+            f"found {describe(given)}",
             key=key,
         )
     for name in given:
@@ -198,6 +215,14 @@ def _per_tensor(key: str, given: object, names: list[str]) -> list[tuple[str, An
                 key=f"{key}.{name}",
             )
     return list(given.items())
+
+
+def _laid_out(tensor: Tensor, layouts: Mapping[str, Any]) -> Tensor:
+    """Return a tensor with its layout, where one is given."""
+    if tensor.name not in layouts:
+        return tensor
+    layout = parse_layout(layouts[tensor.name], tensor, "layout")
+    return replace(tensor, layout=layout.text(tensor))
 
 
 def _width(tensor: str, value: object) -> int:

@@ -40,6 +40,9 @@ class Tensor:
         Width of an element; None means the word of whichever memory holds it.
     density : float
         Expected share of elements that are not zero, in (0, 1].
+    layout : str or None
+        How the tensor lies in the outermost memory, see `layout.parse_layout`; None means nothing
+        is said.
     """
 
     name: str
@@ -47,6 +50,7 @@ class Tensor:
     role: str
     bits: int | None = None
     density: float = 1.0
+    layout: str | None = None
 
     @property
     def is_output(self) -> bool:

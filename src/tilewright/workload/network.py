@@ -43,6 +43,7 @@ class EinsumLayer(Strict):
     name: str | None = None
     bits: Any = None
     density: Any = None
+    layout: Any = None
     repeat: Any = 1
     operation: Any = "mac"
     source: str = ""
@@ -224,7 +225,8 @@ def _layer_data(layer: Layer) -> CommentedMap:
     data["bounds"] = CommentedMap(layer.bounds)
     bits = {t.name: t.bits for t in layer.tensors if t.bits is not None}
     density = {t.name: t.density for t in layer.tensors if t.density != 1.0}
-    for key, values in (("bits", bits), ("density", density)):
+    layout = {t.name: t.layout for t in layer.tensors if t.layout is not None}
+    for key, values in (("bits", bits), ("density", density), ("layout", layout)):
         if values:
             data[key] = CommentedMap(values)
     if layer.operation != "mac":

@@ -22,6 +22,7 @@ class LayerKeys(TypedDict, total=False):
     name: str
     bits: Mapping[str, int] | None
     density: Mapping[str, float] | None
+    layout: Mapping[str, str] | None
     repeat: int
 
 

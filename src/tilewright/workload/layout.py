@@ -136,11 +136,20 @@ def orders(tensor: Tensor, bounds: Mapping[str, int]) -> Iterator[Layout]:
         yield Layout(tuple(Part(axis) for axis in (*single, *order)))
 
 
-def parse_layout(text: str, tensor: Tensor) -> Layout:
+def parse_layout(text: str, tensor: Tensor, where: str = "layouts") -> Layout:
     """Read a layout: the axes from the outermost to the contiguous one, with commas in between.
 
     An axis goes by any of its dimensions, or as the einsum writes it: ``Q`` or ``2*Q+S``. Tiles
     have a size: ``C,P,Q,C:16`` keeps 16 channels together.
+
+    Parameters
+    ----------
+    text : str
+        What is read.
+    tensor : Tensor
+        Whose axes they are.
+    where : str
+        What errors are told about: the key under which the layouts of tensors stand.
 
     Raises
     ------
@@ -148,7 +157,7 @@ def parse_layout(text: str, tensor: Tensor) -> Layout:
         When an axis is missing, unknown or named twice, or a tile does not divide the one
         outside it.
     """
-    key = f"layouts.{tensor.name}"
+    key = f"{where}.{tensor.name}"
     if not isinstance(text, str):
         raise InputError(
             f"expected axes such as '{row_major(tensor).text(tensor)}', found {describe(text)}",
@@ -197,8 +206,13 @@ def parse_layout(text: str, tensor: Tensor) -> Layout:
     return Layout(tuple(parts))
 
 
+def own_layout(tensor: Tensor) -> Layout:
+    """Return the layout that a workload gives its tensor, or else the order of the einsum."""
+    return row_major(tensor) if tensor.layout is None else parse_layout(tensor.layout, tensor)
+
+
 def given_layouts(given: object, layer: Layer) -> dict[str, Layout]:
-    """Return the layout of each tensor; those that are not given are in the einsum's order.
+    """Return the layout of each tensor; those that are not given are as the workload has them.
 
     Parameters
     ----------
@@ -212,7 +226,7 @@ def given_layouts(given: object, layer: Layer) -> dict[str, Layout]:
     InputError
         When a tensor is unknown or a layout cannot be read.
     """
-    found = {tensor.name: row_major(tensor) for tensor in layer.tensors}
+    found = {tensor.name: own_layout(tensor) for tensor in layer.tensors}
     if given is None:
         return found
     if not isinstance(given, Mapping):
