@@ -129,7 +129,7 @@ def check_together(
     other = latency == "pipelined" or tiles == ALL or strategy is not None or layouts
     if uniform is not None and other:
         raise InputError(
-            "takes throughput latency, tiles that divide, and neither a strategy nor layouts",
+            "takes neither pipelined latency, tiles of all sizes, a strategy nor layouts",
             key="uniform",
         )
 

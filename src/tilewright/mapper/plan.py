@@ -9,6 +9,7 @@ import numpy as np
 
 from tilewright.mapper import labels
 from tilewright.mapper.lattice import Floats, Ints
+from tilewright.mapper.least import Least
 from tilewright.mapper.limits import Limits
 from tilewright.mapper.links import Keep, Links
 from tilewright.mapper.outer import Outer
@@ -16,6 +17,7 @@ from tilewright.mapper.problem import Space
 from tilewright.mapper.result import TOLERANCE
 from tilewright.mapper.tables import NOTHING, Segment
 
+CLOSE = 1 + 1e-9
 ROUGHLY = 1.05  # how far above its first bound a bypass choice gets its first tables
 
 
@@ -33,6 +35,7 @@ class Plan:
     cycles: float = 0.0  # at least
     choices: Ints | None = None  # spatial choices of each array that the tables consider
     most: float = -inf  # pJ of the mappings that they consider
+    weighed: bool = False  # whether the bound is at least that of all tile sizes
     known: bool = False  # whether the bound is that of tables
     jointly: bool = False  # whether they bound the tiles of a memory jointly
     slack: float = ROUGHLY
@@ -60,6 +63,15 @@ def segments(keep: Keep, lk: Links, of_memory: list[int], arrays: int) -> list[S
         slots[inside] = np.arange(len(inside))
         result.append(Segment(slots, count, following.astype(np.int64), lk.first[s].copy()))
     return result
+
+
+def weigh(plan: Plan, goal: Floats, least: Least) -> None:
+    """Raise the bound of a bypass choice to that of every mapping, whatever its tile sizes."""
+    energy, cycles = least.cost(plan.keep)
+    values = energy ** goal[0] * cycles ** goal[1]
+    values[(energy > goal[4] * CLOSE) | (cycles > goal[5] * CLOSE)] = inf
+    plan.bound = max(plan.bound, (float(values.min()) / CLOSE, 0.0))
+    plan.weighed = True
 
 
 def most_energy(plan: Plan, goal: Floats, ceiling: tuple[float, float]) -> float:

@@ -19,11 +19,12 @@ from tilewright.mapper.chain import Chain
 from tilewright.mapper.cross import cross
 from tilewright.mapper.greedy import greedy_mapping
 from tilewright.mapper.lattice import Lattice, lattice
+from tilewright.mapper.least import Least
 from tilewright.mapper.limits import filling, most_words, walk_limits
 from tilewright.mapper.links import Keep, Stored, keep_choices, links, ports, segment_of
 from tilewright.mapper.narrow import narrowed
 from tilewright.mapper.objective import Objective, parse_objective
-from tilewright.mapper.plan import ROUGHLY, Plan, choices_below, most_energy, segments
+from tilewright.mapper.plan import ROUGHLY, Plan, choices_below, most_energy, segments, weigh
 from tilewright.mapper.problem import Space, Unrolling, space
 from tilewright.mapper.result import TOLERANCE
 from tilewright.mapper.reuse import Reuse
@@ -38,6 +39,7 @@ from tilewright.model.evaluate import evaluate
 from tilewright.workload.layer import Layer
 
 MOST_SLACK = 1e9
+MANY_SHAPES = 4096  # whose tables take longer than a bound in closed form
 ENOUGH = 1.002  # how far above its bound the tables of a bypass choice go before others are filled
 SLACK = 1.01  # how far above its bound a bypass choice is searched at first
 HARD = 50000  # labels after which each bypass choice first dives for a mapping
@@ -74,6 +76,7 @@ class Search:
         self.inner: Known = {}
         self.slides = slides_above(self.space)
         self.fitting = Fitting()
+        self.least: Least | None = None
         self.level = 0.0  # bound of the last bypass choice that got one of tables
         self.best = np.array([inf, inf, inf, inf])
         self.found = Found()
@@ -96,6 +99,7 @@ class Search:
         self.architecture = narrowed(architecture or self.architecture, self.layer)
         self.best = np.array([inf, inf, inf, inf])
         self.found = Found()
+        self.least = None
         self.level = 0.0
         self.chains = {}
 
@@ -125,7 +129,7 @@ class Search:
 
     def operations_energy(self) -> float:
         """Return the pJ of the operations themselves."""
-        return self.layer.operations * operation_cost(self.architecture, self.layer)
+        return float(self.layer.operations * operation_cost(self.architecture, self.layer))
 
     def plans(self, keeps: Iterable[Keep] | None = None) -> Iterator[Plan]:
         """Yield bypass choices as they are before a search, by default all."""
@@ -176,7 +180,11 @@ class Search:
         most = most_energy(plan, self.goal, limit)
         jointly = plan.known
         same = plan.choices is not None and (choices == plan.choices).all()
+        # what the tables leave out is not below the ceiling, or no better than the best mapping
+        left_out = (ceiling, 0.0) if ceiling < value else (inf, inf)
         if same and jointly == plan.jointly and most <= plan.most:
+            if not plan.known:
+                plan.bound = max(plan.bound, left_out)  # they held nothing
             return
         if not plan.limits.active:
             # a constraint may hold a store node below loops that are irrelevant to its tensor, or
@@ -197,8 +205,6 @@ class Search:
         plan.choices, plan.most, plan.jointly = choices, most, jointly
         energy, cycles = self.bound(plan)
         found = labels.objective_value(self.goal, energy, cycles) if energy < inf else (inf, inf)
-        # what the tables leave out is not below the ceiling, or no better than the best mapping
-        left_out = (ceiling, 0.0) if ceiling < value else (inf, inf)
         plan.bound = max(plan.bound, min(found, left_out))
         plan.ceiling = ceiling
         most += plan.lk.leakage * plan.cycles
@@ -321,7 +327,10 @@ class Search:
             if self.found.labels > HARD and self.best[0] == inf and not begun:
                 begun = True
                 self.begin(stop)
-            if not plan.known:
+            if not plan.weighed and self.tiles.top >= MANY_SHAPES:
+                self.least = self.least or Least(self.layer, self.architecture)
+                weigh(plan, self.goal, self.least)
+            elif not plan.known:
                 self.prepare(plan, self.ceiling(plan))
             elif self.found.labels > HARD and not plan.dived:
                 plan.dived = True
