@@ -94,9 +94,10 @@ def map(
         directory instead. Where the cache cannot be written, results are only not kept.
     tiles : str
         ``"divisors"``: the best mapping whose tile sizes all divide, with a proof. ``"all"``: then
-        that mapping is improved with sizes that do not divide, without a proof: the result has a
-        lower bound that holds for all tile sizes. On machines with optimal retention mappings are
-        looked for that are good without it, and the lower bound is that of unbounded memories.
+        that mapping is improved with sizes that do not divide; the lower bound holds for all tile
+        sizes, and the result is optimal where it is reached. On machines with optimal retention
+        mappings are looked for that are good without it, and the lower bound is that of unbounded
+        memories.
     strategy : str, optional
         Search as another mapper does instead, without a proof: a strategy of `compare`, such as
         ``"decoupled"``, with its options.

@@ -58,7 +58,7 @@ def map_command(
         typer.Option(
             "--tiles",
             metavar="divisors|all",
-            help="Tile sizes: all are better for awkward bounds, without a proof.",
+            help="Tile sizes: all are better for awkward bounds, proven where they reach a bound.",
         ),
     ] = "divisors",
     no_cache: Annotated[

@@ -96,7 +96,8 @@ def map_network(
     cache : Cache, optional
         Where proven results are looked up before a search and kept after it.
     tiles : str
-        ``"divisors"``, or ``"all"``: their best mapping is then improved with other sizes.
+        ``"divisors"``, or ``"all"``: their best mapping is then improved with other sizes, and
+        compared with a bound of all.
 
     Returns
     -------

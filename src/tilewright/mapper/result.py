@@ -30,9 +30,9 @@ SPACE = (
     "array are interchangeable, so choices that differ in them alone are one."
 )
 UNEVEN = (
-    "All tile sizes, in part: the best mapping whose tile sizes divide, and that of a layer with "
-    "rounder bounds, were improved by changing one or two sizes at a time, which proves nothing; "
-    "the lower bound holds for all mappings. Before that: "
+    "All tile sizes. The lower bound holds for all mappings; the best mapping whose tile sizes "
+    "divide, and those of layers with rounder bounds, were improved by changing one or two sizes "
+    "at a time, which is optimal where it reaches the bound. Before that: "
 )
 UNSEEN = (
     "Words that neighbours forward are counted in what the mapping costs, but not looked for: "
