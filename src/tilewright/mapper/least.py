@@ -60,23 +60,21 @@ class Least:
     ----------
     layer, architecture
         What is mapped onto what.
-    spread : array of (choices, arrays, dimensions), optional
-        Spatial choices: instances along each dimension. By default those with any factors, as far
-        as none other has as many along all dimensions.
+
+    Attributes
+    ----------
+    spread : array of (arrays, dimensions, choices)
+        Instances along each dimension, see `widest_choices`.
     """
 
-    def __init__(
-        self, layer: Layer, architecture: Architecture, spread: Ints | None = None
-    ) -> None:
+    def __init__(self, layer: Layer, architecture: Architecture) -> None:
         self.layer = layer
         self.architecture = architecture
         self.compute = len(architecture.memories)
         self.segment = [*segment_of(architecture), len(architecture.arrays)]
         bounds = layer.bounds
-        if spread is None:
-            spread = widest_choices(layer, architecture)
-        # (arrays, dimensions, choices)
-        self.spread = np.moveaxis(spread.astype(np.float64), 0, -1)
+        choices = widest_choices(layer, architecture)
+        self.spread = np.moveaxis(choices.astype(np.float64), 0, -1)
         extents = np.array(list(bounds.values()), np.float64)
         steps = np.prod(np.ceil(extents[:, None] / self.spread.prod(axis=0)), axis=0)
         self.cycles = np.ceil(architecture.compute.cycles * steps * (1 - CLOSE))
