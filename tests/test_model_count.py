@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +13,7 @@ from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.errors import InputError
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.model import count
-from tilewright.model.kernel import source_digest
+from tilewright.model import kernel as kernels
 from tilewright.model.windows import window
 from tilewright.model.words import F, S, T, U, chains, temporal_loops
 from tilewright.workload.layer import Layer, Tensor, Term
@@ -172,9 +174,22 @@ def test_a_window_that_holds_the_same_words_again_does_not_move() -> None:
     assert counts.memories["GLB"]["I"].reads == 8
 
 
-def test_kept_kernels_are_given_up_when_any_kernel_file_changes() -> None:
-    stamps = {k._cache._cache_file._source_stamp for k in (chains, window)}  # type: ignore[attr-defined]
-    assert stamps == {source_digest()}
+def test_kept_kernels_are_given_up_when_a_file_that_they_are_made_of_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    file = Path(kernels.__file__).with_name("windows.py")
+    stamp = window._cache._cache_file._source_stamp  # type: ignore[attr-defined]
+    digest = kernels.module_digest.__wrapped__
+    assert stamp == digest(file)
+    real = kernels.read
+    for changed, matters in {"words.py": True, "kernel.py": True, "evaluate.py": False}.items():
+
+        def read(path: Path, changed: str = changed) -> tuple[bytes, frozenset[Path]]:
+            text, files = real(path)
+            return text + b"#" * (path.name == changed), files
+
+        monkeypatch.setattr(kernels, "read", read)
+        assert (digest(file) != stamp) == matters
 
 
 def test_counts_beyond_64_bits_are_refused_not_wrapped() -> None:

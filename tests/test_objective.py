@@ -96,12 +96,20 @@ def test_front_runs_from_least_energy_to_fewest_cycles() -> None:
     assert "Proven" in front.text()
 
 
+@pytest.mark.parametrize("twice", [False, True])
 def test_an_interrupt_inside_a_kernel_ends_with_what_is_known(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, twice: bool
 ) -> None:
     def told(*_: object) -> None:
         # what Python makes of Ctrl-C while compiled code runs
-        raise SystemError("a kernel ended with an exception set") from KeyboardInterrupt()
+        first = SystemError("a kernel ended with an exception set")
+        first.__cause__ = KeyboardInterrupt()
+        if not twice:
+            raise first
+        try:
+            raise first
+        except SystemError:
+            raise SystemError("another kernel ended with an exception set")  # noqa: B904
 
     monkeypatch.setattr(Search, "search", told)
     front = tilewright.pareto(tilewright.matmul(M=4, N=4, K=4), "simple")

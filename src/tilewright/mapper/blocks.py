@@ -36,6 +36,7 @@ from tilewright.mapping.validity import check
 from tilewright.model.count import count
 from tilewright.model.energy import read_cost, write_cost
 from tilewright.model.evaluate import assess
+from tilewright.model.kernel import interruptible
 from tilewright.workload.layer import Layer, Network
 from tilewright.workload.layout import Layout, given_layouts, orders
 
@@ -205,6 +206,7 @@ class BlockSearch:
             )
         return total
 
+    @interruptible()
     def run(self, end: float) -> None:
         """Try the beginnings and climb from the best ones, until one is proven best or time ends.
 

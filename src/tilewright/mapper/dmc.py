@@ -23,6 +23,7 @@ from tilewright.mapper.progress import Progress
 from tilewright.mapper.result import LayerResult, NetworkResult, Proof
 from tilewright.mapper.sizes import ALL, DIVISORS
 from tilewright.mapper.tile import tile_mapping
+from tilewright.model.kernel import interruptible
 from tilewright.workload.layer import Layer, Network
 from tilewright.workload.layout import Layout, given_layouts
 
@@ -122,6 +123,7 @@ def fixed_layouts(
     return found
 
 
+@interruptible()
 def least_movement(
     layer: Layer,
     architecture: Architecture,

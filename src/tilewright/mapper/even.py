@@ -48,6 +48,7 @@ from tilewright.mapper.objective import parse_objective
 from tilewright.mapper.problem import Unrolling
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.model.evaluate import evaluate
+from tilewright.model.kernel import interruptible
 from tilewright.model.types import Bools, Floats, Ints
 from tilewright.workload.layer import Layer
 
@@ -213,13 +214,8 @@ class EvenSearch:
         KeyboardInterrupt
             Also where Ctrl-C comes while a kernel runs.
         """
-        try:
+        with interruptible():
             return self.search(stop)
-        except SystemError as failure:
-            # how Python tells that a kernel has returned although there was Ctrl-C meanwhile
-            if isinstance(failure.__cause__, KeyboardInterrupt):
-                raise failure.__cause__ from None
-            raise
 
     def search(self, stop: Callable[[], bool]) -> EvenFound:
         """Begin with some good mapping, survey everything, and close what is left open."""

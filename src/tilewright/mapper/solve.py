@@ -36,6 +36,7 @@ from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.validity import check
 from tilewright.model.energy import operation_cost
 from tilewright.model.evaluate import evaluate
+from tilewright.model.kernel import interruptible
 from tilewright.workload.layer import Layer
 
 MOST_SLACK = 1e9
@@ -297,13 +298,8 @@ class Search:
         KeyboardInterrupt
             Also where Ctrl-C comes while a kernel runs.
         """
-        try:
+        with interruptible():
             return self.search(stop, progress, plans)
-        except SystemError as failure:
-            # how Python tells that a kernel has returned although there was Ctrl-C meanwhile
-            if isinstance(failure.__cause__, KeyboardInterrupt):
-                raise failure.__cause__ from None
-            raise
 
     def search(
         self,

@@ -33,6 +33,7 @@ from tilewright.mapper.solve import Search
 from tilewright.mapper.solved import Searched, SolvedLayers
 from tilewright.mapper.style import Style, spatial_styles, stationaries
 from tilewright.mapper.uniform_result import StyleBound, StyleResult, UniformResult
+from tilewright.model.kernel import interruptible
 from tilewright.workload.layer import Layer, Network
 
 SLACK = 1.01  # how far above its bound the mapping of a layer is looked for at first
@@ -242,6 +243,7 @@ class Styles:
         self.waiting = [candidate for _, _, candidate in queue.heap]
         return interrupted
 
+    @interruptible()
     def step(self, candidate: Candidate) -> list[Candidate]:
         """Map one more layer, or look for its mapping further up; return what is left to do."""
         kinds = self.totals.kinds

@@ -15,6 +15,7 @@ from tilewright.model.costs import CostPlan, cost_plan
 from tilewright.model.evaluate import evaluate
 from tilewright.model.fits import which_fit
 from tilewright.model.forwarding import fill_held_rows
+from tilewright.model.kernel import interruptible
 from tilewright.model.locate import locate
 from tilewright.model.memo import FIRST_NODES, MOST_NODES, number_nodes
 from tilewright.model.program import HELD
@@ -58,6 +59,7 @@ class Batch:
         return len(self.valid)
 
 
+@interruptible()
 def evaluate_batch(
     layer: Layer,
     architecture: Architecture,

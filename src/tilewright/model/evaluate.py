@@ -9,6 +9,7 @@ from tilewright.mapping.validity import check as check_mapping
 from tilewright.model import energy
 from tilewright.model import latency as throughput
 from tilewright.model.count import count
+from tilewright.model.kernel import interruptible
 from tilewright.model.result import (
     ComputeResult,
     Evaluation,
@@ -22,6 +23,7 @@ from tilewright.timing.stages import Layouts
 from tilewright.workload.layer import Layer
 
 
+@interruptible()
 def evaluate(
     layer: Layer,
     architecture: Architecture,
@@ -65,6 +67,7 @@ def evaluate(
     return assess(layer, architecture, mapping, counts, pipeline)
 
 
+@interruptible()
 def assess(
     layer: Layer,
     architecture: Architecture,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -13,6 +15,9 @@ from numba import njit, types
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
 HERE = Path(__file__).parent
+ROOT = HERE.parent
+IMPORT = re.compile(r"^from (tilewright[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
+WORD = re.compile(r"\w+")
 
 
 @cache
@@ -25,12 +30,56 @@ def source_digest(folder: Path = HERE) -> str:
     return digest.hexdigest()
 
 
+@cache
+def read(path: Path) -> tuple[bytes, frozenset[Path]]:
+    """Return a file, and the files of this package that it imports, or functions of which."""
+    text = path.read_bytes()
+    files = set()
+    for module, names in IMPORT.findall(text.decode()):
+        for name in (module, *(f"{module}.{name}" for name in WORD.findall(names))):
+            file = ROOT.parent.joinpath(*name.split(".")).with_suffix(".py")
+            if file.is_file():
+                files.add(file)
+    return text, frozenset(files)
+
+
+@cache
+def module_digest(path: Path) -> str:
+    """Return a digest of a Python file and of all files of this package that it builds on."""
+    digest = blake2b(digest_size=16)
+    found, left = {path, Path(__file__)}, [path]
+    while left:
+        new = read(left.pop())[1] - found
+        found |= new
+        left += new
+    for each in sorted(found):
+        digest.update(each.name.encode() + b"\0" + read(each)[0])
+    return digest.hexdigest()
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Raise KeyboardInterrupt, too, where Ctrl-C came while a kernel ran.
+
+    The kernel returns then, and Python calls it a SystemError that something has been raised.
+    """
+    try:
+        yield
+    except SystemError as failure:
+        cause: BaseException | None = failure
+        while cause is not None:
+            if isinstance(cause, KeyboardInterrupt):
+                raise cause from None
+            cause = cause.__cause__ or cause.__context__
+        raise
+
+
 def kernel(function: Kernel) -> Kernel:
     """Compile a function when it is first called, and keep the machine code on disk.
 
     Numba keeps code until the file of the function itself changes. But the code of a kernel
     contains that of the kernels that it calls, from other files: here it is kept until any file
-    of its folder or this one changes, lest an old kernel counts on unnoticed.
+    changes that its own imports, lest an old kernel counts on unnoticed.
     """
     return stamped(function)
 
@@ -54,7 +103,7 @@ def leaf_kernel(function: Kernel) -> Kernel:
 
 
 def stamped(function: Kernel, **options: bool) -> Kernel:
-    """Compile a function, with the digest of its folder as the stamp of what is kept."""
+    """Compile a function, with the digest of what it is made of as the stamp of what is kept."""
     compiler: Any = njit
     compiled = compiler(cache=True, nogil=True, **options)(function)
     template = compiled.get_call_template
@@ -63,7 +112,5 @@ def stamped(function: Kernel, **options: bool) -> Kernel:
     compiled.get_call_template = lambda args, kws: template(
         tuple(general(kind) for kind in args), {name: general(kws[name]) for name in kws}
     )
-    compiled._cache._cache_file._source_stamp = source_digest(
-        Path(function.__code__.co_filename).parent
-    )
+    compiled._cache._cache_file._source_stamp = module_digest(Path(function.__code__.co_filename))
     return cast("Kernel", compiled)
