@@ -112,6 +112,11 @@ class Search:
         self.best = np.array([value, tie, *pair])
         self.found.mapping = mapping
 
+    def only_below(self, energy_pj: float, cycles: float) -> None:
+        """Search for mappings alone that are better than one of this energy and these cycles."""
+        value, _ = labels.objective_value(self.goal, energy_pj, cycles)
+        self.best = np.array([value, -inf, energy_pj, cycles])
+
     def begin(self, stop: Callable[[], bool]) -> None:
         """Take a mapping that is made in no time as the best so far, if there is one."""
 

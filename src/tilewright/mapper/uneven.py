@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from collections.abc import Mapping as Dict
 from dataclasses import replace
-from math import ceil, prod
+from math import ceil, inf, prod
 
 import numpy as np
 
@@ -23,18 +23,19 @@ from tilewright.mapper.links import segment_of
 from tilewright.mapper.narrow import narrowed
 from tilewright.mapper.objective import Objective, parse_objective
 from tilewright.mapper.solve import Found, Search
+from tilewright.mapper.steps import neighbours
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.mapping.validity import check
 from tilewright.model.batch import evaluate_batch
+from tilewright.model.evaluate import evaluate
 from tilewright.workload.layer import Layer
 
-MOST_CHUNKS = 40  # numbers of chunks, and multiples of the next tile, that are tried for a loop
-SECOND = 12  # sizes that are tried for a second loop
 GROWTH = 1.1  # of a bound that has few divisors
 WORTH = 2.0  # times as many divisors make a larger bound worth a search
 MOST_SHAPES = 8192  # of the layer with rounder bounds
-ROUNDER = 3  # layers with rounder bounds that are searched
+ROUNDER = 4  # layers with rounder bounds that are searched
 PROMISING = 32  # of the better mappings of a step, those checked against constraints
+SOON = 64  # bypass choices that are bounded even when there is no time left
 CLOSE = 1e-12
 
 
@@ -65,53 +66,84 @@ def with_all_sizes(
         return even
     wanted = parse_objective(objective)
     least = Least(layer, narrowed(architecture, layer))
-    bounds = np.array([wanted.values(*cost) for cost in least.all_costs()]).min(axis=0)
+    bounds = least_values(least, wanted, stop)
     bound = float(bounds.min())
-    best, value = even.mapping, even.value
-    for start in starts(layer, architecture, objective, even.mapping, least, bounds, stop):
+    best, value = climb(layer, architecture, wanted, even.mapping, stop)
+    if value >= even.value * (1 - CLOSE):
+        best, value = even.mapping, even.value
+    for rounder_layer in rounder_layers(layer, least, bounds):
+        if value <= bound * (1 + CLOSE) or stop():
+            break
+        start = cut_down(rounder_layer, layer, architecture, objective, best, stop)
+        if start is None:
+            continue
         mapping, reached = climb(layer, architecture, wanted, start, stop)
         if reached < value * (1 - CLOSE):
             best, value = mapping, reached
-        if value <= bound * (1 + CLOSE):
-            break
     return Found(best, value, min(bound, value), bound >= value * (1 - CLOSE), even.labels)
 
 
-def starts(
-    layer: Layer,
-    architecture: Architecture,
-    objective: str,
-    even: Mapping,
-    least: Least,
-    values: Floats,
-    stop: Callable[[], bool],
-) -> Iterator[Mapping]:
-    """Yield mappings to begin with: that of divisors, and those of layers with rounder bounds.
+def least_values(least: Least, objective: Objective, stop: Callable[[], bool]) -> Floats:
+    """Return the lower bound of all mappings for each spatial choice.
 
-    Rounder bounds are multiples of the instances of those spatial choices for which the lower bound
-    of all mappings is least; the first ones look at no spatial choice.
+    Where it is stopped, it is that of the operations alone.
     """
-    yield even
+    bounds = np.full(len(least.cycles), inf)
+    for i, (energy, cycles) in enumerate(least.all_costs()):
+        bounds = np.minimum(bounds, objective.values(energy, cycles))
+        if i >= SOON and stop():
+            work = np.full(len(bounds), least.work)
+            bounds = np.minimum(bounds, objective.values(work, least.cycles))
+            break
+    return np.asarray(bounds)
+
+
+def rounder_layers(layer: Layer, least: Least, values: Floats) -> Iterator[Layer]:
+    """Yield the layer with rounder bounds.
+
+    They are multiples of the instances of those spatial choices for which the lower bound of all
+    mappings is least; the first ones look at no spatial choice.
+    """
     tried = [dict(layer.bounds)]
     order = np.argsort(values, kind="stable")
     likely = least.spread[:, :, order].prod(axis=0).astype(np.int64).T.tolist()
     for instances in ([1] * len(layer.bounds), *likely):
-        if len(tried) > ROUNDER or stop():
+        if len(tried) > ROUNDER:
             return
         bounds = rounder_bounds(dict(zip(layer.bounds, instances, strict=True)), layer)
-        if bounds in tried:
-            continue
-        tried.append(bounds)
-        found = Search(replace(layer, bounds=bounds), architecture, objective).solve(stop)
-        if found.mapping is not None:
-            yield Mapping(
-                tuple(
-                    node
-                    if isinstance(node, Store)
-                    else replace(node, tile=min(node.tile, layer.bounds[node.dimension]))
-                    for node in found.mapping.nodes
-                )
-            )
+        if bounds not in tried:
+            tried.append(bounds)
+            yield replace(layer, bounds=bounds)
+
+
+def cut_down(
+    rounder_layer: Layer,
+    layer: Layer,
+    architecture: Architecture,
+    objective: str,
+    best: Mapping,
+    stop: Callable[[], bool],
+) -> Mapping | None:
+    """Return the best mapping of a layer with rounder bounds, cut down to the true ones.
+
+    It is None where none promises more than the best mapping so far: energy and cycles are taken to
+    be larger in proportion to the operations.
+    """
+    cost = evaluate(layer, architecture, best, check=False)
+    growth = rounder_layer.operations / layer.operations
+    search = Search(rounder_layer, architecture, objective)
+    search.only_below(growth * cost.energy_pj, ceil(growth * cost.cycles))
+    found = search.solve(stop)
+    if found.mapping is None:
+        return None
+    return Mapping(
+        tuple(
+            node
+            if isinstance(node, Store)
+            else replace(node, tile=min(node.tile, layer.bounds[node.dimension]))
+            for node in found.mapping.nodes
+        )
+    )
 
 
 def rounder_bounds(instances: Dict[str, int], layer: Layer) -> dict[str, int]:
@@ -217,31 +249,39 @@ def climb(
     structure = opened(start, layer, architecture)
     loops = [node for node in structure.nodes if not isinstance(node, Store)]
     tiles = np.array([node.tile for node in loops], np.int64)
-    chains: dict[str, list[int]] = {}
+    bounds = np.array([layer.bounds[node.dimension] for node in loops], np.int64)
+    outer, inner = np.full((2, len(loops)), -1, np.int64)
+    last: dict[str, int] = {}
     for i, node in enumerate(loops):
-        chains.setdefault(node.dimension, []).append(i)
+        if node.dimension in last:
+            outer[i], inner[last[node.dimension]] = last[node.dimension], i
+        last[node.dimension] = i
 
-    def values(rows: Ints) -> Floats:
+    begin = evaluate_batch(layer, architecture, structure, tiles[None])
+    value = float(objective.values(begin.energy_pj, begin.cycles)[0])
+
+    def step(i: int, pairs: bool) -> bool:
+        """Take the best change of a loop, if there is one that helps."""
+        nonlocal tiles, value
+        rows = neighbours(tiles, i, outer, inner, bounds, pairs)
         costs = evaluate_batch(layer, architecture, structure, rows)
-        return objective.values(costs.energy_pj, costs.cycles)
-
-    value = float(values(tiles[None])[0])
-    unchanged = 0
-    i = 0
-    while unchanged < len(loops) and not stop():
-        rows = np.array(neighbours(tiles, i, loops, chains, layer))
-        reached = values(rows)
+        reached = objective.values(costs.energy_pj, costs.cycles)
         for at in np.argsort(reached, kind="stable")[:PROMISING].tolist():
             if not reached[at] < value * (1 - CLOSE):
-                break
+                return False
             if architecture.statements and not allowed(
                 closed(structure, rows[at], layer), layer, architecture
             ):
                 continue
             tiles, value = rows[at], float(reached[at])
-            unchanged = -1
-            break
-        unchanged += 1
+            return True
+        return False
+
+    unchanged = i = 0
+    # loops one by one, then each with any other one
+    while unchanged < 2 * len(loops) and not stop():
+        pairs = unchanged >= len(loops)
+        unchanged = 0 if step(i, pairs) else unchanged + 1
         i = (i + 1) % len(loops)
     return closed(structure, tiles, layer), value
 
@@ -253,46 +293,3 @@ def allowed(mapping: Mapping, layer: Layer, architecture: Architecture) -> bool:
     except MappingError:
         return False
     return True
-
-
-def neighbours(
-    tiles: Ints,
-    i: int,
-    loops: list[For | Spatial],
-    chains: dict[str, list[int]],
-    layer: Layer,
-) -> list[Ints]:
-    """Return the tile sizes with another size of loop i, and of one more loop besides."""
-    found = []
-    chain = chains[loops[i].dimension]
-    for size in sizes(tiles, i, chain, layer.bounds[loops[i].dimension]):
-        changed = tiles.copy()
-        changed[i] = size
-        # loops of one chunk inside stay loops of one chunk
-        for j in chain[chain.index(i) + 1 :]:
-            if tiles[j] != tiles[i]:
-                break
-            changed[j] = size
-        found.append(changed)
-        for k, other in enumerate(loops):
-            if k == i:
-                continue
-            some = sizes(changed, k, chains[other.dimension], layer.bounds[other.dimension])
-            for second in some[:: ceil(len(some) / SECOND)]:
-                if second != changed[k]:
-                    both = changed.copy()
-                    both[k] = second
-                    found.append(both)
-    return found
-
-
-def sizes(tiles: Ints, i: int, chain: list[int], bound: int) -> list[int]:
-    """Return sizes of one loop that lie between those of its neighbours on the same dimension."""
-    at = chain.index(i)
-    most = int(tiles[chain[at - 1]]) if at else bound
-    inner = [int(tiles[j]) for j in chain[at + 1 :] if tiles[j] != tiles[i]]
-    least = inner[0] if inner else 1
-    found = {ceil(most / n) for n in range(1, min(most, MOST_CHUNKS) + 1)}
-    found |= {least * n for n in range(1, MOST_CHUNKS + 1)}
-    found |= {int(tiles[i]) + step for step in (-1, 0, 1)}
-    return sorted(size for size in found if least <= size <= most)
