@@ -82,7 +82,7 @@ def simulated(nest: Nest, tensor: int, schedule: Schedule, share: int) -> int:
 
 
 LAYERS = [
-    tw.matmul(M=4, N=3, K=3),
+    tw.matmul(M=5, N=3, K=3),
     tw.conv1d(K=2, C=2, P=5, R=3),
     tw.conv1d(K=2, C=1, P=5, R=3, stride=2),
     tw.conv1d(K=1, C=3, P=4, R=2, stride=3),
@@ -104,6 +104,15 @@ def test_count_equals_simulation_with_sets(data: st.DataObject) -> None:
     tensor = draw(st.integers(0, len(nest.words) - 1))
     share = draw(st.integers(1, 12))
     assert array_words(nest, tensor, schedule, share) == simulated(nest, tensor, schedule, share)
+
+
+def test_elements_along_a_dimension_have_whole_and_short_boxes_and_none() -> None:
+    nest = read_nest(tw.matmul(M=8, N=2, K=2))
+    for blocks, elements, box in (((8, 2, 2), 2, 3), ((5, 2, 2), 2, 3), ((7, 2, 2), 4, 2)):
+        schedule = Schedule(blocks, (elements, 1, 1), (box, 1, 1), (2, 0, 1))
+        for tensor, share in product(range(3), (3, 4)):
+            moved = array_words(nest, tensor, schedule, share)
+            assert moved == simulated(nest, tensor, schedule, share)
 
 
 def test_a_window_is_retained_in_each_element() -> None:
