@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import permutations, product
-from math import inf, prod
+from math import inf
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilewright as tw
-from test_offchip_array import exhaustive_sum
+from test_offchip_array import chunks, exhaustive_sum, spread_choices, words
 from tilewright.offchip.extents import Elements
 from tilewright.offchip.nest import Nest, read_nest
 from tilewright.offchip.registers import NO_ROOM, Schedule, array_words
@@ -19,18 +19,6 @@ from tilewright.offchip.search import best_division
 from tilewright.offchip.weighted import search_weighted
 
 Word = tuple[int, ...]
-
-
-def chunks(whole: range, size: int) -> list[range]:
-    return [range(at, min(at + size, whole.stop)) for at in range(whole.start, whole.stop, size)]
-
-
-def words(nest: Nest, tensor: int, box: list[range]) -> set[Word]:
-    indices = []
-    for d, a, other, b in nest.expressions[tensor, : nest.axes[tensor]].tolist():
-        second = box[other] if other >= 0 else range(1)
-        indices.append({a * i + b * j for i in box[d] for j in second})
-    return set(product(*indices))
 
 
 def needs(nest: Nest, tensor: int, schedule: Schedule, block: list[range]) -> list[list[set[Word]]]:
@@ -138,21 +126,12 @@ def test_what_is_too_long_is_refused() -> None:
 # --- the search ----------------------------------------------------------------------------------
 
 
-def spreads(dims: int, elements: Elements) -> set[tuple[int, ...]]:
-    found = set()
-    for tall in product(range(1, elements.rows + 1), repeat=dims):
-        for wide in product(range(1, elements.columns + 1), repeat=dims):
-            apart = all(a == 1 or b == 1 for a, b in zip(tall, wide, strict=True))
-            if apart and prod(tall) <= elements.rows and prod(wide) <= elements.columns:
-                found.add(tuple(a * b for a, b in zip(tall, wide, strict=True)))
-    return found
-
-
 def exhaustive(nest: Nest, blocks: tuple[int, ...], elements: Elements) -> float:
     """Fewest words over every spread, box, order of loops and division of the registers."""
     best = inf
     moving = [d for d, n in enumerate(blocks) if n > 1]
-    for many in spreads(len(blocks), elements):
+    sides = elements.rows, elements.columns
+    for many in set(spread_choices(len(blocks), *sides)):
         for box in product(*(range(1, -(-b // n) + 1) for b, n in zip(blocks, many, strict=True))):
             for order in permutations(moving):
                 schedule = Schedule(blocks, many, box, order)

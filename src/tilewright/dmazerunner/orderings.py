@@ -42,9 +42,9 @@ def reuse(ordering: Ordering, layer: Layer, looping: frozenset[str]) -> Reuse:
 
 
 def reuse_and_slide(ordering: Ordering, layer: Layer, looping: frozenset[str]) -> Reuse:
-    """Return for each tensor the loops over which its tile stays, and the loop along which it slides.
+    """Return for each tensor the loops over which its tile stays, and the one that slides it.
 
-    That is the innermost loop that is relevant to it, where its dimension shares an index with
+    That one is the innermost loop that is relevant to it, where its dimension shares an index with
     another one. Only with that loop do tiles one after the other have words in common.
 
     Parameters

@@ -241,7 +241,8 @@ class LayerTraffic:
         standing = "proven least" if self.optimal else f"at most {self.gap:.2%} above the least"
         if self.array is not None:
             standing += ", together with the words of the array, whatever registers retain"
-            if not self.optimal and self.array.box_lower_bound >= self.value * (1 - 1e-9):
+            least_of_boxes = self.array.box_lower_bound >= self.value * (1 - 1e-9)
+            if least_of_boxes and not self.optimal and not self.array.retains:
                 standing += " (the least when they hold the box at work alone)"
         lines = [
             f"{self.layer.name}: {self.dram_words:,} DRAM words ({self.dram_mib:.2f} MiB), "

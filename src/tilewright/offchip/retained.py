@@ -7,7 +7,7 @@ batches, elements given from one dimension to another.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, permutations, product
 from math import inf
@@ -188,20 +188,31 @@ def least_retained(
 def ways(registers: Registers, blocks: tuple[int, ...]) -> Iterator[Schedule]:
     """Yield every way to work off blocks: elements, boxes that fit, orders of loops."""
     elements, dims = registers.elements, range(len(blocks))
-    tall, wide = (
-        [v for v in spread_vectors(blocks, side)] for side in (elements.rows, elements.columns)
-    )  # fmt: skip
-    spread = {
-        tuple(a * b for a, b in zip(one, other, strict=True))
-        for one, other in product(tall, wide)
-        if all(a == 1 or b == 1 for a, b in zip(one, other, strict=True))
-    }
-    for many in sorted(spread):
-        for box in product(*(range(1, -(-b // n) + 1) for b, n in zip(blocks, many, strict=True))):
-            if sum(registers.boxes(box)) <= elements.registers:
+    seen: set[tuple[int, ...]] = set()
+    for tall in spread_vectors(blocks, elements.rows):
+        for wide in spread_vectors(blocks, elements.columns):
+            many = tuple(a * b for a, b in zip(tall, wide, strict=True))
+            if many in seen or any(a > 1 and b > 1 for a, b in zip(tall, wide, strict=True)):
+                continue
+            seen.add(many)
+            for box in fitting(registers, [-(-b // n) for b, n in zip(blocks, many, strict=True)]):
                 looping = [d for d in dims if many[d] * box[d] < blocks[d]]
                 for order in permutations(looping):
                     yield Schedule(blocks, many, box, order)
+
+
+def fitting(
+    registers: Registers, most: Sequence[int], begin: tuple[int, ...] = ()
+) -> Iterator[tuple[int, ...]]:
+    """Yield the boxes that fit the registers, up to some sizes; a larger one takes more words."""
+    if len(begin) == len(most):
+        yield begin
+        return
+    for size in range(1, most[len(begin)] + 1):
+        box = (*begin, size)
+        if sum(registers.boxes(box + (1,) * (len(most) - len(box)))) > registers.elements.registers:
+            break
+        yield from fitting(registers, most, box)
 
 
 def beside(registers: Registers, schedule: Schedule) -> Iterator[Schedule]:

@@ -3,9 +3,9 @@
 CNNFlow's Problem 0. A block moves each of its words at least once, whatever the registers retain
 inside it. The first walk takes these words for those of the array: it ends at a bound on every
 schedule. Where the array can work off the blocks of that nest without moving a word again, nothing
-is better. Otherwise all nests are looked at whose bound is below the best value, as in `search`.
-At the first one that the array cannot work off so, that ends; then come two walks like these whose
-bounds have the words of an array that retains nothing.
+is better. Otherwise all nests are looked at whose bound is below the best value, as in `search`. If
+the array cannot work off the best of them so, two walks like these follow whose bounds have the
+words of an array that retains nothing; then schedules whose registers retain are counted.
 
 A first walk begins below a limit that is raised until there is a nest: a bound that is compared
 with a good value ends early.
@@ -200,8 +200,7 @@ def search_weighted(
         if found.box_bound < found.below and not stop():
             found.box_bound = second_walk(sought, boxes, found.box_bound, found, stop)
         retaining = Retaining(Registers(nest, elements, uses), stop)
-        retaining.improve(sought, found)
-        if not stop():
+        if retaining.improve(sought, found) and not stop():
             found.bound = second_walk(sought, once, found.bound, found, stop, retaining)
     return found
 
@@ -244,14 +243,15 @@ def second_walk(
 ) -> float:
     """Simulate every nest whose bound is below the best value, and return the new bound.
 
-    It ends at the first nest of which it stays open whether it can be worked off with as few words
-    as its bound has.
+    Once it stays open whether a nest can be worked off with as few words as its bound has, only
+    nests with a lower bound than that matter.
     """
     room, joint = sought.room, sought.walk(inside)
     before, state = found.nodes, start(room)
     found.unknown = inf
     while True:
-        status = advance(found.below, BUDGET, room, state, joint, inside.tables)
+        limit = min(found.below, found.unknown * (1 - ROUNDING))
+        status = advance(limit, BUDGET, room, state, joint, inside.tables)
         found.nodes = before + int(state.flags[NODES])
         if status == ENDED:
             return max(bound, min(found.value, found.unknown))
@@ -264,8 +264,6 @@ def second_walk(
             keep_weighted(
                 sought, inside, loops_of(state), bounds, found, whole_simulation, retaining
             )
-            if found.unknown < found.below:
-                return max(bound, min(open_bound(state), found.unknown))
 
 
 def keep_weighted(
@@ -280,7 +278,7 @@ def keep_weighted(
     """Simulate a nest as far as its bounds leave it open, and keep it if it is better."""
     places, weight = sought.places(loops), sought.weight
     least, _ = least_words(inside, places)
-    alone = Found(value=found.value - weight * least)
+    alone = Found(value=min(found.value, found.unknown) - weight * least)
     keep(sought.nest, sought.room, loops, bounds, alone, found.known, evaluate)
     found.simulated += alone.simulated
     found.unknown = min(found.unknown, alone.unknown + weight * least)
@@ -313,11 +311,12 @@ class Retaining:
     registers: Registers
     stop: Callable[[], bool]
 
-    def improve(self, sought: Sought, found: WeightedFound) -> None:
-        """Look at the best schedule again."""
-        if found.schedule is not None and found.batches is not None:
-            spilled = found.value - sought.weight * found.words
-            self.keep(sought, found.schedule, spilled, found)
+    def improve(self, sought: Sought, found: WeightedFound) -> bool:
+        """Look at the blocks of the best schedule again; say whether there is none better left."""
+        if found.schedule is None:
+            return False
+        spilled = found.value - sought.weight * found.words
+        return self.keep(sought, found.schedule, spilled, found)
 
     def keep(
         self, sought: Sought, schedule: Schedule, spilled: float, found: WeightedFound
