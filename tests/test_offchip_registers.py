@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import permutations, product
-from math import inf
+from math import inf, prod
 
 import numpy as np
 import pytest
@@ -180,3 +180,51 @@ def test_search_equals_exhaustive_search_with_registers_that_retain(
     assert found.batches is not None
     assert found.batches.retains == retaining
     assert sum(found.batches.shares) <= elements.registers
+
+
+SMALL = [
+    tw.matmul(M=4, N=2, K=3),
+    tw.conv1d(K=2, C=1, P=3, R=2),
+    tw.conv1d(K=1, C=2, P=4, R=3),
+    tw.conv1d(K=1, C=2, P=3, R=2, stride=2),
+    tw.pooling(C=2, P=2, Q=2, R=2, S=1, stride=1),
+]
+
+
+@settings(max_examples=6, deadline=None)
+@given(st.data())
+def test_search_equals_exhaustive_search_of_small_layers(data: st.DataObject) -> None:
+    draw = data.draw
+    nest = read_nest(draw(st.sampled_from(SMALL)))
+    elements = Elements(*(draw(st.integers(*ends)) for ends in ((1, 2), (1, 2), (3, 6))))
+    bank, banks = draw(st.integers(1, 3)), draw(st.integers(4, 9))
+    weight = draw(st.sampled_from([0.05, 0.3, 1.0, 3.0]))
+    found = search_weighted(nest, bank, banks, elements, weight)
+    expected = exhaustive_sum(
+        nest, bank, banks, weight, lambda blocks: exhaustive(nest, blocks, elements)
+    )
+    assert found.value == pytest.approx(expected)
+    assert found.bound == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("registers", [5, 12])
+@pytest.mark.parametrize("layer", SMALL[:3], ids=["matmul", "filters", "window"])
+def test_outputs_that_are_not_read_back(layer: tw.Layer, registers: int) -> None:
+    nest, elements = read_nest(layer), Elements(1, 2, registers)
+    output = int(np.argmax(nest.weights))
+
+    def words(blocks: tuple[int, ...]) -> float:
+        rounds = prod(
+            -(-int(n) // blocks[d])
+            for d, n in enumerate(nest.bounds)
+            if not nest.relevant[output, d]
+        )
+        return exhaustive(nest, blocks, elements) - int(nest.words[output]) * (rounds - 1)
+
+    found = search_weighted(nest, 2, 7, elements, 0.5, reread=False)
+    expected = exhaustive_sum(nest, 2, 7, 0.5, words)
+    assert found.bound <= expected * (1 + 1e-9)
+    assert found.value >= expected * (1 - 1e-9)
+    if registers == 12:
+        assert found.bound == pytest.approx(expected)
+        assert found.value == pytest.approx(expected)
