@@ -63,6 +63,16 @@ def test_every_mapping_of_the_tile_is_covered(objective: str) -> None:
     assert found.value >= tw.map(LAYER, machine, objective, workers=1).layers[0].proof.value
 
 
+@pytest.mark.parametrize(("p", "q", "r", "s", "registers"), [(3, 4, 2, 3, 8), (4, 4, 2, 2, 6)])
+def test_windows_slide_in_either_direction(
+    p: int, q: int, r: int, s: int, registers: int
+) -> None:  # fmt: skip
+    layer = tw.einsum("O[P,Q] += I[P+R,Q+S] * W[R,S]", P=p, Q=q, R=r, S=s)
+    machine = small_machine(registers=registers, buffer=90)
+    found = Decoupled().search(Problem(layer, machine, "energy"))
+    assert found.value == tried(layer, machine, "energy", found.choice.mapping.nodes)
+
+
 def test_symmetry_loses_nothing() -> None:
     machine = small_machine(registers=12, buffer=200)
     assert symmetric(SQUARE) == ("P", "Q")

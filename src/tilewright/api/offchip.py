@@ -37,7 +37,8 @@ def least_traffic(
 
     With a weight, words between the memory and an array of processing elements count as well: the
     least is DRAM words + weight x these words (Problem 0). Each block is worked off in batches over
-    the array; how they are spread, how large they are, and their order are chosen too.
+    the array; how they are spread, how large they are, and their order are chosen too. Registers
+    may keep words of earlier batches; the lower bound holds whatever they retain.
 
     Parameters
     ----------
@@ -57,7 +58,8 @@ def least_traffic(
     elements : pair of int
         Rows and columns of the array.
     registers : int
-        Words that each element holds, of all tensors together.
+        Words that each element holds, of all tensors together, at most 4096. Where they are too few
+        for a proof, schedules that retain are tried, which takes some seconds.
     time_limit : float, optional
         Seconds for all layers together, more than 0; the result has the best schedules so far.
     progress : bool or callable

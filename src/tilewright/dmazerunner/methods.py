@@ -106,8 +106,12 @@ class ExecutionMethods:
         title = f"{self.network.name} on {self.architecture.name}: execution methods (dMazeRunner)"
         parts = [title, "", aligned(rows)]
         if self.goal is not None:
-            unit = {"edp": "pJ x cycles", "cycles": "cycles", "energy": "pJ"}[self.goal]
-            parts += ["", f"least {self.goal} by dMazeRunner's counting ({unit})", ""]
+            least, unit = {
+                "edp": ("least energy-delay product", "pJ x cycles"),
+                "cycles": ("fewest cycles", "cycles"),
+                "energy": ("least energy", "pJ"),
+            }[self.goal]
+            parts += ["", f"{least} by dMazeRunner's counting ({unit})", ""]
             parts.append(aligned([("layer", *PRUNED), *(self._best_row(f) for f in self.layers)]))
         return "\n".join(parts)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations
 from math import prod
@@ -12,6 +12,7 @@ from tilewright.workload.layer import Layer
 
 Reuse = tuple[frozenset[str], ...]
 Ordering = tuple[str, ...]
+Kept = Callable[[Ordering, Layer, frozenset[str]], Reuse]
 
 
 def reuse(ordering: Ordering, layer: Layer, looping: frozenset[str]) -> Reuse:
@@ -40,6 +41,33 @@ def reuse(ordering: Ordering, layer: Layer, looping: frozenset[str]) -> Reuse:
     return tuple(result)
 
 
+def reuse_and_slide(ordering: Ordering, layer: Layer, looping: frozenset[str]) -> Reuse:
+    """Return for each tensor the loops over which its tile stays, and the one that slides it.
+
+    That one is the innermost loop that is relevant to it, where its dimension shares an index with
+    another one. Only with that loop do tiles one after the other have words in common.
+
+    Parameters
+    ----------
+    ordering : tuple of str
+        Dimensions of the loops, outermost first.
+    layer : Layer
+        Whose tensors they are.
+    looping : frozenset of str
+        Dimensions with more than one chunk.
+    """
+    result = []
+    for tensor, stays in zip(layer.tensors, reuse(ordering, layer, looping), strict=True):
+        loops = [d for d in ordering if d in looping and d in tensor.dimensions]
+        slides = any(
+            len(terms) > 1 and loops[-1:] == [term.dimension]
+            for terms in tensor.expressions
+            for term in terms
+        )
+        result.append(stays | set(loops[-1:]) if slides else stays)
+    return tuple(result)
+
+
 def reuse_factors(ordering: Ordering, layer: Layer, trips: Mapping[str, int]) -> tuple[int, ...]:
     """Return for each tensor how many iterations in a row use the same tile: Algorithm 1.
 
@@ -56,7 +84,9 @@ def reuse_factors(ordering: Ordering, layer: Layer, trips: Mapping[str, int]) ->
     return tuple(prod(trips[d] for d in stays) for stays in reuse(ordering, layer, looping))
 
 
-def distinct_orderings(layer: Layer, looping: frozenset[str]) -> dict[Reuse, Ordering]:
+def distinct_orderings(
+    layer: Layer, looping: frozenset[str], kept: Kept = reuse
+) -> dict[Reuse, Ordering]:
     """Return one ordering for every reuse that the orders of some loops can have.
 
     Orders grow from the innermost loop outward, and only as long as some tensor still stays: the
@@ -69,6 +99,8 @@ def distinct_orderings(layer: Layer, looping: frozenset[str]) -> dict[Reuse, Ord
         Whose tensors they are.
     looping : frozenset of str
         Dimensions with more than one chunk.
+    kept : callable
+        What tells orders apart.
     """
     names = [d for d in layer.dimensions if d in looping]
     found: dict[Reuse, Ordering] = {}
@@ -76,7 +108,7 @@ def distinct_orderings(layer: Layer, looping: frozenset[str]) -> dict[Reuse, Ord
     waiting: list[Ordering] = [()]
     while waiting:
         inner = waiting.pop(0)
-        stays = reuse(inner, layer, looping)
+        stays = kept(inner, layer, looping)
         if (frozenset(inner), stays) in seen:
             continue
         seen.add((frozenset(inner), stays))
@@ -125,24 +157,25 @@ def unique_orderings(layer: Layer, trips: Mapping[str, int] | None = None) -> tu
 
 
 @lru_cache(maxsize=64)
-def covering_orderings(layer: Layer) -> tuple[Ordering, ...]:
+def covering_orderings(layer: Layer, kept: Kept = reuse) -> tuple[Ordering, ...]:
     """Return orderings with every reuse that loops on some dimensions can have.
 
     Whichever dimensions loop, every reuse is that of one of these. For a convolution they are the
-    15 of the paper's Table 2. Dimensions of one iteration are left out.
+    15 of the paper's Table 2. Dimensions of one iteration are left out. `kept` is what tells orders
+    apart.
     """
     names = tuple(d for d in layer.dimensions if layer.bounds[d] > 1)
     found: dict[Reuse, Ordering] = {}
     for ordering in reusing(layer, names):
-        found.setdefault(reuse(ordering, layer, frozenset(names)), ordering)
+        found.setdefault(kept(ordering, layer, frozenset(names)), ordering)
     result = list(found.values())
     # tensors that share irrelevant dimensions may need more, also where some dimensions do not loop
     for size in range(len(names), -1, -1):
         for some in combinations(names, size):
             looping = frozenset(some)
-            reached = {reuse(ordering, layer, looping) for ordering in result}
+            reached = {kept(ordering, layer, looping) for ordering in result}
             idle = tuple(d for d in names if d not in looping)
-            for own, ordering in distinct_orderings(layer, looping).items():
+            for own, ordering in distinct_orderings(layer, looping, kept).items():
                 if own not in reached:
                     result.append((*idle, *ordering))
     return tuple(result)
@@ -163,7 +196,9 @@ def reusing(layer: Layer, names: Sequence[str]) -> Iterator[Ordering]:
 
 
 @lru_cache(maxsize=4096)
-def useful_orderings(layer: Layer, looping: frozenset[str], maximal: bool) -> tuple[int, ...]:
+def useful_orderings(
+    layer: Layer, looping: frozenset[str], maximal: bool, kept: Kept = reuse
+) -> tuple[int, ...]:
     """Return which of the covering orderings still differ where only some dimensions have loops.
 
     Parameters
@@ -174,6 +209,8 @@ def useful_orderings(layer: Layer, looping: frozenset[str], maximal: bool) -> tu
         Dimensions with more than one chunk.
     maximal : bool
         Whether to leave out orderings whose reuse another one has and exceeds (OPT4).
+    kept : callable
+        What tells orders apart.
 
     Returns
     -------
@@ -181,8 +218,8 @@ def useful_orderings(layer: Layer, looping: frozenset[str], maximal: bool) -> tu
         Positions in `covering_orderings`.
     """
     found: dict[Reuse, int] = {}
-    for i, ordering in enumerate(covering_orderings(layer)):
-        found.setdefault(reuse(ordering, layer, looping), i)
+    for i, ordering in enumerate(covering_orderings(layer, kept)):
+        found.setdefault(kept(ordering, layer, looping), i)
     return tuple(
         i
         for own, i in found.items()

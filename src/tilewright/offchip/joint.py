@@ -18,10 +18,10 @@ import numpy as np
 
 from tilewright.errors import InputError
 from tilewright.model.kernel import kernel, part
-from tilewright.offchip.array import DEEPEST, NONE, Inside, Tables, fewest
 from tilewright.offchip.belady import Loops
 from tilewright.offchip.bound import INSIDE, Floats, block_words, divide
 from tilewright.offchip.nest import Array
+from tilewright.offchip.tables import DEEPEST, NONE, Inside, Tables, fewest
 from tilewright.offchip.walk import (
     AT_NEST,
     DEPTH,

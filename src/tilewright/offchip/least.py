@@ -159,4 +159,7 @@ def array_traffic(
         columns,
         {names[d]: int(n) for d, n in enumerate(batches.boxes)},
         tuple(names[d] for d in batches.order),
+        {t.name: share for t, share in zip(nest.layer.tensors, batches.shares, strict=True)},
+        batches.retains,
+        int(nest.words.sum()) + max(found.bound, found.box_bound),
     )

@@ -105,6 +105,13 @@ class ArrayTraffic:
         Iterations of each dimension that an element takes at a time.
     order : tuple of str
         Loops over the batches of a block, from outermost to innermost.
+    shares : dict of str to int
+        Registers of each element for each tensor.
+    retains : bool
+        Whether registers keep words of earlier boxes too.
+    box_lower_bound : float
+        What DRAM words and weighted words of the array are not below for any schedule whose
+        registers hold the box at work alone.
     """
 
     machine: str
@@ -114,6 +121,9 @@ class ArrayTraffic:
     columns: dict[str, int]
     box: dict[str, int]
     order: tuple[str, ...]
+    shares: dict[str, int]
+    retains: bool
+    box_lower_bound: float
 
     def text(self) -> str:
         """Return a line on the batches, and one on the words."""
@@ -122,9 +132,10 @@ class ArrayTraffic:
             for name, side in (("rows", self.rows), ("columns", self.columns))
         ]
         words = ", ".join(f"{name} {words:,}" for name, words in self.words.items())
+        holds = "retaining" if self.retains else "holding"
         return (
             f"  batches over {' '.join(self.order) or 'nothing'}: {', '.join(sides)}, "
-            f"each element {sizes_text(self.box)}\n"
+            f"each element {sizes_text(self.box)}, {holds} {sizes_text(self.shares)}\n"
             f"  words of the array: {words}; {sum(self.words.values()):,} in all, "
             f"each worth {self.weight:g} DRAM words"
         )
@@ -139,6 +150,9 @@ class ArrayTraffic:
             "columns": self.columns,
             "box": self.box,
             "order": list(self.order),
+            "shares": self.shares,
+            "retains": self.retains,
+            "box_lower_bound": self.box_lower_bound,
         }
 
 
@@ -226,7 +240,10 @@ class LayerTraffic:
         """Return the schedule as an indented loop nest, and what each tensor moves."""
         standing = "proven least" if self.optimal else f"at most {self.gap:.2%} above the least"
         if self.array is not None:
-            standing += ", together with the words of the array"
+            standing += ", together with the words of the array, whatever registers retain"
+            least_of_boxes = self.array.box_lower_bound >= self.value * (1 - 1e-9)
+            if least_of_boxes and not self.optimal and not self.array.retains:
+                standing += " (the least when they hold the box at work alone)"
         lines = [
             f"{self.layer.name}: {self.dram_words:,} DRAM words ({self.dram_mib:.2f} MiB), "
             f"{standing}; {self.compulsory:,} are compulsory"

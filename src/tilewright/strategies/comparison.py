@@ -99,10 +99,8 @@ class Comparison:
     @property
     def title(self) -> str:
         """What is compared, in a line."""
-        return (
-            f"{self.layer.name} on {self.architecture.name}, least {self.objective} "
-            f"({parse_objective(self.objective).unit})"
-        )
+        sought = parse_objective(self.objective)
+        return f"{self.layer.name} on {self.architecture.name}, {sought.least} ({sought.unit})"
 
     @property
     def headers(self) -> tuple[str, ...]:

@@ -16,7 +16,11 @@ from time import perf_counter
 import numpy as np
 
 from tilewright.architecture.machine import Architecture, Array, Memory
-from tilewright.dmazerunner.orderings import useful_orderings
+from tilewright.dmazerunner.orderings import (
+    covering_orderings,
+    reuse_and_slide,
+    useful_orderings,
+)
 from tilewright.dmazerunner.space import Pruning, Space, stored
 from tilewright.errors import InputError, NoMappingError
 from tilewright.layout.choose import Choice, reordered, tiles_of
@@ -180,19 +184,24 @@ class Decoupled:
         return reordered(tiles.best()) if self.exact else tiles.best()
 
     def onchip(self, problem: Problem, choice: Choice) -> Iterator[Step]:
-        """Yield a step for each order of the loops over what the array works on at a time."""
+        """Yield a step for each order of the loops over what the array works on at a time.
+
+        Orders are tried that differ in the loops over which a tile stays or along which it slides.
+        """
         tile = replace(problem.layer, bounds=choice.tile)
         nest = Nest(tile, problem.architecture)
         names = nest.tiles.dimensions
         bounds = nest.shapes[nest.tiles.top]
         middle, spatial = self.tilings(nest)
         patterns, which = np.unique(bounds // middle > 1, axis=0, return_inverse=True)
-        wanted = np.zeros((len(patterns), len(nest.orderings)), np.bool_)
+        orderings = covering_orderings(tile, reuse_and_slide)
+        wanted = np.zeros((len(patterns), len(orderings)), np.bool_)
         for k, pattern in enumerate(patterns):
             looping = frozenset(d for d, some in zip(names, pattern, strict=True) if some)
-            wanted[k, list(useful_orderings(tile, looping, False))] = True
+            useful = useful_orderings(tile, looping, False, reuse_and_slide)
+            wanted[k, list(useful)] = True
         tries: Bools = wanted[which.reshape(-1)]
-        for i, ordering in enumerate(nest.orderings):
+        for i, ordering in enumerate(orderings):
             rows = np.flatnonzero(tries[:, i])
             for part in np.split(rows, range(MOST_ROWS, len(rows), MOST_ROWS)):
                 if len(part):
