@@ -71,12 +71,18 @@ def with_all_sizes(
     best, value = climb(layer, architecture, wanted, even.mapping, stop)
     if value >= even.value * (1 - CLOSE):
         best, value = even.mapping, even.value
+    begun = set[float]()
     for rounder_layer in rounder_layers(layer, least, bounds):
         if value <= bound * (1 + CLOSE) or stop():
             break
         start = cut_down(rounder_layer, layer, architecture, objective, best, stop)
         if start is None:
             continue
+        cost = evaluate(layer, architecture, start, check=False)
+        begin = wanted.value(cost.energy_pj, float(cost.cycles))
+        if begin in begun:
+            continue  # where dimensions may change places, it is the mapping of another layer
+        begun.add(begin)
         mapping, reached = climb(layer, architecture, wanted, start, stop)
         if reached < value * (1 - CLOSE):
             best, value = mapping, reached
