@@ -38,7 +38,7 @@ def retaining_instances(draw: Any, most: int = 40) -> Case:
         if isinstance(level, Array):
             levels.append(replace(level, forwarding=False))
         elif isinstance(level, Memory) and levels and draw(st.integers(0, 3)):
-            roomy = Memory(level.name, level.word_bits, 1 << 40, keep=level.keep)
+            roomy = replace(level, capacity_bits=1 << 40, tensor_bits=None, buffering=1)
             levels.append(replace(roomy, retention="optimal"))
         else:
             levels.append(level)
