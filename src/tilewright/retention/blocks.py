@@ -122,13 +122,6 @@ def moves(trace: Trace, capacity: int) -> tuple[Ints, Ints]:
     return step, word
 
 
-def fills(trace: Trace, capacity: int) -> int:
-    """Return how many words move into an instance."""
-    total, _, _ = moved_words(blocks_of(trace), capacity, False)
-    check(total)
-    return total
-
-
 def check(total: int) -> None:
     """Refuse what takes too long."""
     if total == TOO_LONG:

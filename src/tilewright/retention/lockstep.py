@@ -18,7 +18,7 @@ from tilewright.retention.access import Access
 from tilewright.retention.count import SpillCounter
 from tilewright.retention.moves import united_words
 from tilewright.retention.nest import Nest, Trace
-from tilewright.retention.packing import packed
+from tilewright.retention.packing import packed, pinned
 
 # a trace, and how far its words are from the first ones
 Placed = tuple[Trace, int]
@@ -40,32 +40,14 @@ class Spills:
     """
 
     def __init__(self, trace: Trace) -> None:
-        self.trace = trace
-        self.counter: SpillCounter | None = None
-        found = packed(trace)
-        if found is not None:
-            access, self.runs = found
-            self.counter = SpillCounter(access)
-            self.least, self.words = access.block_words, access.words
-            self.entries = self.words * self.runs
-        else:
-            self.words = len(np.unique(blocks.moves(trace, blocks.blocks_of(trace).words)[1]))
-            self.least = largest_block(trace)
-            self.entries = blocks.fills(trace, self.words)
+        access, self.runs = packed(trace) or (pinned(trace), 1)
+        self.counter = SpillCounter(access)
+        self.least, self.words = access.block_words, self.counter.words
+        self.entries = self.runs * (self.words + self.counter.again)
 
     def __call__(self, capacity: int) -> int:
         """Return how often a word leaves that is used again before it begins anew."""
-        if self.counter is not None:
-            return self.runs * self.counter(capacity)
-        if capacity >= self.words:
-            return 0
-        return blocks.fills(self.trace, capacity) - self.entries
-
-
-def largest_block(trace: Trace) -> int:
-    """Return the words of the largest block of an instance: its first one."""
-    found = blocks.blocks_of(trace)
-    return prod(int(found.start[p + 1] - found.start[p]) for p in found.group_start)
+        return self.runs * self.counter(capacity)
 
 
 spills_of = lru_cache(maxsize=1024)(Spills)

@@ -60,6 +60,21 @@ def packed(trace: Trace) -> tuple[Access, int] | None:
     return one_run(access, sum(i < nest.anew for i in placed))
 
 
+def pinned(trace: Trace) -> Access:
+    """Return the blocks of an instance below all loops, with one chunk of each spatial one."""
+    nest = trace.nest
+    places = [nest.place(dimension) for dimension in nest.dimensions]
+    rest = {dimension: iter(trace.pinned(dimension)) for dimension in nest.dimensions}
+    return Access(
+        tuple(dict(nest.bounds)[dimension] for dimension in nest.dimensions),
+        tuple(axis for axis, _ in places),
+        tuple(coefficient for _, coefficient in places),
+        tuple((nest.dimensions.index(loop.dimension), loop.tile) for loop in nest.loops),
+        tuple(-1 if loop.array is None else next(rest[loop.dimension]) for loop in nest.loops),
+        nest.anew,
+    ).shortened()
+
+
 def one_run(access: Access, above: int) -> tuple[Access, int] | None:
     """Return one run of an access and their number: its `above` outermost loops begin them."""
     extents = list(access.bounds)
