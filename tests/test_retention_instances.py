@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
+from operator import mul
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from strategies import architectures, dimensions_of, layer_of, layers, mappings
 from tilewright.architecture.machine import Architecture, Array, Compute, Level, Memory
-from tilewright.errors import MappingError
-from tilewright.mapping.nodes import Mapping
+from tilewright.errors import InputError, MappingError
+from tilewright.mapping.nodes import For, Mapping, Spatial, Store
 from tilewright.mapping.structure import resolve
 from tilewright.mapping.validity import element_bits
 from tilewright.model.evaluate import evaluate as evaluate_tiles
 from tilewright.model.words import S, U
-from tilewright.retention.blocks import blocks_of
-from tilewright.retention.evaluate import evaluate, simulate
+from tilewright.retention.blocks import blocks_of, moves, strides
+from tilewright.retention.evaluate import RetainingSimulation, evaluate, simulate
 from tilewright.retention.lockstep import groups, received, spills_of
 from tilewright.retention.moves import moved_words
+from tilewright.retention.nest import Trace
 from tilewright.retention.policy import held, needs_of
 from tilewright.workload.layer import Layer
 
@@ -117,6 +120,56 @@ def test_word_by_word_equals_loop_by_loop(case: Case, part: float) -> None:
             share = spills.least + round(part * (spills.words - spills.least))
             moved, _, _ = moved_words(blocks_of(trace), share, False)
             assert spills.entries + spills(share) == moved
+
+
+@quick
+@given(case=retaining_instances(most=6))
+def test_the_same_words_move(case: Case) -> None:
+    """Not only as many: which of some words with the same next use stay is laid down."""
+    layer, machine, mapping = case
+    assume(accepted(case))
+    structure = resolve(mapping, layer, machine)
+    holds = held(layer, machine, structure)
+    simulation = RetainingSimulation(layer, machine, structure, holds)
+    for (memory, name), hold in holds.items():
+        (link,) = [link for link in structure.links[name] if link.child == memory]
+        cuts = [i for i in simulation.cuts if i < link.depth]
+        expected = [
+            {sum(map(mul, word, strides(hold.nest))) for word in words}
+            for moved, _ in simulation.moves(link, cuts, frozenset())
+            for instance, words in moved
+            if words and not any(instance)
+        ]
+        chains = [hold.nest.chain(dimension) for dimension in hold.nest.dimensions]
+        spatial = [[i for i in chain if hold.nest.loops[i].array] for chain in chains]
+        first = Trace(hold.nest, tuple((0,) * len(each) for each in spatial))
+        step, word = moves(first, hold.share)
+        found = [{int(w) for w in word[step == each]} for each in np.unique(step)]
+        assert found == expected
+
+
+def test_what_cannot_be_followed_is_refused() -> None:
+    """Words of overlapping windows are followed one by one, up to a number of them."""
+    nodes = (Store("DRAM", ("I", "W", "O")), For("K", 1), For("C", 1), Spatial("P", 500, "X", "PE"))
+    machine = Architecture(
+        "machine",
+        (
+            Memory("DRAM", 16),
+            Array("PE", {"X": 2}),
+            Memory("RF", 16, 1 << 20, retention="optimal"),
+            Compute("MAC"),
+        ),
+    )
+    for bounds, message in (
+        ({"K": 60, "C": 2000, "P": 1000, "R": 3}, "need more than 50000000 words"),
+        (
+            {"K": 2, "C": 80000, "P": 1000, "R": 3},
+            "I has 80160000 words and they would",
+        ),
+    ):
+        layer = layer_of("conv1d", bounds)
+        with pytest.raises(InputError, match=message):
+            evaluate(layer, machine, Mapping((*nodes, Store("RF", ("I",)))))
 
 
 def accepted(case: Case) -> bool:

@@ -114,7 +114,7 @@ def blocks_of(trace: Trace) -> Blocks:
     )
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=8)
 def moves(trace: Trace, capacity: int) -> tuple[Ints, Ints]:
     """Return the step and the word of each move into an instance."""
     total, step, word = moved_words(blocks_of(trace), capacity, True)
@@ -127,5 +127,5 @@ def check(total: int) -> None:
     if total == TOO_LONG:
         raise InputError(
             f"instances of the memory need more than {MOST_USES} words, one after the other, and "
-            "have to be followed step by step; fewer can be counted"
+            "share some of them at some steps: fewer can be counted"
         )

@@ -16,7 +16,7 @@ from tilewright.model.kernel import kernel, part
 from tilewright.model.types import Bools, Ints
 from tilewright.retention.places import take
 
-MOST_USES = 100_000_000
+MOST_USES = 50_000_000
 TOO_SMALL, TOO_LONG = -1, -2
 
 
