@@ -148,28 +148,26 @@ def test_the_same_words_move(case: Case) -> None:
         assert found == expected
 
 
-def test_what_cannot_be_followed_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("bounds", "message"),
+    [
+        ({"K": 2, "C": 80000, "P": 1000, "R": 3}, "I has 80160000 words and they would"),
+        pytest.param(
+            {"K": 60, "C": 2000, "P": 1000, "R": 3},
+            "need more than 50000000 words",
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_what_cannot_be_followed_is_refused(bounds: dict[str, int], message: str) -> None:
     """Words of overlapping windows are followed one by one, up to a number of them."""
     nodes = (Store("DRAM", ("I", "W", "O")), For("K", 1), For("C", 1), Spatial("P", 500, "X", "PE"))
+    memory = Memory("RF", 16, 1 << 20, retention="optimal")
     machine = Architecture(
-        "machine",
-        (
-            Memory("DRAM", 16),
-            Array("PE", {"X": 2}),
-            Memory("RF", 16, 1 << 20, retention="optimal"),
-            Compute("MAC"),
-        ),
+        "machine", (Memory("DRAM", 16), Array("PE", {"X": 2}), memory, Compute("MAC"))
     )
-    for bounds, message in (
-        ({"K": 60, "C": 2000, "P": 1000, "R": 3}, "need more than 50000000 words"),
-        (
-            {"K": 2, "C": 80000, "P": 1000, "R": 3},
-            "I has 80160000 words and they would",
-        ),
-    ):
-        layer = layer_of("conv1d", bounds)
-        with pytest.raises(InputError, match=message):
-            evaluate(layer, machine, Mapping((*nodes, Store("RF", ("I",)))))
+    with pytest.raises(InputError, match=message):
+        evaluate(layer_of("conv1d", bounds), machine, Mapping((*nodes, Store("RF", ("I",)))))
 
 
 def accepted(case: Case) -> bool:

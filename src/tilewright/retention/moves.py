@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.model.kernel import kernel, part
+from tilewright.model.kernel import kernel, leaf, part
 from tilewright.model.types import Bools, Ints
 from tilewright.retention.places import take
 
@@ -39,7 +39,7 @@ class Blocks(NamedTuple):
     words: int  # beyond all words
 
 
-@part
+@leaf
 def works(blocks: Blocks, place: Ints) -> bool:
     """Whether the instance has something to do."""
     busy = True
@@ -48,7 +48,7 @@ def works(blocks: Blocks, place: Ints) -> bool:
     return busy
 
 
-@part
+@leaf
 def changed(blocks: Blocks, place: Ints, chunk: Ints, tile: Ints) -> bool:
     """Note the tile of the memory above, and return whether it is another one."""
     for p in place:
@@ -62,7 +62,7 @@ def changed(blocks: Blocks, place: Ints, chunk: Ints, tile: Ints) -> bool:
     return new
 
 
-@part
+@leaf
 def begin_block(blocks: Blocks, place: Ints, at: Ints) -> int:
     """Go to the first word of a block; return it."""
     word = 0
@@ -72,7 +72,7 @@ def begin_block(blocks: Blocks, place: Ints, at: Ints) -> int:
     return word
 
 
-@part
+@leaf
 def next_word(blocks: Blocks, place: Ints, at: Ints) -> int:
     """Go to the next word of a block; return it, or -1 after the last one."""
     g = len(place) - 1
@@ -90,7 +90,7 @@ def next_word(blocks: Blocks, place: Ints, at: Ints) -> int:
     return word
 
 
-@part
+@leaf
 def advance(blocks: Blocks, chunk: Ints, place: Ints) -> int:
     """Go to the next step; return the outermost loop that has advanced, -1 at the end."""
     i = len(chunk) - 1
@@ -99,7 +99,8 @@ def advance(blocks: Blocks, chunk: Ints, place: Ints) -> int:
         i -= 1
     if i >= 0:
         chunk[i] += 1
-    place[:] = blocks.group_start[: len(place)]
+    for g in range(len(place)):
+        place[g] = blocks.group_start[g]
     for j in range(len(chunk)):
         place[blocks.loop_group[j]] += chunk[j] * blocks.loop_weight[j]
     return i
