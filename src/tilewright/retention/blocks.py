@@ -11,7 +11,7 @@ import numpy as np
 
 from tilewright.errors import InputError
 from tilewright.model.types import Ints
-from tilewright.retention.moves import MOST_USES, TOO_LONG, Blocks, moved_words
+from tilewright.retention.moves import MOST_USES, TOO_LONG, TOO_SMALL, Blocks, moved_words
 from tilewright.retention.nest import Nest, Pieces, Trace, pieces
 
 MOST_WORDS = 1 << 26
@@ -118,12 +118,14 @@ def blocks_of(trace: Trace) -> Blocks:
 def moves(trace: Trace, capacity: int) -> tuple[Ints, Ints]:
     """Return the step and the word of each move into an instance."""
     total, step, word = moved_words(blocks_of(trace), capacity, True)
-    check(total)
+    check(total, capacity)
     return step, word
 
 
-def check(total: int) -> None:
-    """Refuse what takes too long."""
+def check(total: int, capacity: int) -> None:
+    """Refuse what does not fit, or takes too long."""
+    if total == TOO_SMALL:
+        raise InputError(f"a block has more words than the memory holds: {capacity}")
     if total == TOO_LONG:
         raise InputError(
             f"instances of the memory need more than {MOST_USES} words, one after the other, and "
