@@ -27,6 +27,7 @@ EVALUATE = f"{TILEWRIGHT} evaluate alexnet"
 COMMANDS = {
     "tiles": f"{EVALUATE} tiles.yaml mapping.yaml --layer conv3",
     "retained": f"{EVALUATE} machine.yaml mapping.yaml --layer conv3",
+    "registers": f"{EVALUATE} registers.yaml mapping.yaml --layer conv3",
     "searched": f"{TILEWRIGHT} map alexnet machine.yaml --layer conv3",
 }
 SIZES = (32, 48, 64, 80, 108, 128, 144)

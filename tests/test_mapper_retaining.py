@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import tilewright as tw
+from test_retention_instances import accepted, retaining_instances
 from test_retention_policy import Case, retaining_cases
 from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.mapper.network import map_network
@@ -70,8 +71,11 @@ def test_optimal_where_everything_fits() -> None:
     assert result.layers[0].proof.gap == 0
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
-@given(case=retaining_cases())
+few = settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@few
+@given(case=retaining_cases() | retaining_instances(most=8).filter(accepted))
 def test_no_mapping_is_below_the_bound(case: Case) -> None:
     layer, architecture, mapping = case
     network = Network("net", (layer,))

@@ -196,20 +196,12 @@ def test_a_large_buffer_leaves_the_compulsory_traffic() -> None:
     }  # fmt: skip
 
 
-def test_an_output_comes_from_where_all_of_it_is() -> None:
+def test_partial_sums_leave_with_the_tile_above() -> None:
     inner = Memory("L1", 16, 16 * 100, retention="optimal")
     machine = buffer(capacity_bits=1 << 20, retention="tile")
     machine = replace(machine, levels=(*machine.levels[:2], inner, machine.levels[2]))
-    tiles = Mapping((*NODES, For("C", 1), Store("L1", ("I", "W", "O"))))
-    with pytest.raises(
-        MappingError, match="a memory that holds all of it, not from tiles in 'BUF'"
-    ):
-        evaluate(LAYER, machine, tiles)
-    with pytest.raises(
-        MappingError, match="a memory that holds all of it, not from tiles in 'BUF'"
-    ):
-        simulate(LAYER, machine, tiles)
     for nodes in (
+        (*NODES, For("C", 1), Store("L1", ("I", "W", "O"))),
         (*NODES, For("P", 2), Store("L1", ("I", "W"))),
         (NODES[0], Store("BUF", ("O",)), *NODES[1:4], Store("L1", ("I", "W", "O"))),
         (NODES[0], For("C", 2), Store("BUF", ("W", "O")), For("K", 4), For("P", 3), For("C", 1),
@@ -218,6 +210,31 @@ def test_an_output_comes_from_where_all_of_it_is() -> None:
         found = evaluate(LAYER, machine, Mapping(nodes))
         assert found.to_dict() == simulate(LAYER, machine, Mapping(nodes)).to_dict()
         assert found.memories["L1"].shares
+    # L1 has room for all of O, but C is cut outside its tiles in BUF: each word leaves twice
+    nodes = (NODES[0], For("C", 2), For("K", 1), Store("BUF", ("O",)), Store("L1", ("I", "W", "O")))
+    moved = evaluate(LAYER, machine, Mapping(nodes)).counts.memories
+    assert moved["BUF"]["O"].writes == 72 + 2 * 72
+    assert moved["L1"]["O"].writes == 72 + LAYER.operations
+
+
+@pytest.mark.parametrize(
+    ("text", "retention", "above", "message"),
+    [
+        ("O[K,P] += I[C,P+R] * W[K,C,R]", "optimal", For("K", 1), "'BUF', which retains some of"),
+        ("O[K,P+R] += I[C,P] * W[K,C,R]", "tile", For("P", 2), "'BUF', which moves along its win"),
+    ],
+)
+def test_where_partial_sums_cannot_be_followed(
+    text: str, retention: str, above: For, message: str
+) -> None:
+    layer = einsum(text, K=6, C=4, P=12, R=3)
+    inner = Memory("L1", 16, 16 * 100, retention="optimal")
+    machine = buffer(capacity_bits=16 * 14, retention=retention)
+    machine = replace(machine, levels=(*machine.levels[:2], inner, machine.levels[2]))
+    mapping = Mapping((NODES[0], For("C", 2), above, Store("BUF", ("O",)), Store("L1", ("O",))))
+    for run in (evaluate, simulate):
+        with pytest.raises(MappingError, match=message):
+            run(layer, machine, mapping, check=False)
 
 
 FILE = """
@@ -240,7 +257,12 @@ def test_architecture_files() -> None:
     ("text", "message"),
     [
         (FILE % (", retention: optimal", "tile", ""), "the outermost memory holds every word"),
-        (FILE % ("", "tile", RF % ", retention: optimal"), "below array 'PE' it has several"),
+        (
+            (FILE % ("", "tile", RF % ", retention: optimal")).replace(
+                "X: 2}", "X: 2}, network: {forwarding: true}"
+            ),
+            "array 'PE' above it has 'forwarding: true'",
+        ),
         (FILE % ("", "optimal, buffering: double", ""), "it goes with 'buffering: single'"),
         (FILE % ("", "optimum", ""), "should be 'tile' or 'optimal'"),
     ],
@@ -252,10 +274,15 @@ def test_where_retention_is_not_defined(text: str, message: str) -> None:
 
 def test_machines_made_in_python_are_checked() -> None:
     inner = Memory("RF", 16, 160, retention="optimal")
-    levels = (Memory("DRAM", 16), Array("PE", {"X": 2}), inner, Compute("MAC"))
+    levels = (Memory("DRAM", 16), Array("PE", {"X": 2}, forwarding=True), inner, Compute("MAC"))
     mapping = Mapping((NODES[0], Store("RF", ("I", "W", "O"))))
-    with pytest.raises(InputError, match="below array 'PE' it has several instances"):
+    with pytest.raises(InputError, match="array 'PE' above it has 'forwarding: true'"):
         evaluate(LAYER, Architecture("m", levels), mapping, check=False)
+    between = Memory("L1", 16, 1600, keep=frozenset("O"))
+    with pytest.raises(MappingError, match="through 'PE' with forwarding"):
+        evaluate(
+            LAYER, Architecture("m", (*levels[:2], between, *levels[2:])), mapping, check=False
+        )
     unbounded = evaluate(LAYER, buffer(), Mapping(NODES))
     assert unbounded.memories["BUF"].shares == {"I": 56, "W": 72, "O": 72}
 

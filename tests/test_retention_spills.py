@@ -45,7 +45,7 @@ def test_known_spills(case: dict[str, Any]) -> None:
     assert access.block_words == case["block_elements"]
     assert access.words == case["distinct_elements"]
     assert simulated_spills(access.blocks(), capacity) == spills
-    assert count_spills(classify(*access.arrays()), capacity) == spills
+    assert count_spills(classify(*access.arrays()), capacity, 0) == spills
     assert SpillCounter(access)(capacity) == spills
 
 
@@ -64,7 +64,7 @@ def equal_to_the_definition(access: Access, part: float) -> None:
     for capacity in {access.block_words, between, access.words}:
         spills = simulated_spills(blocks, capacity)
         assert counter(capacity) == spills
-        assert count_spills(classes, capacity) == spills
+        assert count_spills(classes, capacity, 0) == spills
 
 
 @quick

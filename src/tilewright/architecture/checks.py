@@ -120,12 +120,15 @@ def retention_fault(memory: Memory, machine: Architecture) -> str | None:
     """Return why the retention of a memory is not defined, or None when it is."""
     if memory.retention == "tile":
         return None
-    above = machine.levels[: machine.position[memory.name]]
-    array = next((level.name for level in above if isinstance(level, Array)), None)
-    if not above:
+    position = machine.position[memory.name]
+    above = machine.levels[position - 1]
+    if position == 0:
         reason = "the outermost memory holds every word anyway"
-    elif array is not None:
-        reason = f"below array '{array}' it has several instances; one is accepted"
+    elif isinstance(above, Array) and above.forwarding:
+        reason = (
+            f"array '{above.name}' above it has 'forwarding: true', which passes on the words of "
+            "tiles alone"
+        )
     elif memory.buffering == 2:
         reason = "it goes with 'buffering: single'"
     else:

@@ -43,6 +43,10 @@ RETAINED = (
     "all, 1/2, 1/4 and 1/8 of the memory is for tiles. The lower bound is the optimum when "
     "memories that retain, and those above them, are unbounded."
 )
+RETAINED_BELOW = (
+    "With arrays above such a memory, moreover, each word comes to its instances once in all, and "
+    "a tensor that bypasses it at no cost."
+)
 HEADERS = (
     "layer", "repeat", "energy (uJ)", "cycles", "EDP (pJ x cycles)", "utilization", "bound by",
     "gap", "proven",
@@ -456,12 +460,22 @@ def space_text(architecture: Architecture, tiles: str = DIVISORS) -> str:
         parts.append(UNSEEN)
     if retains(architecture):
         parts.append(RETAINED)
+        if retains_below(architecture):
+            parts.append(RETAINED_BELOW)
     return " ".join(parts)
 
 
 def retains(architecture: Architecture) -> bool:
     """Return whether a memory of a machine may hold more than tiles."""
     return any(memory.retention == "optimal" for memory in architecture.memories)
+
+
+def retains_below(architecture: Architecture) -> bool:
+    """Return whether a memory below an array may hold more than tiles."""
+    return any(
+        memory.retention == "optimal" and architecture.instances(memory.name) > 1
+        for memory in architecture.memories
+    )
 
 
 def objective_value(evaluation: Evaluation, objective: str) -> float:

@@ -4,6 +4,9 @@ What a memory retains is decided for whole mappings, so no part of one has a cos
 the search could build on. But retention only takes away traffic between a memory and the one
 above it. Two machines without it enclose it: one with tiles alone, whose best mappings are
 evaluated with retention; and one on which the memory is unbounded, where every word comes once.
+A memory below arrays has a part of the words in each instance. On the second machine it stands
+above the arrays, and each word is sent to each instance that wants it: so whatever the order of the
+loops, it receives each word once and sends as much as its instances do together.
 """
 
 from __future__ import annotations
@@ -13,7 +16,8 @@ from dataclasses import replace
 from math import inf
 from time import perf_counter
 
-from tilewright.architecture.machine import Architecture, Level, Memory
+from tilewright.architecture.checks import ROLES
+from tilewright.architecture.machine import Architecture, Array, Level, Memory
 from tilewright.errors import InputError, MappingError, NoMappingError
 from tilewright.mapper.cache import Cache
 from tilewright.mapper.network import map_network
@@ -59,9 +63,11 @@ def map_retaining(
 
     Notes
     -----
-    Why no mapping is below the bound: on the unbounded machine its store nodes of a memory that
-    retains, and of those above, may stand above all loops. Then these memories receive each word
+    Why no mapping is below the bound: on the unbounded machine the store nodes of the memories that
+    retain, and of those above, may stand above all loops. Then these memories receive each word
     once, which retention cannot undercut, and whatever is below receives what it received before.
+    Where there are arrays above a memory that retains, it sends each word as often as all of its
+    instances do; nothing is refetched below. A tensor that bypasses it costs nothing on its way.
     """
     begin = perf_counter()
     machines = [unbounded(architecture), *with_tiles(architecture)]
@@ -120,24 +126,47 @@ def with_tiles(architecture: Architecture) -> Iterator[Architecture]:
 def unbounded(architecture: Architecture) -> Architecture:
     """Return the machine on which memories that retain, and those above, hold whatever comes.
 
-    What is demanded of the loops and tiles at a memory does not carry over to it.
+    They stand above all arrays, each one with the bandwidth and leakage of all its instances. What
+    is demanded of the loops and tiles at a memory does not carry over to it.
     """
     last = architecture.levels.index(retaining(architecture)[-1])
-    levels: list[Level] = []
-    for at, level in enumerate(architecture.levels):
-        if isinstance(level, Memory) and at <= last:
-            keep = level.keep
-            if level.tensor_bits is not None:
-                roles = frozenset(level.tensor_bits)
-                keep = roles if keep is None else keep & roles
-            levels.append(
-                replace(level, retention="tile", capacity_bits=None, tensor_bits=None, keep=keep)
-            )
-        else:
-            levels.append(level)
-    arrays = {array.name for array in architecture.arrays}
-    kept = tuple(each for each in architecture.constraints if each.at in arrays)
-    return replace(architecture, levels=tuple(levels), constraints=kept)
+    outer, inner = architecture.levels[: last + 1], architecture.levels[last + 1 :]
+    memories = [
+        whole(level, architecture.instances(level.name))
+        for level in outer
+        if isinstance(level, Memory)
+    ]
+    arrays = [each_for_itself(level) for level in outer if isinstance(level, Array)]
+    lowest = memories[-1]
+    spare = frozenset(ROLES) - lowest.must_keep
+    if arrays and spare:
+        memories.append(Memory(f"{lowest.name} bypassed", lowest.word_bits, keep=spare))
+    names = {array.name for array in architecture.arrays}
+    kept = tuple(each for each in architecture.constraints if each.at in names)
+    return replace(architecture, levels=(*memories, *arrays, *inner), constraints=kept)
+
+
+def whole(memory: Memory, instances: int) -> Memory:
+    """Return an unbounded memory that stands for all instances of one."""
+    keep = memory.keep
+    if memory.tensor_bits is not None:
+        roles = frozenset(memory.tensor_bits)
+        keep = roles if keep is None else keep & roles
+    rates = (memory.read_bandwidth, memory.write_bandwidth, memory.shared_bandwidth)
+    reads, writes, shared = (None if rate is None else rate * instances for rate in rates)
+    return replace(
+        memory, retention="tile", capacity_bits=None, tensor_bits=None, keep=keep,
+        read_bandwidth=reads, write_bandwidth=writes, shared_bandwidth=shared,
+        leakage=memory.leakage * instances,
+    )  # fmt: skip
+
+
+def each_for_itself(array: Array) -> Array:
+    """Return an array whose elements share nothing, through a network that costs nothing."""
+    return replace(
+        array, multicast=False, reduction=False, forwarding=False, hop_energy=0.0, bandwidth=None,
+        networks=None, adders=None,
+    )  # fmt: skip
 
 
 def best_of(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -105,6 +106,11 @@ def shape_plan(layer: Layer, architecture: Architecture, structure: Structure) -
 def compiled_plan(layer: Layer, architecture: Architecture, structure: Structure) -> Plan:
     """Compile all counts of a mapping structure for one layer."""
     traffic = Traffic(layer, architecture, structure)
+    return plan_sums(layer, structure, all_sums(layer, architecture, traffic))
+
+
+def all_sums(layer: Layer, architecture: Architecture, traffic: Traffic) -> list[Sum]:
+    """Return what is counted, in the order in which `as_counts` takes it."""
     names = [tensor.name for tensor in layer.tensors]
     sums = [traffic.steps()]
     for memory in architecture.memories:
@@ -117,7 +123,7 @@ def compiled_plan(layer: Layer, architecture: Architecture, structure: Structure
             for alone in (False, True):
                 sums.extend(traffic.network(array.name, tensor, alone))
     sums.extend(traffic.instances(level.name) for level in architecture.levels)
-    return plan_sums(layer, structure, sums)
+    return sums
 
 
 def missing(layer: Layer, compiled: Compiled, query: Query, tiles: Ints) -> int:
@@ -160,7 +166,13 @@ def count(layer: Layer, architecture: Architecture, mapping: Mapping) -> Counts:
     besides, the forwarded words of that link are found step by step, as the simulator does.
     """
     compiled_plan = plan(layer, architecture, Structure.of(mapping))
-    compiled = compiled_plan.compiled
+    values = query_values(layer, compiled_plan.compiled, mapping)
+    totals = [sum(times * values[query] for query, times in terms) for terms in compiled_plan.sums]
+    return as_counts(layer, architecture, totals)
+
+
+def query_values(layer: Layer, compiled: Compiled, mapping: Mapping) -> list[int]:
+    """Return the value of each query of a mapping's structure."""
     program = compiled.program
     tiles = np.ones((len(program.loop_dim), 1), np.int64)
     chosen = [node.tile for node in mapping.nodes if not isinstance(node, Store)]
@@ -174,9 +186,13 @@ def count(layer: Layer, architecture: Architecture, mapping: Mapping) -> Counts:
     for i, query in enumerate(compiled.queries):
         if query.kind is Kind.MISSING and values[i] < 0:
             values[i] = missing(layer, compiled, query, tiles)
-    totals = iter(
-        [sum(times * values[query] for query, times in terms) for terms in compiled_plan.sums]
-    )
+    found: list[int] = values
+    return found
+
+
+def as_counts(layer: Layer, architecture: Architecture, sums: Iterable[int]) -> Counts:
+    """Return counts from the values of `all_sums`."""
+    totals = iter(sums)
     names = [tensor.name for tensor in layer.tensors]
     steps = next(totals)
     memories: dict[str, dict[str, TensorCounts]] = {}

@@ -36,12 +36,21 @@ class Access:
     loops : tuple of (int, int)
         Dimension and tile of each temporal loop above the memory, outermost first. Any order;
         a dimension may be cut several times.
+    pins : tuple of int
+        For each loop whose other chunks belong to other instances of the memory, the one chunk that
+        there is; -1 for a temporal loop. Empty when all are temporal. Where the chunk is empty
+        there is no step.
+    anew : int
+        Number of loops, from the outermost one, with which all words begin anew when the chunk of a
+        relevant temporal one among them is another than before.
     """
 
     bounds: tuple[int, ...]
     axes: tuple[int, ...]
     coefficients: tuple[int, ...]
     loops: tuple[tuple[int, int], ...]
+    pins: tuple[int, ...] = ()
+    anew: int = 0
 
     @classmethod
     def of(cls, layer: Layer, tensor: Tensor, loops: Sequence[Loop]) -> Access:
@@ -67,17 +76,28 @@ class Access:
         """
         extents = list(self.bounds)
         loops = []
-        for dimension, tile in self.loops:
+        anew = 0
+        for i, ((dimension, tile), pin) in enumerate(self.pinned):
             if tile < extents[dimension]:
-                loops.append((dimension, tile))
-            extents[dimension] = min(tile, extents[dimension])
-        while loops and self.axes[loops[-1][0]] < 0:
+                loops.append(((dimension, tile), pin))
+                anew += i < self.anew
+            extents[dimension] = min(tile, extents[dimension] - max(pin, 0) * tile)
+        while loops and self.axes[loops[-1][0][0]] < 0 and loops[-1][1] < 0:
             loops.pop()
-        return Access(self.bounds, self.axes, self.coefficients, tuple(loops))
+        pins = tuple(pin for _, pin in loops) if self.pins else ()
+        return Access(
+            self.bounds, self.axes, self.coefficients, tuple(loop for loop, _ in loops), pins,
+            min(anew, len(loops)),
+        )  # fmt: skip
+
+    @property
+    def pinned(self) -> Iterator[tuple[tuple[int, int], int]]:
+        """The loops, each with its pin."""
+        return zip(self.loops, self.pins or [-1] * len(self.loops), strict=True)
 
     @cached_property
     def words(self) -> int:
-        """Words of the tensor that are ever touched."""
+        """Words of the tensor that are ever touched, where no loop is pinned."""
         return self._footprint(self.bounds)
 
     @cached_property
@@ -89,8 +109,8 @@ class Access:
     def tiles(self) -> tuple[int, ...]:
         """Largest extent of each dimension below the loops."""
         extents = list(self.bounds)
-        for dimension, tile in self.loops:
-            extents[dimension] = min(tile, extents[dimension])
+        for (dimension, tile), pin in self.pinned:
+            extents[dimension] = min(tile, extents[dimension] - max(pin, 0) * tile)
         return tuple(extents)
 
     def _footprint(self, extents: Sequence[int]) -> int:
@@ -101,13 +121,14 @@ class Access:
             words *= expression_words(terms, {str(d): extents[d] for d in mine})
         return words
 
-    def arrays(self) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-        """Return bounds, axes, coefficients, and the loops' dimensions and tiles as arrays."""
+    def arrays(self) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
+        """Return bounds, axes, coefficients, and the loops' dimensions, tiles and pins."""
         dimensions = [dimension for dimension, _ in self.loops]
         tiles = [tile for _, tile in self.loops]
-        columns = (self.bounds, self.axes, self.coefficients, dimensions, tiles)
-        bounds, axes, coefficients, dims, sizes = (np.array(column, np.int64) for column in columns)
-        return bounds, axes, coefficients, dims, sizes
+        pins = [pin for _, pin in self.pinned]
+        columns = (self.bounds, self.axes, self.coefficients, dimensions, tiles, pins)
+        bounds, axes, factors, dims, sizes, own = (np.array(each, np.int64) for each in columns)
+        return bounds, axes, factors, dims, sizes, own
 
     def blocks(self) -> Iterator[Words]:
         """Yield the block of every step, as a set of words."""

@@ -7,12 +7,14 @@ the same number without looking at single words.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
 
 from tilewright.errors import InputError
-from tilewright.retention.access import Words
+
+Word = TypeVar("Word", bound=tuple[Any, ...])
 
 
-def missing(blocks: Iterable[Words], capacity: int) -> Iterator[Words]:
+def missing(blocks: Iterable[frozenset[Word]], capacity: int) -> Iterator[frozenset[Word]]:
     """Yield at each step the words that move in: those of the block that did not stay.
 
     Parameters
@@ -31,14 +33,16 @@ def missing(blocks: Iterable[Words], capacity: int) -> Iterator[Words]:
     -----
     Between two steps words leave. A word without a next use leaves for nothing. Of the others those
     with the nearest next use stay, as far as there is room beside the next block (Belady,
-    A study of replacement algorithms for a virtual-storage computer, 1966).
+    A study of replacement algorithms for a virtual-storage computer, 1966); of words with the same
+    next use those stay that come first in the order of their indices. So memories whose words
+    differ by a shift alone keep the same of them.
     """
     sequence = list(blocks)
-    later: dict[tuple[int, ...], list[int]] = {}
+    later: dict[Word, list[int]] = {}
     for step in reversed(range(len(sequence))):
         for word in sequence[step]:
             later.setdefault(word, []).append(step)
-    held: Words = frozenset()
+    held: frozenset[Word] = frozenset()
     for block in sequence:
         if len(block) > capacity:
             raise InputError(f"a block has {len(block)} words; the memory holds {capacity}")
@@ -50,7 +54,7 @@ def missing(blocks: Iterable[Words], capacity: int) -> Iterator[Words]:
         held = block.union(useful[: capacity - len(block)])
 
 
-def simulated_spills(blocks: Iterable[Words], capacity: int) -> int:
+def simulated_spills(blocks: Iterable[frozenset[Word]], capacity: int) -> int:
     """Return how often a word leaves that is used again, under `missing`."""
     sequence = list(blocks)
     moved = sum(map(len, missing(sequence, capacity)))

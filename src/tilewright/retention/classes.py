@@ -30,6 +30,7 @@ class Classes(NamedTuple):
     loop_outer: Ints  # the next loop outward on the same dimension, -1 where there is none
     loop_extent: Ints  # bound of the dimension, for outermost loops on it
     loop_tile: Ints
+    loop_pin: Ints  # the only chunk of a loop that there is, -1 for a temporal loop
     axis_start: Ints
     start: Ints
     number: (
@@ -41,7 +42,13 @@ class Classes(NamedTuple):
 
 @part
 def _value_classes(
-    axis: int, bounds: Ints, axes: Ints, coefficients: Ints, loop_dim: Ints, loop_tile: Ints
+    axis: int,
+    bounds: Ints,
+    axes: Ints,
+    coefficients: Ints,
+    loop_dim: Ints,
+    loop_tile: Ints,
+    loop_pin: Ints,
 ) -> tuple[Ints, Ints, Ints]:
     """Return the class of each value of an expression, and the values that each place touches."""
     mine = np.flatnonzero(axes == axis)
@@ -57,8 +64,9 @@ def _value_classes(
     for i in range(len(loops)):
         d = loop_dim[loops[i]]
         tile = min(loop_tile[loops[i]], extent[d])
-        chunks[i] = (extent[d] + tile - 1) // tile
-        extent[d] = tile
+        if loop_pin[loops[i]] < 0:
+            chunks[i] = (extent[d] + tile - 1) // tile
+        extent[d] = min(tile, extent[d] - max(loop_pin[loops[i]], 0) * tile)
         places *= chunks[i]
 
     classes = np.zeros(largest, np.int64)
@@ -79,7 +87,7 @@ def _value_classes(
         for i in range(len(loops)):
             d = loop_dim[loops[i]]
             weight //= chunks[i]
-            offset = (rest // weight) * loop_tile[loops[i]]
+            offset = max(rest // weight, loop_pin[loops[i]]) * loop_tile[loops[i]]
             rest %= weight
             low[d] += offset
             extent[d] = min(loop_tile[loops[i]], extent[d] - offset)
@@ -122,7 +130,7 @@ def _value_classes(
 
 @kernel
 def classify(
-    bounds: Ints, axes: Ints, coefficients: Ints, loop_dim: Ints, loop_tile: Ints
+    bounds: Ints, axes: Ints, coefficients: Ints, loop_dim: Ints, loop_tile: Ints, loop_pin: Ints
 ) -> Classes:
     """Return the classes of an access: its arrays are those of `Access.arrays`."""
     loops = len(loop_dim)
@@ -143,8 +151,8 @@ def classify(
             if loop_dim[j] == d:
                 loop_outer[i] = j
         tiles[i] = min(loop_tile[i], extent[d])
-        chunks[i] = (extent[d] + tiles[i] - 1) // tiles[i]
-        extent[d] = tiles[i]
+        chunks[i] = 1 if loop_pin[i] >= 0 else (extent[d] + tiles[i] - 1) // tiles[i]
+        extent[d] = min(tiles[i], extent[d] - max(loop_pin[i], 0) * tiles[i])
     for i in range(loops):
         for j in range(i + 1, loops):
             if loop_axis[j] == loop_axis[i]:
@@ -160,7 +168,7 @@ def classify(
     total = 1
     for axis in range(count):
         classes, start, touched = _value_classes(
-            axis, bounds, axes, coefficients, loop_dim, loop_tile
+            axis, bounds, axes, coefficients, loop_dim, loop_tile, loop_pin
         )
         # number the classes that are left, and count their values
         dense = np.full(max(classes.max() + 1, 1), -1, np.int64)
@@ -195,6 +203,6 @@ def classify(
         words = np.concatenate((words, many[:used]))
         total *= found
     return Classes(
-        loop_axis, loop_alone, loop_weight, loop_outer, loop_extent, tiles,
+        loop_axis, loop_alone, loop_weight, loop_outer, loop_extent, tiles, loop_pin,
         axis_start, starts, numbers, words, total,
     )  # fmt: skip

@@ -74,9 +74,12 @@ def spill_curve(access: Access, most: int | None = None) -> Curve:
     Two tangents of a convex curve meet below it. Where they meet the curve is evaluated; on both
     tangents it is a corner, otherwise the search goes on to either side.
     """
-    spills = SpillCounter(access)
-    least = access.block_words
     most = access.words if most is None else min(most, access.words)
+    return curve_of(SpillCounter(access), access.block_words, most)
+
+
+def curve_of(spills: Callable[[int], int], least: int, most: int) -> Curve:
+    """Return a convex curve of spills between two capacities in words; see `spill_curve`."""
     found = {least: spills(least), most: spills(most)}
     _bend(spills, least, most, found)
     corners: list[tuple[int, int]] = []

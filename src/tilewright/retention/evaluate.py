@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from collections.abc import Mapping as Dict
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from tilewright import model
 from tilewright.architecture.machine import Architecture
-from tilewright.counts import Counts, TensorCounts
 from tilewright.errors import InputError
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.structure import Link, Structure, resolve
@@ -16,13 +15,12 @@ from tilewright.mapping.validity import check as check_mapping
 from tilewright.mapping.validity import element_bits
 from tilewright.model.result import Evaluation
 from tilewright.retention.belady import missing
-from tilewright.retention.policy import Held, held, retaining
-from tilewright.simulate import Moved, Simulation, check_size
+from tilewright.retention.counts import Holdings, count
+from tilewright.retention.policy import held, retaining
+from tilewright.simulate import Instance, Moved, Simulation, Step, Word, Words, check_size
 from tilewright.simulate import simulate as simulate_tiles
 from tilewright.timing.stages import Layouts
 from tilewright.workload.layer import Layer
-
-Holdings = Dict[tuple[str, str], Held]
 
 
 def refuse_retention(architecture: Architecture, what: str, key: str) -> None:
@@ -80,8 +78,9 @@ def evaluate(
     check_latency(architecture, latency)
     if check:
         check_mapping(mapping, layer, architecture)
-    holdings = held(layer, architecture, resolve(mapping, layer, architecture))
-    counts = retained(model.count(layer, architecture, mapping), layer, holdings)
+    structure = resolve(mapping, layer, architecture)
+    holdings = held(layer, architecture, structure)
+    counts = count(layer, architecture, mapping, structure, holdings)
     return shown(model.assess(layer, architecture, mapping, counts), holdings)
 
 
@@ -102,45 +101,6 @@ def simulate(
     holdings = held(layer, architecture, structure)
     counts = RetainingSimulation(layer, architecture, structure, holdings).counts()
     return shown(model.assess(layer, architecture, mapping, counts), holdings)
-
-
-def retained(counts: Counts, layer: Layer, holdings: Holdings) -> Counts:
-    """Return the counts of a mapping with what its memories retain.
-
-    Parameters
-    ----------
-    counts : Counts
-        The counts when nothing stays beside the tiles.
-    layer : Layer
-        What is computed.
-    holdings : mapping of (memory, tensor) to Held
-        What stays.
-
-    Notes
-    -----
-    Only what moves between a retaining memory and its parent differs. Both have one instance, the
-    busiest one.
-    """
-    memories = {memory: dict(tensors) for memory, tensors in counts.memories.items()}
-    busiest = {memory: dict(tensors) for memory, tensors in counts.busiest.items()}
-    for hold in holdings.values():
-        above, own = memories[hold.parent][hold.tensor], memories[hold.memory][hold.tensor]
-        if hold.tensor == layer.output.name:
-            fewer = above.writes - hold.fills
-            above = _less(above, fewer, fewer)
-            own = _less(own, fewer, fewer)
-        else:
-            fewer = own.writes - hold.fills
-            above = _less(above, fewer, 0)
-            own = _less(own, 0, fewer)
-        for kept in (memories, busiest):
-            kept[hold.parent][hold.tensor] = above
-            kept[hold.memory][hold.tensor] = own
-    return replace(counts, memories=memories, busiest=busiest)
-
-
-def _less(counts: TensorCounts, reads: int, writes: int) -> TensorCounts:
-    return replace(counts, reads=counts.reads - reads, writes=counts.writes - writes)
 
 
 def shown(evaluation: Evaluation, holdings: Holdings) -> Evaluation:
@@ -180,8 +140,55 @@ class RetainingSimulation(Simulation):
         if hold is None:
             yield from super().moves(link, cuts, alone)
             return
-        tiles = [self.tiles(link.tensor, active) for _, active in self.steps(cuts, alone)]
         mine = self.touched(alone) if alone and link.tensor.is_output else None
-        for words in missing([block for ((_, block),) in tiles], hold.share):
-            moved = words if mine is None else words & mine
-            yield [((), moved)], []
+        needed: dict[Instance, list[frozenset[tuple[Word, int]]]] = defaultdict(list)
+        turns: list[list[Instance]] = []
+        for tiles in self.numbered(link, cuts, alone):
+            turns.append([instance for instance, _ in tiles])
+            for instance, block in tiles:
+                needed[instance].append(block)
+        moved = {instance: missing(blocks, hold.share) for instance, blocks in needed.items()}
+        for turn in turns:
+            at = [(instance, plain(next(moved[instance]))) for instance in turn]
+            yield [(i, words if mine is None else words & mine) for i, words in at], []
+
+    def numbered(
+        self, link: Link, cuts: Sequence[int], alone: frozenset[str]
+    ) -> Iterator[list[tuple[Instance, frozenset[tuple[Word, int]]]]]:
+        """Yield the blocks of a child at each step, each word with a number behind it.
+
+        It is how often the word has entered the memory above, if that has returned it in between:
+        a partial sum is another one then.
+        """
+        entered: Counter[tuple[Instance, Word]] = Counter()
+        outer = [i for i in cuts if i < link.parent_depth]
+        width = len(self.spatial(outer))
+        arrivals = self.arrivals(link, outer, alone)
+        before: Step | None = None
+        for step, active in self.steps(cuts, alone):
+            now = step[: len(outer) - width]
+            if now != before:
+                entered.update((at, word) for at, words in arrivals.get(now, ()) for word in words)
+                before = now
+            yield [
+                (instance, frozenset((word, entered[instance[:width], word]) for word in tile))
+                for instance, tile in self.tiles(link.tensor, active)
+            ]
+
+    def arrivals(
+        self, link: Link, outer: Sequence[int], alone: frozenset[str]
+    ) -> dict[Step, Moved]:
+        """Return the partial sums that enter a link's parent at each step."""
+        chain = self.structure.links[link.tensor.name]
+        if not link.tensor.is_output or link == chain[0]:
+            return {}
+        # whole tiles, not what the first elements further in touch of them
+        alone &= set(self.spatial(outer))
+        above = self.moves(chain[chain.index(link) - 1], outer, alone)
+        steps = self.steps(outer, alone)
+        return {step: moved for (step, _), (moved, _) in zip(steps, above, strict=True)}
+
+
+def plain(words: Iterable[tuple[Word, int]]) -> Words:
+    """Return words without their numbers."""
+    return frozenset(word for word, _ in words)

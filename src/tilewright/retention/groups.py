@@ -138,9 +138,9 @@ def group_classes(relevant: Bools, bound: Ints, tile: Ints, words: int) -> Class
         axis += 1
         axis_start[axis] = place
     axis_start[axis + 1] = place + 1
-    outer = np.full(loops, -1, np.int64)
+    outer = np.full(loops, -1, np.int64)  # no loop is pinned, either
     return Classes(
-        loop_axis, relevant, np.ones(loops, np.int64), outer, bound, tile,
+        loop_axis, relevant, np.ones(loops, np.int64), outer, bound, tile, outer,
         axis_start, np.arange(places + 1), number, size, total,
     )  # fmt: skip
 
@@ -262,7 +262,7 @@ def group_spills(relevant: Bools, bound: Ints, tile: Ints, words: int, capacity:
             spills += copies * uneven_cycle_spills(sizes, rounds, capacity)
         else:
             nest = group_classes(relevant[here:], bound[here:], tile[here:], outside)
-            lost = count_spills(nest, capacity)
+            lost = count_spills(nest, capacity, 0)
             if lost < 0:
                 return lost
             spills += copies * lost

@@ -12,11 +12,11 @@ Places that are free since step t stand in bucket t + 1. Bucket 0 is empty: it e
 
 from __future__ import annotations
 
-from tilewright.model.kernel import part
+from tilewright.model.kernel import leaf, part
 from tilewright.model.types import Ints
 
 
-@part
+@leaf
 def find(newest: Ints, bucket: int) -> int:
     """Return the nearest bucket at or below one that has places; 0 when there is none."""
     root = bucket
@@ -27,7 +27,7 @@ def find(newest: Ints, bucket: int) -> int:
     return root
 
 
-@part
+@leaf
 def take(free: Ints, newest: Ints, bucket: int, words: int) -> int:
     """Take places from a bucket and those below, newest first; return how many there were."""
     taken = 0

@@ -46,7 +46,7 @@ def new_rounds(classes: Classes, chunks: Ints) -> Rounds:
     loops = len(chunks)
     apart = np.zeros(loops, np.bool_)
     i = 0
-    while i < loops and classes.loop_alone[i]:
+    while i < loops and (classes.loop_alone[i] or classes.loop_pin[i] >= 0):
         apart[i] = True
         i += 1
     even = classes.loop_axis < 0
@@ -59,8 +59,8 @@ def new_rounds(classes: Classes, chunks: Ints) -> Rounds:
     zeros = np.zeros((6, loops), np.int64)
     saved = np.full(loops, NONE, np.int64)
     return Rounds(
-        apart, classes.loop_axis < 0, even, inner, zeros[0], zeros[1], saved, zeros[2], zeros[3],
-        zeros[4], zeros[5] + 1,
+        apart, (classes.loop_axis < 0) & (classes.loop_pin < 0), even, inner, zeros[0], zeros[1],
+        saved, zeros[2], zeros[3], zeros[4], zeros[5] + 1,
     )  # fmt: skip
 
 

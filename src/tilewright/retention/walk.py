@@ -3,8 +3,8 @@
 It walks over the steps of the loops with the places of the memory, and skips rounds that repeat. To
 join it to a search, call
 
-    classes = classify(bounds, axes, coefficients, loop_dim, loop_tile)
-    count_spills(classes, capacity)
+    classes = classify(bounds, axes, coefficients, loop_dim, loop_tile, loop_pin)
+    count_spills(classes, capacity, anew)
 
 once per access and once per capacity, with arrays of whole numbers:
 
@@ -13,8 +13,12 @@ once per access and once per capacity, with arrays of whole numbers:
     where it is irrelevant), and its coefficient there (0 where it is irrelevant);
 ``loop_dim``, ``loop_tile``
     for each temporal loop above the memory, outermost first, its dimension and tile;
+``loop_pin``
+    the only chunk of a loop that there is, -1 where all are;
 ``capacity``
-    words of the memory.
+    words of the memory;
+``anew``
+    outermost loops with which all words begin anew, 0 for none.
 
 Loops of one chunk, and irrelevant loops inside all others, are best left out: they only take time.
 """
@@ -42,8 +46,10 @@ def enter(classes: Classes, chunk: Ints, extent: Ints, chunks: Ints, first: int)
             extent[i] = classes.loop_extent[i]
         else:
             tile = classes.loop_tile[outer]
-            extent[i] = min(tile, extent[outer] - chunk[outer] * tile)
+            extent[i] = min(tile, extent[outer] - max(chunk[outer], classes.loop_pin[outer]) * tile)
         chunks[i] = -(-extent[i] // classes.loop_tile[i])
+        if classes.loop_pin[i] >= 0:
+            chunks[i] = 1 if chunks[i] > classes.loop_pin[i] else 0
         chunk[i] = 0
 
 
@@ -88,8 +94,32 @@ def longer(array: Ints) -> Ints:
     return result
 
 
+@part
+def begins_anew(classes: Classes, chunk: Ints, chunks: Ints, anew: int, tile: Ints) -> bool:
+    """Note the chunks of the outer relevant loops, and return whether they are others."""
+    new = False
+    for i in range(anew):
+        if chunks[i] <= 0:
+            return False
+        new = new or (classes.loop_axis[i] >= 0 and tile[i] != chunk[i])
+    if new:
+        tile[:anew] = chunk[:anew]
+    return new
+
+
+@part
+def forget(number: Ints, words: Ints, many: int, fresh: int, last_use: Ints) -> int:
+    """Forget the words that were last used before step `fresh`; return how many there are."""
+    lost = 0
+    for k in range(many):
+        if 0 <= last_use[number[k]] < fresh:
+            last_use[number[k]] = -1
+            lost += words[k]
+    return lost
+
+
 @kernel
-def count_spills(classes: Classes, capacity: int) -> int:
+def count_spills(classes: Classes, capacity: int, anew: int) -> int:
     """Return how often a word leaves that is used again, when the best words stay.
 
     Parameters
@@ -98,6 +128,9 @@ def count_spills(classes: Classes, capacity: int) -> int:
         The access (see `classes.classify`).
     capacity : int
         Words of the memory.
+    anew : int
+        Number of outer loops that make all words begin anew (see `access.Access`): those that do
+        and are used again are spills as well.
 
     Returns
     -------
@@ -122,20 +155,29 @@ def count_spills(classes: Classes, capacity: int) -> int:
     newest[1] = 1
     spills = 0
     step = 0
-    while step < MOST_STEPS:
+    fresh = 0
+    idle = 0
+    tile = np.full(anew, -1, np.int64)
+    while step + idle < MOST_STEPS:
         if step + 3 > size:
             free, newest, code = longer(free), longer(newest), longer(code)
             kept = np.concatenate((kept, np.zeros_like(kept)), axis=1)
             size *= 2
-        many = block(classes, chunk, number, words)
-        needed, lost = use(step, number, words, many, True, last_use, free, newest)
-        if needed > capacity:
-            return TOO_SMALL
-        spills += lost
-        code[step] = 0
-        for j in range(loops):
-            code[step] += chunk[j] * rounds.inner[j]
-        step += 1
+        if begins_anew(classes, chunk, chunks, anew, tile):
+            fresh = step
+        if loops == 0 or chunks.min() > 0:
+            many = block(classes, chunk, number, words)
+            spills += forget(number, words, many, fresh, last_use)
+            needed, lost = use(step, number, words, many, True, last_use, free, newest)
+            if needed > capacity:
+                return TOO_SMALL
+            spills += lost
+            code[step] = 0
+            for j in range(loops):
+                code[step] += chunk[j] * rounds.inner[j]
+            step += 1
+        else:
+            idle += 1
         i = loops - 1
         while i >= 0:
             if rounds.apart[i] or rounds.reuse[i]:
