@@ -191,3 +191,9 @@ def test_bound_of_a_bypass_choice_is_at_most_its_optimum(sizes: tuple[int, int, 
         bounds.append(least.cost(keep)[0].min())
         assert bounds[-1] <= optima[-1] * (1 + 1e-12), keep
     assert min(bounds) > 0.88 * min(optima)
+
+
+@pytest.mark.parametrize("tiles", ["divisors", "all"])
+def test_one_operation_is_mapped_within_a_time_limit(tiles: str) -> None:
+    layer = tw.einsum("O[M,N] += I[M,K] * W[K,N]", M=1, N=1, K=1)
+    assert tw.map(layer, "simple", cache=False, tiles=tiles, time_limit=5).optimal

@@ -53,7 +53,7 @@ def greedy_mapping(
     value = cost(best, inf)
     if value == inf:
         return None
-    for _ in range(TRIES):
+    for _ in range(TRIES if layer.operations > 1 else 0):
         if stop():
             break
         source = random.choice([place for place, factor in factors.items() if factor > 1])
