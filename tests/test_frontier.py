@@ -4,17 +4,39 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from itertools import permutations
 from math import inf
+from random import Random
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import problems
 import tilewright
 from tilewright.architecture.machine import Memory
 from tilewright.errors import InputError
-from tilewright.mapper.frontier import counting, least_cost, sized
+from tilewright.mapper.frontier import (
+    can_sweep,
+    counting,
+    least_cost,
+    repeat,
+    sized,
+    sweep,
+    undominated,
+)
+from tilewright.mapper.frontier_points import (
+    COLUMNS,
+    ROW,
+    VALUE,
+    add_point,
+    fitting,
+)
+from tilewright.mapper.objective import parse_objective
 from tilewright.mapper.solve import Search
+from tilewright.mapping.constraints import under
+from tilewright.mapping.given import given_constraints
 from tilewright.workload.einsum import einsum
 
 MACHINE = tilewright.load_architecture("simple")
@@ -124,3 +146,137 @@ def test_partitioned_memories_are_refused() -> None:
     )
     with pytest.raises(InputError, match="partitioned"):
         tilewright.frontier(LAYERS["matmul"], replace(MACHINE, levels=levels), ["RF"])
+
+
+def never() -> bool:
+    return False
+
+
+def quiet(count: int) -> None:
+    pass
+
+
+def drawn_problem(seed: int) -> tuple[tilewright.Layer, tilewright.Architecture, tuple[str, ...]]:
+    """Return a layer, a machine and names of memories that one sweep can vary."""
+    random = Random(seed)
+    while True:
+        layer, machine = problems.layer(random), problems.machine(random)
+        search = Search(layer, machine, "energy")
+        names = [m.name for m in machine.memories[1:] if m.tensor_bits is None]
+        ones = [(name,) for name in names if can_sweep(search, (name,))]
+        pairs = [pair for pair in permutations(names, 2) if can_sweep(search, pair)]
+        if next(search.plans(), None) is not None and (ones or pairs):
+            return layer, machine, random.choice(pairs or ones)
+
+
+def swept_and_repeated(seed: int, objective: str) -> None:
+    layer, machine, over = drawn_problem(seed)
+    wanted = parse_objective(objective)
+    found = []
+    for find in (sweep, repeat):
+        search = Search(layer, machine, objective)
+        result = find(search, machine, over, wanted, never, quiet)
+        assert result.finished
+        found.append(undominated(result.known))
+    assert [k.used for k in found[0]] == [k.used for k in found[1]]
+    for one, other in zip(*found, strict=True):
+        assert one.value == pytest.approx(other.value, rel=1e-9)
+        cycles = [
+            tilewright.evaluate(layer, sized(machine, over, k.used), k.mapping).cycles
+            for k in (one, other)
+        ]
+        assert cycles[0] == pytest.approx(cycles[1], rel=1e-9)  # what decides between equals
+
+
+@settings(max_examples=5, deadline=None)
+@given(seed=st.integers(0, 10**6), objective=st.sampled_from(["energy", "energy", "edp"]))
+def test_one_sweep_finds_what_repeated_searches_find(seed: int, objective: str) -> None:
+    swept_and_repeated(seed, objective)
+
+
+@pytest.mark.slow
+@settings(max_examples=150, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    objective=st.sampled_from(["energy", "edp", "latency", "energy, latency<=100"]),
+)
+def test_one_sweep_finds_what_repeated_searches_find_often(seed: int, objective: str) -> None:
+    swept_and_repeated(seed, objective)
+
+
+@pytest.mark.parametrize(
+    ("over", "change"),
+    [
+        (("GLB", "LB"), {}),
+        (("GLB",), {"constraints": "GLB.even=true"}),
+        (("GLB",), {"forwarding": True}),
+    ],
+)
+def test_where_one_sweep_cannot_searches_are_repeated(
+    over: tuple[str, ...], change: dict[str, object]
+) -> None:
+    machine = small()
+    levels = list(machine.levels)
+    if "LB" in over:
+        levels.insert(2, replace(machine.memories[1], name="LB", read_energy=3, write_energy=3))
+    if "forwarding" in change:
+        levels = [replace(x, forwarding=True) if x.name == "PE" else x for x in levels]
+    machine = replace(machine, levels=tuple(levels))
+    layer = einsum("O[M] += I[M,K]", M=2, K=2)
+    if "constraints" in change:
+        given_ones = given_constraints(str(change["constraints"]), machine, [layer])
+        machine = under(machine, given_ones)
+    search = Search(layer, machine, "energy")
+    assert not can_sweep(search, over)
+    frontier = least_cost(layer, machine, over)
+    if "forwarding" not in change:  # of which the search proves nothing
+        assert frontier.optimal
+        best = Search(layer, sized(machine, over, [inf] * len(over)), "energy").solve()
+        assert frontier.at().value == pytest.approx(best.value)
+
+
+def test_a_stopped_sweep_keeps_what_it_has() -> None:
+    asked = 0
+
+    def stop() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked > 300
+
+    frontier = least_cost(LAYERS["conv"], small(), ("GLB", "RF"), stop=stop)
+    assert not frontier.optimal
+    assert len(frontier.points) > 0
+    whole = frontier_of("conv", ("GLB", "RF"), None)
+    for point in frontier.points:
+        sizes = dict(zip(frontier.over, point.bits, strict=True))
+        assert point.value >= whole.at(**sizes).value * (1 - 1e-12)
+
+
+def test_ctrl_c_keeps_what_a_sweep_has() -> None:
+    def progress(count: int) -> None:
+        if count > 20:
+            raise KeyboardInterrupt
+
+    frontier = least_cost(LAYERS["conv"], small(), ("GLB", "RF"), progress=progress)
+    assert frontier.interrupted
+    assert not frontier.optimal
+    assert len(frontier.points) > 0
+
+
+POINT = st.tuples(st.integers(0, 6), st.integers(0, 6), st.integers(0, 6))
+
+
+@given(drawn=st.lists(POINT, max_size=12), size=st.tuples(st.integers(0, 6), st.integers(0, 6)))
+def test_points_are_those_that_no_other_one_reaches(
+    drawn: list[tuple[int, int, int]], size: tuple[int, int]
+) -> None:
+    points, count = np.zeros((16, COLUMNS)), 0
+    for row, (first, second, value) in enumerate(drawn):
+        i = fitting(points, count, float(first), float(second))
+        if i < 0 or points[i, VALUE] > value:
+            count = add_point(points, count, float(first), float(second), float(value), 0.0, row)
+    inside = [value for first, second, value in drawn if first <= size[0] and second <= size[1]]
+    i = fitting(points, count, float(size[0]), float(size[1]))
+    assert (points[i, VALUE] if i >= 0 else None) == min(inside, default=None)
+    assert all(drawn[int(row)][2] == value for value, row in points[:count, [VALUE, ROW]])
+    assert np.all(np.diff(points[:count, VALUE]) >= 0)

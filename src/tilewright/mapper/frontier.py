@@ -10,7 +10,10 @@ from time import perf_counter
 from tilewright.architecture.machine import Architecture, Array, Compute, Level, Memory
 from tilewright.errors import InputError, NoMappingError, nearest
 from tilewright.mapper.frontier_result import Frontier, Point, occupied
-from tilewright.mapper.objective import parse_objective
+from tilewright.mapper.frontier_sweep import Sizes, Sweep
+from tilewright.mapper.narrow import about_memories, whole_bits
+from tilewright.mapper.objective import Objective, parse_objective
+from tilewright.mapper.result import agreed
 from tilewright.mapper.solve import Search
 from tilewright.mapping.nodes import Mapping
 from tilewright.model.evaluate import evaluate
@@ -39,6 +42,26 @@ class Known:
     mapping: Mapping
 
 
+@dataclass
+class Found:
+    """What was found.
+
+    Attributes
+    ----------
+    known : list of Known
+    finished : bool
+        Whether nothing is missing.
+    searches : int
+    interrupted : bool
+        Whether Ctrl-C ended it.
+    """
+
+    known: list[Known]
+    finished: bool
+    searches: int
+    interrupted: bool
+
+
 def least_cost(
     layer: Layer,
     architecture: Architecture,
@@ -50,10 +73,6 @@ def least_cost(
     progress: Callable[[int], None] = lambda points: None,
 ) -> Frontier:
     """Return the least cost for every size of one or two memories.
-
-    The optimum for some sizes is also the optimum for all smaller ones that its tiles fit: the next
-    search is for one bit less than they take. What two searches prove, equal values included, is
-    not searched again.
 
     Parameters
     ----------
@@ -76,19 +95,112 @@ def least_cost(
         When a memory does not exist, has no size, or is partitioned among the tensors.
     NoMappingError
         When no mapping can run the layer, however large the memories are.
+    DisagreementError
+        When the model gives a mapping another value than the search.
     """
     start = perf_counter()
     check_memories(architecture, over, traffic)
     wanted = parse_objective(objective if traffic is None else "energy")
     machine = architecture if traffic is None else counting(architecture, traffic)
     search = Search(layer, machine, str(wanted))
-    known: list[Known] = []
-    searches = 0
-    finished = True
+    find = sweep if can_sweep(search, over) else repeat
+    found = find(search, machine, tuple(over), wanted, stop, progress)
+    if not found.known and found.finished:
+        raise NoMappingError(
+            f"no mapping of layer '{layer.name}' on '{architecture.name}' exists, however large "
+            f"{' and '.join(over)} may be"
+        )
+    points = []
+    for k in undominated(found.known):
+        cost = agreed(layer, sized(machine, over, k.used), str(wanted), k.mapping, k.value)
+        value = wanted.value(cost.energy_pj, float(cost.cycles))
+        if traffic is not None:
+            cost = evaluate(layer, sized(architecture, over, k.used), k.mapping)
+        points.append(Point(k.used, value, k.mapping, cost))
+    return Frontier(
+        layer, architecture, tuple(over), str(wanted), traffic, tuple(points), found.finished,
+        found.searches, perf_counter() - start, found.interrupted,
+    )  # fmt: skip
+
+
+def can_sweep(search: Search, over: Sequence[str]) -> bool:
+    """Whether one sweep finds everything, see `frontier_sweep`.
+
+    Not where constraints hold loops, tiles or store nodes, where the model may count otherwise than
+    the search (forwarding neighbours, windows of outputs), or with two memories between the same
+    arrays.
+    """
+    machine = search.architecture
+    segments = [search.of_memory[[m.name for m in machine.memories].index(name)] for name in over]
+    if len(over) == 2 and (segments[0] == 0) == (segments[1] == 0):
+        return False
+    if any(array.forwarding for array in machine.arrays) or about_memories(machine):
+        return False
+    return not (search.resources and search.space.windows[-1] >= 0)
+
+
+def sweep(
+    search: Search,
+    machine: Architecture,
+    over: tuple[str, ...],
+    objective: Objective,
+    stop: Callable[[], bool],
+    progress: Callable[[int], None],
+) -> Found:
+    """Find the optima of all sizes at once."""
+    memories = machine.memories
+    places = [[m.name for m in memories].index(name) for name in over]
+    above, below = (
+        next((p for p in places if (search.of_memory[p] == 0) == wanted), -1)
+        for wanted in (True, False)
+    )
+    varied = above, below
+
+    def with_sizes(sizes: Sizes) -> Architecture:
+        bits = {memories[p].name: size for p, size in zip(varied, sizes, strict=True) if p >= 0}
+        return sized(machine, list(bits), list(bits.values()))
+
+    most = tuple(
+        float(whole_bits(search.layer.tensors, search.layer, memories[p])) if p >= 0 else 0.0
+        for p in varied
+    )
+    units = tuple(float(memories[p].word_bits) if p >= 0 else 0.0 for p in varied)
+    all_sizes = Sweep(
+        search, objective, with_sizes, varied, (most[0], most[1]), (units[0], units[1]), stop,
+        progress,
+    )  # fmt: skip
+    interrupted = False
+    finished = False
+    try:
+        finished = all_sizes.run()
+    except KeyboardInterrupt:
+        interrupted = True
+    known = []
+    for mapping, value, sizes in all_sizes.found():
+        used = tuple(int(sizes[varied.index(p)]) for p in places)
+        known.append(Known(used, used, value, mapping))
+    return Found(known, finished, all_sizes.walks, interrupted)
+
+
+def repeat(
+    search: Search,
+    machine: Architecture,
+    over: tuple[str, ...],
+    objective: Objective,
+    stop: Callable[[], bool],
+    progress: Callable[[int], None],
+) -> Found:
+    """Find the optima one after the other.
+
+    The optimum for some sizes is also the optimum for all smaller ones that its tiles fit: the next
+    search is for one bit less than they take. What two searches prove, equal values included, is
+    not searched again.
+    """
+    found = Found([], True, 0, False)
 
     def best(limits: tuple[float, ...]) -> Known | None:
         """Return the optimum for some sizes."""
-        nonlocal searches, finished
+        known = found.known
         fitting = [k for k in known if all(u <= b for u, b in zip(k.used, limits, strict=True))]
         larger = [k for k in known if all(a >= b for a, b in zip(k.limits, limits, strict=True))]
         least = max((k.value for k in larger), default=0.0)
@@ -96,45 +208,27 @@ def least_cost(
         if nearest_known is not None and nearest_known.value <= least * (1 + SAME):
             return nearest_known
         if stop():
-            finished = False
+            found.finished = False
             return None
-        searches += 1
-        progress(searches)
+        found.searches += 1
+        progress(found.searches)
         now = sized(machine, over, limits)
-        search.aim(wanted, now)
+        search.aim(objective, now)
         if nearest_known is not None:
             search.begin_with(nearest_known.mapping)
-        found = search.solve(stop)
-        finished = finished and found.finished
-        if found.mapping is None or not found.finished:
+        result = search.solve(stop)
+        found.finished = found.finished and result.finished
+        if result.mapping is None or not result.finished:
             return None
-        used = occupied(evaluate(layer, now, found.mapping), tuple(over))
-        known.append(Known(limits, used, found.value, found.mapping))
+        used = occupied(evaluate(search.layer, now, result.mapping), over)
+        known.append(Known(limits, used, result.value, result.mapping))
         return known[-1]
 
-    interrupted = False
     try:
         cover(best, len(over))
     except KeyboardInterrupt:
-        finished, interrupted = False, True
-    if not known and finished:
-        raise NoMappingError(
-            f"no mapping of layer '{layer.name}' on '{architecture.name}' exists, however large "
-            f"{' and '.join(over)} may be"
-        )
-    points = tuple(
-        Point(
-            k.used,
-            k.value,
-            k.mapping,
-            evaluate(layer, sized(architecture, over, k.used), k.mapping),
-        )
-        for k in undominated(known)
-    )
-    return Frontier(
-        layer, architecture, tuple(over), str(wanted), traffic, points, finished, searches,
-        perf_counter() - start, interrupted,
-    )  # fmt: skip
+        found.finished, found.interrupted = False, True
+    return found
 
 
 def cover(best: Callable[[tuple[float, ...]], Known | None], sizes: int) -> None:

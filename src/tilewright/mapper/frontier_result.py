@@ -64,7 +64,7 @@ class Frontier:
     optimal : bool
         Whether it is exact for every size; otherwise the search was stopped.
     searches : int
-        Searches that proved it.
+        Searches that proved it: of one bypass choice in a range of sizes each, or of one size.
     seconds : float
     interrupted : bool
         Whether Ctrl-C ended them.

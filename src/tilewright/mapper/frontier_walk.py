@@ -1,0 +1,429 @@
+"""The compiled search of a frontier: one walk of the tile lattice for all sizes of two memories.
+
+A label is that of `walk`, but counts the bits that it uses of each memory to the end of the walk.
+It is superfluous when at every size that it can still be completed for some point is as good as its
+lower bound. Constraints on the walk (`heed`) are not known here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilewright.mapper.bounds import least_words, lower_bound
+from tilewright.mapper.charge import Scratch, charge, scratch_for
+from tilewright.mapper.frontier_bounds import is_hopeful, reach, use
+from tilewright.mapper.frontier_points import (
+    VALUE,
+    Aim,
+    add_point,
+    beaten,
+    fitting,
+    with_place,
+)
+from tilewright.mapper.labels import (
+    CROSS,
+    DEAD,
+    ENERGY,
+    ENTRIES,
+    LAST,
+    LEAST_CYCLES,
+    LEAST_ENERGY,
+    LOADS,
+    MOVE,
+    NEXT,
+    OPEN,
+    PARENT,
+    PLACE,
+    SHAPE,
+    SPREAD,
+    STAGE,
+    TIE,
+    enter_loop,
+    insert,
+    objective_value,
+    window_column,
+    with_room,
+)
+from tilewright.mapper.walk import copy_label
+from tilewright.model.kernel import kernel, leaf
+
+if TYPE_CHECKING:
+    from tilewright.mapper.lattice import Floats, Ints
+    from tilewright.mapper.links import Links
+    from tilewright.mapper.outer import Outer
+    from tilewright.mapper.problem import Space
+
+
+@leaf
+def forget(sp: Space, aim: Aim, row: Ints, floats: Floats, seg: int) -> None:
+    """Drop the loops of a sliding window that cannot bring back a tile any more.
+
+    The step of such a loop would have to make up for what the loops inside it have moved, which
+    grows, while the step shrinks with the tile: labels that differ in such loops alone are equal.
+    """
+    nt = sp.relevant.shape[0]
+    arrays = len(sp.unroll_start) - 1
+    for t in range(nt):
+        w = sp.windows[t]
+        if w < 0:
+            continue
+        column = window_column(nt, arrays, w)
+        e = row[column]
+        count = row[column + 2]
+        at = LOADS + aim.resources + aim.memories + ENTRIES * w
+        kept = 0
+        for q in range(count if e >= 0 else 0):
+            code, inside = row[column + 3 + 2 * q], row[column + 4 + 2 * q]
+            others = step = 0
+            for i in range(sp.members.shape[2]):
+                d = sp.members[w, e, i]
+                if d < 0:
+                    break
+                moved = sp.values[d, sp.digits[row[SHAPE], d]]
+                for k in range(code // 64, seg):
+                    factor = sp.values[d, sp.unroll[row[OPEN + nt + 2 * k + 1], d]]
+                    moved += (factor - 1) * sp.values[d, sp.digits[row[OPEN + nt + 2 * k], d]]
+                if d == code % 64:
+                    step = sp.coefs[w, e, i] * moved
+                else:
+                    others += sp.coefs[w, e, i] * (sp.values[d, sp.digits[inside, d]] - moved)
+            if q < count - 1 and others > step:
+                continue
+            if kept < q:
+                row[column + 3 + 2 * kept], row[column + 4 + 2 * kept] = code, inside
+                floats[at + kept] = floats[at + q]
+            kept += 1
+        if e >= 0:
+            row[column + 2] = kept
+
+
+@leaf
+def file(
+    sp: Space,
+    lk: Links,
+    outer: Outer,
+    aim: Aim,
+    it: Ints,
+    fl: Floats,
+    n: int,
+    heads: Ints,
+    buckets: Ints,
+    points: Floats,
+    count: int,
+    placed: Ints,
+    seg: int,
+    spread_left: float,
+    words: Floats,
+) -> int:
+    """File row n unless the points or another label make it superfluous."""
+    forget(sp, aim, it[n], fl[n], seg)
+    energy, cycles = lower_bound(
+        sp, lk, it[n], fl[n], aim.resources, seg, placed, spread_left, outer, outer.memory, words
+    )
+    fl[n, LEAST_ENERGY] = max(energy, fl[n, LEAST_ENERGY])
+    fl[n, LEAST_CYCLES] = max(cycles, fl[n, LEAST_CYCLES])
+    if not is_hopeful(sp, lk, outer, aim, it[n], fl[n], points, count, placed, seg, words):
+        return n
+    return insert(
+        sp, lk, it, fl, n, heads, buckets, aim.resources, aim.memories, aim.goal, placed, seg
+    )
+
+
+@kernel
+def expand_all(
+    sp: Space,
+    lk: Links,
+    outer: Outer,
+    aim: Aim,
+    seg: int,
+    last_segment: bool,
+    stage_count: Ints,
+    stage_next: Ints,
+    first: Ints,
+    spread_left: float,
+    it: Ints,
+    fl: Floats,
+    n: int,
+    heads: Ints,
+    buckets: Ints,
+    high: int,
+    low: int,
+    points: Floats,
+    count: int,
+) -> tuple[Ints, Floats, int, Floats, int]:
+    """Walk the shapes of one segment from `high` down to `low`, placing its store nodes."""
+    stages = stage_count.shape[0]
+    scratch = scratch_for(sp)
+    for shape in range(high, low - 1, -1):
+        for stage in range(stages):
+            i = heads[shape, stage]
+            while i >= 0:
+                current = i
+                i = it[i, NEXT]
+                if it[current, DEAD] == 1:
+                    continue
+                it, fl = with_room(it, fl, n)
+                points = with_place(points, count)
+                for t in range(len(first)):
+                    scratch.placed[t] = first[t] + stage_count[stage, t]
+                if last_segment and stage == stages - 1:
+                    n, count = complete(
+                        sp, lk, aim, it, fl, n, current, points, count, seg, scratch
+                    )
+                else:
+                    n = grow(
+                        sp, lk, outer, aim, seg, stage_next, spread_left, it, fl, n, current,
+                        heads, buckets, points, count, scratch,
+                    )  # fmt: skip
+    return it, fl, n, points, count
+
+
+@leaf
+def grow(
+    sp: Space,
+    lk: Links,
+    outer: Outer,
+    aim: Aim,
+    seg: int,
+    stage_next: Ints,
+    spread_left: float,
+    it: Ints,
+    fl: Floats,
+    n: int,
+    current: int,
+    heads: Ints,
+    buckets: Ints,
+    points: Floats,
+    count: int,
+    scratch: Scratch,
+) -> int:
+    """File what a label becomes with one more store node, or one more loop."""
+    nt = sp.relevant.shape[0]
+    bits_at = LOADS + aim.resources
+    shape, stage, last = it[current, SHAPE], it[current, STAGE], it[current, LAST]
+    placed = scratch.placed
+    for action in range(nt + len(sp.moves)):
+        if action < nt:
+            # a loop irrelevant to the tensor could as well stand inside its node
+            t = action
+            following = stage_next[stage, t]
+            if following < 0 or (last >= 0 and not sp.relevant[t, last]):
+                continue
+            link = placed[t]
+            m = lk.memory[t, link]
+            bits = sp.words[t, shape] * lk.bits[t, link]
+            used = fl[current, bits_at + m] + bits
+            if bits > lk.share[t, link] or used > lk.capacity[m]:
+                continue
+            copy_label(it, fl, current, n)
+            it[n, MOVE] = PLACE + t
+            it[n, STAGE] = following
+            fl[n, bits_at + m] = used
+            charge(sp, lk, it[n], fl[n], aim.resources, aim.memories, t, link, seg, scratch)
+            placed[t] += 1
+        else:
+            move = action - nt
+            d = sp.moves[move, 0]
+            if seg > 0 and last < 0 and stage == 0:
+                # directly below an array only loops that it keeps from moving above it
+                free = sp.unroll[it[current, OPEN + nt + 2 * seg - 1], d] == 0
+                for w in range(sp.window_of.shape[0]):
+                    free = free and sp.window_of[w, d] < 0
+                if free:
+                    continue
+            digit = sp.digits[shape, d]
+            smaller = sp.quotient[d, digit, sp.moves[move, 1]]
+            if smaller < 0:
+                continue
+            copy_label(it, fl, current, n)
+            inside = shape - (digit - smaller) * sp.strides[d]
+            enter_loop(sp, it[n], fl[n], bits_at + aim.memories, move, inside, seg)
+        it[n, PARENT] = current
+        n = file(
+            sp, lk, outer, aim, it, fl, n, heads, buckets, points, count, placed, seg, spread_left,
+            scratch.words,
+        )  # fmt: skip
+        if action < nt:
+            placed[action] -= 1
+    return n
+
+
+@leaf
+def complete(
+    sp: Space,
+    lk: Links,
+    aim: Aim,
+    it: Ints,
+    fl: Floats,
+    n: int,
+    current: int,
+    points: Floats,
+    count: int,
+    seg: int,
+    scratch: Scratch,
+) -> tuple[int, int]:
+    """Charge what the compute unit costs a complete label, and file it as a point if it is one."""
+    copy_label(it, fl, current, n)
+    for t in range(sp.relevant.shape[0]):
+        charge(sp, lk, it[n], fl[n], aim.resources, aim.memories, t, lk.length[t] - 1, seg, scratch)
+    cycles = np.ceil(lk.cycles * (sp.operations / fl[n, SPREAD]) * (1 - TIE))
+    for r in range(aim.resources):
+        cycles = max(cycles, fl[n, LOADS + r])
+    fl[n, ENERGY] += lk.leakage * cycles
+    value, tie = objective_value(aim.goal, fl[n, ENERGY], cycles)
+    stage = it[n, STAGE]
+    first, second = use(aim, fl[n], seg, stage, 0), use(aim, fl[n], seg, stage, 1)
+    if not value < np.inf or beaten(points, count, first, second, value, tie):
+        return n, count
+    it[n, PARENT] = current
+    return n + 1, add_point(points, count, first, second, value, tie, n)
+
+
+@kernel
+def cross_all(
+    sp: Space,
+    lk: Links,
+    outer: Outer,
+    aim: Aim,
+    array: int,
+    it: Ints,
+    fl: Floats,
+    n: int,
+    heads: Ints,
+    full: int,
+    heads_below: Ints,
+    buckets: Ints,
+    high: int,
+    low: int,
+    first_below: Ints,
+    spread_left: float,
+    points: Floats,
+    count: int,
+    begin: int,
+    end: int,
+) -> tuple[Ints, Floats, int]:
+    """Send the complete labels of a segment through an array, in spatial choices `begin` to `end`.
+
+    They come with the largest product first.
+    """
+    scratch = scratch_for(sp)
+    for t in range(len(first_below)):
+        scratch.placed[t] = first_below[t]
+    for shape in range(high, low - 1, -1):
+        i = heads[shape, full]
+        while i >= 0:
+            choice = begin if it[i, DEAD] == 0 else end
+            while choice < end:
+                it, fl = with_room(it, fl, n)
+                n, choice = send(
+                    sp, lk, outer, aim, array, it, fl, n, i, choice, end, heads_below, buckets,
+                    spread_left, points, count, scratch,
+                )  # fmt: skip
+            i = it[i, NEXT]
+    return it, fl, n
+
+
+@leaf
+def send(
+    sp: Space,
+    lk: Links,
+    outer: Outer,
+    aim: Aim,
+    array: int,
+    it: Ints,
+    fl: Floats,
+    n: int,
+    i: int,
+    begin: int,
+    end: int,
+    heads_below: Ints,
+    buckets: Ints,
+    spread_left: float,
+    points: Floats,
+    count: int,
+    scratch: Scratch,
+) -> tuple[int, int]:
+    """Send label i through an array in the spatial choices from `begin` to `end`.
+
+    Returns
+    -------
+    tuple of int, int
+        The number of labels, and the next choice: the tables may have no room for it.
+    """
+    nt, nd = sp.relevant.shape
+    bits_at = LOADS + aim.resources
+    entries_end = fl.shape[1] - sp.members.shape[0]
+    shape = it[i, SHAPE]
+    bound = fl[i, LEAST_ENERGY] - lk.leakage * fl[i, LEAST_CYCLES]
+    first = reach(aim, fl[i], array + 1, 0, 0)
+    second = reach(aim, fl[i], array + 1, 0, 1)
+    best = fitting(points, count, first, second)
+    most = points[best, VALUE] * (1 + TIE) if best >= 0 else np.inf
+    inside = fl[i, ENERGY]
+    for t in range(nt):
+        scratch.words[t] = least_words(sp, it[i], t)
+        inside += lk.rest_base[array, t] + lk.rest_slope[array, t] * scratch.words[t]
+    for choice in range(begin, end):
+        if n == len(it):
+            return n, choice
+        # choices come with the largest product first
+        spread = fl[i, SPREAD] * sp.unroll_product[choice] * spread_left
+        fewest = lk.cycles * sp.operations / spread
+        value, _ = objective_value(aim.goal, bound + lk.leakage * fewest, fewest)
+        if not value <= most or value == np.inf:
+            return n, end
+        # what the words on their way cost, before the label is made
+        energy = inside + lk.leakage * fewest
+        for t in range(nt):
+            delivered = sp.operations
+            if scratch.placed[t] < lk.length[t] - 1:
+                delivered = sp.unroll_reuse[choice, t] * scratch.words[t]
+            energy += lk.rate[choice, t] * delivered
+        value, _ = objective_value(aim.goal, energy, fewest)
+        if not value <= most or value == np.inf:
+            continue
+        below = shape
+        for d in range(nd):
+            factor = sp.unroll[choice, d]
+            if factor > 0:
+                digit = sp.digits[shape, d]
+                smaller = sp.quotient[d, digit, factor]
+                if smaller < 0:
+                    below = -1
+                    break
+                below -= (digit - smaller) * sp.strides[d]
+        if below < 0:
+            continue
+        copy_label(it, fl, i, n)
+        it[n, SHAPE] = below
+        it[n, STAGE] = 0
+        it[n, LAST] = -1
+        it[n, PARENT] = i
+        it[n, MOVE] = CROSS + choice
+        it[n, OPEN + nt + 2 * array] = below
+        it[n, OPEN + nt + 2 * array + 1] = choice
+        # from here on steps are counted over all instances
+        for t in range(nt):
+            if sp.windows[t] >= 0 and lk.arrays[t, scratch.placed[t], 0] == array:
+                fl[n, fl.shape[1] - 1 - sp.windows[t]] = least_words(sp, it[i], t)
+        fl[n, SPREAD] *= sp.unroll_product[choice]
+        for q in range(bits_at + aim.memories, entries_end):
+            fl[n, q] *= sp.unroll_product[choice]
+        for t in range(nt):
+            opened = it[n, OPEN + t]
+            for d in range(nd):
+                if sp.unroll[choice, d] > 0:
+                    digit = sp.digits[opened, d]
+                    it[n, OPEN + t] -= (
+                        digit - sp.quotient[d, digit, sp.unroll[choice, d]]
+                    ) * sp.strides[d]
+        for m in range(aim.memories):
+            if m != aim.varied[0] and m != aim.varied[1]:
+                fl[n, bits_at + m] = 0.0
+        n = file(
+            sp, lk, outer, aim, it, fl, n, heads_below, buckets, points, count, scratch.placed,
+            array + 1, spread_left, scratch.next_words,
+        )  # fmt: skip
+    return n, end
