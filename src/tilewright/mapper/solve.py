@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush, heapreplace
 from math import inf, prod
 from random import Random
@@ -14,11 +14,12 @@ import numpy as np
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import MappingError
 from tilewright.mapper import labels
-from tilewright.mapper.bounds import lower_bound
+from tilewright.mapper.bounds import least_of_roots
 from tilewright.mapper.chain import Chain
 from tilewright.mapper.cross import cross
+from tilewright.mapper.first import First, first_bounds
 from tilewright.mapper.greedy import greedy_mapping
-from tilewright.mapper.lattice import Lattice, lattice
+from tilewright.mapper.lattice import Floats, Ints, Lattice, lattice
 from tilewright.mapper.least import Least
 from tilewright.mapper.limits import filling, most_words, walk_limits
 from tilewright.mapper.links import Keep, Stored, keep_choices, links, ports, segment_of
@@ -29,7 +30,7 @@ from tilewright.mapper.problem import Space, Unrolling, space
 from tilewright.mapper.result import TOLERANCE
 from tilewright.mapper.reuse import Reuse
 from tilewright.mapper.rough import Fitting, Rough, rough_bound
-from tilewright.mapper.rows import rebuild, root
+from tilewright.mapper.rows import first_shapes, rebuild, roots
 from tilewright.mapper.tables import Known, inner_bounds, outer_bounds, slides_above
 from tilewright.mapper.walk import expand, narrow
 from tilewright.mapping.nodes import Mapping
@@ -86,6 +87,7 @@ class Search:
         """Take these spatial choices; those of each array come with the largest product first."""
         self.space, self.unrollings = sp, unrollings
         self.chains: dict[Stored, Chain] = {}
+        self.first_shapes = first_shapes(sp)
         self.reuse = Reuse()  # some of what it knows depends on the spatial choices
         start = sp.unroll_start
         most = [
@@ -132,11 +134,15 @@ class Search:
         """Return the pJ of the operations themselves."""
         return float(self.layer.operations * operation_cost(self.architecture, self.layer))
 
+    def keeps(self) -> list[Keep]:
+        """Return all bypass choices."""
+        if not np.diff(self.space.unroll_start).all():
+            return []  # an array has no spatial choice
+        return list(keep_choices(self.layer, self.architecture))
+
     def plans(self, keeps: Iterable[Keep] | None = None) -> Iterator[Plan]:
         """Yield bypass choices as they are before a search, by default all."""
-        if not np.diff(self.space.unroll_start).all():
-            return  # an array has no spatial choice
-        for keep in keep_choices(self.layer, self.architecture) if keeps is None else keeps:
+        for keep in self.keeps() if keeps is None else keeps:
             yield self.plan(keep)
 
     def plan(self, keep: Keep) -> Plan:
@@ -153,19 +159,27 @@ class Search:
             lk = lk._replace(share=np.where(lk.memory < 0, lk.share, np.minimum(lk.share, most)))
         return Plan(keep, lk._replace(filling=filling(limits, self.of_memory)), parts, limits)
 
+    def first(self, keeps: Sequence[Keep]) -> list[First]:
+        """Return what bypass choices cost at least."""
+        root = self.roots(np.array([self.tiles.top]))
+        return first_bounds(
+            self.layer, self.architecture, keeps, self.space, root, self.chains,
+            self.spread_left[0],
+        )  # fmt: skip
+
+    def roots(self, shapes: Ints) -> tuple[Ints, Floats]:
+        """Return tables of labels with the first ones of some shapes."""
+        return roots(self.space, shapes, self.resources, self.memories, self.operations_energy())
+
     def bound(self, plan: Plan) -> tuple[float, float]:
         """Return lower bounds of the energy and the cycles of one bypass choice."""
-        it, fl = root(self.space, self.resources, self.memories, self.operations_energy())
-        if plan.choices is None and self.na:
-            # instead of the tables: all elements that share a word get it, or each operation does
-            own = slice(0, self.space.unroll_start[1])
-            delivered = self.space.words[:, self.tiles.top] * self.space.unroll_reuse[own]
-            straight = plan.lk.arrays[np.arange(len(plan.keep)), plan.lk.length - 1, 0] == 0
-            delivered[:, straight] = self.layer.operations
-            fl[0, labels.ENERGY] += float((plan.lk.rate[own] * delivered).sum(axis=1).min())
-        return lower_bound(
-            self.space, plan.lk, it[0], fl[0], self.resources, 0, plan.lk.first[0],
-            self.spread_left[0], plan.outer, int(plan.parts[0].place_memory[plan.outer.memory]),
+        if plan.choices is None:
+            return self.first([plan.keep])[0][1:]
+        n = len(self.first_shapes)
+        it, fl = self.roots(self.first_shapes)
+        return least_of_roots(
+            self.space, plan.lk, it[:n], fl[:n], self.resources, self.spread_left[0], plan.outer,
+            int(plan.parts[0].place_memory[plan.outer.memory]), plan.lk.first[0],
             np.empty(len(self.layer.tensors)),
         )  # fmt: skip
 
@@ -236,15 +250,15 @@ class Search:
             stopped, or when only the ceiling may have hidden mappings.
         """
         keep, lk, parts = plan.keep, plan.lk, plan.parts
-        it, fl = root(self.space, self.resources, self.memories, self.operations_energy())
-        n = 1
+        it, fl = self.roots(self.first_shapes)
+        n = len(self.first_shapes)
         top = self.tiles.top
         best = self.best.copy()
         hidden = ceiling < best[0]
         if hidden:
             best[0], best[1] = ceiling, inf
         heads = np.full((top + 1, len(parts[0].stage_count)), -1, np.int64)
-        heads[top, 0] = 0
+        heads[self.first_shapes, 0] = np.arange(n)
         buckets = np.full(BUCKETS, -1, np.int64)
         best_row = np.array([-1], np.int64)
         step = max(64, (top + 1) // SLICES)
@@ -279,7 +293,7 @@ class Search:
         if best_row[0] >= 0:
             self.best = best
             self.found.mapping = rebuild(
-                self.layer, self.architecture, self.tiles, self.unrollings, keep, it,
+                self.layer, self.architecture, self.tiles, self.space, self.unrollings, keep, it,
                 int(best_row[0]),
             )  # fmt: skip
             hidden = False
@@ -310,16 +324,21 @@ class Search:
         """Search bypass choices, those of the least bound first."""
         order = itertools.count()
         begun = plans is not None  # some bypass choices alone: a mapping of others is none of these
-        queue: list[tuple[tuple[float, float], int, Plan]] = []
-        for plan in self.plans() if plans is None else plans:
-            plan.energy, plan.cycles = self.bound(plan)
-            plan.bound = labels.objective_value(self.goal, plan.energy, plan.cycles)
-            heappush(queue, (plan.bound, next(order), plan))
+        given = None if plans is None else list(plans)
+        firsts = self.first(self.keeps() if given is None else [plan.keep for plan in given])
+        queue: list[tuple[tuple[float, float], int, First | Plan]] = []
+        for i, first in enumerate(firsts):
+            bound = labels.objective_value(self.goal, first.energy, first.cycles)
+            plan = None if given is None else given[i]
+            if plan is not None:
+                plan.energy, plan.cycles, plan.bound = first.energy, first.cycles, bound
+            heappush(queue, (bound, next(order), plan or first))
         while queue and not stop():
-            plan = queue[0][2]
-            if labels.worse(*plan.bound, float(self.best[0]), float(self.best[1])):
+            bound, _, head = queue[0]
+            if labels.worse(*bound, float(self.best[0]), float(self.best[1])):
                 heappop(queue)
                 continue
+            plan = head if isinstance(head, Plan) else self.begin_plan(head, bound)
             if self.found.labels > HARD and self.best[0] == inf and not begun:
                 begun = True
                 self.begin(stop)
@@ -346,6 +365,10 @@ class Search:
         elif self.found.mapping and self.resources and self.space.windows[-1] >= 0:
             self.check(self.found.mapping)
         return self.found
+
+    def begin_plan(self, first: First, bound: tuple[float, float]) -> Plan:
+        """Return a bypass choice with what it costs at least."""
+        return replace(self.plan(first.keep), energy=first.energy, cycles=first.cycles, bound=bound)
 
     def ceiling(self, plan: Plan) -> float:
         """Return the value below which a bypass choice is searched next."""

@@ -272,5 +272,8 @@ def inner_bounds(
         crossing = children(sp, lk, segment, k, int(choices[k]), reuse)
         # of the ways to the inner arrays nothing is known
         paid, most = (rough.stages[-1], rough.most) if k == 0 else (np.zeros(len(table[k])), np.inf)
-        inner_table(sp, crossing, table[k], known, jointly, paid, most)
+        # what arrays further in unroll is still there
+        moves = sp.moves if k == na - 1 else np.concatenate((sp.moves, sp.outermost))
+        own = sp._replace(moves=moves)
+        inner_table(own, crossing, table[k], known, jointly, paid, most)
     return lk._replace(table=table)
