@@ -122,6 +122,8 @@ def send(
         value, tie = objective_value(goal, bound + lk.leakage * fewest, fewest)
         if worse(value, tie, best[0], best[1]):
             return n, end
+        if not lk.matters[choice]:
+            continue
         # what the words on their way cost, before the label is made
         energy = inside + lk.leakage * fewest
         for t in range(nt):

@@ -75,7 +75,6 @@ class Search:
         self.memories = max(self.of_memory.count(s) for s in range(self.na + 1))
         self.unroll(*space(layer, self.tiles, architecture))
         self.resources = len(ports(architecture))
-        self.inner: Known = {}
         self.slides = slides_above(self.space)
         self.fitting = Fitting()
         self.least: Least | None = None
@@ -88,7 +87,9 @@ class Search:
         self.space, self.unrollings = sp, unrollings
         self.chains: dict[Stored, Chain] = {}
         self.first_shapes = first_shapes(sp)
-        self.reuse = Reuse()  # some of what it knows depends on the spatial choices
+        # some of what is known depends on the spatial choices
+        self.reuse = Reuse()
+        self.inner: Known = {}
         start = sp.unroll_start
         most = [
             float(sp.unroll_product[start[k] : start[k + 1]].max(initial=1.0))
@@ -211,11 +212,11 @@ class Search:
                 ),
                 most,
             )  # fmt: skip
-            adds = self.reuse.extend if jointly else self.reuse.fill
             plan.lk = inner_bounds(
-                self.space, adds(self.space, plan.lk), self.of_memory, choices, self.reuse,
-                self.inner, jointly, rough,
-            )  # fmt: skip
+                self.space, plan.lk, self.of_memory, choices, self.reuse, self.inner, jointly, rough
+            )
+            adds = self.reuse.extend if jointly else self.reuse.fill
+            plan.lk = adds(self.space, plan.lk)
             plan.outer = outer_bounds(self.space, plan.lk, plan.parts[0], self.slides, rough)
         plan.choices, plan.most, plan.jointly = choices, most, jointly
         energy, cycles = self.bound(plan)

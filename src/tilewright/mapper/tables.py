@@ -193,7 +193,9 @@ def goes_on(sp: Space, stayed: int, kind: int, t: int, at: int) -> bool:
 def inner_table(
     sp: Space,
     ch: Children,
+    key: tuple[object, ...],
     table: Floats,
+    matters: Bools,
     known: Known,
     jointly: bool,
     paid: Floats,
@@ -210,10 +212,14 @@ def inner_table(
 
     Parameters
     ----------
+    key : tuple
+        What the shapes x' and their reuse depend on.
     table : array of (shapes, 2 x tensors + 1)
         Out: the bound without tensor t, whose tile stays through loops above the array that are
         irrelevant to it, all there are below the shape; the bound with all tensors; and the first
         again where other loops may come before.
+    matters : array of choices
+        Out: set where a spatial choice may be that of a mapping that matters.
     known : dict
         The shapes x' and their reuse, which many bypass choices share.
     jointly : bool
@@ -225,28 +231,30 @@ def inner_table(
     """
     # where no tile fits there is no mapping, and any bound will do
     best = np.maximum(ch.reuse[:, 0], 1.0)
-    words, inside, moved = (np.empty(len(part)) for part in (ch.used, ch.used, ch.row_tensor))
-    least = ch.rate.min(axis=0)
+    words, inside, fewest, moved = (
+        np.empty(len(part)) for part in (ch.used, ch.used, ch.used, ch.row_tensor)
+    )
     # a tile that stays through loops above the array is stored first, with all that is below
     for carried in (-1, *np.flatnonzero(ch.used).tolist()):
-        key = (carried, jointly, *(part.tobytes() for part in ch[6:]))
-        if key not in known:
+        own = (carried, jointly, *key)
+        if own not in known:
             shapes = inner_shapes(sp, ch, carried)
-            known[key] = (
+            known[own] = (
                 shapes,
                 np.tile(best, (len(shapes), 1)),
                 np.full(len(shapes), not (jointly and len(ch.row_tensor))),
             )
-        shapes, reuse, filled = known[key]
+        shapes, reuse, filled = known[own]
         matter = np.empty(len(shapes), np.bool_)
-        shapes_that_matter(sp, ch, carried, shapes, least, paid, most, matter, words, inside)
+        shapes_that_matter(sp, ch, carried, shapes, paid, most, matter, words, inside)
         missing = np.flatnonzero(matter & ~filled)
         if len(missing):
             reuse[missing] = best_reuse(sp, ch, carried, shapes[missing])
             filled[missing] = True
         lower_column(
-            sp, ch, carried, shapes[matter], reuse[matter], table, paid, most, words, inside, moved
-        )
+            sp, ch, carried, shapes, reuse, matter, table, matters, paid, most, words, inside,
+            moved, fewest,
+        )  # fmt: skip
     spread_down(sp, table)
 
 
@@ -268,12 +276,13 @@ def inner_bounds(
     """
     na, nt = len(sp.unroll_start) - 1, sp.relevant.shape[0]
     table = np.full((na, len(sp.repeats), 2 * nt + 1), np.inf)
+    matters = np.zeros(len(sp.unroll), np.bool_)
     for k in range(na):
-        crossing = children(sp, lk, segment, k, int(choices[k]), reuse)
+        crossing, key = children(sp, lk, segment, k, int(choices[k]), reuse)
         # of the ways to the inner arrays nothing is known
         paid, most = (rough.stages[-1], rough.most) if k == 0 else (np.zeros(len(table[k])), np.inf)
         # what arrays further in unroll is still there
         moves = sp.moves if k == na - 1 else np.concatenate((sp.moves, sp.outermost))
         own = sp._replace(moves=moves)
-        inner_table(own, crossing, table[k], known, jointly, paid, most)
-    return lk._replace(table=table)
+        inner_table(own, crossing, key, table[k], matters, known, jointly, paid, most)
+    return lk._replace(table=table, matters=matters)
