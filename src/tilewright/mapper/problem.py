@@ -52,6 +52,15 @@ class Space(NamedTuple):
     most_sharing : array of (arrays, tensors)
         The most of it among the choices of each array.
     operations : float
+    mirror : array of shapes
+        The shape that costs the same, with some dimensions in the places of others, see `symmetry`;
+        itself without such dimensions.
+    mirror_choice : array of choices
+        The same for spatial choices.
+    mirror_dimension : array of dimensions
+        Which dimension takes the place of each.
+    side : array of dimensions
+        1 for the first of two that change places, -1 for the second, 0 for others.
     """
 
     moves: Ints
@@ -76,6 +85,10 @@ class Space(NamedTuple):
     unroll_sharing: Floats
     most_sharing: Floats
     operations: float
+    mirror: Ints
+    mirror_choice: Ints
+    mirror_dimension: Ints
+    side: Ints
 
 
 @dataclass(frozen=True)
@@ -265,6 +278,10 @@ def space(
                 -1, nt
             ),
             float(layer.operations),
+            np.arange(len(tiles.repeats)),
+            np.arange(len(unroll)),
+            np.arange(nd),
+            np.zeros(nd, np.int64),
         ),
         names,
     )

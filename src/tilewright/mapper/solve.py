@@ -23,7 +23,7 @@ from tilewright.mapper.lattice import Floats, Ints, Lattice, lattice
 from tilewright.mapper.least import Least
 from tilewright.mapper.limits import filling, most_words, walk_limits
 from tilewright.mapper.links import Keep, Stored, keep_choices, links, ports, segment_of
-from tilewright.mapper.narrow import narrowed
+from tilewright.mapper.narrow import about_memories, narrowed
 from tilewright.mapper.objective import Objective, parse_objective
 from tilewright.mapper.plan import ROUGHLY, Plan, choices_below, most_energy, segments, weigh
 from tilewright.mapper.problem import Space, Unrolling, space
@@ -31,6 +31,7 @@ from tilewright.mapper.result import TOLERANCE
 from tilewright.mapper.reuse import Reuse
 from tilewright.mapper.rough import Fitting, Rough, rough_bound
 from tilewright.mapper.rows import first_shapes, rebuild, roots
+from tilewright.mapper.symmetry import mirrored
 from tilewright.mapper.tables import Known, inner_bounds, outer_bounds, slides_above
 from tilewright.mapper.walk import expand, narrow
 from tilewright.mapping.nodes import Mapping
@@ -84,7 +85,9 @@ class Search:
 
     def unroll(self, sp: Space, unrollings: list[Unrolling]) -> None:
         """Take these spatial choices; those of each array come with the largest product first."""
-        self.space, self.unrollings = sp, unrollings
+        # constraints may tell dimensions apart
+        self.space = sp = sp if about_memories(self.architecture) else mirrored(sp)
+        self.unrollings = unrollings
         self.chains: dict[Stored, Chain] = {}
         self.first_shapes = first_shapes(sp)
         # some of what is known depends on the spatial choices

@@ -81,11 +81,14 @@ class Slides(NamedTuple):
         Words that each of them brings in at least when it begins at a shape.
     least : array of (tensors, shapes)
         Words that move at least into a store node at a shape.
+    mirror : list of int
+        The position of each slide's mirror image.
     """
 
     kinds: list[tuple[int, int, int]]
     words: list[Floats]
     least: Floats
+    mirror: list[int]
 
 
 def slides_above(sp: Space) -> Slides:
@@ -107,7 +110,12 @@ def slides_above(sp: Space) -> Slides:
     least = np.empty((nt, shapes))
     for t in range(nt):
         slid_words(sp, t, least[t])
-    return Slides(kinds, words, least)
+    mirror = [0]
+    for kind, t, at in kinds[1:]:
+        w = sp.windows[t]
+        d = int(sp.mirror_dimension[at if kind == RUN else sp.members[w, at, 0]])
+        mirror.append(kinds.index((kind, t, d if kind == RUN else int(sp.window_of[w, d]))))
+    return Slides(kinds, words, least, mirror)
 
 
 def outer_bounds(sp: Space, lk: Links, segment: Segment, slides: Slides, rough: Rough) -> Outer:
@@ -139,15 +147,18 @@ def outer_bounds(sp: Space, lk: Links, segment: Segment, slides: Slides, rough: 
     for t in np.flatnonzero(stays >= 0).tolist():
         np.minimum(across, end[:, nt + 1 + t] + stays[t] * sp.words[t, whole], out=across)
     matter = (rough.stages + across <= rough.most).T
+    # of two shapes that mirror each other one has a row
+    own = matter & (np.arange(whole + 1) <= sp.mirror)[:, None]
     row = np.full(matter.shape, -1, np.int64)
-    row[matter] = np.arange(np.count_nonzero(matter))
+    row[own] = np.arange(np.count_nonzero(own))
+    row = np.maximum(row, row[sp.mirror])
     flags = [
         (tensor, n)
         for tensor in (*np.flatnonzero(stays >= 0).tolist(), -1)
         for n in range(len(slides.kinds) - 1, -1, -1)
         if tensor < 0 or n == 0 or goes_on(sp, tensor, *slides.kinds[n])
     ]
-    kind, own, at = np.array([slides.kinds[n] for _, n in flags], np.int64).T.copy()
+    kind, slid, at = np.array([slides.kinds[n] for _, n in flags], np.int64).T.copy()
     stayed = np.array([tensor for tensor, _ in flags], np.int64)
     # where a tile begins to stay or a slide begins, and where it ends
     more = [
@@ -160,17 +171,18 @@ def outer_bounds(sp: Space, lk: Links, segment: Segment, slides: Slides, rough: 
     ]
     adds = padded([np.array(each, np.int64) for each in more], -1)
     ends = np.array([flags.index((tensor, 0)) for tensor, _ in flags])
+    mirror = np.array([flags.index((tensor, slides.mirror[n])) for tensor, n in flags])
     words = np.array([slides.words[n] for _, n in flags])
     return Outer(
         row,
         *outer_table(
-            sp, stayed, kind, own, at, adds, ends, segment.stage_count, segment.stage_next, need,
-            rate, bits, share, words, slides.least, stays, slides.least, end, lk.capacity[memory],
-            row, np.flatnonzero(matter.any(axis=1)),
+            sp, stayed, kind, slid, at, adds, ends, mirror, segment.stage_count,
+            segment.stage_next, need, rate, bits, share, words, slides.least, stays, slides.least,
+            end, lk.capacity[memory], row, np.flatnonzero(own.any(axis=1)),
         ),
         stayed,
         kind,
-        own,
+        slid,
         at,
         int(memory),
     )  # fmt: skip
@@ -239,6 +251,7 @@ def inner_table(
         own = (carried, jointly, *key)
         if own not in known:
             shapes = inner_shapes(sp, ch, carried)
+            shapes = shapes[shapes <= sp.mirror[shapes]]
             known[own] = (
                 shapes,
                 np.tile(best, (len(shapes), 1)),
@@ -255,6 +268,8 @@ def inner_table(
             sp, ch, carried, shapes, reuse, matter, table, matters, paid, most, words, inside,
             moved, fewest,
         )  # fmt: skip
+    np.minimum(table, table[sp.mirror], out=table)
+    matters |= matters[sp.mirror_choice]
     spread_down(sp, table)
 
 
