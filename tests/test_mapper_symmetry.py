@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
+from math import inf
 from random import Random
 
 import numpy as np
@@ -13,6 +15,7 @@ from strategies import layer_of
 from test_mapper_equals_enumeration import compare
 from tilewright.architecture.files import load_architecture
 from tilewright.architecture.machine import Architecture, Array, Compute, Constraint, Memory
+from tilewright.mapper import problem, solve
 from tilewright.mapper.solve import Search
 from tilewright.workload.einsum import einsum
 from tilewright.workload.layer import Layer
@@ -55,6 +58,55 @@ def test_mirror_images_cost_the_same(seed: int) -> None:
     assert (sp.repeats[sp.mirror] == sp.repeats).all()
     for costs in (sp.unroll_product, sp.unroll_reuse, sp.unroll_sharing):
         assert (costs[sp.mirror_choice] == costs).all()
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("objective", ["energy", "edp"])
+def test_search_of_one_half_equals_that_of_both(
+    seed: int, objective: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = Random(seed)
+    machine = problems.machine(random)
+    bounds = SQUARE | {"K": random.choice([1, 2, 4]), "P": 8, "Q": 8}
+    layer = einsum(CONV, **bounds)
+    half = Search(layer, machine, objective).solve()
+    monkeypatch.setattr(solve, "mirrored", lambda space: space)
+    whole = Search(layer, machine, objective).solve()
+    assert half.finished == whole.finished
+    assert half.value == pytest.approx(whole.value, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_tables_of_one_half_are_those_of_both(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = problems.machine(Random(seed))
+    layer = einsum(CONV, **(SQUARE | {"P": 12, "Q": 12}))
+    half = Search(layer, machine, "energy")
+    monkeypatch.setattr(solve, "mirrored", lambda space: space)
+    whole = Search(layer, machine, "energy")
+    pairs = zip(half.plans(), whole.plans(), strict=True)
+    for mine, theirs in islice(pairs, 4):
+        for jointly in (False, True):
+            for search, plan in ((half, mine), (whole, theirs)):
+                plan.known = jointly
+                search.prepare(plan, inf)
+            assert np.allclose(mine.lk.table, theirs.lk.table, rtol=1e-12)
+            assert (mine.lk.matters == theirs.lk.matters).all()
+            assert mine.bound == pytest.approx(theirs.bound, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("objective", ["energy", "edp"])
+def test_outermost_loops_on_dimensions_of_all_tensors_equal_loops_anywhere(
+    seed: int, objective: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = Random(seed)
+    machine = problems.machine(random)
+    layer = einsum("O[G,P] += I[G,P+R] * W[G,R]", G=12, P=random.choice([6, 8]), R=3)
+    outermost = Search(layer, machine, objective)
+    monkeypatch.setattr(problem, "loops_outermost", lambda layer, machine: False)
+    anywhere = Search(layer, machine, objective)
+    assert not len(anywhere.space.outermost)
+    assert outermost.solve().value == pytest.approx(anywhere.solve().value, rel=1e-12)
 
 
 @pytest.mark.parametrize(
