@@ -16,6 +16,8 @@ from test_mapper_equals_enumeration import compare
 from tilewright.architecture.files import load_architecture
 from tilewright.architecture.machine import Architecture, Array, Compute, Constraint, Memory
 from tilewright.mapper import problem, solve
+from tilewright.mapper.kinds import afresh, spatial_sets, unrolled
+from tilewright.mapper.objective import parse_objective
 from tilewright.mapper.solve import Search
 from tilewright.workload.einsum import einsum
 from tilewright.workload.layer import Layer
@@ -92,6 +94,22 @@ def test_tables_of_one_half_are_those_of_both(seed: int, monkeypatch: pytest.Mon
             assert np.allclose(mine.lk.table, theirs.lk.table, rtol=1e-12)
             assert (mine.lk.matters == theirs.lk.matters).all()
             assert mine.bound == pytest.approx(theirs.bound, rel=1e-12)
+
+
+def test_spatial_choices_alone_can_tell_dimensions_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = load_architecture("simple")
+    only = Constraint(machine.arrays[0].name, None, frozenset("KCP"))
+    machine = replace(machine, constraints=(only,))
+    layer = einsum(CONV, **(SQUARE | {"P": 8, "Q": 8}))
+    values = []
+    for change in (solve.mirrored, lambda space: space):
+        monkeypatch.setattr(solve, "mirrored", change)
+        some = [[one for one in spatial_sets(Search(layer, machine, "edp")) if "P" not in one]]
+        part = unrolled(Search(layer, machine, "edp"), some)
+        assert part is not None
+        values.append(afresh(part, parse_objective("edp"), inf).solve().value)
+        assert part.space.side.any() == (len(values) == 1)
+    assert values[0] == pytest.approx(values[1], rel=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(12))

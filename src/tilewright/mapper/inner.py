@@ -388,26 +388,3 @@ def lower_column(
                 if above >= 0 and ch.allowed[above] and paid[above] + total <= most:
                     table[above, column] = min(table[above, column], total)
                     matters[ch.choices[c]] = True
-
-
-@leaf_kernel
-def spread_down(sp: Space, table: Floats) -> None:
-    """Let every entry hold for the shapes that its own divides, too.
-
-    Without tensor t only along the dimensions irrelevant to it, unless other loops may come before.
-    """
-    nt = sp.relevant.shape[0]
-    for shape in range(len(sp.repeats)):
-        for t in range(nt):
-            table[shape, nt + 1 + t] = table[shape, t]
-        for move in range(len(sp.moves)):
-            d = sp.moves[move, 0]
-            digit = sp.digits[shape, d]
-            smaller = sp.quotient[d, digit, sp.moves[move, 1]]
-            if smaller >= 0:
-                inner = shape - (digit - smaller) * sp.strides[d]
-                for t in range(2 * nt + 1):
-                    if t >= nt or not sp.relevant[t, d]:
-                        table[shape, t] = min(table[shape, t], table[inner, t])
-        for t in range(nt):
-            table[shape, nt + 1 + t] = min(table[shape, nt + 1 + t], table[shape, t])

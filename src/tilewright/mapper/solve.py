@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from heapq import heappop, heappush, heapreplace
 from math import inf, prod
 from random import Random
@@ -27,12 +27,12 @@ from tilewright.mapper.narrow import about_memories, narrowed
 from tilewright.mapper.objective import Objective, parse_objective
 from tilewright.mapper.plan import ROUGHLY, Plan, choices_below, most_energy, segments, weigh
 from tilewright.mapper.problem import Space, Unrolling, space
-from tilewright.mapper.result import TOLERANCE
 from tilewright.mapper.reuse import Reuse
 from tilewright.mapper.rough import Fitting, Rough, rough_bound
 from tilewright.mapper.rows import first_shapes, rebuild, roots
 from tilewright.mapper.symmetry import mirrored
 from tilewright.mapper.tables import Known, inner_bounds, outer_bounds, slides_above
+from tilewright.mapper.unproven import correct_cycles, without_proof
 from tilewright.mapper.walk import expand, narrow
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.validity import check
@@ -93,11 +93,8 @@ class Search:
         # some of what is known depends on the spatial choices
         self.reuse = Reuse()
         self.inner: Known = {}
-        start = sp.unroll_start
-        most = [
-            float(sp.unroll_product[start[k] : start[k + 1]].max(initial=1.0))
-            for k in range(self.na)
-        ]
+        pairs = itertools.pairwise(sp.unroll_start)
+        most = [float(sp.unroll_product[a:b].max(initial=1.0)) for a, b in pairs]
         self.spread_left = [float(prod(most[s:])) for s in range(self.na + 1)]
 
     def aim(self, objective: Objective, architecture: Architecture | None = None) -> None:
@@ -112,11 +109,14 @@ class Search:
 
     def begin_with(self, mapping: Mapping) -> None:
         """Take a mapping that is known to be valid as the best so far."""
-        cost = evaluate(self.layer, self.architecture, mapping)
-        pair = float(cost.energy_pj), float(cost.cycles)
-        value, tie = labels.objective_value(self.goal, *pair)
-        self.best = np.array([value, tie, *pair])
+        self.best = self.priced(mapping)
         self.found.mapping = mapping
+
+    def priced(self, mapping: Mapping, checked: bool = False) -> Floats:
+        """Return objective, tie-break, energy (pJ) and cycles of a mapping."""
+        cost = evaluate(self.layer, self.architecture, mapping, check=not checked)
+        pair = float(cost.energy_pj), float(cost.cycles)
+        return np.array([*labels.objective_value(self.goal, *pair), *pair])
 
     def begin(self, stop: Callable[[], bool]) -> None:
         """Take a mapping that is made in no time as the best so far, if there is one."""
@@ -126,9 +126,7 @@ class Search:
                 check(mapping, self.layer, self.architecture)
             except MappingError:
                 return inf
-            found = evaluate(self.layer, self.architecture, mapping, check=False)
-            pair = float(found.energy_pj), float(found.cycles)
-            return float(labels.objective_value(self.goal, *pair)[0])
+            return float(self.priced(mapping, checked=True)[0])
 
         mapping = greedy_mapping(self.layer, self.architecture, cost, Random(0), stop)
         if mapping is not None:
@@ -146,8 +144,7 @@ class Search:
 
     def plans(self, keeps: Iterable[Keep] | None = None) -> Iterator[Plan]:
         """Yield bypass choices as they are before a search, by default all."""
-        for keep in self.keeps() if keeps is None else keeps:
-            yield self.plan(keep)
+        yield from map(self.plan, self.keeps() if keeps is None else keeps)
 
     def plan(self, keep: Keep) -> Plan:
         """Return a bypass choice with what it costs and what constraints ask of it."""
@@ -342,7 +339,9 @@ class Search:
             if labels.worse(*bound, float(self.best[0]), float(self.best[1])):
                 heappop(queue)
                 continue
-            plan = head if isinstance(head, Plan) else self.begin_plan(head, bound)
+            plan = head if isinstance(head, Plan) else self.plan(head.keep)
+            if isinstance(head, First):
+                plan.energy, plan.cycles, plan.bound = head.energy, head.cycles, bound
             if self.found.labels > HARD and self.best[0] == inf and not begun:
                 begun = True
                 self.begin(stop)
@@ -360,19 +359,16 @@ class Search:
             heapreplace(queue, (plan.bound, next(order), plan))
             self.found.bound = min(float(self.best[0]), *(entry[0][0] for entry in queue))
             progress(float(self.best[0]), self.found.bound)
-        self.found.finished = not queue
+        self.found.finished, self.found.value = not queue, float(self.best[0])
         if self.found.finished:
-            self.found.bound = float(self.best[0])
-        self.found.value = float(self.best[0])
+            self.found.bound = self.found.value
         if self.found.mapping and any(array.forwarding for array in self.architecture.arrays):
-            self.without_proof(self.found.mapping)
+            cycles = self.layer.operations * self.architecture.compute.cycles / self.spread_left[0]
+            least = self.operations_energy(), cycles
+            without_proof(self.found, self.layer, self.architecture, self.goal, least)
         elif self.found.mapping and self.resources and self.space.windows[-1] >= 0:
-            self.check(self.found.mapping)
+            correct_cycles(self.found, self.layer, self.architecture, self.goal)
         return self.found
-
-    def begin_plan(self, first: First, bound: tuple[float, float]) -> Plan:
-        """Return a bypass choice with what it costs at least."""
-        return replace(self.plan(first.keep), energy=first.energy, cycles=first.cycles, bound=bound)
 
     def ceiling(self, plan: Plan) -> float:
         """Return the value below which a bypass choice is searched next."""
@@ -402,25 +398,3 @@ class Search:
             plan.slack = min(plan.slack**growth, MOST_SLACK)
         if plan.bound[0] < inf:
             plan.bound = max(plan.bound, (ceiling, 0.0))
-
-    def check(self, mapping: Mapping) -> None:
-        """Take the value of the model where the search counts too few cycles, see `charge`.
-
-        Of an output whose windows overlap among the instances of an array, it counts every entry as
-        one from zero at ports of limited bandwidth.
-        """
-        result = evaluate(self.layer, self.architecture, mapping)
-        value, _ = labels.objective_value(self.goal, result.energy_pj, float(result.cycles))
-        if value > self.found.value * (1 + TOLERANCE):
-            self.found.value, self.found.finished = value, False
-
-    def without_proof(self, mapping: Mapping) -> None:
-        """State what is known when neighbours forward words, which the search does not see."""
-        result = evaluate(self.layer, self.architecture, mapping)
-        operations = self.layer.operations
-        cycles = operations * self.architecture.compute.cycles / self.spread_left[0]
-        known = (result.energy_pj, float(result.cycles)), (self.operations_energy(), cycles)
-        self.found.value, self.found.bound = (
-            labels.objective_value(self.goal, *pair)[0] for pair in known
-        )
-        self.found.finished = False

@@ -13,7 +13,6 @@ from tilewright.mapper.inner import (
     inner_shapes,
     lower_column,
     shapes_that_matter,
-    spread_down,
 )
 from tilewright.mapper.lattice import Floats, Ints
 from tilewright.mapper.links import Links
@@ -28,6 +27,7 @@ from tilewright.mapper.problem import Bools, Space
 from tilewright.mapper.reuse import Reuse, padded
 from tilewright.mapper.rough import Rough
 from tilewright.mapper.slides import all_region_words, all_run_words, slid_words
+from tilewright.mapper.spread import spread_down
 
 
 @dataclass(frozen=True)
@@ -81,14 +81,11 @@ class Slides(NamedTuple):
         Words that each of them brings in at least when it begins at a shape.
     least : array of (tensors, shapes)
         Words that move at least into a store node at a shape.
-    mirror : list of int
-        The position of each slide's mirror image.
     """
 
     kinds: list[tuple[int, int, int]]
     words: list[Floats]
     least: Floats
-    mirror: list[int]
 
 
 def slides_above(sp: Space) -> Slides:
@@ -110,12 +107,17 @@ def slides_above(sp: Space) -> Slides:
     least = np.empty((nt, shapes))
     for t in range(nt):
         slid_words(sp, t, least[t])
-    mirror = [0]
+    return Slides(kinds, words, least)
+
+
+def images(sp: Space, kinds: list[tuple[int, int, int]]) -> list[int]:
+    """Return the position of the mirror image of each slide."""
+    found = [0]
     for kind, t, at in kinds[1:]:
         w = sp.windows[t]
         d = int(sp.mirror_dimension[at if kind == RUN else sp.members[w, at, 0]])
-        mirror.append(kinds.index((kind, t, d if kind == RUN else int(sp.window_of[w, d]))))
-    return Slides(kinds, words, least, mirror)
+        found.append(kinds.index((kind, t, d if kind == RUN else int(sp.window_of[w, d]))))
+    return found
 
 
 def outer_bounds(sp: Space, lk: Links, segment: Segment, slides: Slides, rough: Rough) -> Outer:
@@ -171,7 +173,8 @@ def outer_bounds(sp: Space, lk: Links, segment: Segment, slides: Slides, rough: 
     ]
     adds = padded([np.array(each, np.int64) for each in more], -1)
     ends = np.array([flags.index((tensor, 0)) for tensor, _ in flags])
-    mirror = np.array([flags.index((tensor, slides.mirror[n])) for tensor, n in flags])
+    image = images(sp, slides.kinds)
+    mirror = np.array([flags.index((tensor, image[n])) for tensor, n in flags])
     words = np.array([slides.words[n] for _, n in flags])
     return Outer(
         row,
