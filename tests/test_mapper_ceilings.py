@@ -11,6 +11,7 @@ import pytest
 from problems import problem
 from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.mapper.kinds import afresh, spatial_sets, unrolled
+from tilewright.mapper.labels import objective_value
 from tilewright.mapper.lattice import divisors, lattice
 from tilewright.mapper.objective import parse_objective
 from tilewright.mapper.problem import array_choices
@@ -85,3 +86,14 @@ def test_searches_of_some_spatial_choices_forget_what_others_reuse() -> None:
         found = afresh(part, objective, inf).solve()
         counts.append((found.value, found.labels))
     assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("objective", ["energy", "edp"])
+def test_no_mapping_of_a_bypass_choice_undercuts_its_first_bound(seed: int, objective: str) -> None:
+    layer, machine = problem(seed)
+    search = Search(layer, machine, objective)
+    for first in search.first(search.keeps())[:4]:
+        bound, _ = objective_value(search.goal, first.energy, first.cycles)
+        alone = Search(layer, machine, objective)
+        assert bound <= alone.solve(plans=alone.plans([first.keep])).value * (1 + 1e-9)

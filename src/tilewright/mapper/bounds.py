@@ -59,56 +59,54 @@ def most_sharing(sp: Space, row: Ints, t: int, array: int, seg: int, each_step: 
 
 
 @leaf
-def least_load(sp: Space, lk: Links, row: Ints, r: int, seg: int, placed: Ints) -> float:
-    """Return the cycles that the remaining links take at least at one bandwidth-limited port."""
-    nt = sp.relevant.shape[0]
+def least_load(sp: Space, lk: Links, row: Ints, r: int, seg: int, t: int, placed: int) -> float:
+    """Return the cycles that the remaining links of a tensor take at least at a limited port."""
     total = 0.0
-    for t in range(nt):
-        words = -1.0
-        for link in range(placed[t], lk.length[t]):
-            lo, hi = lk.arrays[t, link, 0], lk.arrays[t, link, 1]
-            per_word = 0.0
-            for j in range(hi - lo + 1):
-                per_word += lk.load[r, t, link, j]
-            if per_word == 0.0:
-                continue
-            # words that the sender reads: each of them once, and as often as instances that share
-            # it ask for it
-            distinct = float(sp.words[t, len(sp.repeats) - 1])
-            if link == lk.length[t] - 1:
-                sent = sp.operations
-                for k in range(lo, hi):
-                    if lk.unites[k, t]:
-                        sent /= most_sharing(sp, row, t, k, seg, k == hi - 1)
+    words = -1.0
+    for link in range(placed, lk.length[t]):
+        lo, hi = lk.arrays[t, link, 0], lk.arrays[t, link, 1]
+        per_word = 0.0
+        for j in range(hi - lo + 1):
+            per_word += lk.load[r, t, link, j]
+        if per_word == 0.0:
+            continue
+        # words that the sender reads: each of them once, and as often as instances that share
+        # it ask for it
+        distinct = float(sp.words[t, len(sp.repeats) - 1])
+        if link == lk.length[t] - 1:
+            sent = sp.operations
+            for k in range(lo, hi):
+                if lk.unites[k, t]:
+                    sent /= most_sharing(sp, row, t, k, seg, k == hi - 1)
+        else:
+            if words < 0.0:
+                words = least_words(sp, row, t)
+            sent = words
+            for k in range(lo, seg):
+                if lk.unites[k, t]:
+                    sent /= most_sharing(sp, row, t, k, seg, False)
+        sent = max(sent, distinct)
+        cycles = per_word * sent
+        # every instance of a reducing group starts its own partial sum from zero
+        for k in range(lk.load_arrays[r]):
+            if k < seg:
+                choice = row[OPEN + len(sp.relevant) + 2 * k + 1]
+                distinct *= sp.unroll_reuse[choice, t]
+                for d in range(sp.relevant.shape[1]):
+                    if sp.windows[t] >= 0 and sp.window_of[sp.windows[t], d] >= 0:
+                        distinct *= sp.values[d, sp.unroll[choice, d]]  # windows may overlap
             else:
-                if words < 0.0:
-                    words = least_words(sp, row, t)
-                sent = words
-                for k in range(lo, seg):
-                    if lk.unites[k, t]:
-                        sent /= most_sharing(sp, row, t, k, seg, False)
-            sent = max(sent, distinct)
-            cycles = per_word * sent
-            # every instance of a reducing group starts its own partial sum from zero
-            for k in range(lk.load_arrays[r]):
-                if k < seg:
-                    choice = row[OPEN + nt + 2 * k + 1]
-                    distinct *= sp.unroll_reuse[choice, t]
-                    for d in range(sp.relevant.shape[1]):
-                        if sp.windows[t] >= 0 and sp.window_of[sp.windows[t], d] >= 0:
-                            distinct *= sp.values[d, sp.unroll[choice, d]]  # windows may overlap
-                else:
-                    distinct *= sp.unroll_product[sp.unroll_start[k]]
-            for k in range(link):
-                if lk.fresh[t, k] == 1:
-                    distinct = sent  # every entry may have begun with a new partial sum
-            cycles -= lk.held[r, t, link] * min(distinct, sent)
-            for k in range(lk.load_arrays[r]):
-                if k < seg:
-                    cycles /= sp.unroll_product[row[OPEN + nt + 2 * k + 1]]
-                else:
-                    cycles /= sp.unroll_product[sp.unroll_start[k]]
-            total += max(0.0, cycles)
+                distinct *= sp.unroll_product[sp.unroll_start[k]]
+        for k in range(link):
+            if lk.fresh[t, k] == 1:
+                distinct = sent  # every entry may have begun with a new partial sum
+        cycles -= lk.held[r, t, link] * min(distinct, sent)
+        for k in range(lk.load_arrays[r]):
+            if k < seg:
+                cycles /= sp.unroll_product[row[OPEN + len(sp.relevant) + 2 * k + 1]]
+            else:
+                cycles /= sp.unroll_product[sp.unroll_start[k]]
+        total += max(0.0, cycles)
     return total
 
 
@@ -167,7 +165,8 @@ def less_reuse(
             inside *= sp.values[d, sp.digits[row[SHAPE], d]]
     received = sp.operations / (lk.most[t, link] * stays)
     choice = row[OPEN + len(sp.relevant) + 2 * lo + 1]
-    if hi != seg or hi != lo + 1 or lk.ahead.rows[choice, t, 0] < 0:
+    known = len(lk.ahead.rows) > 0 and hi == seg and hi == lo + 1
+    if not known or lk.ahead.rows[choice, t, 0] < 0:
         return float(lk.energy[t, link, hi - lo] * max(0.0, received - words))
     left = lk.capacity[lk.memory[t, link]] - floats[LOADS + resources + lk.slot[t, link]]
     left = min(left, lk.share[t, link])
@@ -188,7 +187,76 @@ def less_reuse(
     return float(more)
 
 
-@leaf_kernel
+@leaf
+def least_energy(
+    sp: Space,
+    lk: Links,
+    row: Ints,
+    floats: Floats,
+    resources: int,
+    seg: int,
+    t: int,
+    placed: int,
+    words: float,
+) -> tuple[float, float, int, float]:
+    """Return what the remaining links of a tensor cost at least in pJ, but for a next array.
+
+    Returns
+    -------
+    tuple of float, float, int, float
+        What the links cost that end in the segment when `words` move into the next tile, and those
+        further in; the first of the latter, and the words that its sender has received.
+    """
+    nt = sp.relevant.shape[0]
+    na = len(sp.unroll_start) - 1
+    w = sp.windows[t]
+    output = t == nt - 1
+    zero = floats[ZERO]
+    last = lk.length[t] - 1
+    link = placed
+    energy = 0.0
+    while link < last and lk.arrays[t, link, 1] <= seg:
+        lo, hi = lk.arrays[t, link, 0], lk.arrays[t, link, 1]
+        ratio = 1.0
+        if w >= 0 and hi > lo:
+            # instances may share the words of overlapping windows: start from their union
+            words = floats[len(floats) - 1 - w]
+            for k in range(lo, hi):
+                words *= sp.unroll_reuse[row[OPEN + nt + 2 * k + 1], t]
+            energy += less_reuse(sp, lk, row, floats, resources, seg, t, link, words)
+        for j in range(hi - lo, -1, -1):
+            rate = lk.energy[t, link, j]
+            if output and link == last - 1 and j == hi - lo:
+                rate -= lk.again[t, last]  # entries from zero save reads at the compute unit
+            energy += rate * words * ratio
+            if output and link == last - 1 and j == 0:
+                energy += lk.again[t, last] * max(0.0, words * ratio - zero)
+            if j == 0:
+                if output and link == placed:
+                    energy += lk.again[t, link] * max(0.0, words * ratio - zero)
+            elif lk.unites[lo + j - 1, t]:
+                ratio /= sp.unroll_reuse[row[OPEN + nt + 2 * (lo + j - 1) + 1], t]
+        link += 1
+    if seg < na:
+        return energy, lk.rest_base[seg, t] + lk.rest_slope[seg, t] * words, link, words
+    # the compute link
+    lo = lk.arrays[t, last, 0]
+    ratio = 1.0
+    inside = 0.0
+    for j in range(na - lo, -1, -1):
+        inside += lk.energy[t, last, j] * sp.operations * ratio
+        if j > 0 and lk.unites[lo + j - 1, t]:
+            choice = row[OPEN + nt + 2 * (lo + j - 1) + 1]
+            # windows may overlap across arrays: only the innermost one's sharing is bounded
+            first = j == na - lo or w < 0
+            ratio /= sp.unroll_sharing[choice, t] if first else sp.unroll_product[choice]
+    if output:
+        reads = sp.operations * ratio - zero
+        inside += lk.again[t, last] * (max(0.0, reads) if placed == last else reads)
+    return energy, inside, link, words
+
+
+@leaf
 def lower_bound(
     sp: Space,
     lk: Links,
@@ -214,77 +282,69 @@ def lower_bound(
     carried = np.inf  # best saving from a tile that stays while an array is crossed
     above = floats[ENERGY]  # the same with what is known of the way to the first array
     known = seg == 0 and len(outer.row) > 0
-    left = 0.0
-    if known:
-        left = lk.capacity[outer.memory] - floats[LOADS + resources + slot]
     for t in range(nt):
-        link = placed[t]
-        last = lk.length[t] - 1
         words = least_words(sp, row, t)
         next_words[t] = words
-        w = sp.windows[t]
-        output = t == nt - 1
-        zero = floats[ZERO]
-        while link < last and lk.arrays[t, link, 1] <= seg:
-            lo, hi = lk.arrays[t, link, 0], lk.arrays[t, link, 1]
-            ratio = 1.0
-            if w >= 0 and hi > lo:
-                # instances may share the words of overlapping windows: start from their union
-                words = floats[len(floats) - 1 - w]
-                for k in range(lo, hi):
-                    words *= sp.unroll_reuse[row[OPEN + nt + 2 * k + 1], t]
-                energy += less_reuse(sp, lk, row, floats, resources, seg, t, link, words)
-            for j in range(hi - lo, -1, -1):
-                rate = lk.energy[t, link, j]
-                if output and link == last - 1 and j == hi - lo:
-                    rate -= lk.again[t, last]  # entries from zero save reads at the compute unit
-                energy += rate * words * ratio
-                if output and link == last - 1 and j == 0:
-                    energy += lk.again[t, last] * max(0.0, words * ratio - zero)
-                if j == 0:
-                    if output and link == placed[t]:
-                        energy += lk.again[t, link] * max(0.0, words * ratio - zero)
-                elif lk.unites[lo + j - 1, t]:
-                    ratio /= sp.unroll_reuse[row[OPEN + nt + 2 * (lo + j - 1) + 1], t]
-            link += 1
-        if seg < na:
-            inside = lk.rest_base[seg, t] + lk.rest_slope[seg, t] * words
-            energy += inside
-            if link < last:
-                later = lk.table[seg, shape, nt + 1 + t]
-                carried = min(carried, later + lk.least[seg, t] * words)
-            if known:
-                above += inside
-                if output:
-                    for k in range(placed[t], link):
-                        above -= lk.again[t, k] * zero
-            continue
-        # the compute link
-        lo = lk.arrays[t, last, 0]
-        ratio = 1.0
-        inside = 0.0
-        for j in range(na - lo, -1, -1):
-            inside += lk.energy[t, last, j] * sp.operations * ratio
-            if j > 0 and lk.unites[lo + j - 1, t]:
-                choice = row[OPEN + nt + 2 * (lo + j - 1) + 1]
-                # windows may overlap across arrays: only the innermost one's sharing is bounded
-                first = j == na - lo or w < 0
-                ratio /= sp.unroll_sharing[choice, t] if first else sp.unroll_product[choice]
-        if output:
-            reads = sp.operations * ratio - zero
-            inside += lk.again[t, last] * (max(0.0, reads) if placed[t] == last else reads)
-        energy += inside
-        if known:
-            above += inside
-            if output:
-                for k in range(placed[t], link):
-                    above -= lk.again[t, k] * zero
+        moved, inside, link, words = least_energy(
+            sp, lk, row, floats, resources, seg, t, placed[t], words
+        )
+        energy += moved + inside
+        if seg < na and link < lk.length[t] - 1:
+            carried = min(carried, lk.table[seg, shape, nt + 1 + t] + lk.least[seg, t] * words)
+        above += inside
+        if t == nt - 1:
+            for k in range(placed[t], link):
+                above -= lk.again[t, k] * floats[ZERO]
     if seg < na:
         energy += min(carried, lk.table[seg, shape, nt])
     if known:
+        left = lk.capacity[outer.memory] - floats[LOADS + resources + slot]
         energy = max(energy, above + least_ahead(lk, outer, row, placed, next_words, left))
     cycles = lk.cycles * sp.operations / (floats[SPREAD] * spread_left)
     for r in range(resources):
-        load = floats[LOADS + r] + least_load(sp, lk, row, r, seg, placed)
+        load = floats[LOADS + r]
+        for t in range(nt):
+            load += least_load(sp, lk, row, r, seg, t, placed[t])
         cycles = max(cycles, load)
     return energy + lk.leakage * cycles, cycles
+
+
+@leaf_kernel
+def least_of_roots(
+    sp: Space,
+    lk: Links,
+    it: Ints,
+    fl: Floats,
+    resources: int,
+    spread_left: float,
+    outer: Outer,
+    slot: int,
+    placed: Ints,
+    next_words: Floats,
+) -> tuple[float, float]:
+    """Return lower bounds of the energy and the cycles of every completion of some first labels."""
+    energy = cycles = np.inf
+    for i in range(len(it)):
+        own, count = lower_bound(
+            sp, lk, it[i], fl[i], resources, 0, placed, spread_left, outer, slot, next_words
+        )
+        energy, cycles = min(energy, own), min(cycles, count)
+    return energy, cycles
+
+
+@leaf_kernel
+def first_costs(sp: Space, lk: Links, it: Ints, fl: Floats, cost: Floats) -> None:
+    """Fill what each tensor costs at least from the whole nest on, but for the first array.
+
+    Parameters
+    ----------
+    cost : array of (resources + 1, tensors)
+        Energy in pJ, then the cycles at each limited port.
+    """
+    resources = len(cost) - 1
+    for t in range(cost.shape[1]):
+        words = least_words(sp, it[0], t)
+        moved, inside, _, _ = least_energy(sp, lk, it[0], fl[0], resources, 0, t, 0, words)
+        cost[0, t] = moved + inside
+        for r in range(resources):
+            cost[r + 1, t] = least_load(sp, lk, it[0], r, 0, t, 0)

@@ -338,7 +338,7 @@ def charge(
             floats[FIRST] = entries
         elif out[n] > apart * (1 + TIE):
             # windows of instances overlap, and which of them first holds a word depends on the
-            # order of the loops: as few partial sums as possible are fetched, see `Search.check`
+            # order of the loops: as few partial sums as possible are fetched, see `unproven`
             overlap = True
             floats[FIRST] = min(first, entries)
         if lk.fresh[t, link] == 1:

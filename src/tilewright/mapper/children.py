@@ -10,7 +10,7 @@ import numpy as np
 from tilewright.mapper.lattice import Floats, Ints
 from tilewright.mapper.links import Links
 from tilewright.mapper.problem import Bools, Space
-from tilewright.mapper.reuse import Reuse, memory_of, padded
+from tilewright.mapper.reuse import Memory, Reuse, memory_of
 
 MOST_ORDERED = 4  # tensors stored below an array whose orders are told apart
 
@@ -21,15 +21,22 @@ class Children(NamedTuple):
     Attributes
     ----------
     choices : array of choices
-        The spatial choices that count.
+        The spatial choices that count, group by group: in a group, all tensors without windows have
+        the same reuse.
     rate : array of (choices, tensors)
         pJ per word delivered to the children.
-    own : array of tensors
-        The part of it that every receiver costs.
-    allowed : array of shapes
-        Whether the memories above the array can hold their tensors' tiles of a shape.
     rows, sent_rows : arrays of (choices, tensors)
         Row of `reuse` for what every instance receives, and for what is sent to all; or -1.
+    groups : array of groups + 1
+        Where the groups begin.
+    least : array of (groups, tensors)
+        Least rate of a group.
+    own : array of tensors
+        The part of the rate that every receiver costs.
+    best : array of tensors
+        Most reuse of all rows of a tensor, 0 where it has none for some choice.
+    allowed : array of shapes
+        Whether the memories above the array can hold their tensors' tiles of a shape.
     used : array of tensors
         1 when the tensor is stored below the array, 0 when it goes straight to the compute unit.
     shared : array of dimensions
@@ -61,10 +68,13 @@ class Children(NamedTuple):
 
     choices: Ints
     rate: Floats
-    own: Floats
-    allowed: Bools
     rows: Ints
     sent_rows: Ints
+    groups: Ints
+    least: Floats
+    own: Floats
+    best: Floats
+    allowed: Bools
     used: Ints
     shared: Bools
     free: Bools
@@ -96,22 +106,37 @@ def room_above(sp: Space, lk: Links, segment: list[int], array: int) -> Bools:
     return allowed
 
 
+def grouped(sp: Space, array: int, choices: int) -> tuple[Ints, Ints]:
+    """Return the first spatial choices of an array in groups, and where each group begins.
+
+    In a group, all tensors without windows have the same reuse.
+    """
+    begin = int(sp.unroll_start[array])
+    key = np.zeros(choices, np.int64)
+    for t in np.flatnonzero(sp.windows < 0):
+        values, own = np.unique(sp.unroll_reuse[begin : begin + choices, t], return_inverse=True)
+        key = key * len(values) + own
+    order = np.argsort(key, kind="stable")
+    starts = np.flatnonzero(np.diff(key[order], prepend=-1))
+    return order, np.append(starts, choices)
+
+
 def children(
     sp: Space, lk: Links, segment: list[int], array: int, choices: int, reuse: Reuse
-) -> Children:
-    """Return what crosses one array, for its first `choices` spatial choices."""
+) -> tuple[Children, tuple[object, ...]]:
+    """Return what crosses one array, for its first `choices` spatial choices.
+
+    Returns
+    -------
+    Children, tuple
+        And what the shapes below the array depend on, and the reuse of sliding tensors there.
+    """
     nt, nd = sp.relevant.shape
-    some = np.arange(sp.unroll_start[array], sp.unroll_start[array] + choices)
     used = np.zeros(nt, np.int64)
     own = np.zeros(nt)
     memory = np.full(nt, -1, np.int64)
     bits, room, part = np.ones(nt), np.full(nt, np.inf), np.full(nt, np.inf)
-    tiles = [np.zeros(0, np.int64)] * nt
-    slides = [np.zeros((0, 4), np.int64)] * nt
-    row_of, sent_row = np.full((2, choices, nt), -1, np.int64)
-    rank: list[Ints] = []
-    rows: list[Floats] = []
-    row_tensor: list[int] = []
+    crossing: list[tuple[Memory, bool]] = []
     for t in range(nt):
         link = next(i for i in range(int(lk.length[t])) if lk.arrays[t, i, 1] > array)
         if link == lk.length[t] - 1:
@@ -126,24 +151,14 @@ def children(
             continue
         first, end = lk.arrays[t, link]
         own[t] = lk.energy[t, link, end - first]
-        tiles[t], slides[t] = reuse.options(sp, at)
-        known: dict[int, int] = {}
-        for together, into in ((False, row_of), (True, sent_row)):
-            if end != first + 1 or (together and not lk.unites[first, t]):
-                continue
-            different, which = reuse.classes(sp, at, array, together)
-            for row in different:
-                if id(row) not in known:
-                    known[id(row)] = len(rank)
-                    rank.append(row[0])
-                    rows.append(row[1])
-                    row_tensor.append(t)
-            into[:, t] = np.array([known[id(row)] for row in different])[which[:choices]]
+        if end == first + 1:
+            crossing.append((at, bool(lk.unites[first, t])))
+    sliding = reuse.across(sp, tuple(crossing), array)
     # u counts for dimensions irrelevant to exactly one tensor that is stored below
     irrelevant = ((~sp.relevant) & (used == 1)[:, None]).sum(axis=0)
     shared = irrelevant == 1
     limits = np.zeros(nd, np.bool_)
-    for t in np.unique(row_tensor).tolist():
+    for t in np.unique(sliding.row_tensor).tolist():
         limits |= (sp.window_of[sp.windows[t]] >= 0) & (irrelevant == 0)
     stored = np.flatnonzero(memory >= 0).tolist()
     orders = list(permutations(stored)) if len(stored) <= MOST_ORDERED else [()]
@@ -155,10 +170,17 @@ def children(
                 if j != i and memory[other] == memory[t]:
                     counts = sp.relevant[t] & shared & ~sp.relevant[other]
                     (spans if j > i else within)[o, i] |= counts
-    return Children(
-        some, lk.rate[some], own, room_above(sp, lk, segment, array), row_of, sent_row,
+    some, groups = grouped(sp, array, choices)
+    rate = lk.rate[sp.unroll_start[array] + some]
+    best = np.zeros(nt)
+    for t, unites in ((at[0], unites) for at, unites in crossing):
+        if unites:
+            best[t] = sliding.reuse[sliding.row_tensor == t, 0].max(initial=0.0)
+    found = Children(
+        sp.unroll_start[array] + some, rate, sliding.rows[some], sliding.sent_rows[some], groups,
+        np.minimum.reduceat(rate, groups[:-1]), own, best, room_above(sp, lk, segment, array),
         used, shared, irrelevant > 1, limits, bits, room, part, memory,
-        np.array(orders, np.int64).reshape(len(orders), -1), spans, within,
-        padded(tiles, -1), padded(slides, -1), padded(rank, -1), padded(rows, 0.0),
-        np.array(row_tensor, np.int64),
+        np.array(orders, np.int64).reshape(len(orders), -1), spans, within, *sliding[2:],
     )  # fmt: skip
+    known = (used, bits, room, part, memory)
+    return found, (array, tuple(crossing), *(each.tobytes() for each in known))

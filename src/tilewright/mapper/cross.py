@@ -25,7 +25,7 @@ from tilewright.mapper.labels import (
     with_room,
     worse,
 )
-from tilewright.mapper.walk import copy_label, keep
+from tilewright.mapper.walk import copy_label, is_its_own_mirror, keep
 from tilewright.model.kernel import kernel, leaf
 
 if TYPE_CHECKING:
@@ -110,6 +110,7 @@ def send(
     cycles = fl[i, LEAST_CYCLES]
     bound = fl[i, LEAST_ENERGY] - lk.leakage * cycles
     inside = fl[i, ENERGY]
+    alone = array == 0 and is_its_own_mirror(sp, shape)
     for t in range(nt):
         scratch.words[t] = least_words(sp, it[i], t)
         inside += lk.rest_base[array, t] + lk.rest_slope[array, t] * scratch.words[t]
@@ -122,6 +123,8 @@ def send(
         value, tie = objective_value(goal, bound + lk.leakage * fewest, fewest)
         if worse(value, tie, best[0], best[1]):
             return n, end
+        if not lk.matters[choice] or (alone and sp.mirror_choice[choice] < choice):
+            continue
         # what the words on their way cost, before the label is made
         energy = inside + lk.leakage * fewest
         for t in range(nt):

@@ -33,7 +33,7 @@ from tilewright.mapper.links import Links
 from tilewright.mapper.objective import Objective
 from tilewright.mapper.plan import Plan, choices_below, most_energy
 from tilewright.mapper.rough import Rough, rough_bound
-from tilewright.mapper.rows import rebuild, root
+from tilewright.mapper.rows import rebuild, roots
 from tilewright.mapper.solve import BUCKETS, SLICES, Search
 from tilewright.mapper.tables import inner_bounds, outer_bounds
 from tilewright.mapping.nodes import Mapping
@@ -125,6 +125,7 @@ class Sweep:
 
     def cover(self) -> None:
         """Find the points of all sizes."""
+        self.search.loop_anywhere()
         self.search.aim(self.objective, self.sized(self.most))
         it, fl = self.root()
         self.top = it[0].copy(), fl[0].copy()
@@ -323,10 +324,11 @@ class Sweep:
             ),
             most_energy(plan, search.goal, (ceiling, inf)),
         )  # fmt: skip
-        links = search.reuse.extend(sp, search.reuse.fill(sp, plan.lk))
-        plan.lk = inner_bounds(
-            sp, links, search.of_memory, choices, search.reuse, search.inner, True, rough
-        )
+        for jointly, adds in ((False, search.reuse.fill), (True, search.reuse.extend)):
+            links = inner_bounds(
+                sp, plan.lk, search.of_memory, choices, search.reuse, search.inner, jointly, rough
+            )
+            plan.lk = adds(sp, links)
         outer = outer_bounds(sp, plan.lk, plan.parts[0], search.slides, rough)
         # without the room to grow
         plan.outer = outer._replace(bits=outer.bits.copy(), cost=outer.cost.copy())
@@ -344,9 +346,11 @@ class Sweep:
     def root(self) -> tuple[Ints, Floats]:
         """Return tables that hold the label of the whole nest."""
         search = self.search
-        return root(
-            search.space, search.resources, len(search.of_memory), search.operations_energy()
-        )
+        shapes = np.array([search.tiles.top])
+        return roots(
+            search.space, shapes, search.resources, len(search.of_memory),
+            search.operations_energy(),
+        )  # fmt: skip
 
     def at_root(self, choice: Bypass, size: float) -> tuple[float, bool]:
         """Return a lower bound at a size of the first memory, and whether there may be points."""
@@ -423,8 +427,8 @@ class Sweep:
         search, keep = self.search, choice.plan.keep
         for i in np.flatnonzero(points[:count, ROW] >= 0):
             mapping = rebuild(
-                search.layer, search.architecture, search.tiles, search.unrollings, keep, it,
-                int(points[i, ROW]),
+                search.layer, search.architecture, search.tiles, search.space, search.unrollings,
+                keep, it, int(points[i, ROW]),
             )  # fmt: skip
             self.mappings.append(mapping)
             points[i, ROW] = -1 - len(self.mappings)

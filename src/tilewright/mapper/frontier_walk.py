@@ -46,7 +46,7 @@ from tilewright.mapper.labels import (
     window_column,
     with_room,
 )
-from tilewright.mapper.walk import copy_label
+from tilewright.mapper.walk import copy_label, is_its_own_mirror
 from tilewright.model.kernel import kernel, leaf
 
 if TYPE_CHECKING:
@@ -226,6 +226,8 @@ def grow(
         else:
             move = action - nt
             d = sp.moves[move, 0]
+            if seg == 0 and sp.side[d] < 0 and is_its_own_mirror(sp, shape):
+                continue
             if seg > 0 and last < 0 and stage == 0:
                 # directly below an array only loops that it keeps from moving above it
                 free = sp.unroll[it[current, OPEN + nt + 2 * seg - 1], d] == 0
@@ -362,6 +364,7 @@ def send(
     best = fitting(points, count, first, second)
     most = points[best, VALUE] * (1 + TIE) if best >= 0 else np.inf
     inside = fl[i, ENERGY]
+    alone = array == 0 and is_its_own_mirror(sp, shape)
     for t in range(nt):
         scratch.words[t] = least_words(sp, it[i], t)
         inside += lk.rest_base[array, t] + lk.rest_slope[array, t] * scratch.words[t]
@@ -374,6 +377,8 @@ def send(
         value, _ = objective_value(aim.goal, bound + lk.leakage * fewest, fewest)
         if not value <= most or value == np.inf:
             return n, end
+        if not lk.matters[choice] or (alone and sp.mirror_choice[choice] < choice):
+            continue
         # what the words on their way cost, before the label is made
         energy = inside + lk.leakage * fewest
         for t in range(nt):

@@ -293,27 +293,41 @@ def delivered(sp: Space, ch: Children, shape: int, words: Floats, inside: Floats
                 inside[t] *= value
 
 
+@leaf
+def group_matters(
+    ch: Children, g: int, carried: int, paid: float, most: float, words: Floats
+) -> bool:
+    """Whether a spatial choice of a group may deliver these words, or more, for little enough."""
+    total = paid
+    for t in range(len(words)):
+        if t != carried:
+            total += ch.least[g, t] * words[t]
+    return total <= most
+
+
 @leaf_kernel
 def shapes_that_matter(
     sp: Space,
     ch: Children,
     carried: int,
     shapes: Ints,
-    least: Floats,
     paid: Floats,
     most: float,
     matter: Bools,
     words: Floats,
     inside: Floats,
 ) -> None:
-    """Tell which shapes `lower_column` needs: a delivered word of a tensor costs `least` pJ."""
+    """Tell which shapes `lower_column` needs, were every tensor reused most."""
     for k in range(len(shapes)):
         delivered(sp, ch, shapes[k], words, inside)
-        total = paid[shapes[k]]
         for t in range(len(words)):
-            if t != carried:
-                total += least[t] * words[t]
-        matter[k] = total <= most
+            if ch.best[t] > 0.0:
+                words[t] = max(words[t], sp.operations / (ch.best[t] * inside[t]))
+        matter[k] = False
+        for g in range(len(ch.least)):
+            if group_matters(ch, g, carried, paid[shapes[k]], most, words):
+                matter[k] = True
+                break
 
 
 @leaf_kernel
@@ -323,64 +337,54 @@ def lower_column(
     carried: int,
     shapes: Ints,
     reuse: Floats,
+    matter: Bools,
     table: Floats,
+    matters: Bools,
     paid: Floats,
     most: float,
     words: Floats,
     inside: Floats,
     moved: Floats,
+    fewest: Floats,
 ) -> None:
     """Lower the entries of one column for what each spatial choice delivers with the u of shapes.
 
-    See `tables.inner_table`. `reuse` is that of `best_reuse`, and what else mappings cost that
-    enter the array at a shape is `paid`: those of more than `most` in all do not matter. `words`,
-    `inside` and `moved` are for use in between.
+    See `tables.inner_table`. `reuse` is that of `best_reuse`, for the shapes that `matter`; and
+    what else mappings cost that enter the array at a shape is `paid`: those of more than `most` in
+    all do not matter. `matters` is set for the choices of the others. The last four arrays are for
+    use in between.
     """
     nt = sp.relevant.shape[0]
     column = nt if carried < 0 else carried
     for k in range(len(shapes)):
+        if not matter[k]:
+            continue
         shape = shapes[k]
         delivered(sp, ch, shape, words, inside)
+        for t in range(nt):
+            fewest[t] = np.inf if ch.best[t] > 0.0 else words[t]
         for row in range(len(moved)):
             t = ch.row_tensor[row]
             moved[row] = max(words[t], sp.operations / (reuse[k, row] * inside[t]))
-        for c in range(len(ch.choices)):
-            total = 0.0
-            for t in range(nt):
-                if t == carried:
-                    continue
-                received = on_the_way = words[t]
-                if ch.rows[c, t] >= 0:
-                    received = moved[ch.rows[c, t]]
-                if ch.sent_rows[c, t] >= 0:
-                    on_the_way = moved[ch.sent_rows[c, t]]
-                # `own` is what a received word costs, the rest what the words on their way cost
-                total += ch.own[t] * received + (ch.rate[c, t] - ch.own[t]) * on_the_way
-            if paid[shape] + total > most:
+            fewest[t] = min(fewest[t], moved[row])
+        for g in range(len(ch.least)):
+            if not group_matters(ch, g, carried, paid[shape], most, fewest):
                 continue
-            above = above_array(sp, shape, ch.choices[c])
-            if above >= 0 and ch.allowed[above] and paid[above] + total <= most:
-                table[above, column] = min(table[above, column], total)
-
-
-@leaf_kernel
-def spread_down(sp: Space, table: Floats) -> None:
-    """Let every entry hold for the shapes that its own divides, too.
-
-    Without tensor t only along the dimensions irrelevant to it, unless other loops may come before.
-    """
-    nt = sp.relevant.shape[0]
-    for shape in range(len(sp.repeats)):
-        for t in range(nt):
-            table[shape, nt + 1 + t] = table[shape, t]
-        for move in range(len(sp.moves)):
-            d = sp.moves[move, 0]
-            digit = sp.digits[shape, d]
-            smaller = sp.quotient[d, digit, sp.moves[move, 1]]
-            if smaller >= 0:
-                inner = shape - (digit - smaller) * sp.strides[d]
-                for t in range(2 * nt + 1):
-                    if t >= nt or not sp.relevant[t, d]:
-                        table[shape, t] = min(table[shape, t], table[inner, t])
-        for t in range(nt):
-            table[shape, nt + 1 + t] = min(table[shape, nt + 1 + t], table[shape, t])
+            for c in range(ch.groups[g], ch.groups[g + 1]):
+                total = 0.0
+                for t in range(nt):
+                    if t == carried:
+                        continue
+                    received = on_the_way = words[t]
+                    if ch.rows[c, t] >= 0:
+                        received = moved[ch.rows[c, t]]
+                    if ch.sent_rows[c, t] >= 0:
+                        on_the_way = moved[ch.sent_rows[c, t]]
+                    # `own` is what a received word costs, the rest what those on their way cost
+                    total += ch.own[t] * received + (ch.rate[c, t] - ch.own[t]) * on_the_way
+                if paid[shape] + total > most:
+                    continue
+                above = above_array(sp, shape, ch.choices[c])
+                if above >= 0 and ch.allowed[above] and paid[above] + total <= most:
+                    table[above, column] = min(table[above, column], total)
+                    matters[ch.choices[c]] = True

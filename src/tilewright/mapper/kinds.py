@@ -59,6 +59,10 @@ def unrolled(search: Search, allowed: Sequence[Collection[SpatialSet]]) -> Searc
             unroll_product=sp.unroll_product[rows],
             unroll_reuse=sp.unroll_reuse[rows],
             unroll_sharing=sp.unroll_sharing[rows],
+            mirror=np.arange(len(sp.mirror)),
+            mirror_choice=np.arange(len(rows)),
+            mirror_dimension=np.arange(len(sp.side)),
+            side=np.zeros_like(sp.side),
         ),
         [search.unrollings[c] for c in chosen],
     )

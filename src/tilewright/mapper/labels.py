@@ -190,7 +190,8 @@ def dominates(
         link = placed[t]
         last = lk.length[t] - 1
         # entries from zero above an inner memory may pay later: then only equals compare
-        signed = t == nt - 1 and link < last - 1 and na > 0
+        signed = t == nt - 1 and link < last - 1
+        signed = signed and lk.arrays[t, last - 2, 1] > lk.arrays[t, link, 0]
         if link < last:
             steps_a = sp.repeats[ia[OPEN + t]]
             steps_b = sp.repeats[ib[OPEN + t]]

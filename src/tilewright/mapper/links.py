@@ -75,6 +75,8 @@ class Links(NamedTuple):
         pJ per word delivered by the link that crosses an array, for each of its spatial choices.
     least : array of (arrays, tensors)
         Least pJ of such a link per word that its sender reads.
+    matters : array of choices
+        Whether mappings that matter may have a spatial choice.
     table : array of (arrays, shapes, 2 x tensors + 1)
         Lower bound of the links that cross an array, see `tables.inner_table`.
     rest_slope, rest_base : arrays of (arrays, tensors)
@@ -108,6 +110,7 @@ class Links(NamedTuple):
     load_arrays: Ints
     rate: Floats
     least: Floats
+    matters: Bools
     table: Floats
     rest_slope: Floats
     rest_base: Floats
@@ -220,6 +223,7 @@ def links(
         np.array([limit[4] for limit in limits], np.int64),
         stacked("rate", 1),
         stacked("least", 1),
+        np.ones(len(sp.unroll), np.bool_),
         np.zeros((len(architecture.arrays), len(sp.repeats), 2 * len(keep) + 1)),
         stacked("rest_slope", 1),
         stacked("rest_base", 1),

@@ -132,6 +132,7 @@ def outer_table(
     flag_at: Ints,
     adds: Ints,
     ends: Ints,
+    mirror: Ints,
     stage_count: Ints,
     stage_next: Ints,
     need: Ints,
@@ -157,6 +158,8 @@ def outer_table(
         Flags that come first in order, padded with -1.
     ends : array of flags
         The same flag without a slide.
+    mirror : array of flags
+        The same for a shape's mirror image.
     stage_count, stage_next
         As in `tables.Segment`.
     need : array of tensors
@@ -196,9 +199,9 @@ def outer_table(
             all_cost = np.concatenate((all_cost, np.empty(size)))
             size *= 2
         used = fill_steps(
-            sp, flag_stays, flag_kind, flag_tensor, flag_at, adds, ends, stage_count, stage_next,
-            need, rate, bits, share, run_words, slid, carried_rate, carried_words, end, limit,
-            row_of, shape, begin_of, length, all_bits, all_cost, used, scratch,
+            sp, flag_stays, flag_kind, flag_tensor, flag_at, adds, ends, mirror, stage_count,
+            stage_next, need, rate, bits, share, run_words, slid, carried_rate, carried_words, end,
+            limit, row_of, shape, begin_of, length, all_bits, all_cost, used, scratch,
         )  # fmt: skip
     return begin_of, length, all_bits[:used], all_cost[:used]
 
@@ -212,6 +215,7 @@ def fill_steps(
     flag_at: Ints,
     adds: Ints,
     ends: Ints,
+    mirror: Ints,
     stage_count: Ints,
     stage_next: Ints,
     need: Ints,
@@ -290,10 +294,11 @@ def fill_steps(
                     smaller = sp.quotient[d, digit, sp.moves[option - nt, 1]]
                     if smaller < 0:
                         continue
-                    row = row_of[shape - (digit - smaller) * sp.strides[d], stage]
+                    inner = shape - (digit - smaller) * sp.strides[d]
+                    row = row_of[inner, stage]
                     if row < 0:
                         continue
-                    to = flag
+                    to = flag if inner <= sp.mirror[inner] else mirror[flag]
                 else:
                     to = adds[flag, option - nt - moves]
                     if to < 0:

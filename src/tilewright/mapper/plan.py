@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
+from itertools import pairwise
 from math import inf, prod
 
 import numpy as np
@@ -94,18 +96,15 @@ def choices_below(plan: Plan, goal: Floats, sp: Space, ceiling: float) -> Ints:
     """
     start, product = sp.unroll_start, sp.unroll_product
     most = [float(product[start[k]]) for k in range(len(start) - 1)]
+    # a mapping of the same value may still win the tie
+    highest = ceiling * (1 + labels.TIE)
+
+    def least(spread: float) -> float:
+        cycles = plan.lk.cycles * sp.operations / spread
+        return float(labels.objective_value(goal, plan.energy, cycles)[0])
+
     counts = []
-    for k in range(len(start) - 1):
-        others = prod(most) / most[k]
-        least = [
-            labels.objective_value(
-                goal,
-                plan.energy,
-                plan.lk.cycles * sp.operations / (others * float(p)),
-            )[0]
-            for p in product[start[k] : start[k + 1]]
-        ]
-        # a mapping of the same value may still win the tie
-        highest = ceiling * (1 + labels.TIE)
-        counts.append(max(1, sum(value <= highest for value in least)))
+    for k, (own, end) in enumerate(pairwise(start)):
+        spread = product[own:end] * (prod(most) / most[k])
+        counts.append(max(1, bisect_right(spread, highest, key=least)))
     return np.array(counts, np.int64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import dropwhile, pairwise
 from math import prod
 from typing import NamedTuple
 
@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.architecture.constraints import Constraint
-from tilewright.architecture.machine import Architecture, Array
+from tilewright.architecture.machine import Architecture, Array, Memory
 from tilewright.mapper.lattice import Floats, Ints, Lattice
+from tilewright.mapper.narrow import about_memories
 from tilewright.mapping.constraints import array_fault
 from tilewright.workload.layer import Layer
 
@@ -28,6 +29,9 @@ class Space(NamedTuple):
     ----------
     moves, strides, quotient, product, sizes, digits, values, repeats, words
         The tile lattice.
+    outermost : array of (moves, 2)
+        Elementary loops that stand outside of all others and all store nodes, see
+        `loops_outermost`; they are not among `moves`.
     relevant : array of (tensors, dimensions)
     windows : array of tensors
         Position among the tensors that have an index expression with several terms, or -1.
@@ -48,6 +52,15 @@ class Space(NamedTuple):
     most_sharing : array of (arrays, tensors)
         The most of it among the choices of each array.
     operations : float
+    mirror : array of shapes
+        The shape that costs the same, with some dimensions in the places of others, see `symmetry`;
+        itself without such dimensions.
+    mirror_choice : array of choices
+        The same for spatial choices.
+    mirror_dimension : array of dimensions
+        Which dimension takes the place of each.
+    side : array of dimensions
+        1 for the first of two that change places, -1 for the second, 0 for others.
     """
 
     moves: Ints
@@ -59,6 +72,7 @@ class Space(NamedTuple):
     values: Ints
     repeats: Floats
     words: Ints
+    outermost: Ints
     relevant: Bools
     windows: Ints
     window_of: Ints
@@ -71,6 +85,10 @@ class Space(NamedTuple):
     unroll_sharing: Floats
     most_sharing: Floats
     operations: float
+    mirror: Ints
+    mirror_choice: Ints
+    mirror_dimension: Ints
+    side: Ints
 
 
 @dataclass(frozen=True)
@@ -157,6 +175,23 @@ def digits_of(tiles: Lattice, vectors: Ints) -> Ints:
     return digits
 
 
+def loops_outermost(layer: Layer, architecture: Architecture) -> bool:
+    """Whether loops on dimensions relevant to every tensor, and to no window, stand outermost.
+
+    Wherever such a loop stands, it may as well stand further out: tiles only get smaller, and no
+    more words move, for the loops that it passes neither change a tile because of it nor does it
+    cut the slide of a window. There are two exceptions. Where an output goes through an array to a
+    memory that is not its last one, fewer words may cost more, see `labels.dominates`; and where
+    its windows overlap, its cycles are not known before the end. And constraints may hold loops
+    where they are.
+    """
+    output = layer.tensors[-1]
+    inside = dropwhile(lambda level: not isinstance(level, Array), architecture.levels)
+    keepers = [m for m in inside if isinstance(m, Memory) and m.may_store(output.role)]
+    slides = any(len(terms) > 1 for terms in output.expressions)
+    return not (len(keepers) > 1 or slides or about_memories(architecture))
+
+
 def space(
     layer: Layer, tiles: Lattice, architecture: Architecture
 ) -> tuple[Space, list[Unrolling]]:
@@ -215,9 +250,11 @@ def space(
             sliding_factors = factors[:, group[group >= 0]]
             fewest = 1 + (sliding_factors - 1).sum(axis=1)
             sharing[:, tensor_at] *= sliding_factors.prod(axis=1) / fewest
+    everywhere: Bools = np.logical_and.reduce(np.concatenate((relevant, window_of[:, :nd] < 0)))
+    stands = everywhere[tiles.moves[:, 0]] & loops_outermost(layer, architecture)
     return (
         Space(
-            tiles.moves,
+            tiles.moves[~stands],
             tiles.strides,
             tiles.quotient,
             tiles.product,
@@ -226,6 +263,7 @@ def space(
             tiles.values,
             tiles.repeats,
             tiles.words,
+            tiles.moves[stands],
             relevant,
             windows,
             window_of,
@@ -240,6 +278,10 @@ def space(
                 -1, nt
             ),
             float(layer.operations),
+            np.arange(len(tiles.repeats)),
+            np.arange(len(unroll)),
+            np.arange(nd),
+            np.zeros(nd, np.int64),
         ),
         names,
     )

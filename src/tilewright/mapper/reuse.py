@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,21 @@ def padded(rows: list[NDArray[Any]], fill: float) -> NDArray[Any]:
     return result
 
 
+class Across(NamedTuple):
+    """How the sliding tensors that cross an array may be reused below it, see `children.Children`.
+
+    The first two have a row for each spatial choice of the array.
+    """
+
+    rows: Ints
+    sent_rows: Ints
+    tiles: Ints
+    slides: Ints
+    rank: Ints
+    reuse: Floats
+    row_tensor: Ints
+
+
 @dataclass(frozen=True)
 class Reuse:
     """What has been found so far, by what it depends on."""
@@ -44,8 +59,8 @@ class Reuse:
     options_known: dict[Memory, tuple[Ints, Ints]] = field(default_factory=dict)
     rows_known: dict[tuple[object, ...], Row] = field(default_factory=dict)
     classes_known: dict[tuple[object, ...], tuple[list[Row], Ints]] = field(default_factory=dict)
+    across_known: dict[tuple[object, ...], Across] = field(default_factory=dict)
     steps_known: dict[tuple[object, ...], Steps] = field(default_factory=dict)
-    reach_known: dict[tuple[object, ...], Reach] = field(default_factory=dict)
 
     def options(self, sp: Space, at: Memory) -> tuple[Ints, Ints]:
         """Return the tiles of a tensor's window that fit, and what the loops around them do.
@@ -112,6 +127,40 @@ class Reuse:
             self.classes_known[key] = rows, which.reshape(-1)
         return self.classes_known[key]
 
+    def across(self, sp: Space, crossing: tuple[tuple[Memory, bool], ...], array: int) -> Across:
+        """Return the reuse of sliding tensors in memories below an array, for all its choices.
+
+        `crossing` tells of each whether the array unites what is sent to its elements.
+        """
+        key = (crossing, array)
+        if key in self.across_known:
+            return self.across_known[key]
+        nt = len(sp.relevant)
+        choices = int(sp.unroll_start[array + 1] - sp.unroll_start[array])
+        tiles = [np.zeros(0, np.int64)] * nt
+        slides = [np.zeros((0, 4), np.int64)] * nt
+        row_of, sent_row = np.full((2, choices, nt), -1, np.int64)
+        rows: list[Row] = []
+        row_tensor: list[int] = []
+        for at, unites in crossing:
+            t = at[0]
+            tiles[t], slides[t] = self.options(sp, at)
+            position: dict[int, int] = {}
+            for together, into in ((False, row_of), (True, sent_row))[: 1 + unites]:
+                different, which = self.classes(sp, at, array, together)
+                for row in different:
+                    if id(row) not in position:
+                        position[id(row)] = len(rows)
+                        rows.append(row)
+                        row_tensor.append(t)
+                into[:, t] = np.array([position[id(row)] for row in different])[which]
+        self.across_known[key] = Across(
+            row_of, sent_row, padded(tiles, -1), padded(slides, -1),
+            padded([rank for rank, _ in rows], -1), padded([reuse for _, reuse in rows], 0.0),
+            np.array(row_tensor, np.int64),
+        )  # fmt: skip
+        return self.across_known[key]
+
     def most(self, sp: Space, at: Memory) -> float:
         """Return the most reuse with any spatial choice."""
         known = (at,)
@@ -137,7 +186,10 @@ class Reuse:
         return lk._replace(most=most)
 
     def extend(self, sp: Space, lk: Links) -> Links:
-        """Return the links with the reuse from every shape on, where they cross one array."""
+        """Return the links with the reuse from every shape on, where they cross one array.
+
+        It is found for spatial choices that matter.
+        """
         crossing = [
             (memory_of(lk, t, link), int(lk.arrays[t, link, 0]), bool(lk.unites[first, t]))
             for t, link in sliding_links(sp, lk)
@@ -146,13 +198,6 @@ class Reuse:
         ]
         if not crossing:
             return lk
-        key = tuple(crossing)
-        if key not in self.reach_known:
-            self.reach_known[key] = self.reach(sp, crossing)
-        return lk._replace(ahead=self.reach_known[key])
-
-    def reach(self, sp: Space, crossing: list[tuple[Memory, int, bool]]) -> Reach:
-        """Return the reuse from every shape on of tensors that cross an array."""
         rows = np.full((len(sp.unroll), len(sp.relevant), 2), -1, np.int64)
         position: dict[int, int] = {}
         parts: list[Steps] = []
@@ -162,20 +207,23 @@ class Reuse:
             slides = sp.window_of[sp.windows[t]] >= 0
             own = sp.digits[:, slides] @ sp.strides[slides]
             corner[sp.windows[t]] = np.searchsorted(corner_shapes(sp, t), own)
+            choices = slice(sp.unroll_start[array], sp.unroll_start[array + 1])
             for together in (False, True)[: 1 + unites]:
                 different, which = self.classes(sp, at, array, together)
-                for row in different:
+                found = np.full(len(different), -1)
+                for k in np.unique(which[lk.matters[choices]]):
+                    row = different[k]
                     if id(row) not in position:
                         position[id(row)] = len(parts)
                         parts.append(self.steps(sp, at, row))
-                found = np.array([position[id(row)] for row in different])
-                rows[sp.unroll_start[array] : sp.unroll_start[array + 1], t, int(together)] = found[
-                    which
-                ]
+                    found[k] = position[id(row)]
+                rows[choices, t, int(together)] = found[which]
+        if not parts:
+            return lk
         starts = np.cumsum([0, *(len(bits) for _, bits, _ in parts)])
         begin = padded([own + start for (own, _, _), start in zip(parts, starts, strict=False)], 0)
         bits, reuse = (np.concatenate([part[i] for part in parts]) for i in (1, 2))
-        return Reach(rows, corner, begin, bits, reuse)
+        return lk._replace(ahead=Reach(rows, corner, begin, bits, reuse))
 
 
 def memory_of(lk: Links, t: int, link: int) -> Memory:

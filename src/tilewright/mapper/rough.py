@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.model.kernel import leaf_kernel
+from tilewright.mapper.spread import spread_both_ways
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
@@ -18,27 +18,6 @@ if TYPE_CHECKING:
     from tilewright.mapper.problem import Space
 
 FAR = 1e300  # words into a tile that does not fit
-
-
-@leaf_kernel
-def spread_both_ways(sp: Space, around: Floats, inside: Floats) -> None:
-    """Lower what holds for one shape to the least of all shapes around it, or inside it."""
-    for shape in range(len(around)):
-        for move in range(len(sp.moves)):
-            d = sp.moves[move, 0]
-            digit = sp.digits[shape, d]
-            smaller = sp.quotient[d, digit, sp.moves[move, 1]]
-            if smaller >= 0:
-                inner = shape - (digit - smaller) * sp.strides[d]
-                inside[shape] = min(inside[shape], inside[inner])
-    for shape in range(len(around) - 1, -1, -1):
-        for move in range(len(sp.moves)):
-            d = sp.moves[move, 0]
-            digit = sp.digits[shape, d]
-            smaller = sp.quotient[d, digit, sp.moves[move, 1]]
-            if smaller >= 0:
-                inner = shape - (digit - smaller) * sp.strides[d]
-                around[inner] = min(around[inner], around[shape])
 
 
 @dataclass(frozen=True)

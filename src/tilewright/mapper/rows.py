@@ -1,4 +1,4 @@
-"""The label of the whole nest, and the mapping that the last label of a walk stands for."""
+"""The labels that a walk begins with, and the mapping that the last label of a walk stands for."""
 
 from __future__ import annotations
 
@@ -14,26 +14,51 @@ from tilewright.mapper.problem import Space, Unrolling
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.workload.layer import Layer
 
+LABELS = 1 << 12  # that the tables have room for at first
 
-def root(sp: Space, resources: int, memories: int, energy: float) -> tuple[Ints, Floats]:
-    """Return tables that hold the label of the whole nest.
+
+def first_shapes(sp: Space) -> Ints:
+    """Return the shapes inside the loops that stand outermost, the largest first.
+
+    They leave of each dimension what the arrays unroll of it.
+    """
+    dimensions = np.unique(sp.outermost[:, 0])
+    digits = (sp.sizes - 1)[None].copy()
+    digits[:, dimensions] = 0
+    for begin, end in pairwise(sp.unroll_start):
+        factors = np.zeros((end - begin, len(sp.sizes)), np.int64)
+        factors[:, dimensions] = sp.unroll[begin:end, dimensions]
+        factors = np.unique(factors, axis=0)
+        before, own = np.divmod(np.arange(len(digits) * len(factors)), max(len(factors), 1))
+        grown = digits[before]
+        for d in dimensions:
+            grown[:, d] = sp.product[d, grown[:, d], factors[own, d]]
+        digits = np.unique(grown[(grown >= 0).all(axis=1)], axis=0)
+    return (digits @ sp.strides)[::-1]
+
+
+def roots(
+    sp: Space, shapes: Ints, resources: int, memories: int, energy: float
+) -> tuple[Ints, Floats]:
+    """Return tables that begin with the labels of the whole nest, inside some outermost loops.
 
     `memories` is the most between two arrays, `energy` that of the operations in pJ.
     """
     nt = len(sp.relevant)
     na = len(sp.unroll_start) - 1
     nw = sp.members.shape[0]
-    it = np.zeros((1 << 12, labels.OPEN + nt + 2 * na + labels.WINDOW_COLUMNS * nw), np.int64)
-    fl = np.zeros((1 << 12, labels.LOADS + resources + memories + (labels.ENTRIES + 1) * nw))
-    top = len(sp.repeats) - 1
-    it[0, labels.SHAPE] = top
-    it[0, labels.LAST] = it[0, labels.PARENT] = it[0, labels.NEXT] = -1
-    it[0, labels.OPEN : labels.OPEN + nt] = top
+    n = len(shapes)
+    size = max(LABELS, 2 * n)
+    it = np.zeros((size, labels.OPEN + nt + 2 * na + labels.WINDOW_COLUMNS * nw), np.int64)
+    fl = np.zeros((size, labels.LOADS + resources + memories + (labels.ENTRIES + 1) * nw))
+    it[:n, labels.SHAPE] = shapes
+    it[:n, labels.LAST] = it[:n, labels.PARENT] = it[:n, labels.NEXT] = -1
+    it[:n, labels.OPEN : labels.OPEN + nt] = shapes[:, None]
     for w in range(nw):
-        it[0, labels.OPEN + nt + 2 * na + labels.WINDOW_COLUMNS * w] = -1
-    fl[0, labels.ZERO] = fl[0, labels.FIRST] = sp.words[nt - 1, top]
-    fl[0, labels.SPREAD] = 1.0
-    fl[0, labels.ENERGY] = energy
+        it[:n, labels.OPEN + nt + 2 * na + labels.WINDOW_COLUMNS * w] = -1
+    fl[:n, labels.ZERO] = fl[:n, labels.FIRST] = sp.words[nt - 1, -1]
+    fl[:n, labels.SPREAD] = 1.0
+    fl[:n, labels.ENERGY] = energy
     return it, fl
 
 
@@ -41,6 +66,7 @@ def rebuild(
     layer: Layer,
     architecture: Architecture,
     tiles: Lattice,
+    sp: Space,
     unrollings: list[Unrolling],
     keep: Keep,
     it: Ints,
@@ -53,6 +79,10 @@ def rebuild(
         row = int(it[row, labels.PARENT])
     memories = architecture.memories
     nodes: list[Node] = [Store(memories[0].name, tuple(t.name for t in layer.tensors))]
+    for i in np.unique(sp.outermost[:, 0]):
+        digit = tiles.digits[it[row, labels.SHAPE], i]
+        if digit < tiles.sizes[i] - 1:
+            nodes.append(For(tiles.dimensions[i], int(tiles.values[i, digit])))
     stored = [1] * len(layer.tensors)
     array = 0
     for before, after in pairwise([row, *reversed(path)]):
@@ -83,7 +113,7 @@ def rebuild(
             else:
                 nodes.append(Store(memory, (layer.tensors[t].name,)))
         else:
-            i = int(tiles.moves[move, 0])
+            i = int(sp.moves[move, 0])
             node = For(tiles.dimensions[i], int(tiles.values[i, tiles.digits[shape, i]]))
             last = nodes[-1]
             if isinstance(last, For) and last.dimension == node.dimension:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush, heapreplace
 from math import inf, prod
@@ -14,23 +14,25 @@ import numpy as np
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import MappingError
 from tilewright.mapper import labels
-from tilewright.mapper.bounds import lower_bound
+from tilewright.mapper.bounds import least_of_roots
 from tilewright.mapper.chain import Chain
 from tilewright.mapper.cross import cross
+from tilewright.mapper.first import First, first_bounds
 from tilewright.mapper.greedy import greedy_mapping
-from tilewright.mapper.lattice import Lattice, lattice
+from tilewright.mapper.lattice import Floats, Ints, Lattice, lattice
 from tilewright.mapper.least import Least
 from tilewright.mapper.limits import filling, most_words, walk_limits
 from tilewright.mapper.links import Keep, Stored, keep_choices, links, ports, segment_of
-from tilewright.mapper.narrow import narrowed
+from tilewright.mapper.narrow import about_memories, narrowed
 from tilewright.mapper.objective import Objective, parse_objective
 from tilewright.mapper.plan import ROUGHLY, Plan, choices_below, most_energy, segments, weigh
 from tilewright.mapper.problem import Space, Unrolling, space
-from tilewright.mapper.result import TOLERANCE
 from tilewright.mapper.reuse import Reuse
 from tilewright.mapper.rough import Fitting, Rough, rough_bound
-from tilewright.mapper.rows import rebuild, root
+from tilewright.mapper.rows import first_shapes, rebuild, roots
+from tilewright.mapper.symmetry import mirrored
 from tilewright.mapper.tables import Known, inner_bounds, outer_bounds, slides_above
+from tilewright.mapper.unproven import correct_cycles, without_proof
 from tilewright.mapper.walk import expand, narrow
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.validity import check
@@ -43,7 +45,7 @@ MOST_SLACK = 1e9
 MANY_SHAPES = 4096  # whose tables take longer than a bound in closed form
 ENOUGH = 1.002  # how far above its bound the tables of a bypass choice go before others are filled
 SLACK = 1.01  # how far above its bound a bypass choice is searched at first
-HARD = 50000  # labels after which each bypass choice first dives for a mapping
+HARD = 200000  # labels after which each bypass choice first dives for a mapping
 WIDTH = 64  # shapes that a dive takes through an array
 EASY = 2000  # labels of a search after which the next one may go twice as far
 SLICES = 16
@@ -74,7 +76,6 @@ class Search:
         self.memories = max(self.of_memory.count(s) for s in range(self.na + 1))
         self.unroll(*space(layer, self.tiles, architecture))
         self.resources = len(ports(architecture))
-        self.inner: Known = {}
         self.slides = slides_above(self.space)
         self.fitting = Fitting()
         self.least: Least | None = None
@@ -84,15 +85,25 @@ class Search:
 
     def unroll(self, sp: Space, unrollings: list[Unrolling]) -> None:
         """Take these spatial choices; those of each array come with the largest product first."""
-        self.space, self.unrollings = sp, unrollings
+        # constraints may tell dimensions apart
+        self.space = sp = sp if about_memories(self.architecture) else mirrored(sp)
+        self.unrollings = unrollings
         self.chains: dict[Stored, Chain] = {}
-        self.reuse = Reuse()  # some of what it knows depends on the spatial choices
-        start = sp.unroll_start
-        most = [
-            float(sp.unroll_product[start[k] : start[k + 1]].max(initial=1.0))
-            for k in range(self.na)
-        ]
+        self.first_shapes = first_shapes(sp)
+        # some of what is known depends on the spatial choices
+        self.reuse = Reuse()
+        self.inner: Known = {}
+        pairs = itertools.pairwise(sp.unroll_start)
+        most = [float(sp.unroll_product[a:b].max(initial=1.0)) for a, b in pairs]
         self.spread_left = [float(prod(most[s:])) for s in range(self.na + 1)]
+
+    def loop_anywhere(self) -> None:
+        """Let loops on all dimensions stand anywhere, also those that may stand outermost."""
+        sp = self.space
+        moves = np.concatenate((sp.moves, sp.outermost))
+        self.space = sp._replace(moves=moves, outermost=sp.outermost[:0])
+        self.first_shapes = first_shapes(self.space)
+        self.slides = slides_above(self.space)
 
     def aim(self, objective: Objective, architecture: Architecture | None = None) -> None:
         """Begin anew with another objective, or another machine that differs in capacities only."""
@@ -106,16 +117,19 @@ class Search:
 
     def begin_with(self, mapping: Mapping) -> None:
         """Take a mapping that is known to be valid as the best so far."""
-        cost = evaluate(self.layer, self.architecture, mapping)
-        pair = float(cost.energy_pj), float(cost.cycles)
-        value, tie = labels.objective_value(self.goal, *pair)
-        self.best = np.array([value, tie, *pair])
+        self.best = self.priced(mapping)
         self.found.mapping = mapping
 
     def only_below(self, energy_pj: float, cycles: float) -> None:
         """Search for mappings alone that are better than one of this energy and these cycles."""
         value, _ = labels.objective_value(self.goal, energy_pj, cycles)
         self.best = np.array([value, -inf, energy_pj, cycles])
+
+    def priced(self, mapping: Mapping, checked: bool = False) -> Floats:
+        """Return objective, tie-break, energy (pJ) and cycles of a mapping."""
+        cost = evaluate(self.layer, self.architecture, mapping, check=not checked)
+        pair = float(cost.energy_pj), float(cost.cycles)
+        return np.array([*labels.objective_value(self.goal, *pair), *pair])
 
     def begin(self, stop: Callable[[], bool]) -> None:
         """Take a mapping that is made in no time as the best so far, if there is one."""
@@ -125,9 +139,7 @@ class Search:
                 check(mapping, self.layer, self.architecture)
             except MappingError:
                 return inf
-            found = evaluate(self.layer, self.architecture, mapping, check=False)
-            pair = float(found.energy_pj), float(found.cycles)
-            return float(labels.objective_value(self.goal, *pair)[0])
+            return float(self.priced(mapping, checked=True)[0])
 
         mapping = greedy_mapping(self.layer, self.architecture, cost, Random(0), stop)
         if mapping is not None:
@@ -137,12 +149,15 @@ class Search:
         """Return the pJ of the operations themselves."""
         return float(self.layer.operations * operation_cost(self.architecture, self.layer))
 
+    def keeps(self) -> list[Keep]:
+        """Return all bypass choices."""
+        if not np.diff(self.space.unroll_start).all():
+            return []  # an array has no spatial choice
+        return list(keep_choices(self.layer, self.architecture))
+
     def plans(self, keeps: Iterable[Keep] | None = None) -> Iterator[Plan]:
         """Yield bypass choices as they are before a search, by default all."""
-        if not np.diff(self.space.unroll_start).all():
-            return  # an array has no spatial choice
-        for keep in keep_choices(self.layer, self.architecture) if keeps is None else keeps:
-            yield self.plan(keep)
+        yield from map(self.plan, self.keeps() if keeps is None else keeps)
 
     def plan(self, keep: Keep) -> Plan:
         """Return a bypass choice with what it costs and what constraints ask of it."""
@@ -158,19 +173,27 @@ class Search:
             lk = lk._replace(share=np.where(lk.memory < 0, lk.share, np.minimum(lk.share, most)))
         return Plan(keep, lk._replace(filling=filling(limits, self.of_memory)), parts, limits)
 
+    def first(self, keeps: Sequence[Keep]) -> list[First]:
+        """Return what bypass choices cost at least."""
+        root = self.roots(np.array([self.tiles.top]))
+        return first_bounds(
+            self.layer, self.architecture, keeps, self.space, root, self.chains,
+            self.spread_left[0],
+        )  # fmt: skip
+
+    def roots(self, shapes: Ints) -> tuple[Ints, Floats]:
+        """Return tables of labels with the first ones of some shapes."""
+        return roots(self.space, shapes, self.resources, self.memories, self.operations_energy())
+
     def bound(self, plan: Plan) -> tuple[float, float]:
         """Return lower bounds of the energy and the cycles of one bypass choice."""
-        it, fl = root(self.space, self.resources, self.memories, self.operations_energy())
-        if plan.choices is None and self.na:
-            # instead of the tables: all elements that share a word get it, or each operation does
-            own = slice(0, self.space.unroll_start[1])
-            delivered = self.space.words[:, self.tiles.top] * self.space.unroll_reuse[own]
-            straight = plan.lk.arrays[np.arange(len(plan.keep)), plan.lk.length - 1, 0] == 0
-            delivered[:, straight] = self.layer.operations
-            fl[0, labels.ENERGY] += float((plan.lk.rate[own] * delivered).sum(axis=1).min())
-        return lower_bound(
-            self.space, plan.lk, it[0], fl[0], self.resources, 0, plan.lk.first[0],
-            self.spread_left[0], plan.outer, int(plan.parts[0].place_memory[plan.outer.memory]),
+        if plan.choices is None:
+            return self.first([plan.keep])[0][1:]
+        n = len(self.first_shapes)
+        it, fl = self.roots(self.first_shapes)
+        return least_of_roots(
+            self.space, plan.lk, it[:n], fl[:n], self.resources, self.spread_left[0], plan.outer,
+            int(plan.parts[0].place_memory[plan.outer.memory]), plan.lk.first[0],
             np.empty(len(self.layer.tensors)),
         )  # fmt: skip
 
@@ -202,11 +225,11 @@ class Search:
                 ),
                 most,
             )  # fmt: skip
-            adds = self.reuse.extend if jointly else self.reuse.fill
             plan.lk = inner_bounds(
-                self.space, adds(self.space, plan.lk), self.of_memory, choices, self.reuse,
-                self.inner, jointly, rough,
-            )  # fmt: skip
+                self.space, plan.lk, self.of_memory, choices, self.reuse, self.inner, jointly, rough
+            )
+            adds = self.reuse.extend if jointly else self.reuse.fill
+            plan.lk = adds(self.space, plan.lk)
             plan.outer = outer_bounds(self.space, plan.lk, plan.parts[0], self.slides, rough)
         plan.choices, plan.most, plan.jointly = choices, most, jointly
         energy, cycles = self.bound(plan)
@@ -241,15 +264,15 @@ class Search:
             stopped, or when only the ceiling may have hidden mappings.
         """
         keep, lk, parts = plan.keep, plan.lk, plan.parts
-        it, fl = root(self.space, self.resources, self.memories, self.operations_energy())
-        n = 1
+        it, fl = self.roots(self.first_shapes)
+        n = len(self.first_shapes)
         top = self.tiles.top
         best = self.best.copy()
         hidden = ceiling < best[0]
         if hidden:
             best[0], best[1] = ceiling, inf
         heads = np.full((top + 1, len(parts[0].stage_count)), -1, np.int64)
-        heads[top, 0] = 0
+        heads[self.first_shapes, 0] = np.arange(n)
         buckets = np.full(BUCKETS, -1, np.int64)
         best_row = np.array([-1], np.int64)
         step = max(64, (top + 1) // SLICES)
@@ -284,7 +307,7 @@ class Search:
         if best_row[0] >= 0:
             self.best = best
             self.found.mapping = rebuild(
-                self.layer, self.architecture, self.tiles, self.unrollings, keep, it,
+                self.layer, self.architecture, self.tiles, self.space, self.unrollings, keep, it,
                 int(best_row[0]),
             )  # fmt: skip
             hidden = False
@@ -315,16 +338,23 @@ class Search:
         """Search bypass choices, those of the least bound first."""
         order = itertools.count()
         begun = plans is not None  # some bypass choices alone: a mapping of others is none of these
-        queue: list[tuple[tuple[float, float], int, Plan]] = []
-        for plan in self.plans() if plans is None else plans:
-            plan.energy, plan.cycles = self.bound(plan)
-            plan.bound = labels.objective_value(self.goal, plan.energy, plan.cycles)
-            heappush(queue, (plan.bound, next(order), plan))
+        given = None if plans is None else list(plans)
+        firsts = self.first(self.keeps() if given is None else [plan.keep for plan in given])
+        queue: list[tuple[tuple[float, float], int, First | Plan]] = []
+        for i, first in enumerate(firsts):
+            bound = labels.objective_value(self.goal, first.energy, first.cycles)
+            plan = None if given is None else given[i]
+            if plan is not None:
+                plan.energy, plan.cycles, plan.bound = first.energy, first.cycles, bound
+            heappush(queue, (bound, next(order), plan or first))
         while queue and not stop():
-            plan = queue[0][2]
-            if labels.worse(*plan.bound, float(self.best[0]), float(self.best[1])):
+            bound, _, head = queue[0]
+            if labels.worse(*bound, float(self.best[0]), float(self.best[1])):
                 heappop(queue)
                 continue
+            plan = head if isinstance(head, Plan) else self.plan(head.keep)
+            if isinstance(head, First):
+                plan.energy, plan.cycles, plan.bound = head.energy, head.cycles, bound
             if self.found.labels > HARD and self.best[0] == inf and not begun:
                 begun = True
                 self.begin(stop)
@@ -342,14 +372,15 @@ class Search:
             heapreplace(queue, (plan.bound, next(order), plan))
             self.found.bound = min(float(self.best[0]), *(entry[0][0] for entry in queue))
             progress(float(self.best[0]), self.found.bound)
-        self.found.finished = not queue
+        self.found.finished, self.found.value = not queue, float(self.best[0])
         if self.found.finished:
-            self.found.bound = float(self.best[0])
-        self.found.value = float(self.best[0])
+            self.found.bound = self.found.value
         if self.found.mapping and any(array.forwarding for array in self.architecture.arrays):
-            self.without_proof(self.found.mapping)
+            cycles = self.layer.operations * self.architecture.compute.cycles / self.spread_left[0]
+            least = self.operations_energy(), cycles
+            without_proof(self.found, self.layer, self.architecture, self.goal, least)
         elif self.found.mapping and self.resources and self.space.windows[-1] >= 0:
-            self.check(self.found.mapping)
+            correct_cycles(self.found, self.layer, self.architecture, self.goal)
         return self.found
 
     def ceiling(self, plan: Plan) -> float:
@@ -380,25 +411,3 @@ class Search:
             plan.slack = min(plan.slack**growth, MOST_SLACK)
         if plan.bound[0] < inf:
             plan.bound = max(plan.bound, (ceiling, 0.0))
-
-    def check(self, mapping: Mapping) -> None:
-        """Take the value of the model where the search counts too few cycles, see `charge`.
-
-        Of an output whose windows overlap among the instances of an array, it counts every entry as
-        one from zero at ports of limited bandwidth.
-        """
-        result = evaluate(self.layer, self.architecture, mapping)
-        value, _ = labels.objective_value(self.goal, result.energy_pj, float(result.cycles))
-        if value > self.found.value * (1 + TOLERANCE):
-            self.found.value, self.found.finished = value, False
-
-    def without_proof(self, mapping: Mapping) -> None:
-        """State what is known when neighbours forward words, which the search does not see."""
-        result = evaluate(self.layer, self.architecture, mapping)
-        operations = self.layer.operations
-        cycles = operations * self.architecture.compute.cycles / self.spread_left[0]
-        known = (result.energy_pj, float(result.cycles)), (self.operations_energy(), cycles)
-        self.found.value, self.found.bound = (
-            labels.objective_value(self.goal, *pair)[0] for pair in known
-        )
-        self.found.finished = False

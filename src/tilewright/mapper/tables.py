@@ -13,7 +13,6 @@ from tilewright.mapper.inner import (
     inner_shapes,
     lower_column,
     shapes_that_matter,
-    spread_down,
 )
 from tilewright.mapper.lattice import Floats, Ints
 from tilewright.mapper.links import Links
@@ -28,6 +27,7 @@ from tilewright.mapper.problem import Bools, Space
 from tilewright.mapper.reuse import Reuse, padded
 from tilewright.mapper.rough import Rough
 from tilewright.mapper.slides import all_region_words, all_run_words, slid_words
+from tilewright.mapper.spread import spread_down
 
 
 @dataclass(frozen=True)
@@ -110,6 +110,16 @@ def slides_above(sp: Space) -> Slides:
     return Slides(kinds, words, least)
 
 
+def images(sp: Space, kinds: list[tuple[int, int, int]]) -> list[int]:
+    """Return the position of the mirror image of each slide."""
+    found = [0]
+    for kind, t, at in kinds[1:]:
+        w = sp.windows[t]
+        d = int(sp.mirror_dimension[at if kind == RUN else sp.members[w, at, 0]])
+        found.append(kinds.index((kind, t, d if kind == RUN else int(sp.window_of[w, d]))))
+    return found
+
+
 def outer_bounds(sp: Space, lk: Links, segment: Segment, slides: Slides, rough: Rough) -> Outer:
     """Return what the way from the outermost memory to the first array costs at least."""
     nt = sp.relevant.shape[0]
@@ -139,15 +149,18 @@ def outer_bounds(sp: Space, lk: Links, segment: Segment, slides: Slides, rough: 
     for t in np.flatnonzero(stays >= 0).tolist():
         np.minimum(across, end[:, nt + 1 + t] + stays[t] * sp.words[t, whole], out=across)
     matter = (rough.stages + across <= rough.most).T
+    # of two shapes that mirror each other one has a row
+    own = matter & (np.arange(whole + 1) <= sp.mirror)[:, None]
     row = np.full(matter.shape, -1, np.int64)
-    row[matter] = np.arange(np.count_nonzero(matter))
+    row[own] = np.arange(np.count_nonzero(own))
+    row = np.maximum(row, row[sp.mirror])
     flags = [
         (tensor, n)
         for tensor in (*np.flatnonzero(stays >= 0).tolist(), -1)
         for n in range(len(slides.kinds) - 1, -1, -1)
         if tensor < 0 or n == 0 or goes_on(sp, tensor, *slides.kinds[n])
     ]
-    kind, own, at = np.array([slides.kinds[n] for _, n in flags], np.int64).T.copy()
+    kind, slid, at = np.array([slides.kinds[n] for _, n in flags], np.int64).T.copy()
     stayed = np.array([tensor for tensor, _ in flags], np.int64)
     # where a tile begins to stay or a slide begins, and where it ends
     more = [
@@ -160,17 +173,19 @@ def outer_bounds(sp: Space, lk: Links, segment: Segment, slides: Slides, rough: 
     ]
     adds = padded([np.array(each, np.int64) for each in more], -1)
     ends = np.array([flags.index((tensor, 0)) for tensor, _ in flags])
+    image = images(sp, slides.kinds)
+    mirror = np.array([flags.index((tensor, image[n])) for tensor, n in flags])
     words = np.array([slides.words[n] for _, n in flags])
     return Outer(
         row,
         *outer_table(
-            sp, stayed, kind, own, at, adds, ends, segment.stage_count, segment.stage_next, need,
-            rate, bits, share, words, slides.least, stays, slides.least, end, lk.capacity[memory],
-            row, np.flatnonzero(matter.any(axis=1)),
+            sp, stayed, kind, slid, at, adds, ends, mirror, segment.stage_count,
+            segment.stage_next, need, rate, bits, share, words, slides.least, stays, slides.least,
+            end, lk.capacity[memory], row, np.flatnonzero(own.any(axis=1)),
         ),
         stayed,
         kind,
-        own,
+        slid,
         at,
         int(memory),
     )  # fmt: skip
@@ -193,7 +208,9 @@ def goes_on(sp: Space, stayed: int, kind: int, t: int, at: int) -> bool:
 def inner_table(
     sp: Space,
     ch: Children,
+    key: tuple[object, ...],
     table: Floats,
+    matters: Bools,
     known: Known,
     jointly: bool,
     paid: Floats,
@@ -210,10 +227,14 @@ def inner_table(
 
     Parameters
     ----------
+    key : tuple
+        What the shapes x' and their reuse depend on.
     table : array of (shapes, 2 x tensors + 1)
         Out: the bound without tensor t, whose tile stays through loops above the array that are
         irrelevant to it, all there are below the shape; the bound with all tensors; and the first
         again where other loops may come before.
+    matters : array of choices
+        Out: set where a spatial choice may be that of a mapping that matters.
     known : dict
         The shapes x' and their reuse, which many bypass choices share.
     jointly : bool
@@ -225,28 +246,33 @@ def inner_table(
     """
     # where no tile fits there is no mapping, and any bound will do
     best = np.maximum(ch.reuse[:, 0], 1.0)
-    words, inside, moved = (np.empty(len(part)) for part in (ch.used, ch.used, ch.row_tensor))
-    least = ch.rate.min(axis=0)
+    words, inside, fewest, moved = (
+        np.empty(len(part)) for part in (ch.used, ch.used, ch.used, ch.row_tensor)
+    )
     # a tile that stays through loops above the array is stored first, with all that is below
     for carried in (-1, *np.flatnonzero(ch.used).tolist()):
-        key = (carried, jointly, *(part.tobytes() for part in ch[6:]))
-        if key not in known:
+        own = (carried, jointly, *key)
+        if own not in known:
             shapes = inner_shapes(sp, ch, carried)
-            known[key] = (
+            shapes = shapes[shapes <= sp.mirror[shapes]]
+            known[own] = (
                 shapes,
                 np.tile(best, (len(shapes), 1)),
                 np.full(len(shapes), not (jointly and len(ch.row_tensor))),
             )
-        shapes, reuse, filled = known[key]
+        shapes, reuse, filled = known[own]
         matter = np.empty(len(shapes), np.bool_)
-        shapes_that_matter(sp, ch, carried, shapes, least, paid, most, matter, words, inside)
+        shapes_that_matter(sp, ch, carried, shapes, paid, most, matter, words, inside)
         missing = np.flatnonzero(matter & ~filled)
         if len(missing):
             reuse[missing] = best_reuse(sp, ch, carried, shapes[missing])
             filled[missing] = True
         lower_column(
-            sp, ch, carried, shapes[matter], reuse[matter], table, paid, most, words, inside, moved
-        )
+            sp, ch, carried, shapes, reuse, matter, table, matters, paid, most, words, inside,
+            moved, fewest,
+        )  # fmt: skip
+    np.minimum(table, table[sp.mirror], out=table)
+    matters |= matters[sp.mirror_choice]
     spread_down(sp, table)
 
 
@@ -268,9 +294,13 @@ def inner_bounds(
     """
     na, nt = len(sp.unroll_start) - 1, sp.relevant.shape[0]
     table = np.full((na, len(sp.repeats), 2 * nt + 1), np.inf)
+    matters = np.zeros(len(sp.unroll), np.bool_)
     for k in range(na):
-        crossing = children(sp, lk, segment, k, int(choices[k]), reuse)
+        crossing, key = children(sp, lk, segment, k, int(choices[k]), reuse)
         # of the ways to the inner arrays nothing is known
         paid, most = (rough.stages[-1], rough.most) if k == 0 else (np.zeros(len(table[k])), np.inf)
-        inner_table(sp, crossing, table[k], known, jointly, paid, most)
-    return lk._replace(table=table)
+        # what arrays further in unroll is still there
+        moves = sp.moves if k == na - 1 else np.concatenate((sp.moves, sp.outermost))
+        own = sp._replace(moves=moves)
+        inner_table(own, crossing, key, table[k], matters, known, jointly, paid, most)
+    return lk._replace(table=table, matters=matters)

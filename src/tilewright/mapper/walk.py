@@ -254,6 +254,8 @@ def grow(
             d = sp.moves[move, 0]
             if lm.active and not may_loop(lm, seg, stage, d, it[current, BLOCK]):
                 continue
+            if seg == 0 and sp.side[d] < 0 and is_its_own_mirror(sp, shape):
+                continue
             if seg > 0 and last < 0 and stage == 0:
                 # directly below an array only loops that it keeps from moving above it
                 choice = it[current, OPEN + nt + 2 * seg - 1]
@@ -280,6 +282,18 @@ def grow(
         if action < nt:
             placed[action] -= 1
     return n
+
+
+@leaf
+def is_its_own_mirror(sp: Space, shape: int) -> bool:
+    """Whether no loop has yet told dimensions apart that may change places.
+
+    Then one of two mappings may be left out that mirror each other.
+    """
+    for d in range(len(sp.side)):
+        if sp.side[d] != 0 and sp.digits[shape, d] < sp.sizes[d] - 1:
+            return False
+    return True
 
 
 @leaf

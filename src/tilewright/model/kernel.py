@@ -90,11 +90,14 @@ def part(function: Kernel) -> Kernel:
 
 
 def leaf(function: Kernel) -> Kernel:
-    """Compile a part that makes no arrays: without counts of references to those that it reads.
+    """Compile a part that makes no arrays into its callers, without counts of references.
 
-    The counts are atomic, and take longer than most of what such a part does. It calls leaves only.
+    The counts are atomic, and a call copies every table that it passes: both take longer than most
+    of what such a part does. It calls leaves only.
     """
-    return stamped(function, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)
+    return stamped(
+        function, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True, _nrt=False
+    )
 
 
 def leaf_kernel(function: Kernel) -> Kernel:
