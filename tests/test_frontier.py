@@ -17,6 +17,7 @@ import problems
 import tilewright
 from tilewright.architecture.machine import Memory
 from tilewright.errors import InputError
+from tilewright.mapper import compilation
 from tilewright.mapper.frontier import (
     can_sweep,
     counting,
@@ -280,3 +281,12 @@ def test_points_are_those_that_no_other_one_reaches(
     assert (points[i, VALUE] if i >= 0 else None) == min(inside, default=None)
     assert all(drawn[int(row)][2] == value for value, row in points[:count, [VALUE, ROW]])
     assert np.all(np.diff(points[:count, VALUE]) >= 0)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_compilation_is_announced(
+    compiled: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(compilation, "is_compiled", lambda sweep: compiled)
+    tilewright.frontier(tilewright.matmul(M=2, N=2, K=2), "simple", ["RF"], progress=True)
+    assert ("compiling kernels once" in capsys.readouterr().err) != compiled

@@ -300,7 +300,7 @@ def frontier(
 
     end = perf_counter() + (inf if time_limit is None else time_limit)
     names = (over,) if isinstance(over, str) else tuple(over)
-    with counted("searches", progress) as told:
+    with counted("searches", progress, sweep=True) as told:
         return least_cost(
             chosen, machine, names, objective,
             traffic=traffic, stop=lambda: perf_counter() >= end, progress=told,

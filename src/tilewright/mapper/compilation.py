@@ -14,13 +14,13 @@ SECONDS = 30  # what it takes, about
 WITHOUT_TABLES = "GLB.even=true"
 
 
-def is_compiled() -> bool:
-    """Whether Numba keeps machine code of the search as it stands in the source."""
-    from tilewright.mapper import walk
+def is_compiled(sweep: bool = False) -> bool:
+    """Whether Numba keeps machine code of the search, or the sweep, as it stands in the source."""
+    from tilewright.mapper import frontier_walk, walk
 
-    expand: Any = walk.expand
+    kernel: Any = frontier_walk.expand_all if sweep else walk.expand
     # nothing public tells whether what is kept is still that of the source
-    return bool(expand._cache._cache_file._load_index())
+    return bool(kernel._cache._cache_file._load_index())
 
 
 def compile_kernels() -> None:

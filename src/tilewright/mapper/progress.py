@@ -167,9 +167,16 @@ def gap_text(best: float, bound: float) -> str:
 
 
 @contextmanager
-def counted(what: str, shown: bool) -> Iterator[Callable[[int], None]]:
-    """Show on the standard error stream, if that is a terminal, how many there are so far."""
+def counted(what: str, shown: bool, sweep: bool = False) -> Iterator[Callable[[int], None]]:
+    """Show on the standard error stream, if that is a terminal, how many there are so far.
+
+    Whether or not it is one, it says that the search, or a sweep, has to be compiled.
+    """
+    from tilewright.mapper.compilation import SECONDS, is_compiled
+
     console = Console(stderr=True)
+    if shown and not is_compiled(sweep):
+        console.print(f"compiling kernels once (about {SECONDS} s)", highlight=False)
     if not shown or not console.is_terminal:
         yield lambda count: None
         return
