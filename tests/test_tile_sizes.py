@@ -13,7 +13,7 @@ from problems import problem
 from strategies import cases
 from tilewright.errors import InputError
 from tilewright.mapper.crossing import shared
-from tilewright.mapper.least import Least, widest_choices
+from tilewright.mapper.least import Least, different, widest_choices
 from tilewright.mapper.links import keep_choices
 from tilewright.mapper.narrow import narrowed
 from tilewright.mapper.objective import parse_objective
@@ -197,3 +197,10 @@ def test_bound_of_a_bypass_choice_is_at_most_its_optimum(sizes: tuple[int, int, 
 def test_one_operation_is_mapped_within_a_time_limit(tiles: str) -> None:
     layer = tw.einsum("O[M,N] += I[M,K] * W[K,N]", M=1, N=1, K=1)
     assert tw.map(layer, "simple", cache=False, tiles=tiles, time_limit=5).optimal
+
+
+@pytest.mark.parametrize("largest", [3, 2**40])
+def test_different_rows_come_in_order(largest: int) -> None:
+    rows = np.random.default_rng(1).integers(1, largest, (50, 3), np.int64, endpoint=True)
+    rows = np.concatenate([rows, rows[::2]])
+    assert (different(rows) == np.unique(rows, axis=0)).all()
