@@ -183,6 +183,8 @@ class Traffic:
                 temporal.append(loop)
             elif loop.dimension == IRRELEVANT:
                 temporal[-1] = Loop(IRRELEVANT, last.extent * loop.extent, 1)
+            elif last.tile != loop.extent:  # spatial loops in between
+                temporal.append(loop)
             else:
                 temporal[-1] = Loop(loop.dimension, last.extent, loop.tile)
         if not compute and temporal and temporal[-1].dimension == IRRELEVANT:

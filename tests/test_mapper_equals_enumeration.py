@@ -46,7 +46,11 @@ def compare(layer: Layer, machine: Architecture) -> None:
         asked = count()
         found = Search(layer, machine, objective).solve(lambda asked=asked: next(asked) > PATIENCE)
         best = every.best[objective]
-        assert found.finished
+        if not found.finished:
+            # cycles of outputs whose windows overlap are not known exactly, see `correct_cycles`
+            assert any(len(terms) > 1 for terms in layer.tensors[-1].expressions)
+            assert found.bound * (1 - 1e-9) <= best.value <= found.value * (1 + 1e-9)
+            continue
         if best.mapping is None:
             assert found.mapping is None
             assert isinf(found.value)

@@ -33,7 +33,7 @@ from tilewright.workload.layer import Layer
 GROWTH = 1.1  # of a bound that has few divisors
 WORTH = 2.0  # times as many divisors make a larger bound worth a search
 MOST_SHAPES = 8192  # of the layer with rounder bounds
-ROUNDER = 4  # layers with rounder bounds that are searched
+ROUNDER = 5  # layers with rounder bounds that are searched
 PROMISING = 32  # of the better mappings of a step, those checked against constraints
 SOON = 64  # bypass choices that are bounded even when there is no time left
 CLOSE = 1e-12
