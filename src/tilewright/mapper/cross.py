@@ -103,8 +103,8 @@ def send(
     tuple of int, int
         The number of labels, and the next choice: the tables may have no room for it.
     """
-    nt, nd = sp.relevant.shape
-    entries_end = fl.shape[1] - sp.members.shape[0]
+    nt = sp.relevant.shape[0]
+    bits_at = LOADS + resources
     end = sp.unroll_start[array + 1]
     shape = it[i, SHAPE]
     cycles = fl[i, LEAST_CYCLES]
@@ -126,54 +126,89 @@ def send(
         if not lk.matters[choice] or (alone and sp.mirror_choice[choice] < choice):
             continue
         # what the words on their way cost, before the label is made
-        energy = inside + lk.leakage * fewest
-        for t in range(nt):
-            delivered = sp.operations
-            if scratch.placed[t] < lk.length[t] - 1:
-                delivered = sp.unroll_reuse[choice, t] * scratch.words[t]
-            energy += lk.rate[choice, t] * delivered
+        energy = inside + lk.leakage * fewest + on_their_way(sp, lk, choice, scratch)
         value, tie = objective_value(goal, energy, fewest)
         if worse(value, tie, best[0], best[1]):
             continue
-        below = shape
-        for d in range(nd):
-            factor = sp.unroll[choice, d]
-            if factor > 0:
-                digit = sp.digits[shape, d]
-                smaller = sp.quotient[d, digit, factor]
-                if smaller < 0:
-                    below = -1
-                    break
-                below -= (digit - smaller) * sp.strides[d]
+        below = shape_inside(sp, shape, choice)
         if below < 0:
             continue
-        copy_label(it, fl, i, n)
-        it[n, SHAPE] = below
-        it[n, STAGE] = 0
-        it[n, LAST] = -1
-        it[n, PARENT] = i
-        it[n, MOVE] = CROSS + choice
-        it[n, OPEN + nt + 2 * array] = below
-        it[n, OPEN + nt + 2 * array + 1] = choice
-        # from here on steps are counted over all instances
-        for t in range(nt):
-            if sp.windows[t] >= 0 and lk.arrays[t, scratch.placed[t], 0] == array:
-                fl[n, fl.shape[1] - 1 - sp.windows[t]] = least_words(sp, it[i], t)
-        fl[n, SPREAD] *= sp.unroll_product[choice]
-        for q in range(LOADS + resources + memories, entries_end):
-            fl[n, q] *= sp.unroll_product[choice]
-        for t in range(nt):
-            opened = it[n, OPEN + t]
-            for d in range(nd):
-                if sp.unroll[choice, d] > 0:
-                    digit = sp.digits[opened, d]
-                    it[n, OPEN + t] -= (
-                        digit - sp.quotient[d, digit, sp.unroll[choice, d]]
-                    ) * sp.strides[d]
+        pass_array(sp, lk, array, it, fl, n, i, choice, below, bits_at + memories, scratch)
         for m in range(memories):
-            fl[n, LOADS + resources + m] = 0.0
+            fl[n, bits_at + m] = 0.0
         n = keep(
             sp, lk, outer, it, fl, n, heads_below, buckets, resources, memories, goal, best,
             scratch.placed, array + 1, spread_left, 0, scratch.next_words,
         )  # fmt: skip
     return n, end
+
+
+@leaf
+def on_their_way(sp: Space, lk: Links, choice: int, scratch: Scratch) -> float:
+    """Return the energy at least of what crosses an array in a spatial choice."""
+    energy = 0.0
+    for t in range(sp.relevant.shape[0]):
+        delivered = sp.operations
+        if scratch.placed[t] < lk.length[t] - 1:
+            delivered = sp.unroll_reuse[choice, t] * scratch.words[t]
+        energy += lk.rate[choice, t] * delivered
+    return energy
+
+
+@leaf
+def shape_inside(sp: Space, shape: int, choice: int) -> int:
+    """Return the shape in each instance of a spatial choice, or -1 when it does not divide."""
+    inside = shape
+    for d in range(sp.relevant.shape[1]):
+        factor = sp.unroll[choice, d]
+        if factor > 0:
+            digit = sp.digits[shape, d]
+            smaller = sp.quotient[d, digit, factor]
+            if smaller < 0:
+                return -1
+            inside -= (digit - smaller) * sp.strides[d]
+    return inside
+
+
+@leaf
+def pass_array(
+    sp: Space,
+    lk: Links,
+    array: int,
+    it: Ints,
+    fl: Floats,
+    n: int,
+    i: int,
+    choice: int,
+    below: int,
+    entries: int,
+    scratch: Scratch,
+) -> None:
+    """Make row n what label i becomes below an array.
+
+    `entries` is where those of slides begin; `scratch.words` are the least words of the label.
+    """
+    nt, nd = sp.relevant.shape
+    copy_label(it, fl, i, n)
+    it[n, SHAPE] = below
+    it[n, STAGE] = 0
+    it[n, LAST] = -1
+    it[n, PARENT] = i
+    it[n, MOVE] = CROSS + choice
+    it[n, OPEN + nt + 2 * array] = below
+    it[n, OPEN + nt + 2 * array + 1] = choice
+    # from here on steps are counted over all instances
+    for t in range(nt):
+        if sp.windows[t] >= 0 and lk.arrays[t, scratch.placed[t], 0] == array:
+            fl[n, fl.shape[1] - 1 - sp.windows[t]] = scratch.words[t]
+    fl[n, SPREAD] *= sp.unroll_product[choice]
+    for q in range(entries, fl.shape[1] - sp.members.shape[0]):
+        fl[n, q] *= sp.unroll_product[choice]
+    for t in range(nt):
+        opened = it[n, OPEN + t]
+        for d in range(nd):
+            if sp.unroll[choice, d] > 0:
+                digit = sp.digits[opened, d]
+                it[n, OPEN + t] -= (
+                    digit - sp.quotient[d, digit, sp.unroll[choice, d]]
+                ) * sp.strides[d]

@@ -13,6 +13,7 @@ import numpy as np
 
 from tilewright.mapper.bounds import least_words, lower_bound
 from tilewright.mapper.charge import Scratch, charge, scratch_for
+from tilewright.mapper.cross import on_their_way, pass_array, shape_inside
 from tilewright.mapper.frontier_bounds import is_hopeful, reach, use
 from tilewright.mapper.frontier_points import (
     VALUE,
@@ -23,7 +24,6 @@ from tilewright.mapper.frontier_points import (
     with_place,
 )
 from tilewright.mapper.labels import (
-    CROSS,
     DEAD,
     ENERGY,
     ENTRIES,
@@ -354,9 +354,8 @@ def send(
     tuple of int, int
         The number of labels, and the next choice: the tables may have no room for it.
     """
-    nt, nd = sp.relevant.shape
+    nt = sp.relevant.shape[0]
     bits_at = LOADS + aim.resources
-    entries_end = fl.shape[1] - sp.members.shape[0]
     shape = it[i, SHAPE]
     bound = fl[i, LEAST_ENERGY] - lk.leakage * fl[i, LEAST_CYCLES]
     first = reach(aim, fl[i], array + 1, 0, 0)
@@ -380,50 +379,14 @@ def send(
         if not lk.matters[choice] or (alone and sp.mirror_choice[choice] < choice):
             continue
         # what the words on their way cost, before the label is made
-        energy = inside + lk.leakage * fewest
-        for t in range(nt):
-            delivered = sp.operations
-            if scratch.placed[t] < lk.length[t] - 1:
-                delivered = sp.unroll_reuse[choice, t] * scratch.words[t]
-            energy += lk.rate[choice, t] * delivered
+        energy = inside + lk.leakage * fewest + on_their_way(sp, lk, choice, scratch)
         value, _ = objective_value(aim.goal, energy, fewest)
         if not value <= most or value == np.inf:
             continue
-        below = shape
-        for d in range(nd):
-            factor = sp.unroll[choice, d]
-            if factor > 0:
-                digit = sp.digits[shape, d]
-                smaller = sp.quotient[d, digit, factor]
-                if smaller < 0:
-                    below = -1
-                    break
-                below -= (digit - smaller) * sp.strides[d]
+        below = shape_inside(sp, shape, choice)
         if below < 0:
             continue
-        copy_label(it, fl, i, n)
-        it[n, SHAPE] = below
-        it[n, STAGE] = 0
-        it[n, LAST] = -1
-        it[n, PARENT] = i
-        it[n, MOVE] = CROSS + choice
-        it[n, OPEN + nt + 2 * array] = below
-        it[n, OPEN + nt + 2 * array + 1] = choice
-        # from here on steps are counted over all instances
-        for t in range(nt):
-            if sp.windows[t] >= 0 and lk.arrays[t, scratch.placed[t], 0] == array:
-                fl[n, fl.shape[1] - 1 - sp.windows[t]] = least_words(sp, it[i], t)
-        fl[n, SPREAD] *= sp.unroll_product[choice]
-        for q in range(bits_at + aim.memories, entries_end):
-            fl[n, q] *= sp.unroll_product[choice]
-        for t in range(nt):
-            opened = it[n, OPEN + t]
-            for d in range(nd):
-                if sp.unroll[choice, d] > 0:
-                    digit = sp.digits[opened, d]
-                    it[n, OPEN + t] -= (
-                        digit - sp.quotient[d, digit, sp.unroll[choice, d]]
-                    ) * sp.strides[d]
+        pass_array(sp, lk, array, it, fl, n, i, choice, below, bits_at + aim.memories, scratch)
         for m in range(aim.memories):
             if m != aim.varied[0] and m != aim.varied[1]:
                 fl[n, bits_at + m] = 0.0

@@ -60,7 +60,7 @@ def with_all_sizes(
     Returns
     -------
     Found
-        Its bound holds for all tile sizes, and `finished` is only true where all of them divide.
+        Its bound holds for all tile sizes, and `finished` is only true where that is reached.
     """
     if even.mapping is None or all(bound <= 2 for bound in layer.bounds.values()):
         return even
@@ -105,7 +105,7 @@ def least_values(least: Least, objective: Objective, stop: Callable[[], bool]) -
 
 
 def rounder_layers(layer: Layer, least: Least, values: Floats) -> Iterator[Layer]:
-    """Yield the layer with rounder bounds.
+    """Yield the layer with rounder bounds, up to `ROUNDER` times.
 
     They are multiples of the instances of those spatial choices for which the lower bound of all
     mappings is least; the first ones look at no spatial choice.
