@@ -101,14 +101,14 @@ class Least:
         self.work = layer.operations * operation_cost(architecture, layer)
         self.known: dict[object, Floats] = {}
 
-    def all_costs(self) -> Iterator[tuple[Floats, Floats]]:
-        """Yield `cost` for every bypass choice."""
+    def all_costs(self) -> Iterator[tuple[KeepChoice, Floats, Floats]]:
+        """Yield every bypass choice and its `cost`."""
         if any(array.forwarding for array in self.architecture.arrays):
             # neighbours pass on words that no memory sends
-            yield np.full(len(self.cycles), self.work), self.cycles
+            yield (), np.full(len(self.cycles), self.work), self.cycles
             return
         for keep in keep_choices(self.layer, self.architecture):
-            yield self.cost(keep)
+            yield keep, *self.cost(keep)
 
     def cost(self, keep: KeepChoice) -> tuple[Floats, Floats]:
         """Return energy (pJ) and cycles that no mapping of a bypass choice undercuts.

@@ -30,9 +30,11 @@ SPACE = (
     "array are interchangeable, so choices that differ in them alone are one."
 )
 UNEVEN = (
-    "All tile sizes. The lower bound holds for all mappings; the best mapping whose tile sizes "
-    "divide, and those of layers with rounder bounds, were improved by changing one or two sizes "
-    "at a time, which is optimal where it reaches the bound. Before that: "
+    "All tile sizes. The lower bound holds for all mappings, but leaves out what an element of an "
+    "array saves whose chunk is short and which keeps a tile while the others change theirs; the "
+    "best mapping whose tile sizes divide, those with the tiles for which the bound is least, and "
+    "those of layers with rounder bounds, were improved by changing one or two sizes at a time, "
+    "which is optimal where it reaches the bound. Before that: "
 )
 UNSEEN = (
     "Words that neighbours forward are counted in what the mapping costs, but not looked for: "

@@ -1,16 +1,17 @@
 """Tile sizes that do not divide: from the best mappings whose sizes do, step by step.
 
 The search among divisors gives mappings to begin with, for the layer itself and for some whose
-awkward bounds are a little larger; loops of one chunk are added wherever a loop may stand, and one
-or two tile sizes at a time are changed as long as that helps. What is reached is optimal where it
-equals the lower bound of all mappings.
+awkward bounds are a little larger; others have the tiles for which the lower bound of all mappings
+is least. Loops of one chunk are added wherever a loop may stand, and one or two tile sizes at a
+time are changed as long as that helps. What is reached is optimal where it equals the bound.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from collections.abc import Mapping as Dict
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from math import ceil, inf, prod
 
 import numpy as np
@@ -20,10 +21,12 @@ from tilewright.errors import MappingError
 from tilewright.mapper.lattice import Floats, Ints, divisors
 from tilewright.mapper.least import Least
 from tilewright.mapper.links import segment_of
-from tilewright.mapper.narrow import narrowed
+from tilewright.mapper.narrow import KeepChoice, narrowed
+from tilewright.mapper.nest_mapping import Tiles, mappings_of
 from tilewright.mapper.objective import Objective, parse_objective
 from tilewright.mapper.solve import Found, Search
 from tilewright.mapper.steps import neighbours
+from tilewright.mapper.tight import tightened
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.mapping.validity import check
 from tilewright.model.batch import evaluate_batch
@@ -34,6 +37,8 @@ GROWTH = 1.1  # of a bound that has few divisors
 WORTH = 2.0  # times as many divisors make a larger bound worth a search
 MOST_SHAPES = 8192  # of the layer with rounder bounds
 ROUNDER = 5  # layers with rounder bounds that are searched
+FEWER = 2  # of them where promising tiles led close to the bound
+CLOSE_BY = 0.95
 PROMISING = 32  # of the better mappings of a step, those checked against constraints
 SOON = 64  # bypass choices that are bounded even when there is no time left
 CLOSE = 1e-12
@@ -66,46 +71,83 @@ def with_all_sizes(
         return even
     wanted = parse_objective(objective)
     least = Least(layer, narrowed(architecture, layer))
-    bounds = least_values(least, wanted, stop)
+    bounds, known = least_values(least, wanted, stop)
     bound = float(bounds.min())
-    best, value = climb(layer, architecture, wanted, even.mapping, stop)
-    if value >= even.value * (1 - CLOSE):
-        best, value = even.mapping, even.value
-    begun = set[float]()
-    for rounder_layer in rounder_layers(layer, least, bounds):
-        if value <= bound * (1 + CLOSE) or stop():
+    best = Best(layer, architecture, wanted, stop, even.mapping, even.value)
+    best.climb_from(even.mapping)
+    tiles: list[Tiles] = []
+    if not best.reaches(bound):
+        bound, tiles = tightened(least, known, wanted, best.value, stop)
+    for own in tiles:
+        for start in mappings_of(own, layer, architecture):
+            if not best.reaches(bound) and not stop():
+                best.climb_from(start)
+    some = FEWER if tiles and bound > CLOSE_BY * best.value else ROUNDER
+    for rounder_layer in islice(rounder_layers(layer, least, bounds), some):
+        if best.reaches(bound) or stop():
             break
-        start = cut_down(rounder_layer, layer, architecture, objective, best, stop)
-        if start is None:
-            continue
-        cost = evaluate(layer, architecture, start, check=False)
-        begin = wanted.value(cost.energy_pj, float(cost.cycles))
-        if begin in begun:
-            continue  # where dimensions may change places, it is the mapping of another layer
-        begun.add(begin)
-        mapping, reached = climb(layer, architecture, wanted, start, stop)
-        if reached < value * (1 - CLOSE):
-            best, value = mapping, reached
-    return Found(best, value, min(bound, value), bound >= value * (1 - CLOSE), even.labels)
+        cut = cut_down(rounder_layer, layer, architecture, objective, best.mapping, stop)
+        if cut is not None:
+            best.climb_from(cut)
+    return Found(best.mapping, best.value, min(bound, best.value), best.reaches(bound), even.labels)
 
 
-def least_values(least: Least, objective: Objective, stop: Callable[[], bool]) -> Floats:
-    """Return the lower bound of all mappings for each spatial choice.
+@dataclass
+class Best:
+    """The best mapping so far, and from where it has been looked for."""
 
-    Where it is stopped, it is that of the operations alone.
+    layer: Layer
+    architecture: Architecture
+    objective: Objective
+    stop: Callable[[], bool]
+    mapping: Mapping
+    value: float
+    begun: set[float] = field(default_factory=set)
+
+    def reaches(self, bound: float) -> bool:
+        """Whether nothing can be better."""
+        return bound >= self.value * (1 - CLOSE)
+
+    def climb_from(self, start: Mapping) -> None:
+        """Climb from another mapping, which may be too large, unless constraints exclude it.
+
+        One of a value that has been tried is the same with dimensions in each other's places.
+        """
+        constrained = self.architecture.statements
+        if constrained and not allowed(start, self.layer, self.architecture):
+            return
+        cost = evaluate(self.layer, self.architecture, start, check=False)
+        begin = self.objective.value(cost.energy_pj, float(cost.cycles))
+        if begin in self.begun:
+            return
+        self.begun.add(begin)
+        mapping, value = climb(self.layer, self.architecture, self.objective, start, self.stop)
+        if value < self.value * (1 - CLOSE):
+            self.mapping, self.value = mapping, value
+
+
+def least_values(
+    least: Least, objective: Objective, stop: Callable[[], bool]
+) -> tuple[Floats, list[tuple[float, KeepChoice]]]:
+    """Return the lower bound of all mappings for each spatial choice, and for each bypass choice.
+
+    Where it is stopped, the first is that of the operations alone, and the second has one for all.
     """
     bounds = np.full(len(least.cycles), inf)
-    for i, (energy, cycles) in enumerate(least.all_costs()):
-        bounds = np.minimum(bounds, objective.values(energy, cycles))
+    known: list[tuple[float, KeepChoice]] = []
+    for i, (keep, energy, cycles) in enumerate(least.all_costs()):
+        values = objective.values(energy, cycles)
+        bounds = np.minimum(bounds, values)
+        known.append((float(values.min()), keep))
         if i >= SOON and stop():
             work = np.full(len(bounds), least.work)
             bounds = np.minimum(bounds, objective.values(work, least.cycles))
-            break
-    return np.asarray(bounds)
+            return bounds, [(float(bounds.min()), ())]
+    return bounds, known
 
 
 def rounder_layers(layer: Layer, least: Least, values: Floats) -> Iterator[Layer]:
-    """Yield the layer with rounder bounds, up to `ROUNDER` times.
+    """Yield the layer with rounder bounds.
 
     They are multiples of the instances of those spatial choices for which the lower bound of all
     mappings is least; the first ones look at no spatial choice.
@@ -114,8 +156,6 @@ def rounder_layers(layer: Layer, least: Least, values: Floats) -> Iterator[Layer
     order = np.argsort(values, kind="stable")
     likely = least.spread[:, :, order].prod(axis=0).astype(np.int64).T.tolist()
     for instances in ([1] * len(layer.bounds), *likely):
-        if len(tried) > ROUNDER:
-            return
         bounds = rounder_bounds(dict(zip(layer.bounds, instances, strict=True)), layer)
         if bounds not in tried:
             tried.append(bounds)
@@ -293,7 +333,7 @@ def climb(
 
 
 def allowed(mapping: Mapping, layer: Layer, architecture: Architecture) -> bool:
-    """Whether a mapping satisfies the constraints of the machine."""
+    """Whether a mapping fits and satisfies the constraints of the machine."""
     try:
         check(mapping, layer, architecture)
     except MappingError:

@@ -1,0 +1,341 @@
+"""Tiles in the memory below an array, and what they cost at least in every spatial choice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilewright.mapper.labels import objective_value
+from tilewright.mapper.slides import pair_words
+from tilewright.model.kernel import kernel, leaf
+
+if TYPE_CHECKING:
+    from tilewright.mapper.lattice import Floats, Ints
+    from tilewright.mapper.nest import Nest
+
+
+@leaf
+def chunks(bound: int, tile: int) -> int:
+    """Return the least number of chunks of a bound that are no larger than a tile."""
+    return (bound + tile - 1) // tile
+
+
+@leaf
+def tile_words(ns: Nest, t: int, extents: Ints) -> float:
+    """Return the words of a tile."""
+    words = 1.0
+    for e in range(ns.terms.shape[1]):
+        d, a, o, b = ns.terms[t, e]
+        if o >= 0:
+            words *= pair_words(extents[d], extents[o], a, b, False)
+        elif d >= 0:
+            words *= extents[d]
+    return words
+
+
+@leaf
+def value_of(ns: Nest, goal: Floats, cost: Floats, steps: float) -> float:
+    """Return what is minimised."""
+    cycles = steps * ns.cycles
+    for r in range(1, len(cost)):
+        cycles = max(cycles, cost[r])
+    value, _ = objective_value(goal, cost[0] + ns.leakage * cycles, cycles)
+    return float(value)
+
+
+@leaf
+def extent(ns: Nest, size: Ints, place: Ints, i: int, d: int) -> int:
+    """Return the extent of the i-th tile: what the tile inside it stays through.
+
+    That of the outermost tile is free where the dimension's owner is not kept.
+    """
+    own = ns.owner[d]
+    spans = own >= 0 and (place[own] > i or (i == 0 and place[own] < 0))
+    return int(size[d]) if spans else 1
+
+
+@leaf
+def fits(ns: Nest, order: Ints, size: Ints, place: Ints, extents: Ints) -> bool:
+    """Whether the tiles fit the inner memory."""
+    total = 0.0
+    for i in range(len(order)):
+        t = order[i]
+        for d in range(len(size)):
+            extents[d] = extent(ns, size, place, i, d)
+        bits = ns.inner_bits[t] * tile_words(ns, t, extents)
+        if bits > ns.inner_share[t]:
+            return False
+        total += bits
+    return total <= ns.inner_room
+
+
+@leaf
+def spans_outside(ns: Nest, size: Ints, place: Ints, t: int, spans: Ints) -> None:
+    """Fill how much of the dimensions of its windows a tile has at most.
+
+    That is what the tile stays through that lies outside or directly inside.
+    """
+    for e in range(ns.terms.shape[1]):
+        for k in range(2):
+            d = ns.terms[t, e, 2 * k]
+            if d < 0:
+                continue
+            own = ns.owner[d]
+            spans[t, e, k] = ns.bounds[d]
+            if t != ns.window or place[t] == 0:
+                continue
+            inside = own >= 0 and 0 < place[own] <= place[t] + 1
+            if inside or (own >= 0 and place[own] < 0):
+                spans[t, e, k] = size[d]
+
+
+@leaf
+def same_words(ns: Nest, t: int, spans: Ints, active: Ints, together: bool) -> float:
+    """Return how many iterations of a tensor's windows give the same word at most while it stays.
+
+    The tile may slide along one expression, or come back after the loops on it have gone back: no
+    word of a tile of m x n iterations serves more than m + n of them, see `slides.back_and_forth`.
+    The other expressions stay as they are.
+
+    Parameters
+    ----------
+    spans : array of (tensors, expressions, 2)
+        The most of m and n.
+    active : array of dimensions
+        The most instances that work at a time.
+    together : bool
+        Whether words are counted that all instances share.
+    """
+    most = 1.0
+    for slid in range(-1, ns.terms.shape[1]):
+        served = 1.0
+        for e in range(ns.terms.shape[1]):
+            d, a, o, b = ns.terms[t, e]
+            if o < 0:
+                continue
+            m, n = float(spans[t, e, 0]), float(spans[t, e, 1])
+            whole = a != 1 or b != 1
+            if together:
+                whole = whole or active[d] > 1 or active[o] > 1
+                m *= active[d]
+                n *= active[o]
+            if e == slid:
+                served *= ns.pairs[t, e] if whole else min(ns.pairs[t, e], m + n)
+            else:
+                served *= min(ns.pairs[t, e], m, n)
+        most = max(most, served)
+    return most
+
+
+@kernel
+def inner_tiles(ns: Nest, most: int) -> tuple[Ints, Ints, Ints]:
+    """Return all tiles that fit the inner memory.
+
+    Parameters
+    ----------
+    most : int
+        Where there are more, what is returned has more rows.
+
+    Returns
+    -------
+    array of tiles
+        Row of `inner_orders`.
+    array of (tiles, dimensions)
+        Iterations that the tile of the dimension's owner stays through; where it is not kept,
+        extents of the outermost tile; else 1.
+    array of (tiles, tensors, expressions, 2)
+        See `spans_outside`.
+    """
+    nd, nt, ne = len(ns.bounds), len(ns.words), ns.terms.shape[1]
+    room = 1 << 10
+    which = np.empty(room, np.int64)
+    sizes = np.empty((room, nd), np.int64)
+    spans = np.ones((room, nt, ne, 2), np.int64)
+    n = 0
+    size, extents, free = np.ones((3, nd), np.int64)
+    place = np.empty(nt, np.int64)
+    for o in range(len(ns.inner_orders)):
+        order = ns.inner_orders[o]
+        place[:] = -1
+        for i in range(len(order)):
+            place[order[i]] = i
+        open_ones = 0
+        size[:] = 1
+        for d in range(nd):
+            own = ns.owner[d]
+            kept = own >= 0 and place[own] > 0
+            alone = own >= 0 and place[own] < 0 and len(order) > 0
+            if kept or alone:
+                free[open_ones] = d
+                open_ones += 1
+        more = fits(ns, order, size, place, extents)
+        while more and n <= most:
+            if n == room:
+                which = np.concatenate((which, which))
+                sizes = np.concatenate((sizes, sizes))
+                spans = np.concatenate((spans, spans))
+                room *= 2
+            which[n] = o
+            sizes[n] = size
+            for i in range(len(order)):
+                spans_outside(ns, size, place, order[i], spans[n])
+            n += 1
+            more = False
+            k = open_ones - 1
+            while k >= 0 and not more:
+                d = free[k]
+                size[d] += 1
+                more = size[d] <= ns.bounds[d] and fits(ns, order, size, place, extents)
+                if not more:
+                    size[d] = 1
+                    k -= 1
+    return which[:n], sizes[:n], spans[:n]
+
+
+@leaf
+def add_inner(
+    ns: Nest,
+    order: Ints,
+    size: Ints,
+    spans: Ints,
+    active: Ints,
+    turns: Ints,
+    cost: Floats,
+) -> None:
+    """Add what comes into the inner memory, but for the outermost tile.
+
+    Of each dimension there are some `turns`, steps one after the other.
+    """
+    for i in range(1, len(order)):
+        t = order[i]
+        got = sent = 1.0
+        for d in range(len(size)):
+            if ns.owner[d] == t:
+                got *= chunks(ns.bounds[d], size[d])
+                sent *= chunks(turns[d], size[d])
+        got *= max(ns.words[t], ns.points[t] / same_words(ns, t, spans, active, False))
+        sent *= max(ns.words[t], ns.points[t] / same_words(ns, t, spans, active, True))
+        if not ns.unites[t]:
+            sent = got
+        for r in range(len(cost)):
+            cost[r] += ns.sent[r, t] * sent + ns.received[r, t] * got
+
+
+@leaf
+def add_direct(ns: Nest, active: Ints, turns: Ints, cost: Floats) -> None:
+    """Add what the compute unit reads through the array, with no memory below it.
+
+    A sum of sets has at least |A| + |B| - 1 elements: those are the words that instances along the
+    dimensions of a window read in a step.
+    """
+    for t in range(len(ns.words)):
+        if ns.inside[t]:
+            continue
+        got = ns.points[t]
+        sent = 1.0
+        for d in range(len(turns)):
+            if ns.owner[d] == t:
+                got *= ns.bounds[d]
+                sent *= turns[d]
+        united = 1.0
+        for e in range(ns.terms.shape[1]):
+            d, _, o, _ = ns.terms[t, e]
+            if o >= 0:
+                both = active[d] * active[o] / (active[d] + active[o] - 1)
+                united *= min(ns.pairs[t, e], both)
+        sent *= max(ns.words[t], ns.points[t] / united)
+        if not ns.unites[t]:
+            sent = got
+        for r in range(len(cost)):
+            cost[r] += ns.sent[r, t] * sent + ns.received[r, t] * got
+
+
+@leaf
+def add_outermost(ns: Nest, order: Ints, spread: Ints, cost: Floats) -> None:
+    """Add the least that the outermost tile of the inner memory and the outer memory cost."""
+    for t in range(len(ns.words)):
+        instances = 1.0
+        for d in range(len(spread)):
+            if ns.owner[d] == t:
+                instances *= spread[d]
+        for r in range(len(cost)):
+            if ns.outside[t]:
+                cost[r] += ns.price[r, t] * ns.words[t]
+            if len(order) and order[0] == t:
+                sent = 1.0 if ns.unites[t] else instances
+                cost[r] += (ns.sent[r, t] * sent + ns.received[r, t] * instances) * ns.words[t]
+
+
+@kernel
+def likely(
+    ns: Nest,
+    which: Ints,
+    sizes: Ints,
+    spans: Ints,
+    spreads: Ints,
+    actives: Ints,
+    goal: Floats,
+    ceiling: float,
+) -> tuple[Ints, Ints, Floats]:
+    """Return the spatial choices and inner tiles that may cost less than a ceiling.
+
+    Parameters
+    ----------
+    which, sizes, spans
+        As `inner_tiles` returns them.
+    spreads, actives
+        As `nest.spatial_choices` returns them.
+
+    Returns
+    -------
+    two arrays of ints
+        Rows of `spreads`, and of the tiles.
+    array of pairs
+        What they cost at least.
+    """
+    nr, nd = len(ns.base), len(ns.bounds)
+    room = 1 << 10
+    choice, tile = np.empty((2, room), np.int64)
+    values = np.empty(room)
+    n = 0
+    turns, alone = np.ones((2, nd), np.int64)
+    begin, cost = np.empty((2, nr))
+    # what tiles cost at least in any spatial choice, the cheapest ones first
+    floor = np.zeros((len(which), nr))
+    for c in range(len(which)):
+        order = ns.inner_orders[which[c]]
+        add_inner(ns, order, sizes[c], spans[c], ns.bounds, turns, floor[c])
+        add_outermost(ns, order, alone, floor[c])
+    ranking = np.argsort(floor[:, 0])
+    for s in range(len(spreads)):
+        steps = 1.0
+        for d in range(nd):
+            turns[d] = chunks(ns.bounds[d], spreads[s, d])
+            steps *= turns[d]
+        begin[:] = ns.base
+        add_direct(ns, actives[s], turns, begin)
+        for c in ranking:
+            cost[:] = begin
+            cost[0] += floor[c, 0]
+            if value_of(ns, goal, cost, steps) >= ceiling:
+                break
+            possible = True
+            for d in range(nd):
+                possible &= sizes[c, d] * (spreads[s, d] - 1) < ns.bounds[d]
+            if not possible:
+                continue
+            order = ns.inner_orders[which[c]]
+            cost[:] = begin
+            add_inner(ns, order, sizes[c], spans[c], actives[s], turns, cost)
+            add_outermost(ns, order, spreads[s], cost)
+            value = value_of(ns, goal, cost, steps)
+            if value >= ceiling:
+                continue
+            if n == room:
+                choice, tile = np.concatenate((choice, choice)), np.concatenate((tile, tile))
+                values = np.concatenate((values, values))
+                room *= 2
+            choice[n], tile[n], values[n] = s, c, value
+            n += 1
+    return choice[:n], tile[:n], values[:n]

@@ -1,0 +1,400 @@
+"""What inner tiles cost at least together with the tiles of the memory above the array."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilewright.mapper.nest_inner import (
+    add_direct,
+    add_inner,
+    add_outermost,
+    chunks,
+    tile_words,
+    value_of,
+)
+from tilewright.model.kernel import kernel, leaf, part
+
+if TYPE_CHECKING:
+    from tilewright.mapper.lattice import Floats, Ints
+    from tilewright.mapper.nest import Nest
+
+MOST_WAYS = 256  # to cut a dimension among instances
+NEAR = 1.002  # times the least value: what else is returned
+WIDTH = 0.03  # of the ranges of what instances have together
+
+
+@leaf
+def instances_of(bound: int, stay: int, instances: int) -> float:
+    """Return how many instances take part at least in all stays that a bound is cut into."""
+    return float(instances * (bound // stay) + (1 if bound % stay else 0))
+
+
+@leaf
+def turns_of(bound: int, extent: int, together: int) -> int:
+    """Return the fewest steps when instances have an extent each, and some extent together."""
+    return int(bound // together * extent + min(extent, bound % together))
+
+
+@leaf
+def is_held(ns: Nest, place: Ints, carried: int, d: int) -> bool:
+    """Whether a tile lies inside that of the carried tensor, and stays no longer than it spans."""
+    nt = len(ns.words)
+    own = ns.owner[d]
+    return bool(own >= 0 and 0 <= place[nt] < place[own] and ns.relevant[carried, d])
+
+
+@leaf
+def fits_outer(
+    ns: Nest,
+    order: Ints,
+    place: Ints,
+    carried: int,
+    size: Ints,
+    least: Ints,
+    extents: Ints,
+) -> bool:
+    """Whether the tiles fit the outer memory; they span what those inside them stay through."""
+    nt = len(ns.words)
+    total = 0.0
+    for i in range(len(order)):
+        t = order[i]
+        if t < 0 or t == nt:
+            continue
+        for d in range(len(least)):
+            own = ns.owner[d]
+            extents[d] = least[d]
+            if own < 0:
+                continue
+            if place[own] > i and not is_held(ns, place, carried, d):
+                extents[d] = max(least[d], size[0, d])
+            if own == carried and place[nt] > i:
+                extents[d] = max(extents[d], size[1, d])
+        bits = ns.outer_bits[t] * tile_words(ns, t, extents)
+        if bits > ns.outer_share[t]:
+            return False
+        total += bits
+    return total <= ns.outer_room
+
+
+@leaf
+def add_outer(
+    ns: Nest,
+    order: Ints,
+    carried: int,
+    size: Ints,
+    spread: Ints,
+    begin: Floats,
+    cost: Floats,
+) -> None:
+    """Fill the cost with what comes into the outer memory, and the carried tile below the array."""
+    nt = len(ns.words)
+    for r in range(len(cost)):
+        cost[r] = begin[r]
+    for i in range(len(order)):
+        t = order[i]
+        if t < 0:
+            break
+        count = got = 1.0
+        whose = carried if t == nt else t
+        for d in range(len(spread)):
+            if ns.owner[d] == whose:
+                stay = ns.bounds[d] if i == 0 else size[1 if t == nt else 0, d]
+                count *= chunks(ns.bounds[d], stay)
+                got *= instances_of(ns.bounds[d], stay, spread[d])
+        if not ns.unites[whose]:
+            # only where a tile goes through the array
+            count = got if t == nt else count
+        for r in range(len(cost)):
+            if t == nt:
+                each = ns.sent[r, whose] * count + ns.received[r, whose] * got
+            else:
+                each = ns.price[r, whose] * count
+            cost[r] += each * ns.words[whose]
+
+
+@part
+def least_outer(
+    ns: Nest,
+    carried: int,
+    whole: bool,
+    least: Ints,
+    most: Ints,
+    spread: Ints,
+    begin: Floats,
+    steps: float,
+    goal: Floats,
+    ceiling: float,
+    found: Ints,
+) -> float:
+    """Return the least value below a ceiling, or the ceiling.
+
+    Depth first, the longest stays first: what is open takes the least room and costs the least.
+
+    Parameters
+    ----------
+    carried : int
+        The tensor whose tile is outermost in the inner memory, or 0.
+    whole : bool
+        Whether all elements together span no more of the dimensions relevant to it than their
+        tiles. Else it is loaded anew for every tile in the outer memory.
+    least, most : arrays of dimensions
+        What all elements together span of each dimension.
+    spread : array of dimensions
+        Instances.
+    begin : array of costs
+        What all else costs.
+    found : array of (2 x dimensions + 1)
+        Filled with how long tiles stay in the outer memory, and the carried one, and with the
+        order.
+    """
+    nd, nt = len(ns.bounds), len(ns.words)
+    best = ceiling
+    cost = np.empty(len(begin))
+    place = np.empty(nt + 1, np.int64)
+    extents = np.empty(nd, np.int64)
+    size = np.empty((2, nd), np.int64)
+    free = np.empty(2 * nd, np.int64)
+    for o in range(ns.outer_orders.shape[1]):
+        order = ns.outer_orders[carried, o]
+        if order[0] < 0 and o > 0:
+            break
+        place[:] = -1
+        for i in range(len(order)):
+            if order[i] >= 0:
+                place[order[i]] = i
+        if not whole and place[nt] >= 0 and place[nt] < place.max():
+            continue
+        count = 0
+        for k in range(2):
+            for d in range(nd):
+                own = ns.owner[d]
+                size[k, d] = ns.bounds[d]
+                if own < 0:
+                    continue
+                held = k == 0 and is_held(ns, place, carried, d)
+                if held:
+                    size[k, d] = most[d]
+                elif (k == 0 and place[own] > 0) or (k == 1 and own == carried and place[nt] > 0):
+                    free[count] = k * nd + d
+                    size[k, d] = least[d]
+                    count += 1
+        if not fits_outer(ns, order, place, carried, size, least, extents):
+            continue
+        add_outer(ns, order, carried, size, spread, begin, cost)
+        if count == 0:
+            value = value_of(ns, goal, cost, steps)
+            if value < best:
+                best = value
+                note(size, o, found)
+            continue
+        for k in range(count):
+            size[free[k] // nd, free[k] % nd] = ns.bounds[free[k] % nd]
+        depth = 0
+        enter = True
+        while depth >= 0:
+            k, d = free[depth] // nd, free[depth] % nd
+            now = size[k, d]
+            if enter:
+                now = ns.bounds[d]
+            elif now > least[d]:
+                # the smallest stay of one more chunk
+                now = min(now - 1, chunks(ns.bounds[d], chunks(ns.bounds[d], now) + 1))
+                now = max(now, least[d])
+            else:
+                now = 0
+            if now > 0:
+                size[k, d] = now
+                add_outer(ns, order, carried, size, spread, begin, cost)
+                value = value_of(ns, goal, cost, steps)
+            if now == 0 or value >= best:
+                # shorter stays cost more
+                size[k, d] = ns.bounds[d]
+                depth -= 1
+                enter = False
+                continue
+            for j in range(depth + 1, count):
+                size[free[j] // nd, free[j] % nd] = least[free[j] % nd]
+            fine = fits_outer(ns, order, place, carried, size, least, extents)
+            if fine and depth == count - 1:
+                best = value
+                note(size, o, found)
+            for j in range(depth + 1, count):
+                size[free[j] // nd, free[j] % nd] = ns.bounds[free[j] % nd]
+            enter = fine and depth < count - 1
+            if enter:
+                depth += 1
+    return best
+
+
+@leaf
+def note(size: Ints, order: int, found: Ints) -> None:
+    """Keep what costs least so far."""
+    nd = size.shape[1]
+    for d in range(nd):
+        found[d], found[nd + d] = size[0, d], size[1, d]
+    found[2 * nd] = order
+
+
+@leaf
+def ways_to_cut(ns: Nest, size: Ints, spread: Ints, ways: Ints, number: Ints) -> None:
+    """Fill ways to cut every dimension among instances.
+
+    Each is the least extent that an instance has, the least and the most that all have together,
+    and the fewest steps. The tile below the array may be a part of the extent, which is of use
+    where this takes fewer steps.
+    """
+    for d in range(len(size)):
+        bound, s, own = ns.bounds[d], spread[d], size[d]
+        n = 0
+        high = min(own * s, bound)
+        low = high + 1
+        if s == 1:
+            ways[d, 0, 0], ways[d, 0, 1], ways[d, 0, 2], ways[d, 0, 3] = own, own, own, bound
+            n, low = 1, bound + 1
+        fewest = turns_of(bound, own, high)
+        while s > 1 and high > own * (s - 1):
+            least = max(own * (s - 1) + 1, min(high, int(high * (1 - WIDTH))))
+            ways[d, n, 0], ways[d, n, 1], ways[d, n, 2] = own, least, high
+            ways[d, n, 3] = turns_of(bound, own, high)
+            n += 1
+            high = least - 1
+        while low <= bound and fewest > chunks(bound, s):
+            high = bound if n == MOST_WAYS - 1 else min(bound, max(low, int(low * (1 + WIDTH))))
+            steps = fewest
+            for together in range(low, high + 1):
+                steps = min(steps, turns_of(bound, chunks(together, s), together))
+            if steps < fewest:
+                fewest = steps
+                ways[d, n, 0], ways[d, n, 1], ways[d, n, 2] = chunks(low, s), low, high
+                ways[d, n, 3] = steps
+                n += 1
+            low = high + 1
+        number[d] = n
+
+
+@leaf
+def leave_out(
+    ns: Nest,
+    order: Ints,
+    size: Ints,
+    spans: Ints,
+    spread: Ints,
+    active: Ints,
+    ways: Ints,
+    number: Ints,
+    turns: Ints,
+    cost: Floats,
+    goal: Floats,
+    ceiling: float,
+) -> None:
+    """Leave out the ways to cut a dimension that cost too much with the best ones of all others."""
+    for d in range(len(size)):
+        kept = 0
+        for n in range(number[d]):
+            steps = 1.0
+            for k in range(len(size)):
+                turns[k] = chunks(ns.bounds[k], spread[k])
+                if k == d:
+                    turns[k] = ways[d, n, 3]
+                steps *= turns[k]
+            for r in range(len(cost)):
+                cost[r] = ns.base[r]
+            add_direct(ns, active, turns, cost)
+            add_inner(ns, order, size, spans, active, turns, cost)
+            add_outermost(ns, order, spread, cost)
+            if value_of(ns, goal, cost, steps) < ceiling:
+                for k in range(4):
+                    ways[d, kept, k] = ways[d, n, k]
+                kept += 1
+        number[d] = kept
+
+
+@kernel
+def least_together(
+    ns: Nest,
+    which: Ints,
+    sizes: Ints,
+    spans: Ints,
+    spreads: Ints,
+    actives: Ints,
+    choice: Ints,
+    tile: Ints,
+    values: Floats,
+    goal: Floats,
+    ceiling: float,
+) -> tuple[float, Floats, Ints]:
+    """Return what spatial choices and inner tiles cost at least with outer tiles.
+
+    Parameters
+    ----------
+    which, sizes, spans
+        As `nest_inner.inner_tiles` returns them.
+    spreads, actives
+        As `nest.spatial_choices` returns them.
+    choice, tile, values
+        As `nest_inner.likely` returns them, in ascending order of `values`.
+
+    Returns
+    -------
+    float
+        The least value below a ceiling, or the ceiling.
+    array of pairs
+        The value of each that has been looked at, or infinite.
+    array of (pairs, 3 x dimensions + 1)
+        How long tiles stay in the outer memory, and the carried one, the order, and the extents
+        that an instance has.
+    """
+    nd = len(ns.bounds)
+    reached = np.full(len(choice), np.inf)
+    found = np.zeros((len(choice), 3 * nd + 1), np.int64)
+    best = ceiling
+    ways = np.empty((nd, MOST_WAYS, 4), np.int64)
+    number, least, most, turns, at = np.empty((5, nd), np.int64)
+    own = np.empty(2 * nd + 1, np.int64)
+    begin = np.empty(len(ns.base))
+    for i in range(len(choice)):
+        if values[i] >= best:
+            break
+        size, spread, active = sizes[tile[i]], spreads[choice[i]], actives[choice[i]]
+        order = ns.inner_orders[which[tile[i]]]
+        carried = order[0] if len(order) else 0
+        ways_to_cut(ns, size, spread, ways, number)
+        leave_out(
+            ns, order, size, spans[tile[i]], spread, active, ways, number, turns, begin, goal,
+            min(ceiling, best * NEAR),
+        )  # fmt: skip
+        at[:] = 0
+        more = number.min() > 0
+        while more:
+            steps = 1.0
+            whole = len(order) > 0
+            for d in range(nd):
+                extent = ways[d, at[d], 0]
+                least[d], most[d], turns[d] = ways[d, at[d], 1:]
+                steps *= turns[d]
+                if ns.relevant[carried, d] and ns.owner[d] >= 0:
+                    whole &= extent == size[d]
+            begin[:] = ns.base
+            add_direct(ns, active, turns, begin)
+            add_inner(ns, order, size, spans[tile[i]], active, turns, begin)
+            value = least_outer(
+                ns, carried, whole, least, most, spread, begin, steps, goal,
+                min(reached[i], ceiling, best * NEAR), own,
+            )  # fmt: skip
+            if value < min(reached[i], ceiling, best * NEAR):
+                reached[i] = value
+                found[i, : 2 * nd + 1] = own
+                for d in range(nd):
+                    found[i, 2 * nd + 1 + d] = ways[d, at[d], 0]
+            more = False
+            d = nd - 1
+            while d >= 0 and not more:
+                at[d] += 1
+                more = at[d] < number[d]
+                if not more:
+                    at[d] = 0
+                    d -= 1
+        best = min(best, reached[i])
+    return best, reached, found

@@ -1,0 +1,104 @@
+"""A tighter lower bound of all tile sizes, and the tiles that it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tilewright.mapper.lattice import Ints
+from tilewright.mapper.least import Least
+from tilewright.mapper.narrow import KeepChoice
+from tilewright.mapper.nest import Nest, nest, spatial_choices
+from tilewright.mapper.nest_inner import inner_tiles, likely
+from tilewright.mapper.nest_mapping import Tiles
+from tilewright.mapper.nest_outer import least_together
+from tilewright.mapper.objective import Objective
+
+MOST_TILES = 20_000  # in the inner memory
+MOST_PAIRS = 200_000_000  # of such tiles and spatial choices
+SOME = 4  # tiles of each bypass choice that are returned
+
+
+def tightened(
+    least: Least,
+    bounds: Sequence[tuple[float, KeepChoice]],
+    objective: Objective,
+    ceiling: float,
+    stop: Callable[[], bool],
+) -> tuple[float, list[Tiles]]:
+    """Return a lower bound of all mappings below a ceiling, and the most promising tiles.
+
+    Parameters
+    ----------
+    least : Least
+        The layer and the machine.
+    bounds : sequence of (float, bypass choice)
+        Lower bounds that are known.
+    objective : Objective
+        What is minimised.
+    ceiling : float
+        The best value so far; what costs more is of no interest.
+    stop : callable
+        Whether to end with the bounds that are known.
+
+    Returns
+    -------
+    float, list of Tiles
+        The ceiling where nothing costs less. The best tiles come first.
+    """
+    best = ceiling
+    found: list[Tiles] = []
+    choices = None
+    for bound, keep in sorted(bounds):
+        if bound >= best:
+            break
+        tiles = None if stop() else nest(least, keep)
+        value = 0.0
+        if tiles is not None:
+            choices = spatial_choices(least) if choices is None else choices
+            value, some = least_tiles(tiles, keep, choices, objective, best, least)
+            found += some
+        best = min(best, max(bound, value))
+    return best, sorted(found, key=lambda tiles: tiles.value)
+
+
+def least_tiles(
+    ns: Nest,
+    keep: KeepChoice,
+    spatial: tuple[Ints, Ints],
+    objective: Objective,
+    ceiling: float,
+    least: Least,
+) -> tuple[float, list[Tiles]]:
+    """Return what a bypass choice costs at least, or 0 where that takes too long, and tiles."""
+    goal = objective.goal()
+    choices, actives = spatial
+    which, sizes, spans = inner_tiles(ns, MOST_TILES)
+    if len(which) > MOST_TILES or len(which) * len(choices) > MOST_PAIRS:
+        return 0.0, []
+    choice, tile, values = likely(ns, which, sizes, spans, choices, actives, goal, ceiling)
+    order = np.argsort(values, kind="stable")
+    choice, tile, values = choice[order], tile[order], values[order]
+    value, reached, details = least_together(
+        ns, which, sizes, spans, choices, actives, choice, tile, values, goal, ceiling
+    )
+    names = list(least.layer.bounds)
+    found = []
+    for i in np.argsort(reached, kind="stable")[:SOME].tolist():
+        if not reached[i] < ceiling:
+            break
+        inner = tuple(ns.inner_orders[which[tile[i]]].tolist())
+        stays, carried, (row, *extents) = np.split(details[i], [len(names), 2 * len(names)])
+        outer = ns.outer_orders[inner[0] if inner else 0, row]
+        numbers = (stays, carried, extents, choices[choice[i]], sizes[tile[i]])
+        found.append(
+            Tiles(
+                float(reached[i]),
+                keep,
+                tuple(t for t in outer.tolist() if t >= 0),
+                inner,
+                *(dict(zip(names, map(int, own), strict=True)) for own in numbers),
+            )
+        )
+    return value, found

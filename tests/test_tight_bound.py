@@ -1,0 +1,240 @@
+"""Tiles that lie inside one another: no mapping costs less, and the best ones become mappings."""
+
+from __future__ import annotations
+
+from itertools import permutations, product
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import tilewright as tw
+from problems import machine as random_machine
+from strategies import cases, dimensions_of, layer_of
+from tilewright.architecture.machine import Architecture
+from tilewright.errors import MappingError
+from tilewright.mapper.least import Least
+from tilewright.mapper.links import keep_choices
+from tilewright.mapper.narrow import KeepChoice, narrowed
+from tilewright.mapper.nest import nest, spatial_choices
+from tilewright.mapper.nest_inner import inner_tiles
+from tilewright.mapper.nest_mapping import covers, mappings_of, whole_chunks
+from tilewright.mapper.objective import Objective, parse_objective
+from tilewright.mapper.solve import Search
+from tilewright.mapper.tight import tightened
+from tilewright.mapper.uneven import climb
+from tilewright.mapping.nodes import Spatial, Store
+from tilewright.mapping.validity import check
+from tilewright.model import evaluate
+from tilewright.workload.layer import Layer
+
+MATMUL = "O[M,N] += I[M,K] * W[K,N]"
+POINTWISE = "O[K,P,Q] += I[C,P,Q] * W[K,C]"
+KINDS = ("matmul", "matmul", "conv1d", "conv1d", "conv2d", "depthwise", "pooling", "dot", "scatter")
+BOUNDS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 16, 24, 32)
+OBJECTIVES = ("energy", "latency", "edp", "energy*latency^0.5")
+MANY = range(40, 3000)
+
+
+def never() -> bool:
+    return False
+
+
+def problem(seed: int) -> tuple[Layer, Architecture, str]:
+    """Return a layer of up to 20,000 operations, a machine with an array, and an objective."""
+    random = Random(seed)
+    kind = random.choice(KINDS)
+    a, b = random.choice([(1, 1)] * 4 + [(2, 1)] * 2 + [(3, 1), (1, 2), (2, 2)])
+    while True:
+        bounds = {d: random.choice(BOUNDS) for d in dimensions_of(kind)}
+        for d in bounds:
+            if random.random() < len(bounds) / 16:
+                bounds[d] = 1
+        layer = layer_of(kind, bounds, a, b)
+        if 20 <= layer.operations <= 20_000:
+            break
+    machine = random_machine(random)
+    while len(machine.arrays) != 1:
+        machine = random_machine(random)
+    return layer, machine, random.choice(OBJECTIVES)
+
+
+def least_below(least: Least, keep: KeepChoice, objective: Objective, value: float) -> float:
+    """Return the bound of a bypass choice with a ceiling just above a value."""
+    return tightened(least, [(0.0, keep)], objective, value * (1 + 1e-6) + 1e-9, never)[0]
+
+
+def compare(seed: int) -> int:
+    """Compare bounds of bypass choices with what a search and changes of tile sizes find."""
+    layer, machine, text = problem(seed)
+    least, objective = Least(layer, narrowed(machine, layer)), parse_objective(text)
+    compared = 0
+    try:
+        keeps = list(keep_choices(layer, least.architecture))
+    except tw.NoMappingError:
+        return 0
+    Random(seed).shuffle(keeps)
+    for keep in keeps[:4]:
+        if nest(least, keep) is None:
+            continue
+        search = Search(layer, machine, text)
+        found = search.solve(plans=search.plans([keep]))
+        if found.mapping is None:
+            continue
+        mapping, value = climb(layer, machine, objective, found.mapping, never)
+        if value >= found.value:
+            mapping, value = found.mapping, found.value
+        above = least_below(least, keep, objective, value) > value * (1 + 1e-9) + 1e-12
+        assert not above or has_short_elements(mapping, layer), keep
+        compared += 1
+    return compared
+
+
+def has_short_elements(mapping: tw.Mapping, layer: Layer) -> bool:
+    """Whether elements of the array have chunks of different sizes: the bound leaves them out."""
+    chunks = {d: {bound} for d, bound in layer.bounds.items()}
+    for node in mapping.nodes:
+        if isinstance(node, Store):
+            continue
+        own = chunks[node.dimension]
+        if isinstance(node, Spatial) and any(c > node.tile and c % node.tile for c in own):
+            return True
+        chunks[node.dimension] = {min(c, node.tile) for c in own} | {
+            c % node.tile for c in own if c % node.tile
+        }
+    return False
+
+
+def test_no_mapping_that_is_found_costs_less() -> None:
+    assert sum(compare(seed) for seed in range(40)) > 60
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", MANY)
+def test_no_mapping_that_is_found_costs_less_in_many_problems(seed: int) -> None:
+    compare(seed)
+
+
+@settings(max_examples=100, deadline=None)
+@given(cases())
+def test_no_mapping_costs_less(case: tuple[Layer, Architecture, tw.Mapping]) -> None:
+    layer, machine, mapping = case
+    least = Least(layer, machine)
+    stores = [node for node in mapping.nodes if isinstance(node, Store)]
+    keep = tuple(
+        tuple(
+            m
+            for m, memory in enumerate(machine.memories)
+            if any(s.memory == memory.name and tensor.name in s.tensors for s in stores)
+        )
+        for tensor in layer.tensors
+    )
+    cost = evaluate(layer, machine, mapping)
+    if has_short_elements(mapping, layer):
+        return
+    for text in OBJECTIVES:
+        objective = parse_objective(text)
+        value = objective.value(cost.energy_pj, float(cost.cycles))
+        assert least_below(least, keep, objective, value) <= value * (1 + 1e-9) + 1e-12
+
+
+@pytest.mark.parametrize(
+    ("expression", "bounds", "machine", "objective"),
+    [
+        (MATMUL, {"M": 127, "N": 131, "K": 61}, "simple", "edp"),
+        (MATMUL, {"M": 127, "N": 131, "K": 61}, "simple", "energy"),
+        (MATMUL, {"M": 2048, "N": 11008, "K": 4096}, "simple", "edp"),
+        (POINTWISE, {"K": 1024, "C": 256, "P": 14, "Q": 14}, "eyeriss", "edp"),
+    ],
+)
+def test_awkward_layers_are_proven(
+    expression: str, bounds: dict[str, int], machine: str, objective: str
+) -> None:
+    layer = tw.einsum(expression, **bounds)
+    found = tw.map(layer, machine, objective, cache=False, tiles="all").layers[0]
+    assert found.proof.optimal
+    assert found.proof.lower_bound == pytest.approx(found.proof.value, rel=1e-12)
+
+
+def test_inner_tiles_are_all_that_fit() -> None:
+    layer = tw.einsum(MATMUL, M=6, N=5, K=7)
+    machine = tw.load_architecture("eyeriss")
+    least = Least(layer, machine)
+    found = nest(least, ((0, 2), (0, 2), (0, 2)))
+    assert found is not None
+    which, sizes, _ = inner_tiles(found, 10_000)
+    rows = set(zip(which.tolist(), map(tuple, sizes.tolist()), strict=True))
+    assert len(rows) == len(which)
+    # words of I, W and O in the scratchpads; the owner of M is W, of N is I, of K is O
+    rooms, owners = (12, 224, 24), {"M": 1, "N": 0, "K": 2}
+    expected = set()
+    for o, order in enumerate(permutations(range(3))):
+        for size in product(range(1, 7), range(1, 6), range(1, 8)):
+            spans = dict(zip("MNK", size, strict=True))
+            if spans[next(d for d, t in owners.items() if t == order[0])] > 1:
+                continue
+            tiles = [
+                np.prod([
+                    spans[d] if order.index(owners[d]) > i else 1
+                    for d in layer.tensors[t].dimensions
+                ])
+                for i, t in enumerate(order)
+            ]  # fmt: skip
+            if all(words <= rooms[t] for words, t in zip(tiles, order, strict=True)):
+                expected.add((o, size))
+    assert rows == expected
+
+
+def test_spatial_choices_cover_every_one() -> None:
+    layer = tw.einsum(MATMUL, M=5, N=3, K=40)
+    machine = tw.load_architecture("eyeriss")
+    choices = set(map(tuple, spatial_choices(Least(layer, machine))[0].tolist()))
+    first, second = machine.arrays[0].axes.values()
+    ways = [way for way in product(range(1, 6), range(1, 4), range(1, 41)) if np.prod(way) <= 14]
+    possible = {
+        tuple(np.minimum(np.array(a) * np.array(b), [5, 3, 40]).tolist())
+        for a in ways
+        for b in ways
+        if np.prod(a) <= first and np.prod(b) <= second
+    }
+    assert possible <= choices
+    lower = {tuple(np.maximum(np.array(way) - 1, 1).tolist()) for way in choices}
+    assert lower <= choices
+
+
+def test_promising_tiles_become_mappings() -> None:
+    layer = tw.einsum(POINTWISE, K=64, C=256, P=56, Q=56)
+    machine = tw.load_architecture("eyeriss")
+    least, objective = Least(layer, machine), parse_objective("edp")
+    known = [(float(objective.values(*cost).min()), keep) for keep, *cost in least.all_costs()]
+    bound, tiles = tightened(least, known, objective, 1.7e14, never)
+    assert bound > min(value for value, _ in known)
+    assert tiles
+    made = 0
+    for own in tiles:
+        assert own.value >= bound
+        for mapping in mappings_of(own, layer, machine):
+            try:
+                check(mapping, layer, machine)
+            except MappingError:
+                continue
+            cost = evaluate(layer, machine, mapping)
+            assert objective.value(cost.energy_pj, float(cost.cycles)) >= own.value * (1 - 1e-12)
+            spatial = {n.dimension for n in mapping.nodes if isinstance(n, Spatial)}
+            assert spatial <= {d for d, n in own.instances.items() if n > 1}
+            made += 1
+    assert made
+
+
+def test_tiles_are_rounded_to_whole_chunks() -> None:
+    assert whole_chunks(100, 30, 8) == 32  # four chunks, as with 30
+    assert whole_chunks(100, 33, 8) == 33  # of 40 there would be three
+    assert whole_chunks(61, 61, 7) == 61
+
+
+def test_factors_on_axes_cover_instances() -> None:
+    assert covers((3, 7), 21)
+    assert covers((2, 7), 13)
+    assert not covers((2, 8), 13)  # 7 would do
+    assert not covers((2, 6), 13)
