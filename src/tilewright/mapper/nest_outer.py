@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
     from tilewright.mapper.nest import Nest
 
-MOST_WAYS = 256  # to cut a dimension among instances
+MOST_WAYS = 512  # to cut a dimension among instances
 NEAR = 1.002  # times the least value: what else is returned
 WIDTH = 0.03  # of the ranges of what instances have together
 
@@ -238,12 +238,30 @@ def note(size: Ints, order: int, found: Ints) -> None:
 
 
 @leaf
-def ways_to_cut(ns: Nest, size: Ints, spread: Ints, ways: Ints, number: Ints) -> None:
+def least_turns(bound: int, instances: int, low: int, high: int) -> int:
+    """Return the fewest steps of instances that have an extent between two together."""
+    steps = bound
+    for together in range(low, high + 1):
+        steps = min(steps, turns_of(bound, chunks(together, instances), together))
+    return steps
+
+
+@leaf
+def ways_to_cut(
+    ns: Nest, size: Ints, spread: Ints, ranges: Ints, known: Ints, ways: Ints, number: Ints
+) -> None:
     """Fill ways to cut every dimension among instances.
 
     Each is the least extent that an instance has, the least and the most that all have together,
     and the fewest steps. The tile below the array may be a part of the extent, which is of use
     where this takes fewer steps.
+
+    Parameters
+    ----------
+    ranges : array of MOST_WAYS
+        Where ranges of extents begin; the last one is larger than any bound.
+    known : array of (dimensions, instances, ranges)
+        The fewest steps in each range, or 0; is filled.
     """
     for d in range(len(size)):
         bound, s, own = ns.bounds[d], spread[d], size[d]
@@ -260,11 +278,17 @@ def ways_to_cut(ns: Nest, size: Ints, spread: Ints, ways: Ints, number: Ints) ->
             ways[d, n, 3] = turns_of(bound, own, high)
             n += 1
             high = least - 1
+        at = 0
         while low <= bound and fewest > chunks(bound, s):
-            high = bound if n == MOST_WAYS - 1 else min(bound, max(low, int(low * (1 + WIDTH))))
-            steps = fewest
-            for together in range(low, high + 1):
-                steps = min(steps, turns_of(bound, chunks(together, s), together))
+            while ranges[at + 1] <= low:
+                at += 1
+            high = min(bound, ranges[at + 1] - 1)
+            if low > ranges[at]:
+                steps = least_turns(bound, s, low, high)
+            else:
+                if known[d, s, at] == 0:
+                    known[d, s, at] = least_turns(bound, s, low, high)
+                steps = known[d, s, at]
             if steps < fewest:
                 fewest = steps
                 ways[d, n, 0], ways[d, n, 1], ways[d, n, 2] = chunks(low, s), low, high
@@ -292,19 +316,24 @@ def leave_out(
     """Leave out the ways to cut a dimension that cost too much with the best ones of all others."""
     for d in range(len(size)):
         kept = 0
+        fine, too_many = 0, ns.bounds[d] + 1  # steps
         for n in range(number[d]):
-            steps = 1.0
-            for k in range(len(size)):
-                turns[k] = chunks(ns.bounds[k], spread[k])
-                if k == d:
-                    turns[k] = ways[d, n, 3]
-                steps *= turns[k]
-            for r in range(len(cost)):
-                cost[r] = ns.base[r]
-            add_direct(ns, active, turns, cost)
-            add_inner(ns, order, size, spans, active, turns, cost)
-            add_outermost(ns, order, spread, cost)
-            if value_of(ns, goal, cost, steps) < ceiling:
+            own = ways[d, n, 3]
+            if fine < own < too_many:
+                steps = 1.0
+                for k in range(len(size)):
+                    turns[k] = own if k == d else chunks(ns.bounds[k], spread[k])
+                    steps *= turns[k]
+                for r in range(len(cost)):
+                    cost[r] = ns.base[r]
+                add_direct(ns, active, turns, cost)
+                add_inner(ns, order, size, spans, active, turns, cost)
+                add_outermost(ns, order, spread, cost)
+                if value_of(ns, goal, cost, steps) < ceiling:
+                    fine = own
+                else:
+                    too_many = own
+            if own <= fine:
                 for k in range(4):
                     ways[d, kept, k] = ways[d, n, k]
                 kept += 1
@@ -350,7 +379,13 @@ def least_together(
     reached = np.full(len(choice), np.inf)
     found = np.zeros((len(choice), 3 * nd + 1), np.int64)
     best = ceiling
-    ways = np.empty((nd, MOST_WAYS, 4), np.int64)
+    ranges = np.empty(MOST_WAYS, np.int64)
+    ranges[0] = 1
+    for k in range(1, MOST_WAYS):
+        ranges[k] = max(ranges[k - 1] + 1, int(ranges[k - 1] * (1 + WIDTH)))
+    ranges[-1] = ns.bounds.max() + 1
+    known = np.zeros((nd, spreads.max() + 1, MOST_WAYS), np.int64)
+    ways = np.empty((nd, 2 * MOST_WAYS, 4), np.int64)
     number, least, most, turns, at = np.empty((5, nd), np.int64)
     own = np.empty(2 * nd + 1, np.int64)
     begin = np.empty(len(ns.base))
@@ -360,7 +395,7 @@ def least_together(
         size, spread, active = sizes[tile[i]], spreads[choice[i]], actives[choice[i]]
         order = ns.inner_orders[which[tile[i]]]
         carried = order[0] if len(order) else 0
-        ways_to_cut(ns, size, spread, ways, number)
+        ways_to_cut(ns, size, spread, ranges, known, ways, number)
         leave_out(
             ns, order, size, spans[tile[i]], spread, active, ways, number, turns, begin, goal,
             min(ceiling, best * NEAR),
