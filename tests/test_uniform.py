@@ -164,6 +164,7 @@ def test_styles_equal_constrained_runs_of_map(objective: str) -> None:
     free = value_of_totals(objective, result.free)
     for one in result.styles:
         assert one.proven
+        assert one.above_free is not None
         assert isclose(one.above_free + 1, one.value / free)
         assert isclose(one.above + 1, one.value / result.best.value)
     for style in [*spatial_styles(result.network, tw.load_architecture("simple"))][::9]:
@@ -220,27 +221,57 @@ def test_what_is_stationary_may_be_nothing_where_the_machine_allows_it() -> None
     assert NOTHING not in stationaries(network, tw.load_architecture("shidiannao"))
 
 
-def test_a_search_that_is_stopped_says_what_is_not_proven(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from tilewright.mapper.uniform import Styles
+def test_a_search_that_is_stopped_has_some_style_and_says_what_is_not_proven() -> None:
+    whole = uniform_result("edp")
+    result = tw.map(PAIR, "simple", "edp", uniform="dataflow", cache=False, time_limit=1e-9)
+    assert isinstance(result, UniformResult)
+    assert not result.optimal
+    assert "stopped at the time limit" in result.text()
+    check_stopped(result, whole)
 
-    whole = Styles.search
-    result = uniform_result("edp")
 
-    def hurried(self: Styles) -> bool:
-        self.stop = lambda: True
-        return whole(self)
+@pytest.mark.parametrize("when", [0, 1, 3])
+def test_ctrl_c_leaves_the_best_style_so_far(when: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tilewright.mapper import best_style
 
-    monkeypatch.setattr(Styles, "search", hurried)
-    with pytest.raises(NoMappingError, match="stopped before"):
-        tw.map(PAIR, "simple", uniform="dataflow", cache=False)
-    least = 0.9 * result.best.value
-    for stopped, reason in ((False, "time limit"), (True, "interrupted")):
-        text = replace(result, covered=False, lower_bound=least, interrupted=stopped).text()
-        assert "Not proven" in text
-        assert reason in text
-        assert "more than 10.0% better" in text
+    whole = uniform_result("edp")
+    collect, left = best_style.collect, iter([True] * when)
+
+    def interrupted(*tasks: Any) -> None:
+        if next(left, False):
+            return collect(*tasks)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(best_style, "collect", interrupted)
+    result = tw.map(PAIR, "simple", "edp", uniform="dataflow", within=1, cache=False)
+    assert isinstance(result, UniformResult)
+    assert result.interrupted
+    if not result.optimal:
+        assert "Not proven: interrupted" in result.text()
+    check_stopped(result, whole)
+
+
+def check_stopped(result: UniformResult, whole: UniformResult) -> None:
+    """Check what is said of a search that has not come to the end."""
+    best = whole.best.value
+    assert result.lower_bound <= best * (1 + 1e-9)
+    assert result.best.value >= best * (1 - 1e-9)
+    pair = result.energy_pj, result.cycles
+    assert isclose(value("edp", *pair), result.best.value)
+    for one in result.layers:
+        flow = dataflow(one.mapping, one.layer, result.architecture)
+        assert result.best.style.has(flow, one.layer)
+    styles = [one.style for one in (*result.styles, *result.others)]
+    for style in all_styles(PAIR, tw.load_architecture("simple")):
+        assert sum(covers(one, style) for one in styles) == 1
+
+
+def test_the_result_does_not_depend_on_workers() -> None:
+    def run(workers: int) -> dict[str, Any]:
+        result = map_uniform(PAIR, tw.load_architecture("simple"), "edp", workers=workers)
+        return dict(result.to_dict()["uniform"], mappings=[one.mapping for one in result.layers])
+
+    assert run(1) == run(3)
 
 
 def test_results_are_text_tables_and_json(tmp_path: Path) -> None:

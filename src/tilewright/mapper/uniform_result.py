@@ -34,9 +34,12 @@ class StyleResult:
         How far that is above the best style, as a share of it.
     above_free : float
         The same against the best mapping of each layer in any style. It can be below 0 where the
-        objective is a product: the product of totals is not what is minimised for each layer.
+        objective is a product: the product of totals is not what is minimised for each layer. None
+        when the search was stopped before every layer had one.
     proven : bool
         Whether each of these mappings is proven to be the best.
+    lower_bound : float
+        No mappings in this style have totals of a lower objective.
     """
 
     style: Style
@@ -44,8 +47,9 @@ class StyleResult:
     cycles: float
     value: float
     above: float
-    above_free: float
+    above_free: float | None
     proven: bool
+    lower_bound: float
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -57,6 +61,7 @@ class StyleResult:
             "above": self.above,
             "above_free": self.above_free,
             "proven": self.proven,
+            "lower_bound": self.lower_bound,
         }
 
 
@@ -108,6 +113,8 @@ class UniformResult(NetworkResult):
         No style has totals of a lower objective.
     free : NetworkResult or None
         The best mapping of each layer, each in a style of its own.
+    stopped : bool
+        Whether the search was stopped before all styles were covered.
     """
 
     styles: tuple[StyleResult, ...] = ()
@@ -116,6 +123,7 @@ class UniformResult(NetworkResult):
     covered: bool = False
     lower_bound: float = 0.0
     free: NetworkResult | None = None
+    stopped: bool = False
 
     @property
     def best(self) -> StyleResult:
@@ -144,7 +152,7 @@ class UniformResult(NetworkResult):
                 f"{one.cycles:,.0f}",
                 f"{one.energy_pj * one.cycles:.4e}",
                 percent(one.above),
-                f"{one.above_free:.1%}",
+                "" if one.above_free is None else f"{one.above_free:.1%}",
             )
             for one in self.styles
         ]
@@ -168,11 +176,11 @@ class UniformResult(NetworkResult):
                 f"it took to prove that ({self.seconds:.1f} s)."
             )
         else:
-            reason = "stopped at the time limit"
+            reason = "some mappings are not proven to be the best"
             if self.interrupted:
                 reason = "interrupted"
-            elif not all(one.proven for one in self.styles):
-                reason = "some mappings are not proven to be the best"
+            elif self.stopped:
+                reason = "stopped at the time limit"
             gap = max(0.0, 1 - self.lower_bound / self.best.value) if self.best.value else 0.0
             text = (
                 f"Not proven: {reason}, with {len(self.styles)} of {self.count} styles mapped to "

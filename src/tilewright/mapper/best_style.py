@@ -1,0 +1,242 @@
+"""The search for the style that is best for the totals of a network.
+
+The totals of a network in a style are at least those of layers that have been mapped in it, with
+lower bounds of the others: at first what their best mapping costs in any style, and what a closed
+form says of this one. The styles of the least bounds get a layer more mapped each, until no bound
+is below the best totals. A layer is mapped first with any tensor stationary, which bounds all
+styles that unroll the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from heapq import heappop, heappush
+from itertools import count
+from math import inf
+from threading import Event
+
+from tilewright.architecture.machine import Architecture
+from tilewright.mapper.alike import Alike
+from tilewright.mapper.labels import TIE
+from tilewright.mapper.network import collect
+from tilewright.mapper.progress import Progress
+from tilewright.mapper.style import Style
+from tilewright.mapper.styled import StyledLayer
+from tilewright.mapper.totals import Candidate, Totals
+
+SIDE_BY_SIDE = 8  # candidates that get a layer more mapped at a time, whatever the workers
+SETTLED = 16  # candidates that are tried for any mappings when a search is stopped early
+
+
+class Queue:
+    """Candidates, that of the least totals first, and of several the one that came first."""
+
+    def __init__(self, totals: Totals) -> None:
+        self.totals = totals
+        self.heap: list[tuple[float, int, Candidate]] = []
+        self.order = count()
+
+    def __iter__(self) -> Iterator[Candidate]:
+        return (candidate for _, _, candidate in sorted(self.heap, key=lambda entry: entry[:2]))
+
+    def push(self, candidate: Candidate) -> None:
+        """Add a candidate."""
+        heappush(self.heap, (self.totals.lower(candidate), next(self.order), candidate))
+
+    def pop(self, limit: float) -> Candidate | None:
+        """Remove the first candidate and return it, if the root of its totals is below a limit."""
+        while self.heap and self.heap[0][0] < limit:
+            least, _, candidate = heappop(self.heap)
+            if self.totals.lower(candidate) <= least:
+                return candidate
+            # its layers are known better by now, for they are those of other styles as well
+            self.push(candidate)
+        return None
+
+
+class BestStyle:
+    """The search for the best style.
+
+    Parameters
+    ----------
+    kinds : sequence of Alike
+        The different layers.
+    styles : sequence of Style
+        What may be unrolled, any tensor being stationary.
+    roles : sequence of str or None
+        What may be stationary.
+    architecture : Architecture
+        What computes it.
+    totals : Totals
+        What is minimised.
+    within : float
+        Styles are mapped to the end when they are no further above the best than this share.
+    workers : int
+        Layers searched at the same time.
+    stop : callable
+        Asked every now and then whether to end.
+    progress : Progress
+        Told of better styles.
+
+    Attributes
+    ----------
+    ended : list of Candidate
+        Styles of which every layer is mapped.
+    best : float
+        The least objective of their totals.
+    """
+
+    def __init__(
+        self,
+        kinds: Sequence[Alike],
+        styles: Sequence[Style],
+        roles: Sequence[str | None],
+        architecture: Architecture,
+        totals: Totals,
+        *,
+        within: float,
+        workers: int,
+        stop: Callable[[], bool],
+        progress: Progress,
+    ) -> None:
+        self.kinds, self.roles, self.architecture = kinds, roles, architecture
+        self.totals, self.within, self.workers = totals, within, workers
+        self.stop, self.progress = stop, progress
+        self.halted = Event()
+        self.queue = Queue(totals)
+        # before anything is known to prune with, styles of which all is known with any tensor
+        # stationary are carried on to the end
+        self.first = Queue(totals)
+        self.ended: list[Candidate] = []
+        self.best = inf
+        for style in styles:
+            self.queue.push(self.candidate(style))
+
+    @property
+    def limit(self) -> float:
+        """Totals up to which a style is mapped to the end."""
+        return self.best * (1 + self.within)
+
+    @property
+    def waiting(self) -> list[Candidate]:
+        """The candidates that have not ended."""
+        return [*self.first, *self.queue]
+
+    def candidate(self, style: Style) -> Candidate:
+        """Return a style as it stands."""
+        return Candidate(style, tuple(kind.part(style) for kind in self.kinds))
+
+    def search(self) -> bool:
+        """Search until the best style is known or the search is stopped; return whether Ctrl-C."""
+        pool = ThreadPoolExecutor(self.workers, thread_name_prefix="tilewright")
+        interrupted = False
+        try:
+            while not self.stop() and (chosen := self.chosen()):
+                self.carry_on(chosen, pool)
+        except KeyboardInterrupt:
+            interrupted = True
+            self.progress.stopping()
+        finally:
+            self.halted.set()
+            pool.shutdown(cancel_futures=True)
+        if not self.ended:
+            self.settle()
+        return interrupted
+
+    def chosen(self) -> list[Candidate]:
+        """Remove the candidates that get more layers mapped next, and return them."""
+        if self.best == inf:
+            one = self.first.pop(inf) or self.queue.pop(inf)
+            return [] if one is None else [one]
+        for candidate in self.first:
+            self.queue.push(candidate)
+        self.first.heap.clear()
+        limit = self.totals.root(self.limit) * (1 - TIE)
+        found = (self.queue.pop(limit) for _ in range(SIDE_BY_SIDE))
+        return [candidate for candidate in found if candidate is not None]
+
+    def carry_on(self, chosen: Sequence[Candidate], pool: ThreadPoolExecutor) -> None:
+        """Map more layers of candidates, one of each or all of a single one."""
+        ceilings: dict[StyledLayer, float] = {}
+        for candidate in chosen:
+            # what has been looked for in vain comes later
+            missing = sorted(candidate.missing, key=lambda k: candidate.parts[k].slack)
+            for k in missing if self.best == inf else missing[:1]:
+                part = candidate.parts[k]
+                ceilings[part] = max(ceilings.get(part, 0.0), self.ceiling(candidate, k))
+        tasks = [pool.submit(part.search, most, self.stopped) for part, most in ceilings.items()]
+        try:
+            collect(tasks, self.halted)
+        finally:
+            for candidate in chosen:
+                self.sort_in(candidate)
+
+    def ceiling(self, candidate: Candidate, k: int) -> float:
+        """Return up to where the best mapping of a layer is looked for."""
+        part = candidate.parts[k]
+        most = self.totals.ceiling(candidate, k, self.limit)
+        if part.bound <= 0.0 or part.slack == inf:
+            return most
+        return min(most, part.bound * part.slack)
+
+    def stopped(self) -> bool:
+        """Whether the search of a layer has to end."""
+        return self.halted.is_set() or self.stop()
+
+    def sort_in(self, candidate: Candidate) -> None:
+        """Put a candidate back, or its heirs when all of its layers are mapped."""
+        named = candidate.style.stationary is not None
+        if candidate.missing:
+            (self.first if named and self.best == inf else self.queue).push(candidate)
+        elif named or self.roles == [None]:
+            self.end(candidate)
+        else:
+            for heir in self.heirs(candidate):
+                self.sort_in(heir)
+
+    def end(self, candidate: Candidate) -> None:
+        """Take a style of which every layer is mapped."""
+        self.ended.append(candidate)
+        value = self.totals.value(candidate)
+        if value < self.best:
+            self.best = value
+            self.progress.better_style(str(candidate.style), value)
+
+    def heirs(self, candidate: Candidate) -> list[Candidate]:
+        """Return a candidate with each tensor stationary, that of which most is known first."""
+        memory = self.architecture.memories[-1].name
+        heirs = [
+            self.candidate(replace(candidate.style, stationary=role, memory=memory))
+            for role in self.roles
+        ]
+        return sorted(heirs, key=lambda heir: len(heir.missing))
+
+    def settle(self) -> None:
+        """End a style with any mappings, one of the least totals that have some."""
+        for _ in range(SETTLED):
+            candidate = None if self.ended else self.first.pop(inf) or self.queue.pop(inf)
+            if candidate is None:
+                return
+            named = candidate.style.stationary is not None or self.roles == [None]
+            for heir in [candidate] if named else self.heirs(candidate):
+                if not self.ended and all(part.settle() for part in heir.parts):
+                    self.end(heir)
+                else:
+                    self.queue.push(heir)
+
+    def ranked(self) -> list[Candidate]:
+        """Return the candidates that have ended, the best first."""
+
+        def rank(candidate: Candidate) -> tuple[float, float]:
+            # rounding shall not decide before the second objective does
+            value = self.totals.value(candidate)
+            even = self.best if value <= self.best * (1 + TIE) else value
+            return even, self.totals.product(self.totals.goal.then, self.totals.pair(candidate))
+
+        return sorted(self.ended, key=rank)
+
+    def lower_bound(self) -> float:
+        """Return the objective below which no totals are."""
+        return min([self.best, *map(self.totals.least, (*self.waiting, *self.ended))])
