@@ -94,7 +94,8 @@ class Alike:
             style = Style(tuple((array, axis, d) for (array, axis), d in own))
             self.parts[axes, None] = StyledLayer(
                 layer, style, architecture, objective, cache, bounds.keeps,
-                bounds.values[:, k].copy(), free,
+                bounds.values[:, k].copy(), (float(bounds.energy[k]), float(bounds.cycles[k])),
+                free,
             )  # fmt: skip
 
     def place(self, style: Style) -> tuple[Axes, Swap]:

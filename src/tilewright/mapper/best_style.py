@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from heapq import heappop, heappush
-from itertools import count
 from math import inf
 from threading import Event
 
@@ -27,29 +26,29 @@ from tilewright.mapper.styled import StyledLayer
 from tilewright.mapper.totals import Candidate, Totals
 
 SIDE_BY_SIDE = 8  # candidates that get a layer more mapped at a time, whatever the workers
+FIRST = 4  # layers that the first style gets more mapped at a time
 SETTLED = 16  # candidates that are tried for any mappings when a search is stopped early
 
 
 class Queue:
-    """Candidates, that of the least totals first, and of several the one that came first."""
+    """Candidates, that of the least totals first, and of several the one that comes first."""
 
     def __init__(self, totals: Totals) -> None:
         self.totals = totals
         self.heap: list[tuple[float, int, Candidate]] = []
-        self.order = count()
 
     def __iter__(self) -> Iterator[Candidate]:
         return (candidate for _, _, candidate in sorted(self.heap, key=lambda entry: entry[:2]))
 
     def push(self, candidate: Candidate) -> None:
         """Add a candidate."""
-        heappush(self.heap, (self.totals.lower(candidate), next(self.order), candidate))
+        heappush(self.heap, (self.totals.least(candidate), candidate.order, candidate))
 
     def pop(self, limit: float) -> Candidate | None:
-        """Remove the first candidate and return it, if the root of its totals is below a limit."""
+        """Remove the first candidate and return it, if its totals may be below a limit."""
         while self.heap and self.heap[0][0] < limit:
             least, _, candidate = heappop(self.heap)
-            if self.totals.lower(candidate) <= least:
+            if self.totals.least(candidate) <= least:
                 return candidate
             # its layers are known better by now, for they are those of other styles as well
             self.push(candidate)
@@ -111,8 +110,8 @@ class BestStyle:
         self.first = Queue(totals)
         self.ended: list[Candidate] = []
         self.best = inf
-        for style in styles:
-            self.queue.push(self.candidate(style))
+        for i, style in enumerate(styles):
+            self.queue.push(self.candidate(style, i * (len(roles) + 1)))
 
     @property
     def limit(self) -> float:
@@ -124,9 +123,10 @@ class BestStyle:
         """The candidates that have not ended."""
         return [*self.first, *self.queue]
 
-    def candidate(self, style: Style) -> Candidate:
+    def candidate(self, style: Style, order: int) -> Candidate:
         """Return a style as it stands."""
-        return Candidate(style, tuple(kind.part(style) for kind in self.kinds))
+        whole = style.stationary is not None or self.roles == [None]
+        return Candidate(style, tuple(kind.part(style) for kind in self.kinds), whole, order)
 
     def search(self) -> bool:
         """Search until the best style is known or the search is stopped; return whether Ctrl-C."""
@@ -153,17 +153,18 @@ class BestStyle:
         for candidate in self.first:
             self.queue.push(candidate)
         self.first.heap.clear()
-        limit = self.totals.root(self.limit) * (1 - TIE)
+        limit = self.limit * (1 - TIE)
         found = (self.queue.pop(limit) for _ in range(SIDE_BY_SIDE))
         return [candidate for candidate in found if candidate is not None]
 
     def carry_on(self, chosen: Sequence[Candidate], pool: ThreadPoolExecutor) -> None:
-        """Map more layers of candidates, one of each or all of a single one."""
+        """Map more layers of candidates: one of each, or several of a single one."""
+        some = 1 if self.best < inf else FIRST if chosen[0].whole else len(self.kinds)
         ceilings: dict[StyledLayer, float] = {}
         for candidate in chosen:
             # what has been looked for in vain comes later
             missing = sorted(candidate.missing, key=lambda k: candidate.parts[k].slack)
-            for k in missing if self.best == inf else missing[:1]:
+            for k in missing[:some]:
                 part = candidate.parts[k]
                 ceilings[part] = max(ceilings.get(part, 0.0), self.ceiling(candidate, k))
         tasks = [pool.submit(part.search, most, self.stopped) for part, most in ceilings.items()]
@@ -176,10 +177,8 @@ class BestStyle:
     def ceiling(self, candidate: Candidate, k: int) -> float:
         """Return up to where the best mapping of a layer is looked for."""
         part = candidate.parts[k]
-        most = self.totals.ceiling(candidate, k, self.limit)
-        if part.bound <= 0.0 or part.slack == inf:
-            return most
-        return min(most, part.bound * part.slack)
+        most = part.bound * part.slack if part.bound > 0.0 and part.slack < inf else inf
+        return self.totals.ceiling(candidate, k, self.limit, most)
 
     def stopped(self) -> bool:
         """Whether the search of a layer has to end."""
@@ -187,10 +186,10 @@ class BestStyle:
 
     def sort_in(self, candidate: Candidate) -> None:
         """Put a candidate back, or its heirs when all of its layers are mapped."""
-        named = candidate.style.stationary is not None
         if candidate.missing:
-            (self.first if named and self.best == inf else self.queue).push(candidate)
-        elif named or self.roles == [None]:
+            dive = candidate.whole and self.best == inf
+            (self.first if dive else self.queue).push(candidate)
+        elif candidate.whole:
             self.end(candidate)
         else:
             for heir in self.heirs(candidate):
@@ -205,13 +204,10 @@ class BestStyle:
             self.progress.better_style(str(candidate.style), value)
 
     def heirs(self, candidate: Candidate) -> list[Candidate]:
-        """Return a candidate with each tensor stationary, that of which most is known first."""
+        """Return a candidate with each tensor stationary."""
         memory = self.architecture.memories[-1].name
-        heirs = [
-            self.candidate(replace(candidate.style, stationary=role, memory=memory))
-            for role in self.roles
-        ]
-        return sorted(heirs, key=lambda heir: len(heir.missing))
+        styles = [replace(candidate.style, stationary=role, memory=memory) for role in self.roles]
+        return [self.candidate(style, candidate.order + 1 + i) for i, style in enumerate(styles)]
 
     def settle(self) -> None:
         """End a style with any mappings, one of the least totals that have some."""
@@ -219,8 +215,7 @@ class BestStyle:
             candidate = None if self.ended else self.first.pop(inf) or self.queue.pop(inf)
             if candidate is None:
                 return
-            named = candidate.style.stationary is not None or self.roles == [None]
-            for heir in [candidate] if named else self.heirs(candidate):
+            for heir in [candidate] if candidate.whole else self.heirs(candidate):
                 if not self.ended and all(part.settle() for part in heir.parts):
                     self.end(heir)
                 else:
@@ -229,11 +224,11 @@ class BestStyle:
     def ranked(self) -> list[Candidate]:
         """Return the candidates that have ended, the best first."""
 
-        def rank(candidate: Candidate) -> tuple[float, float]:
+        def rank(candidate: Candidate) -> tuple[float, float, int]:
             # rounding shall not decide before the second objective does
             value = self.totals.value(candidate)
             even = self.best if value <= self.best * (1 + TIE) else value
-            return even, self.totals.product(self.totals.goal.then, self.totals.pair(candidate))
+            return even, self.totals.second(candidate), candidate.order
 
         return sorted(self.ended, key=rank)
 

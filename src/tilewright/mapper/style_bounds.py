@@ -35,11 +35,15 @@ class StyleBounds:
         What the styles unroll.
     values : array of (bypass choices, axes)
         No mapping of the bypass choice that unrolls nothing else has a lower objective.
+    energy, cycles : arrays of axes
+        No mapping that unrolls nothing else has less of them, in pJ and cycles.
     """
 
     keeps: tuple[Keep, ...]
     axes: Sequence[Axes]
     values: Floats
+    energy: Floats
+    cycles: Floats
 
 
 def style_bounds(
@@ -70,10 +74,11 @@ def style_bounds(
     widest = np.array([instances(layer, machine, each, tiles) for each in axes], np.int64)
     least = Least(layer, machine, widest)
     keeps = tuple(keep_choices(layer, machine))
-    costs = [least.cost(keep) for keep in keeps]
-    # limits of the objective allow for rounding
-    values = [objective.values(e * (1 - CLOSE), c * (1 - CLOSE)) for e, c in costs]
-    return StyleBounds(keeps, axes, np.array(values))
+    # allowing for rounding
+    costs = np.array([least.cost(keep) for keep in keeps]) * (1 - CLOSE)
+    energy, cycles = costs[:, 0], costs[:, 1]
+    values = [objective.values(*pair) for pair in zip(energy, cycles, strict=True)]
+    return StyleBounds(keeps, axes, np.array(values), energy.min(axis=0), cycles.min(axis=0))
 
 
 def instances(layer: Layer, architecture: Architecture, axes: Axes, tiles: str) -> Ints:

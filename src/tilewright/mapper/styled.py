@@ -42,8 +42,10 @@ class StyledLayer:
         All bypass choices of the layer.
     least : array of bypass choices
         No mapping of each that is in the style has a lower objective.
+    pair : (float, float)
+        Energy (pJ) and cycles that none of them undercuts.
     floor : float
-        Neither has any mapping of the layer.
+        No mapping of the layer has a lower objective.
 
     Attributes
     ----------
@@ -64,11 +66,12 @@ class StyledLayer:
         cache: Cache | None,
         keeps: Sequence[Keep],
         least: Floats,
+        pair: tuple[float, float],
         floor: float,
     ) -> None:
         self.layer, self.style, self.architecture = layer, style, architecture
         self.objective, self.cache = objective, cache
-        self.keeps, self.least, self.floor = keeps, least, floor
+        self.keeps, self.least, self.pair, self.floor = keeps, least, pair, floor
         self.machine = style.machine(architecture)
         self.held = style.held(layer)
         options = {} if self.held is None else {"stationary": self.held}
@@ -84,11 +87,19 @@ class StyledLayer:
             return self.result.proof.lower_bound
         return max(self.floor, float(self.least.min()))
 
+    @property
+    def known_pair(self) -> tuple[float, float]:
+        """Energy (pJ) and cycles of the best mapping, or what they are at least."""
+        if self.result is not None and self.result.proof.optimal:
+            cost = self.result.evaluation
+            return float(cost.energy_pj), float(cost.cycles)
+        return self.pair
+
     def heir(self, style: Style) -> StyledLayer:
         """Return the layer in a style that unrolls the same and says what is stationary."""
         part = StyledLayer(
             self.layer, style, self.architecture, self.objective, self.cache, self.keeps,
-            self.least.copy(), self.bound,
+            self.least.copy(), self.pair, self.bound,
         )  # fmt: skip
         if self.result is not None:
             flow = dataflow(self.result.mapping, self.layer, self.machine)

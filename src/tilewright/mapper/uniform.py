@@ -113,7 +113,7 @@ def kinds_of(free: NetworkResult, styles: Sequence[Style], cache: Cache | None) 
 
 def without_style(search: BestStyle, network: Network, architecture: Architecture) -> str:
     """Return why there is no style."""
-    if any(search.totals.lower(candidate) < inf for candidate in search.waiting):
+    if any(search.totals.least(candidate) < inf for candidate in search.waiting):
         return "the search was stopped before it had mapped all layers in any one style"
     return f"no style has a mapping of every layer of '{network.name}' on '{architecture.name}'"
 

@@ -1,0 +1,155 @@
+"""The best style is what separate searches of every layer in every style find."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from math import inf, isclose
+from random import Random
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright.architecture.machine import Architecture
+from tilewright.errors import NoMappingError
+from tilewright.mapper.alike import Alike
+from tilewright.mapper.dataflow import dataflow
+from tilewright.mapper.kinds import stationary_alone
+from tilewright.mapper.objective import parse_objective
+from tilewright.mapper.solve import Search
+from tilewright.mapper.style import Style, spatial_styles, stationaries
+from tilewright.mapper.style_bounds import style_bounds
+from tilewright.mapper.uniform import map_uniform
+from tilewright.workload.layer import Layer, Network
+
+OBJECTIVES = ("energy", "latency", "edp", "energy*latency^2")
+SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 40))]
+
+
+def small_network(random: Random) -> Network:
+    """Return two layers, of which one is often square."""
+    layers = []
+    for i in range(2):
+        size = random.choice([2, 4, 6])
+        filters = random.choice([1, 3])
+        layers.append(
+            tw.conv2d(
+                name=f"layer{i}", repeat=random.choice([1, 3]),
+                K=random.choice([2, 4, 12]), C=random.choice([1, 3, 8]), P=size,
+                Q=random.choice([size, size, 3]), R=filters, S=random.choice([filters, 1]),
+                stride=random.choice([1, 2]),
+            )
+        )  # fmt: skip
+    return Network("small", tuple(layers))
+
+
+def separate(layer: Layer, style: Style, machine: Architecture, objective: str) -> Search:
+    """Return a search of a layer in a style that has come to its end, without any bound."""
+    search = Search(layer, style.machine(machine), objective)
+    held = style.held(layer)
+    search.solve(plans=search.plans() if held is None else stationary_alone(search, held))
+    return search
+
+
+def every_style(network: Network, machine: Architecture) -> list[Style]:
+    memory = machine.memories[-1].name
+    pairs = product(spatial_styles(network, machine), stationaries(network, machine))
+    return [replace(style, stationary=role, memory=memory) for style, role in pairs]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_best_style_equals_separate_searches_in_all_styles(seed: int) -> None:
+    random = Random(f"separate {seed}")
+    machine = tw.load_architecture(("eyeriss", "simple", "marvel-p1")[seed % 3])
+    network, objective = small_network(random), OBJECTIVES[seed % len(OBJECTIVES)]
+    a, b = parse_objective(objective).powers
+    costs = {}
+    for style in every_style(network, machine):
+        ended = [separate(x, style, machine, objective) for x in network.layers]
+        energy = sum(
+            x.repeat * float(s.best[2]) for x, s in zip(network.layers, ended, strict=True)
+        )
+        cycles = sum(
+            x.repeat * float(s.best[3]) for x, s in zip(network.layers, ended, strict=True)
+        )
+        mapped = all(search.found.mapping for search in ended)
+        costs[style] = energy**a * cycles**b if mapped else inf
+    least = min(costs.values())
+    if least == inf:
+        with pytest.raises(NoMappingError):
+            map_uniform(network, machine, objective)
+        return
+    result = map_uniform(network, machine, objective, within=random.choice([0.0, 0.2]), workers=2)
+    assert result.optimal
+    assert isclose(result.best.value, least, rel_tol=1e-9)
+    known = {one.style: one.value for one in result.styles}
+    for style, cost in costs.items():
+        if style in known:
+            assert isclose(known[style], cost, rel_tol=1e-9), style
+            continue
+        wide = (replace(style, stationary=None, memory=""), style)
+        (low,) = [other.lower_bound for other in result.others if other.style in wide]
+        assert cost >= low * (1 - 1e-9), style
+
+
+@pytest.mark.parametrize("tiles", ["divisors", "all"])
+def test_closed_form_of_a_style_is_that_of_its_machine(tiles: str) -> None:
+    machine = tw.load_architecture("eyeriss")
+    network = small_network(Random(7))
+    styles = list(spatial_styles(network, machine))
+    for layer in network.layers:
+        axes = [tuple(d for _, _, d in style.axes) for style in styles]
+        goal = parse_objective("edp")
+        found = style_bounds(layer, machine, axes, goal, tiles)
+        assert found.values.shape == (len(found.keeps), len(styles))
+        for k in range(0, len(styles), 5):
+            search = separate(layer, styles[k], machine, "edp")
+            assert search.best[0] >= found.values[:, k].min() * (1 - 1e-9)
+            assert search.best[2] >= found.energy[k] * (1 - 1e-9)
+            assert search.best[3] >= found.cycles[k] * (1 - 1e-9)
+
+
+def test_rows_and_columns_that_change_places_share_what_is_known() -> None:
+    machine = tw.load_architecture("eyeriss")
+    square = tw.conv2d(K=4, C=3, P=6, Q=6, R=3, S=3)
+    tall = tw.conv2d(K=4, C=3, P=6, Q=3, R=3, S=3)
+    for layer, shared in ((square, True), (tall, False)):
+        network = Network("one", (layer,))
+        styles = list(spatial_styles(network, machine))
+        kind = Alike(layer, 1, 0.0, styles, machine, "energy", None)
+        by_axes = {tuple(d for _, _, d in style.axes): style for style in styles}
+        one, other = by_axes["P", "S"], by_axes["Q", "R"]
+        assert (kind.part(one) is kind.part(other)) == shared
+        for style in (one, other):
+            kind.part(style).search(inf, lambda: False)
+            mapping = kind.mapping(style)
+            own = style.machine(machine)
+            cost = tw.evaluate(layer, own, mapping)
+            assert isclose(cost.energy_pj, separate(layer, style, machine, "energy").best[0])
+            unrolled = dataflow(mapping, layer, own).unrolled["PE"]
+            assert set(unrolled) <= {d for _, _, d in style.axes}
+
+
+def test_a_machine_that_tells_rows_from_columns_has_no_swaps() -> None:
+    machine = tw.load_architecture("nvdla-1024")
+    layer = tw.conv2d(K=4, C=4, P=6, Q=6, R=3, S=3)
+    styles = list(spatial_styles(Network("one", (layer,)), machine))
+    assert any(statement.dimensions for statement in machine.statements)
+    assert len(Alike(layer, 1, 0.0, styles, machine, "energy", None).swaps) == 1
+
+
+def test_a_bound_that_is_raised_in_vain_holds() -> None:
+    machine = tw.load_architecture("simple")
+    layer = tw.conv2d(K=8, C=4, P=6, Q=6, R=3, S=3)
+    styles = list(spatial_styles(Network("one", (layer,)), machine))
+    kind = Alike(layer, 1, 0.0, styles, machine, "edp", None)
+    for style in styles[::7]:
+        part, exact = kind.part(style), float(separate(layer, style, machine, "edp").best[0])
+        for ceiling in np.linspace(part.bound, exact, 5)[1:-1]:
+            part.search(float(ceiling), lambda: False)
+            assert part.result is None
+            assert ceiling * (1 - 1e-9) <= part.bound <= exact * (1 + 1e-9)
+        part.search(exact * 1.01, lambda: False)
+        assert part.result is not None
+        assert isclose(part.bound, exact, rel_tol=1e-9)
