@@ -288,7 +288,24 @@ def test_results_are_text_tables_and_json(tmp_path: Path) -> None:
         "layer0",
         "layer1",
     ]
-    assert html(result)
+
+
+def test_the_report_has_a_table_of_styles() -> None:
+    result = tw.map(PAIR, "simple", "edp", uniform="dataflow", within=0.1, cache=False)
+    assert isinstance(result, UniformResult)
+    page = html(result)
+    table = page[page.index('<section id="styles">') :]
+    table = table[: table.index("</section>")]
+    assert str(result.best.style) in table
+    assert table.count("<tr>") == 1 + min(60, len(result.style_rows()))
+    assert table.count("✓") == len(result.styles)
+    assert table.count("≥") >= 1
+    assert '<a href="#styles">' in page
+    assert "Proven: in no style" in page
+    free = value_of_totals("edp", result.free) if result.free else 0.0
+    for one in result.styles:
+        assert f'data-value="{one.value / free - 1!r}"' in table
+    assert 'id="styles"' not in html(tw.map(PAIR, "simple", cache=False))
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,11 @@ class StyleResult:
     proven: bool
     lower_bound: float
 
+    @property
+    def gap(self) -> float:
+        """How much less the totals of this style could be, as a share of them."""
+        return max(0.0, 1 - self.lower_bound / self.value) if self.value else 0.0
+
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
         return style_data(self.style) | {
@@ -167,27 +172,29 @@ class UniformResult(NetworkResult):
         lines = aligned([HEADERS, *rows[:SHOWN]], left=(0,))
         if len(rows) > SHOWN:
             lines.append(f"({len(rows) - SHOWN} more in the JSON output)")
+        space = self.layers[0].proof.space
+        return "\n".join([*lines, "", self.verdict(), f"Space of the best style: {space}"])
+
+    def verdict(self) -> str:
+        """Return in a few sentences what is proven."""
         goal = parse_objective(self.objective)
         if self.covered:
             mapped = f"{len(self.styles)} {'was' if len(self.styles) == 1 else 'were'} mapped"
-            text = (
+            return (
                 f"Proven: in no style do the layers together have {goal.better}, each of them "
                 f"mapped for it. Of {self.count} styles {mapped} to the end, the others as far as "
                 f"it took to prove that ({self.seconds:.1f} s)."
             )
-        else:
-            reason = "some mappings are not proven to be the best"
-            if self.interrupted:
-                reason = "interrupted"
-            elif self.stopped:
-                reason = "stopped at the time limit"
-            gap = max(0.0, 1 - self.lower_bound / self.best.value) if self.best.value else 0.0
-            text = (
-                f"Not proven: {reason}, with {len(self.styles)} of {self.count} styles mapped to "
-                f"the end. No style can be more than {percent(gap)} better."
-            )
-        space = self.layers[0].proof.space
-        return "\n".join([*lines, "", text, f"Space of the best style: {space}"])
+        reason = "some mappings are not proven to be the best"
+        if self.interrupted:
+            reason = "interrupted"
+        elif self.stopped:
+            reason = "stopped at the time limit"
+        gap = max(0.0, 1 - self.lower_bound / self.best.value) if self.best.value else 0.0
+        return (
+            f"Not proven: {reason}, with {len(self.styles)} of {self.count} styles mapped to "
+            f"the end. No style can be more than {percent(gap)} better."
+        )
 
     def to_style_frame(self) -> pd.DataFrame:
         """Return a table with one row per style whose totals are known."""
