@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from math import inf, isclose
@@ -12,7 +13,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.architecture.machine import Architecture
-from tilewright.errors import NoMappingError
+from tilewright.errors import NoMappingError, TilewrightError
 from tilewright.mapper.alike import Alike
 from tilewright.mapper.dataflow import dataflow
 from tilewright.mapper.kinds import stationary_alone
@@ -21,10 +22,12 @@ from tilewright.mapper.solve import Search
 from tilewright.mapper.style import Style, spatial_styles, stationaries
 from tilewright.mapper.style_bounds import style_bounds
 from tilewright.mapper.uniform import map_uniform
+from tilewright.mapping.nodes import For, Mapping, Spatial, Store
 from tilewright.workload.layer import Layer, Network
+from tilewright.workload.operators import grouped
 
 OBJECTIVES = ("energy", "latency", "edp", "energy*latency^2")
-SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 40))]
+SLOW = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 40)]
 
 
 def small_network(random: Random) -> Network:
@@ -58,7 +61,7 @@ def every_style(network: Network, machine: Architecture) -> list[Style]:
     return [replace(style, stationary=role, memory=memory) for style, role in pairs]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", [0, *SLOW])
 def test_best_style_equals_separate_searches_in_all_styles(seed: int) -> None:
     random = Random(f"separate {seed}")
     machine = tw.load_architecture(("eyeriss", "simple", "marvel-p1")[seed % 3])
@@ -153,3 +156,61 @@ def test_a_bound_that_is_raised_in_vain_holds() -> None:
         part.search(exact * 1.01, lambda: False)
         assert part.result is not None
         assert isclose(part.bound, exact, rel_tol=1e-9)
+
+
+def moved(mapping: Mapping) -> Iterator[Mapping]:
+    """Yield mappings in which one node stands elsewhere."""
+    nodes = mapping.nodes
+    apart = [
+        Store(n.memory, (t,)) if isinstance(n, Store) else n
+        for n in nodes[1:]
+        for t in (n.tensors if isinstance(n, Store) else "-")
+    ]
+    for i, j in product(range(len(apart)), repeat=2):
+        rest = [*apart[:i], *apart[i + 1 :]]
+        yield Mapping((nodes[0], *rest[:j], apart[i], *rest[j:]))
+
+
+@pytest.mark.parametrize("seed", [4, *SLOW[:3], *SLOW[4:]])
+def test_no_mapping_beside_a_best_one_is_better_in_another_style(seed: int) -> None:
+    random = Random(f"beside {seed}")
+    machine = tw.load_architecture(("marvel-p1", "eyeriss")[seed % 2])
+    layer = grouped(
+        K=random.choice([8, 32]), C=random.choice([3, 12, 48]), P=random.choice([3, 9]),
+        Q=random.choice([9, 27]), R=random.choice([1, 3]), S=3, G=random.choice([1, 2]),
+    )  # fmt: skip
+    network = Network("one", (layer,))
+    objective = random.choice(["energy", "edp"])
+    wide = random.choice([*spatial_styles(network, machine)])
+    memory = machine.memories[-1].name
+    styles = {
+        role: replace(wide, stationary=role, memory=memory)
+        for role in stationaries(network, machine)
+    }
+    found = {role: separate(layer, style, machine, objective) for role, style in styles.items()}
+    own = wide.machine(machine)
+    for start in [search.found.mapping for search in found.values()]:
+        for mapping in moved(start) if start is not None else ():
+            try:
+                cost = tw.evaluate(layer, own, mapping)
+            except TilewrightError:
+                continue
+            value = parse_objective(objective).value(cost.energy_pj, float(cost.cycles))
+            flow = dataflow(mapping, layer, own)
+            for role, style in styles.items():
+                if style.has(flow, layer):
+                    assert value >= float(found[role].best[0]) * (1 - 1e-9), (role, mapping)
+
+
+def test_a_tensor_may_be_stationary_for_a_loop_that_stands_above_the_array() -> None:
+    machine = tw.load_architecture("marvel-p1")
+    layer = tw.conv2d(K=32, C=48, P=9, Q=27, R=3, S=3)
+    style = Style((("PE", "X", "C"),), stationary="I", memory="L1")
+    nodes = (
+        Store("DRAM", ("I", "W", "O")), Store("L2", ("I",)), For("K", 16), Store("L2", ("O",)),
+        For("Q", 1), Spatial("C", 1, "X", "PE"), Store("L1", ("I", "W")),
+    )  # fmt: skip
+    own = style.machine(machine)
+    assert style.has(dataflow(Mapping(nodes), layer, own), layer)
+    cost = tw.evaluate(layer, own, Mapping(nodes))
+    assert separate(layer, style, machine, "energy").best[0] <= cost.energy_pj * (1 + 1e-9)

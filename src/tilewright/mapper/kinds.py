@@ -127,6 +127,7 @@ def reordered(plan: Plan, segment: int, barred: Sequence[int], others: Sequence[
     part = plan.parts[segment]
     stages = behind(part.stage_count, part.stage_next, barred, others)
     plan.parts[segment] = replace(part, stage_next=stages)
+    plan.lk = plan.lk._replace(ordered=True)
     return plan
 
 

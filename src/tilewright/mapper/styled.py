@@ -135,6 +135,9 @@ class StyledLayer:
     def begin(self, ceiling: float) -> tuple[Search, list[Plan]]:
         """Return a search and its bypass choices that may have mappings below a ceiling."""
         search = Search(self.layer, self.machine, self.objective)
+        if self.held is not None:
+            # what stands outermost says nothing of what is stationary
+            search.loop_anywhere()
         known = dict(zip(self.keeps, self.least.tolist(), strict=True))
         # an array may have no spatial choice
         keeps = [keep for keep in search.keeps() if known[keep] < ceiling]
