@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.architecture.machine import Architecture
+from tilewright.architecture.machine import Architecture, Memory
 from tilewright.errors import NoMappingError, TilewrightError
 from tilewright.mapper.alike import Alike
 from tilewright.mapper.dataflow import dataflow
@@ -21,8 +21,9 @@ from tilewright.mapper.objective import parse_objective
 from tilewright.mapper.solve import Search
 from tilewright.mapper.style import Style, spatial_styles, stationaries
 from tilewright.mapper.style_bounds import style_bounds
+from tilewright.mapper.totals import Totals, times
 from tilewright.mapper.uniform import map_uniform
-from tilewright.mapping.nodes import For, Mapping, Spatial, Store
+from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.workload.layer import Layer, Network
 from tilewright.workload.operators import grouped
 
@@ -126,7 +127,9 @@ def test_rows_and_columns_that_change_places_share_what_is_known() -> None:
         assert (kind.part(one) is kind.part(other)) == shared
         for style in (one, other):
             kind.part(style).search(inf, lambda: False)
-            mapping = kind.mapping(style)
+            result = kind.part(style).result
+            assert result is not None
+            mapping = kind.place(style)[1].mapping(result.mapping)
             own = style.machine(machine)
             cost = tw.evaluate(layer, own, mapping)
             assert isclose(cost.energy_pj, separate(layer, style, machine, "energy").best[0])
@@ -214,3 +217,91 @@ def test_a_tensor_may_be_stationary_for_a_loop_that_stands_above_the_array() -> 
     assert style.has(dataflow(Mapping(nodes), layer, own), layer)
     cost = tw.evaluate(layer, own, Mapping(nodes))
     assert separate(layer, style, machine, "energy").best[0] <= cost.energy_pj * (1 + 1e-9)
+
+
+def any_sizes(random: Random, layer: Layer, style: Style, machine: Architecture) -> Mapping:
+    """Return a mapping in a style with tile sizes at random, which may not fit."""
+    extent = dict(layer.bounds)
+    nodes: list[Node] = [Store("DRAM", tuple(t.name for t in layer.tensors))]
+
+    def loops(count: int, memory: Memory) -> None:
+        able = [t for t in layer.tensors if memory.may_store(t.role)]
+        stored = [t for t in able if random.random() < 0.7]
+        own: list[Node] = [Store(memory.name, (t.name,)) for t in stored]
+        for _ in range(count):
+            d = random.choice(list(extent))
+            extent[d] = random.randint(1, extent[d])
+            own.insert(random.randint(0, len(own)), For(d, extent[d]))
+        # sizes fall from outside in
+        sizes: dict[str, list[int]] = {}
+        for node in own:
+            if isinstance(node, For):
+                sizes.setdefault(node.dimension, []).append(node.tile)
+        falling = {d: iter(sorted(each, reverse=True)) for d, each in sizes.items()}
+        nodes.extend(
+            For(node.dimension, next(falling[node.dimension])) if isinstance(node, For) else node
+            for node in own
+        )
+
+    loops(random.randint(0, 4), machine.memories[1])
+    for array, axis, d in style.axes:
+        size = machine.arrays[0].axes[axis]
+        if d in extent and random.random() < 0.8:
+            extent[d] = random.randint(-(-extent[d] // size), extent[d])
+            nodes.append(Spatial(d, extent[d], axis, array))
+    loops(random.randint(0, 4), machine.memories[2])
+    return Mapping(tuple(nodes))
+
+
+@pytest.mark.parametrize("seed", [0, 1, *SLOW[1:]])
+def test_no_mapping_of_any_sizes_is_below_the_bound_of_its_style(seed: int) -> None:
+    random = Random(f"sizes {seed}")
+    machine = tw.load_architecture(("marvel-p1", "eyeriss")[seed % 2])
+    layer = tw.conv2d(
+        K=7, C=5, P=5, Q=3, R=3, S=random.choice([1, 2]), stride=random.choice([1, 2])
+    )
+    styles = list(spatial_styles(Network("one", (layer,)), machine))
+    axes = [tuple(d for _, _, d in style.axes) for style in styles]
+    goal = parse_objective("edp")
+    bounds = style_bounds(layer, machine, axes, goal, "all")
+    counted = 0
+    for _ in range(150):
+        k = random.randrange(len(styles))
+        own = styles[k].machine(machine)
+        try:
+            cost = tw.evaluate(layer, own, any_sizes(random, layer, styles[k], own))
+        except TilewrightError:
+            continue
+        counted += 1
+        assert cost.energy_pj >= bounds.energy[k]
+        assert cost.cycles >= bounds.cycles[k]
+        assert cost.edp_pj_cycles >= bounds.values[:, k].min()
+    assert counted > 10
+
+
+@pytest.mark.parametrize("objective", ["edp", pytest.param("energy", marks=pytest.mark.slow)])
+def test_all_sizes_improve_the_best_style_and_bound_all(objective: str) -> None:
+    machine = tw.load_architecture("eyeriss")
+    layers = (tw.conv2d(name="a", K=17, C=5, P=7, Q=7, R=1, S=3), tw.conv2d(
+        name="b", repeat=2, K=19, C=17, P=7, Q=7, R=1, S=1,
+    ))  # fmt: skip
+    network = Network("odd", layers)
+    even = map_uniform(network, machine, objective)
+    result = map_uniform(network, machine, objective, tiles="all")
+    assert result.best.value <= even.best.value * (1 + 1e-12)
+    assert result.lower_bound <= even.lower_bound * (1 + 1e-12)
+    assert objective == "energy" or result.best.value < 0.9 * even.best.value
+    assert result.optimal or "the bound of all tile sizes is not reached" in result.text()
+    totals = Totals(parse_objective(objective), [1, 2])
+    for one in result.layers:
+        assert one.proof.tiles == "all"
+        flow = dataflow(one.mapping, one.layer, result.architecture)
+        assert result.best.style.has(flow, one.layer)
+        cost = tw.evaluate(one.layer, result.architecture, one.mapping)
+        assert cost.energy_pj == one.evaluation.energy_pj
+    pair = result.energy_pj, result.cycles
+    assert isclose(times(totals.goal.powers, *pair), result.best.value)
+    assert all(one.lower_bound <= one.value for one in result.styles)
+    assert {one.style.axes for one in (*result.styles, *result.others)} == {
+        style.axes for style in spatial_styles(network, machine)
+    }

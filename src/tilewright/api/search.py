@@ -157,7 +157,7 @@ def map(
         from tilewright.mapper.uniform import map_uniform
 
         return map_uniform(
-            network, machine, objective, within=within or 0.0,
+            network, machine, objective, within=within or 0.0, tiles=tiles,
             time_limit=time_limit, workers=workers, progress=progress, cache=kept,
         )  # fmt: skip
     if least_movement:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from tilewright.architecture.machine import Architecture
 from tilewright.mapper.cache import Cache
 from tilewright.mapper.objective import parse_objective
+from tilewright.mapper.sizes import DIVISORS
 from tilewright.mapper.solve import Search
 from tilewright.mapper.style import Style
 from tilewright.mapper.style_bounds import Axes, style_bounds
@@ -82,21 +83,29 @@ class Alike:
         objective: str,
         cache: Cache | None,
     ) -> None:
-        self.layer, self.runs, self.free, self.objective = layer, runs, free, objective
+        self.layer, self.runs, self.free = layer, runs, free
+        self.architecture, self.objective, self.cache = architecture, objective, cache
+        self.names = [(array, axis) for array, axis, _ in styles[0].axes]
         self.swaps = [Swap({}), *layer_swaps(layer, architecture, styles[0])]
-        every = list(dict.fromkeys(self.place(style)[0] for style in styles))
-        goal = parse_objective(objective)
-        bounds = style_bounds(layer, architecture, every, goal)
-        names = [(array, axis) for array, axis, _ in styles[0].axes]
-        self.parts: dict[tuple[Axes, str | None], StyledLayer] = {}
-        for k, axes in enumerate(every):
-            own = zip(names, axes, strict=True)
+        self.every = list(dict.fromkeys(self.place(style)[0] for style in styles))
+        self.parts: dict[tuple[Axes, str | None], StyledLayer] = {
+            (axes, None): part for axes, part in self.bounded(DIVISORS).items()
+        }
+
+    def bounded(self, tiles: str) -> dict[Axes, StyledLayer]:
+        """Return what no mappings of some tile sizes undercut, for all that may be unrolled."""
+        goal = parse_objective(self.objective)
+        bounds = style_bounds(self.layer, self.architecture, self.every, goal, tiles)
+        found = {}
+        for k, axes in enumerate(self.every):
+            own = zip(self.names, axes, strict=True)
             style = Style(tuple((array, axis, d) for (array, axis), d in own))
-            self.parts[axes, None] = StyledLayer(
-                layer, style, architecture, objective, cache, bounds.keeps,
+            found[axes] = StyledLayer(
+                self.layer, style, self.architecture, self.objective, self.cache, bounds.keeps,
                 bounds.values[:, k].copy(), (float(bounds.energy[k]), float(bounds.cycles[k])),
-                free,
+                self.free,
             )  # fmt: skip
+        return found
 
     def place(self, style: Style) -> tuple[Axes, Swap]:
         """Return the axes under which a style is found, and the swap that leads there and back."""
@@ -114,12 +123,6 @@ class Alike:
             same = replace(wide.style, stationary=style.stationary, memory=style.memory)
             self.parts[axes, held] = wide.heir(same)
         return self.parts[axes, held]
-
-    def mapping(self, style: Style) -> Mapping:
-        """Return the best mapping in a style, which is known."""
-        result = self.part(style).result
-        assert result is not None
-        return self.place(style)[1].mapping(result.mapping)
 
 
 def layer_swaps(layer: Layer, architecture: Architecture, style: Style) -> list[Swap]:

@@ -21,13 +21,14 @@ from tilewright.mapper.alike import Alike
 from tilewright.mapper.labels import TIE
 from tilewright.mapper.network import collect
 from tilewright.mapper.progress import Progress
+from tilewright.mapper.ranking import Ranking
 from tilewright.mapper.style import Style
 from tilewright.mapper.styled import StyledLayer
 from tilewright.mapper.totals import Candidate, Totals
 
 SIDE_BY_SIDE = 8  # candidates that get a layer more mapped at a time, whatever the workers
 FIRST = 4  # layers that the first style gets more mapped at a time
-SETTLED = 16  # candidates that are tried for any mappings when a search is stopped early
+SETTLED = 16  # styles that are tried for any mappings when a search is stopped early
 
 
 class Queue:
@@ -78,6 +79,8 @@ class BestStyle:
         Asked every now and then whether to end.
     progress : Progress
         Told of better styles.
+    only : sequence of int, optional
+        Positions of the styles that are looked at; by default all.
 
     Attributes
     ----------
@@ -99,8 +102,10 @@ class BestStyle:
         workers: int,
         stop: Callable[[], bool],
         progress: Progress,
+        only: Sequence[int] | None = None,
     ) -> None:
         self.kinds, self.roles, self.architecture = kinds, roles, architecture
+        self.styles = styles
         self.totals, self.within, self.workers = totals, within, workers
         self.stop, self.progress = stop, progress
         self.halted = Event()
@@ -110,8 +115,16 @@ class BestStyle:
         self.first = Queue(totals)
         self.ended: list[Candidate] = []
         self.best = inf
-        for i, style in enumerate(styles):
-            self.queue.push(self.candidate(style, i * (len(roles) + 1)))
+        for i in range(len(styles)) if only is None else only:
+            self.queue.push(self.candidate(styles[i], i * (len(roles) + 1)))
+
+    def alone(self, position: int) -> BestStyle:
+        """Return the search for the best of the styles that unroll what one does."""
+        return BestStyle(
+            self.kinds, self.styles, self.roles, self.architecture, self.totals,
+            within=0.0, workers=self.workers, stop=self.stop, progress=Progress(),
+            only=[position],
+        )  # fmt: skip
 
     @property
     def limit(self) -> float:
@@ -205,33 +218,33 @@ class BestStyle:
 
     def heirs(self, candidate: Candidate) -> list[Candidate]:
         """Return a candidate with each tensor stationary."""
+        if self.roles == [None]:
+            return [candidate]
         memory = self.architecture.memories[-1].name
         styles = [replace(candidate.style, stationary=role, memory=memory) for role in self.roles]
         return [self.candidate(style, candidate.order + 1 + i) for i, style in enumerate(styles)]
 
     def settle(self) -> None:
-        """End a style with any mappings, one of the least totals that have some."""
-        for _ in range(SETTLED):
-            candidate = None if self.ended else self.first.pop(inf) or self.queue.pop(inf)
-            if candidate is None:
+        """End a style with any mappings: of those of which most is known the most promising."""
+        left = [one for one in self.waiting if self.totals.least(one) < inf]
+        left.sort(key=lambda one: (len(one.missing), not one.whole))
+        tried = [heir for one in left for heir in ([one] if one.whole else self.heirs(one))]
+        for candidate in tried[:SETTLED]:
+            if all(part.settle() for part in candidate.parts):
+                self.take_out(candidate)
+                self.end(candidate)
                 return
-            for heir in [candidate] if candidate.whole else self.heirs(candidate):
-                if not self.ended and all(part.settle() for part in heir.parts):
-                    self.end(heir)
-                else:
+
+    def take_out(self, candidate: Candidate) -> None:
+        """Leave of what is waiting what a candidate does not cover."""
+        left = self.waiting
+        self.first, self.queue = Queue(self.totals), Queue(self.totals)
+        for one in left:
+            same = one.style.axes == candidate.style.axes
+            for heir in self.heirs(one) if same and not one.whole else [one]:
+                if heir.style != candidate.style:
                     self.queue.push(heir)
 
-    def ranked(self) -> list[Candidate]:
-        """Return the candidates that have ended, the best first."""
-
-        def rank(candidate: Candidate) -> tuple[float, float, int]:
-            # rounding shall not decide before the second objective does
-            value = self.totals.value(candidate)
-            even = self.best if value <= self.best * (1 + TIE) else value
-            return even, self.totals.second(candidate), candidate.order
-
-        return sorted(self.ended, key=rank)
-
-    def lower_bound(self) -> float:
-        """Return the objective below which no totals are."""
-        return min([self.best, *map(self.totals.least, (*self.waiting, *self.ended))])
+    def ranking(self) -> Ranking:
+        """Return what is known of all styles, at least one of which has ended."""
+        return Ranking(self.architecture, self.kinds, self.totals, self.ended, self.waiting)

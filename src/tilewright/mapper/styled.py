@@ -24,6 +24,7 @@ from tilewright.workload.layer import Layer
 
 SLACK = 1.1  # how far above its bound the best mapping is looked for at first
 MOST_SLACK = 1e3
+DIVES = 8  # bypass choices that are tried for any mapping, those of the least bounds first
 WORTH = 0.1  # seconds of a search whose result is kept
 
 
@@ -154,13 +155,13 @@ class StyledLayer:
         start = perf_counter()
         if self.result is None and self.searched is None:
             search, plans = self.begin(inf)
-            for plan in plans:
+            for plan in plans[:DIVES]:
                 search.prepare(plan, inf)
                 search.run(plan, inf, lambda: False, dive=True)
-                if search.found.mapping is not None:
-                    search.found.value, search.found.bound = float(search.best[0]), self.bound
-                    self.searched = Searched(search.found, inf, perf_counter() - start)
-                    break
+            found = search.found
+            if found.mapping is not None:
+                found.value, found.bound = float(search.best[0]), self.bound
+                self.searched = Searched(found, inf, perf_counter() - start)
         if self.result is None and self.searched is not None:
             self.result = self.solved.confirm(self.layer, self.searched)
         return self.result is not None

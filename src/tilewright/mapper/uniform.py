@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from math import inf
 from time import perf_counter
 
@@ -19,11 +18,12 @@ from tilewright.mapper.narrow import about_memories
 from tilewright.mapper.network import map_network, search_effort
 from tilewright.mapper.objective import parse_objective
 from tilewright.mapper.progress import Progress
-from tilewright.mapper.result import LayerResult, NetworkResult, forwards
-from tilewright.mapper.solved import SolvedLayers
+from tilewright.mapper.result import NetworkResult, forwards
+from tilewright.mapper.sizes import ALL, DIVISORS
 from tilewright.mapper.style import Style, spatial_styles, stationaries
-from tilewright.mapper.totals import Candidate, Totals
-from tilewright.mapper.uniform_result import StyleBound, StyleResult, UniformResult
+from tilewright.mapper.totals import Totals
+from tilewright.mapper.uniform_result import UniformResult
+from tilewright.mapper.uniform_sizes import with_sizes
 from tilewright.workload.layer import Network
 
 FREE = 0.5  # share of a limited time in which each layer is mapped in a style of its own
@@ -39,6 +39,7 @@ def map_uniform(
     workers: int | None = None,
     progress: Progress | None = None,
     cache: Cache | None = None,
+    tiles: str = DIVISORS,
 ) -> UniformResult:
     """Find the style that is best for all layers of a network together, with their mappings.
 
@@ -46,6 +47,9 @@ def map_uniform(
     ----------
     network, architecture, objective, time_limit, workers, progress, cache
         As for `network.map_network`.
+    tiles : str
+        ``"divisors"``, or ``"all"``: the best styles are then improved with other sizes, and
+        compared with a bound of all.
     within : float
         Styles whose totals are above the best by no more than this share are mapped to the end.
 
@@ -66,10 +70,10 @@ def map_uniform(
     end = start + (inf if time_limit is None else time_limit)
     check_machine(architecture)
     progress = progress or Progress()
+    share = None if time_limit is None else FREE * time_limit
     free = map_network(
-        network, architecture, objective,
-        time_limit=None if time_limit is None else FREE * time_limit,
-        workers=workers, progress=progress, cache=cache,
+        network, architecture, objective, time_limit=share,
+        workers=workers, progress=progress, cache=cache, tiles=tiles,
     )  # fmt: skip
     spatial = list(spatial_styles(network, architecture))
     roles = stationaries(network, architecture)
@@ -83,15 +87,20 @@ def map_uniform(
     interrupted = search.search() or free.interrupted
     if not search.ended:
         raise NoMappingError(without_style(search, network, architecture))
-    ranked = search.ranked()
-    results = tuple(style_result(search, candidate, free) for candidate in ranked)
-    lower = search.lower_bound()
-    covered = lower >= results[0].value * (1 - TIE)
+    ranking = search.ranking()
+    if tiles == ALL:
+        ranking, again = with_sizes(search)
+        interrupted = interrupted or again
+    best, lower = ranking.ranked[0], ranking.lower_bound
+    cut = free.interrupted or bool(free.unmapped) or (share is not None and free.seconds >= share)
+    covered = lower >= ranking.best * (1 - TIE)
     return UniformResult(
-        network, ranked[0].style.machine(architecture), free.objective,
-        layer_results(search, ranked[0], network), perf_counter() - start, interrupted,
-        styles=results, others=others(search), count=len(spatial) * len(roles), covered=covered,
-        lower_bound=results[0].value if covered else lower, free=free, stopped=search.stop(),
+        network, best.style.machine(architecture), free.objective,
+        ranking.layers(best, network), perf_counter() - start, interrupted,
+        styles=ranking.styles(None if cut else value_of(free)), others=ranking.others(),
+        count=len(spatial) * len(roles),
+        covered=covered, lower_bound=ranking.best if covered else lower, free=free,
+        stopped=search.stop(),
     )  # fmt: skip
 
 
@@ -116,52 +125,6 @@ def without_style(search: BestStyle, network: Network, architecture: Architectur
     if any(search.totals.least(candidate) < inf for candidate in search.waiting):
         return "the search was stopped before it had mapped all layers in any one style"
     return f"no style has a mapping of every layer of '{network.name}' on '{architecture.name}'"
-
-
-def style_result(search: BestStyle, candidate: Candidate, free: NetworkResult) -> StyleResult:
-    """Return what a style costs, compared with the best one and with free mappings."""
-    energy, cycles = search.totals.pair(candidate)
-    value = search.totals.value(candidate)
-    above = max(0.0, value / search.best - 1) if search.best else 0.0
-    least = value_of(free)
-    return StyleResult(
-        candidate.style, energy, cycles, value, 0.0 if above < TIE else above,
-        None if free.unmapped else value / least - 1 if least else 0.0,
-        all(part.result and part.result.proof.optimal for part in candidate.parts),
-        search.totals.least(candidate),
-    )  # fmt: skip
-
-
-def others(search: BestStyle) -> tuple[StyleBound, ...]:
-    """Return what is known of the styles that were not mapped to the end."""
-    found = [(c.style, search.totals.least(c)) for c in search.waiting]
-    found.sort(key=lambda one: one[1])
-    return tuple(
-        StyleBound(style, low, max(0.0, low / search.best - 1) if search.best else 0.0)
-        for style, low in found
-    )
-
-
-def layer_results(
-    search: BestStyle, candidate: Candidate, network: Network
-) -> tuple[LayerResult, ...]:
-    """Return the result of every layer of the network in a style."""
-    style = candidate.style
-    machine = style.machine(search.architecture)
-    kinds = {likeness(kind.layer): kind for kind in search.kinds}
-    results = []
-    for layer in network.layers:
-        kind = kinds[likeness(layer)]
-        searched = kind.part(style).counted()
-        mapping = kind.mapping(style)
-        solved = SolvedLayers(None, machine, kind.objective, options={})
-        found = replace(searched.found, mapping=mapping)
-        result = solved.confirm(layer, replace(searched, found=found))
-        space = result.proof.space
-        if style.stationary is not None:
-            space = f"{space} {style.words()}"
-        results.append(replace(result, proof=replace(result.proof, space=space)))
-    return tuple(results)
 
 
 def value_of(result: NetworkResult) -> float:

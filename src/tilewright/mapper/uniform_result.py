@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.mapper.columns import aligned
 from tilewright.mapper.objective import parse_objective
 from tilewright.mapper.result import NetworkResult, number, percent
+from tilewright.mapper.sizes import ALL
 from tilewright.mapper.style import Style
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class StyleResult:
     above_free : float
         The same against the best mapping of each layer in any style. It can be below 0 where the
         objective is a product: the product of totals is not what is minimised for each layer. None
-        when the search was stopped before every layer had one.
+        when the search was stopped before these were known.
     proven : bool
         Whether each of these mappings is proven to be the best.
     lower_bound : float
@@ -190,6 +191,8 @@ class UniformResult(NetworkResult):
             reason = "interrupted"
         elif self.stopped:
             reason = "stopped at the time limit"
+        elif any(result.proof.tiles == ALL for result in self.layers):
+            reason = "the bound of all tile sizes is not reached"
         gap = max(0.0, 1 - self.lower_bound / self.best.value) if self.best.value else 0.0
         return (
             f"Not proven: {reason}, with {len(self.styles)} of {self.count} styles mapped to "
