@@ -305,3 +305,44 @@ def test_all_sizes_improve_the_best_style_and_bound_all(objective: str) -> None:
     assert {one.style.axes for one in (*result.styles, *result.others)} == {
         style.axes for style in spatial_styles(network, machine)
     }
+
+
+@pytest.mark.parametrize("seed", [0, *SLOW])
+def test_what_is_known_of_any_tensor_holds_for_each(seed: int) -> None:
+    random = Random(f"heirs {seed}")
+    machine = tw.load_architecture(("marvel-p1", "eyeriss")[seed % 2])
+    layer = grouped(
+        K=random.choice([8, 32]), C=random.choice([3, 12, 48]), P=random.choice([9, 27]),
+        Q=random.choice([9, 27]), R=random.choice([1, 3]), S=3, G=random.choice([1, 2]),
+    )  # fmt: skip
+    objective = random.choice(["energy", "edp"])
+    network = Network("one", (layer,))
+    styles = list(spatial_styles(network, machine))
+    kind = Alike(layer, 1, 0.0, styles, machine, objective, None)
+    for wide in random.sample(styles, 3):
+        part = kind.part(wide)
+        while part.result is None:
+            part.search(part.bound * part.slack if part.slack < inf else inf, lambda: False)
+        for role in stationaries(network, machine):
+            style = replace(wide, stationary=role, memory=machine.memories[-1].name)
+            own = kind.part(style)
+            exact = float(separate(layer, style, machine, objective).best[0])
+            assert own.bound <= exact * (1 + 1e-9)
+            while own.result is None and own.bound < inf:
+                own.search(own.bound * own.slack if own.slack < inf else inf, lambda: False)
+            assert isclose(own.bound, exact, rel_tol=1e-9)
+
+
+def test_bounds_of_tables_say_no_more_than_what_was_found() -> None:
+    machine = tw.load_architecture("marvel-p1")
+    layer = next(x for x in tw.load_network("alexnet").layers if x.name == "conv2")
+    styles = list(spatial_styles(Network("one", (layer,)), machine))
+    kind = Alike(layer, 1, 0.0, styles, machine, "energy", None)
+    (wide,) = (style for style in styles if style.axes[0][2] == "P")
+    held = replace(wide, stationary="I", memory="L1")
+    for style in (wide, held):
+        part = kind.part(style)
+        part.search(part.bound * 1.1, lambda: False)
+        assert part.result is not None
+    exact = float(separate(layer, held, machine, "energy").best[0])
+    assert isclose(kind.part(held).bound, exact, rel_tol=1e-9)

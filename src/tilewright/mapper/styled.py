@@ -118,9 +118,9 @@ class StyledLayer:
         search, plans = self.begin(ceiling)
         search.best[0] = ceiling
         found = search.solve(stop, plans=plans)
-        # where all has been searched below the ceiling, or what was found, a bound says that alone
+        # tables leave out what is no better than the ceiling, or than what was found
         reached = float(search.best[0])
-        bounds = {plan.keep: plan.bound[0] if plan.bound[0] < inf else reached for plan in plans}
+        bounds = {plan.keep: min(plan.bound[0], reached) for plan in plans}
         for k, keep in enumerate(self.keeps):
             if self.least[k] < ceiling:
                 self.least[k] = max(self.least[k], bounds.get(keep, inf))
