@@ -103,7 +103,8 @@ def map(
         ``"decoupled"``, with its options.
     uniform : str, optional
         ``"dataflow"``: all layers are mapped in one style, which is the best for their totals: one
-        dimension on each axis of an array, and one tensor stationary in the innermost memory.
+        dimension on each axis of an array, and one tensor stationary in the innermost memory. With
+        `tiles` ``"all"`` good styles are improved, and no style is below the lower bound.
     within : float, optional
         With `uniform`, how far above the best style others are mapped to the end as well, as a
         share of it, from 0 (default) to 1.
