@@ -230,8 +230,10 @@ def test_a_search_that_is_stopped_has_some_style_and_says_what_is_not_proven() -
     check_stopped(result, whole)
 
 
-@pytest.mark.parametrize("when", [0, 1, 3])
-def test_ctrl_c_leaves_the_best_style_so_far(when: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("when", "tiles"), [(0, "divisors"), (1, "divisors"), (3, "all")])
+def test_ctrl_c_leaves_the_best_style_so_far(
+    when: int, tiles: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from tilewright.mapper import best_style
 
     whole = uniform_result("edp")
@@ -243,7 +245,7 @@ def test_ctrl_c_leaves_the_best_style_so_far(when: int, monkeypatch: pytest.Monk
         raise KeyboardInterrupt
 
     monkeypatch.setattr(best_style, "collect", interrupted)
-    result = tw.map(PAIR, "simple", "edp", uniform="dataflow", within=1, cache=False)
+    result = tw.map(PAIR, "simple", "edp", uniform="dataflow", within=1, tiles=tiles, cache=False)
     assert isinstance(result, UniformResult)
     assert result.interrupted
     if not result.optimal:

@@ -89,8 +89,7 @@ def map_uniform(
         raise NoMappingError(without_style(search, network, architecture))
     ranking = search.ranking()
     if tiles == ALL:
-        ranking, again = with_sizes(search)
-        interrupted = interrupted or again
+        ranking, interrupted = with_sizes(search, interrupted)
     best, lower = ranking.ranked[0], ranking.lower_bound
     cut = free.interrupted or bool(free.unmapped) or (share is not None and free.seconds >= share)
     covered = lower >= ranking.best * (1 - TIE)

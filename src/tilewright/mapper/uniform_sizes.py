@@ -36,13 +36,15 @@ Unrolled = tuple[tuple[str, str, str], ...]
 IMPROVED = 4  # styles of the least bounds, and as many of those that are best before
 
 
-def with_sizes(search: BestStyle) -> tuple[Ranking, bool]:
+def with_sizes(search: BestStyle, hurried: bool) -> tuple[Ranking, bool]:
     """Return what is known of the styles with all tile sizes, and whether Ctrl-C came.
 
     Parameters
     ----------
     search : BestStyle
         The search for the best style of sizes that divide, which has ended.
+    hurried : bool
+        Whether Ctrl-C came before.
     """
     kinds, ranking = search.kinds, search.ranking()
     bounded = [kind.bounded(ALL) for kind in kinds]
@@ -51,7 +53,7 @@ def with_sizes(search: BestStyle) -> tuple[Ranking, bool]:
         parts = [own[kind.place(style)[0]] for kind, own in zip(kinds, bounded, strict=True)]
         wide[style.axes] = Candidate(style, tuple(parts), whole=False, order=i)
     begun = {candidate.style: candidate for candidate in ranking.ranked[:IMPROVED]}
-    more, interrupted = promising(search, wide)
+    more, interrupted = ([], True) if hurried else promising(search, wide)
     begun |= {candidate.style: candidate for candidate in more}
     ended, again = all_improved(list(begun.values()), wide, search, interrupted)
     waiting = []
