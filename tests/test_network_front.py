@@ -22,14 +22,8 @@ from tilewright.architecture.machine import Architecture
 from tilewright.cli import main
 from tilewright.errors import NoMappingError
 from tilewright.mapper.network import check_possible
-from tilewright.mapper.network_front import (
-    NetworkFront,
-    Sums,
-    added,
-    repeated,
-    thinned,
-    undominated,
-)
+from tilewright.mapper.network_front import NetworkFront
+from tilewright.mapper.sums import Sums, added, repeated, thinned, undominated
 from tilewright.workload.layer import Network
 
 TELLING = (7, 17, 21, 22, 23)  # with fronts of several points

@@ -164,6 +164,7 @@ def test_styles_equal_constrained_runs_of_map(objective: str) -> None:
     free = value_of_totals(objective, result.free)
     for one in result.styles:
         assert one.proven
+        assert one.above_free is not None
         assert isclose(one.above_free + 1, one.value / free)
         assert isclose(one.above + 1, one.value / result.best.value)
     for style in [*spatial_styles(result.network, tw.load_architecture("simple"))][::9]:
@@ -220,27 +221,59 @@ def test_what_is_stationary_may_be_nothing_where_the_machine_allows_it() -> None
     assert NOTHING not in stationaries(network, tw.load_architecture("shidiannao"))
 
 
-def test_a_search_that_is_stopped_says_what_is_not_proven(
-    monkeypatch: pytest.MonkeyPatch,
+def test_a_search_that_is_stopped_has_some_style_and_says_what_is_not_proven() -> None:
+    whole = uniform_result("edp")
+    result = tw.map(PAIR, "simple", "edp", uniform="dataflow", cache=False, time_limit=1e-9)
+    assert isinstance(result, UniformResult)
+    assert not result.optimal
+    assert "stopped at the time limit" in result.text()
+    check_stopped(result, whole)
+
+
+@pytest.mark.parametrize(("when", "tiles"), [(0, "divisors"), (1, "divisors"), (3, "all")])
+def test_ctrl_c_leaves_the_best_style_so_far(
+    when: int, tiles: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tilewright.mapper.uniform import Styles
+    from tilewright.mapper import best_style
 
-    whole = Styles.search
-    result = uniform_result("edp")
+    whole = uniform_result("edp")
+    collect, left = best_style.collect, iter([True] * when)
 
-    def hurried(self: Styles) -> bool:
-        self.stop = lambda: True
-        return whole(self)
+    def interrupted(*tasks: Any) -> None:
+        if next(left, False):
+            return collect(*tasks)
+        raise KeyboardInterrupt
 
-    monkeypatch.setattr(Styles, "search", hurried)
-    with pytest.raises(NoMappingError, match="stopped before"):
-        tw.map(PAIR, "simple", uniform="dataflow", cache=False)
-    least = 0.9 * result.best.value
-    for stopped, reason in ((False, "time limit"), (True, "interrupted")):
-        text = replace(result, covered=False, lower_bound=least, interrupted=stopped).text()
-        assert "Not proven" in text
-        assert reason in text
-        assert "more than 10.0% better" in text
+    monkeypatch.setattr(best_style, "collect", interrupted)
+    result = tw.map(PAIR, "simple", "edp", uniform="dataflow", within=1, tiles=tiles, cache=False)
+    assert isinstance(result, UniformResult)
+    assert result.interrupted
+    if not result.optimal:
+        assert "Not proven: interrupted" in result.text()
+    check_stopped(result, whole)
+
+
+def check_stopped(result: UniformResult, whole: UniformResult) -> None:
+    """Check what is said of a search that has not come to the end."""
+    best = whole.best.value
+    assert result.lower_bound <= best * (1 + 1e-9)
+    assert result.best.value >= result.lower_bound
+    pair = result.energy_pj, result.cycles
+    assert isclose(value("edp", *pair), result.best.value)
+    for one in result.layers:
+        flow = dataflow(one.mapping, one.layer, result.architecture)
+        assert result.best.style.has(flow, one.layer)
+    styles = [one.style for one in (*result.styles, *result.others)]
+    for style in all_styles(PAIR, tw.load_architecture("simple")):
+        assert sum(covers(one, style) for one in styles) == 1
+
+
+def test_the_result_does_not_depend_on_workers() -> None:
+    def run(workers: int) -> dict[str, Any]:
+        result = map_uniform(PAIR, tw.load_architecture("simple"), "edp", workers=workers)
+        return dict(result.to_dict()["uniform"], mappings=[one.mapping for one in result.layers])
+
+    assert run(1) == run(3)
 
 
 def test_results_are_text_tables_and_json(tmp_path: Path) -> None:
@@ -257,14 +290,30 @@ def test_results_are_text_tables_and_json(tmp_path: Path) -> None:
         "layer0",
         "layer1",
     ]
-    assert html(result)
+
+
+def test_the_report_has_a_table_of_styles() -> None:
+    result = tw.map(PAIR, "simple", "edp", uniform="dataflow", within=0.1, cache=False)
+    assert isinstance(result, UniformResult)
+    page = html(result)
+    table = page[page.index('<section id="styles">') :]
+    table = table[: table.index("</section>")]
+    assert str(result.best.style) in table
+    assert table.count("<tr>") == 1 + min(60, len(result.style_rows()))
+    assert table.count("✓") == len(result.styles)
+    assert table.count("≥") >= 1
+    assert '<a href="#styles">' in page
+    assert "Proven: in no style" in page
+    free = value_of_totals("edp", result.free) if result.free else 0.0
+    for one in result.styles:
+        assert f'data-value="{one.value / free - 1!r}"' in table
+    assert 'id="styles"' not in html(tw.map(PAIR, "simple", cache=False))
 
 
 @pytest.mark.parametrize(
     ("machine", "constraints", "options", "words"),
     [
         ("simple", None, {"uniform": "dataflw"}, ["'dataflw'", "dataflow"]),
-        ("simple", None, {"uniform": "dataflow", "tiles": "all"}, ["tiles"]),
         ("simple", None, {"within": 0.1}, ["within", "needs a uniform"]),
         ("simple", None, {"uniform": "dataflow", "within": 2}, ["within", "from 0 to 1"]),
         ("simple", None, {"uniform": "dataflow", "strategy": "decoupled"}, ["strategy"]),
@@ -298,3 +347,13 @@ def test_command_line_maps_all_layers_in_one_style(
     assert status == 0
     assert "above free" in shown
     assert "fc2" in out.read_text()
+
+
+def test_all_sizes_take_no_longer_than_the_time_limit_allows() -> None:
+    result = tw.map(
+        PAIR, "simple", "edp", uniform="dataflow", tiles="all", time_limit=1e-9, cache=False
+    )
+    assert isinstance(result, UniformResult)
+    assert "stopped at the time limit" in result.text()
+    assert all(one.above_free is None for one in result.styles)
+    check_stopped(result, uniform_result("edp"))

@@ -126,10 +126,10 @@ def check_together(
         raise InputError("takes no strategy: those have tile sizes of their own", key="tiles")
     if latency == "pipelined" and (strategy is not None or tiles == ALL):
         raise InputError("'pipelined' takes tile sizes that divide and no strategy", key="latency")
-    other = latency == "pipelined" or tiles == ALL or strategy is not None or layouts
+    other = latency == "pipelined" or strategy is not None or layouts
     if uniform is not None and other:
         raise InputError(
-            "takes neither pipelined latency, tiles of all sizes, a strategy nor layouts",
+            "takes neither pipelined latency, a strategy nor layouts",
             key="uniform",
         )
 

@@ -103,7 +103,8 @@ def map(
         ``"decoupled"``, with its options.
     uniform : str, optional
         ``"dataflow"``: all layers are mapped in one style, which is the best for their totals: one
-        dimension on each axis of an array, and one tensor stationary in the innermost memory.
+        dimension on each axis of an array, and one tensor stationary in the innermost memory. With
+        `tiles` ``"all"`` good styles are improved, and no style is below the lower bound.
     within : float, optional
         With `uniform`, how far above the best style others are mapped to the end as well, as a
         share of it, from 0 (default) to 1.
@@ -157,7 +158,7 @@ def map(
         from tilewright.mapper.uniform import map_uniform
 
         return map_uniform(
-            network, machine, objective, within=within or 0.0,
+            network, machine, objective, within=within or 0.0, tiles=tiles,
             time_limit=time_limit, workers=workers, progress=progress, cache=kept,
         )  # fmt: skip
     if least_movement:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 
 import numpy as np
 
 from tilewright.mapper.lattice import Ints
+from tilewright.mapper.links import Keep
 from tilewright.mapper.objective import Objective
 from tilewright.mapper.plan import Plan
 from tilewright.mapper.solve import Search
@@ -98,8 +99,12 @@ def stationary_otherwise(search: Search, stationary: Collection[str]) -> Iterato
             yield reordered(plan, search.of_memory[innermost], barred, others)
 
 
-def stationary_alone(search: Search, tensor: str) -> Iterator[Plan]:
+def stationary_alone(
+    search: Search, tensor: str, keeps: Iterable[Keep] | None = None
+) -> Iterator[Plan]:
     """Yield the bypass choices in which a tensor may be stationary, and only this one first.
+
+    They are those of `keeps`, by default of all.
 
     What a search of them finds is the best mapping with the tensor in `Dataflow.stationary`; with
     an empty name, the best one whose innermost memory stores nothing. No constraint may hold loops
@@ -107,7 +112,7 @@ def stationary_alone(search: Search, tensor: str) -> Iterator[Plan]:
     """
     innermost = len(search.of_memory) - 1
     names = [t.name for t in search.layer.tensors]
-    for plan in search.plans():
+    for plan in search.plans(keeps):
         keepers = [t for t, chain in enumerate(plan.keep) if chain[-1] == innermost > 0]
         first = [t for t in keepers if names[t] == tensor]
         if not tensor and not keepers:
@@ -122,6 +127,7 @@ def reordered(plan: Plan, segment: int, barred: Sequence[int], others: Sequence[
     part = plan.parts[segment]
     stages = behind(part.stage_count, part.stage_next, barred, others)
     plan.parts[segment] = replace(part, stage_next=stages)
+    plan.lk = plan.lk._replace(ordered=True)
     return plan
 
 

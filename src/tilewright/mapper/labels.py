@@ -160,6 +160,13 @@ def dominates(
     na = len(sp.unroll_start) - 1
     if not as_free(ia[BLOCK], ib[BLOCK]):
         return False
+    if lk.ordered and ia[LAST] >= 0:
+        # a store node that does not stand below such a loop may have to wait until it is too late
+        # to stand above it
+        for t in range(nt):
+            waits = placed[t] < lk.length[t] - 1 and not sp.relevant[t, ia[LAST]]
+            if waits and (ib[LAST] < 0 or sp.relevant[t, ib[LAST]]):
+                return False
     for m in range(memories):
         used_a, used_b = fa[LOADS + resources + m], fb[LOADS + resources + m]
         if used_a > used_b:

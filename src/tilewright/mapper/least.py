@@ -60,20 +60,24 @@ class Least:
     ----------
     layer, architecture
         What is mapped onto what.
+    choices : array of (choices, arrays, dimensions), optional
+        Instances along each dimension of the spatial choices; by default `widest_choices`.
 
     Attributes
     ----------
     spread : array of (arrays, dimensions, choices)
-        Instances along each dimension, see `widest_choices`.
+        Instances along each dimension.
     """
 
-    def __init__(self, layer: Layer, architecture: Architecture) -> None:
+    def __init__(
+        self, layer: Layer, architecture: Architecture, choices: Ints | None = None
+    ) -> None:
         self.layer = layer
         self.architecture = architecture
         self.compute = len(architecture.memories)
         self.segment = [*segment_of(architecture), len(architecture.arrays)]
         bounds = layer.bounds
-        choices = widest_choices(layer, architecture)
+        choices = widest_choices(layer, architecture) if choices is None else choices
         self.spread = np.moveaxis(choices.astype(np.float64), 0, -1)
         extents = np.array(list(bounds.values()), np.float64)
         steps = np.prod(np.ceil(extents[:, None] / self.spread.prod(axis=0)), axis=0)

@@ -89,6 +89,8 @@ class Links(NamedTuple):
         Whether a memory has to be used by more bits than some labels may use, see `limits`.
     reach : bool
         Whether any mapping will do, so that labels that can be completed alike are one.
+    ordered : bool
+        Whether some store nodes have to wait for others, see `kinds.reordered`.
     """
 
     length: Ints
@@ -118,6 +120,7 @@ class Links(NamedTuple):
     leakage: float
     filling: Bools
     reach: bool
+    ordered: bool
 
 
 Keep = KeepChoice
@@ -230,5 +233,6 @@ def links(
         float(architecture.compute.cycles),
         leakage_per_cycle(architecture),
         np.zeros((0, 0, 0), np.bool_),
-        False,
+        reach=False,
+        ordered=False,
     )

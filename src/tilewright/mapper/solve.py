@@ -345,6 +345,8 @@ class Search:
             bound = labels.objective_value(self.goal, first.energy, first.cycles)
             plan = None if given is None else given[i]
             if plan is not None:
+                # more may be known of it already
+                bound = max(bound, plan.bound)
                 plan.energy, plan.cycles, plan.bound = first.energy, first.cycles, bound
             heappush(queue, (bound, next(order), plan or first))
         while queue and not stop():

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.mapper.columns import aligned
 from tilewright.mapper.objective import parse_objective
 from tilewright.mapper.result import NetworkResult, number, percent
+from tilewright.mapper.sizes import ALL
 from tilewright.mapper.style import Style
 
 if TYPE_CHECKING:
@@ -34,9 +35,12 @@ class StyleResult:
         How far that is above the best style, as a share of it.
     above_free : float
         The same against the best mapping of each layer in any style. It can be below 0 where the
-        objective is a product: the product of totals is not what is minimised for each layer.
+        objective is a product: the product of totals is not what is minimised for each layer. None
+        when the search was stopped before these were known.
     proven : bool
         Whether each of these mappings is proven to be the best.
+    lower_bound : float
+        No mappings in this style have totals of a lower objective.
     """
 
     style: Style
@@ -44,8 +48,14 @@ class StyleResult:
     cycles: float
     value: float
     above: float
-    above_free: float
+    above_free: float | None
     proven: bool
+    lower_bound: float
+
+    @property
+    def gap(self) -> float:
+        """How much less the totals of this style could be, as a share of them."""
+        return max(0.0, 1 - self.lower_bound / self.value) if self.value else 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -57,6 +67,7 @@ class StyleResult:
             "above": self.above,
             "above_free": self.above_free,
             "proven": self.proven,
+            "lower_bound": self.lower_bound,
         }
 
 
@@ -108,6 +119,8 @@ class UniformResult(NetworkResult):
         No style has totals of a lower objective.
     free : NetworkResult or None
         The best mapping of each layer, each in a style of its own.
+    stopped : bool
+        Whether the search was stopped before all styles were covered.
     """
 
     styles: tuple[StyleResult, ...] = ()
@@ -116,6 +129,7 @@ class UniformResult(NetworkResult):
     covered: bool = False
     lower_bound: float = 0.0
     free: NetworkResult | None = None
+    stopped: bool = False
 
     @property
     def best(self) -> StyleResult:
@@ -144,7 +158,7 @@ class UniformResult(NetworkResult):
                 f"{one.cycles:,.0f}",
                 f"{one.energy_pj * one.cycles:.4e}",
                 percent(one.above),
-                f"{one.above_free:.1%}",
+                "" if one.above_free is None else f"{one.above_free:.1%}",
             )
             for one in self.styles
         ]
@@ -159,27 +173,31 @@ class UniformResult(NetworkResult):
         lines = aligned([HEADERS, *rows[:SHOWN]], left=(0,))
         if len(rows) > SHOWN:
             lines.append(f"({len(rows) - SHOWN} more in the JSON output)")
+        space = self.layers[0].proof.space
+        return "\n".join([*lines, "", self.verdict(), f"Space of the best style: {space}"])
+
+    def verdict(self) -> str:
+        """Return in a few sentences what is proven."""
         goal = parse_objective(self.objective)
         if self.covered:
             mapped = f"{len(self.styles)} {'was' if len(self.styles) == 1 else 'were'} mapped"
-            text = (
+            return (
                 f"Proven: in no style do the layers together have {goal.better}, each of them "
                 f"mapped for it. Of {self.count} styles {mapped} to the end, the others as far as "
                 f"it took to prove that ({self.seconds:.1f} s)."
             )
-        else:
+        reason = "some mappings are not proven to be the best"
+        if self.interrupted:
+            reason = "interrupted"
+        elif self.stopped:
             reason = "stopped at the time limit"
-            if self.interrupted:
-                reason = "interrupted"
-            elif not all(one.proven for one in self.styles):
-                reason = "some mappings are not proven to be the best"
-            gap = max(0.0, 1 - self.lower_bound / self.best.value) if self.best.value else 0.0
-            text = (
-                f"Not proven: {reason}, with {len(self.styles)} of {self.count} styles mapped to "
-                f"the end. No style can be more than {percent(gap)} better."
-            )
-        space = self.layers[0].proof.space
-        return "\n".join([*lines, "", text, f"Space of the best style: {space}"])
+        elif any(result.proof.tiles == ALL for result in self.layers):
+            reason = "the bound of all tile sizes is not reached"
+        gap = max(0.0, 1 - self.lower_bound / self.best.value) if self.best.value else 0.0
+        return (
+            f"Not proven: {reason}, with {len(self.styles)} of {self.count} styles mapped to "
+            f"the end. No style can be more than {percent(gap)} better."
+        )
 
     def to_style_frame(self) -> pd.DataFrame:
         """Return a table with one row per style whose totals are known."""

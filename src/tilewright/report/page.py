@@ -14,6 +14,7 @@ from string import Template
 
 from tilewright.errors import InputError
 from tilewright.mapper.result import NetworkResult
+from tilewright.mapper.uniform_result import UniformResult
 from tilewright.report import figures
 from tilewright.report.layers import layer_sections
 from tilewright.report.machine import machine_html
@@ -22,6 +23,7 @@ from tilewright.report.palette import variables
 from tilewright.report.proof import objective_text, proof_html
 from tilewright.report.reuse import reuse_table
 from tilewright.report.roofline import roofline
+from tilewright.report.styles import styles_section
 from tilewright.report.timeline import timeline_section
 
 VIEWS = """<div class="controls views" role="group" aria-label="What a bar shows">\
@@ -48,19 +50,27 @@ def html(result: NetworkResult) -> str:
     runs = sum(r.layer.repeat for r in result.layers)
     layers = "1 layer" if count == 1 else f"{count} layers"
     repeated = f", run {runs} times in all" if runs > count else ""
+    together = (
+        f", all in one style: {escape(str(result.best.style))}"
+        if isinstance(result, UniformResult)
+        else ""
+    )
     section, timelines = timeline_section(result.layers)
+    styles = styles_section(result)
     name, title = result.network.name, f"{result.network.name} on {machine.name}"
     return Template(package_text("page.html")).substitute(
         title=escape(f"{title} · tilewright"),
         generator=escape(f"tilewright {package_version()}".strip()),
         network=escape(name),
         machine_name=escape(machine.name),
-        lead=f"{layers}{repeated}, mapped for {objective_text(result.objective)}",
+        lead=f"{layers}{repeated}, mapped for {objective_text(result.objective)}{together}",
         style=package_text("style.css"),
         variables=variables(machine),
         totals=totals_html(result),
         proof=proof_html(result),
         machine=machine_html(machine),
+        styles_link='<a href="#styles">Styles</a>' if styles else "",
+        styles=styles,
         views=VIEWS,
         reuse=reuse_table(result.layers),
         table=layers_table(result),

@@ -6,6 +6,7 @@ from html import escape
 
 from tilewright.mapper.objective import parse_objective, unit_of
 from tilewright.mapper.result import LayerResult, NetworkResult, Proof
+from tilewright.mapper.uniform_result import UniformResult
 from tilewright.report.quantities import (
     cycles,
     duration,
@@ -36,6 +37,10 @@ def objective_value(objective: str, value: float) -> str:
 
 def proof_html(result: NetworkResult) -> str:
     """Return what is proven about the network's mappings, and in which space."""
+    if isinstance(result, UniformResult):
+        head, _, text = result.verdict().partition(". ")
+        mark = "proven" if result.optimal else "open"
+        return proof_box(result, mark, f"{escape(head)}.", escape(text))
     open_ = [r for r in result.layers if not r.proof.optimal]
     left = [layer.name for layer in result.unmapped]
     count = len(result.layers) + len(left)
@@ -65,6 +70,11 @@ def proof_html(result: NetworkResult) -> str:
         if left:
             text += f" Not mapped: {escape(', '.join(left))}."
         mark = "open"
+    return proof_box(result, mark, head, text)
+
+
+def proof_box(result: NetworkResult, mark: str, head: str, text: str) -> str:
+    """Return what is proven in a box, with the searched spaces."""
     return (
         f'<div class="proof {mark}"><p class="head">{head}</p><p>{text}</p>{spaces(result)}</div>'
     )
