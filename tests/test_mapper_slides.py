@@ -11,7 +11,8 @@ import pytest
 
 from strategies import layer_of
 from tilewright.architecture import load_architecture
-from tilewright.mapper.lattice import prime_factors
+from tilewright.mapper.lattice import divisors, prime_factors
+from tilewright.mapper.problem import most_served
 from tilewright.mapper.reuse import Reuse
 from tilewright.mapper.solve import Search
 from tilewright.mapper.tables import slides_above
@@ -79,8 +80,8 @@ def test_every_order_of_loops_moves_at_least_the_bounds(
     sp, names = own.space, own.tiles.dimensions
     reuse = Reuse()
     at = (INPUT, 1.0, 1e9)
-    tiles, _ = reuse.options(sp, at)
-    rank, served = reuse.row(sp, at, len(sp.unroll) - 1, False)
+    tiles = reuse.options(sp, at).tiles
+    served = reuse.rows(sp, at, [len(sp.unroll) - 1], [False])[0].reuse
     least = slides_above(sp).least[INPUT]
     reached = 0
     for shape in np.unique(tiles).tolist():
@@ -92,11 +93,29 @@ def test_every_order_of_loops_moves_at_least_the_bounds(
         if not orders:
             continue
         counts = [moved(order, tile, stride, dilation) for order in orders]
-        best = served[tiles[rank] == shape].max()
+        best = served[tiles == shape].max()
         assert min(counts) * best >= prod(bounds.values()) * (1 - 1e-12), tile
         assert min(counts) >= least[shape] * (1 - 1e-12), tile
         reached += min(counts) == least[shape]
     assert reached > 1, "the bound is exact at some shapes"
+
+
+@pytest.mark.parametrize("stride, dilation", [(1, 1), (2, 1), (1, 2), (3, 2), (2, 4)])
+@pytest.mark.parametrize("p, r", [(4, 3), (6, 3), (8, 2), (9, 4)])
+def test_instances_share_no_more_words_than_sets_of_them_say(
+    p: int, r: int, stride: int, dilation: int
+) -> None:
+    tiles = search(2, p, r, stride, dilation).tiles
+    pair = np.array([tiles.dimensions.index("P"), tiles.dimensions.index("R")])
+    shared = most_served(tiles, pair, np.array([stride, dilation]))
+    for i, m in enumerate(divisors(p)):
+        for j, n in enumerate(divisors(r)):
+            fewest = min(
+                len({stride * a * x + dilation * b * y for x in range(m) for y in range(n)})
+                for a in divisors(p // m)
+                for b in divisors(r // n)
+            )
+            assert shared[i, j] == m * n / fewest
 
 
 def test_joint_bounds_leave_few_labels_of_a_convolution() -> None:

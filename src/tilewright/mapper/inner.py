@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tilewright.mapper.reuse import padded
 from tilewright.mapper.slides import SLIDES, STAYS
 from tilewright.model.kernel import leaf, leaf_kernel
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from tilewright.mapper.children import Children
     from tilewright.mapper.lattice import Floats, Ints
     from tilewright.mapper.problem import Bools, Space
+    from tilewright.mapper.reuse import Row
 
 UNKNOWN, FITS, TOO_LARGE = 0, 1, 2
 
@@ -217,15 +220,21 @@ def find_shapes(sp: Space, ch: Children, carried: int, found: Ints, tiles: Ints)
     return n
 
 
-def best_reuse(sp: Space, ch: Children, carried: int, shapes: Ints) -> Floats:
-    """Return for each shape the reuse of the best option that fits, row by row."""
-    best = np.ones((len(shapes), len(ch.rank)))
-    for t in np.unique(ch.row_tensor).tolist():
+def best_reuse(
+    sp: Space, ch: Children, carried: int, shapes: Ints, rows: Sequence[Row], wanted: Ints
+) -> Floats:
+    """Return for each shape the reuse of the best option that fits, for each wanted row."""
+    best = np.ones((len(shapes), len(wanted)))
+    tensor = ch.row_tensor[wanted]
+    for t in np.unique(tensor).tolist():
         if t != carried:
+            columns = np.flatnonzero(tensor == t)
+            own = [rows[row] for row in wanted[columns]]
+            rank = padded([row.rank for row in own], -1)
             fill_reuse(
-                sp, ch, carried, shapes, t, best, np.empty(ch.tiles.shape[1], np.int64),
-                np.empty(ch.tiles.shape[1], np.int64), np.empty(ch.orders.shape, np.int64),
-                np.empty(len(ch.orders), np.bool_),
+                sp, ch, carried, shapes, t, columns, rank, np.array([row.reuse for row in own]),
+                best, np.empty(ch.tiles.shape[1], np.int64), np.empty(ch.tiles.shape[1], np.int64),
+                np.empty(ch.orders.shape, np.int64), np.empty(len(ch.orders), np.bool_),
             )  # fmt: skip
     return best
 
@@ -237,13 +246,19 @@ def fill_reuse(
     carried: int,
     shapes: Ints,
     t: int,
+    columns: Ints,
+    rank: Ints,
+    reuse: Floats,
     best: Floats,
     state: Ints,
     alone: Ints,
     tiles: Ints,
     possible: Bools,
 ) -> None:
-    """Fill the rows of `best_reuse` of one tensor; the last four arrays are for use in between."""
+    """Fill the columns of `best_reuse` of one tensor; the last four arrays are for use in between.
+
+    `rank` has the positions of the options of each column, those of the most reuse first.
+    """
     # the option of the same tile that stays: where it does not fit no other one does
     for option in range(len(state)):
         stays = ch.slides[t, option, 0] == STAYS or option == 0
@@ -254,11 +269,9 @@ def fill_reuse(
             for order in range(len(ch.orders)):
                 possible[order] = order_fits(sp, ch, tiles, order)
         state[:] = UNKNOWN
-        for row in range(len(ch.rank)):
-            if ch.row_tensor[row] != t:
-                continue
-            for i in range(ch.rank.shape[1]):
-                option = ch.rank[row, i]
+        for row in range(len(rank)):
+            for i in range(rank.shape[1]):
+                option = rank[row, i]
                 if option < 0:
                     break
                 for each in (alone[option], option):
@@ -276,7 +289,7 @@ def fill_reuse(
                     if state[each] == TOO_LARGE:
                         break
                 if state[option] == FITS:
-                    best[k, row] = ch.reuse[row, i]
+                    best[k, columns[row]] = reuse[row, option]
                     break
 
 
@@ -349,10 +362,10 @@ def lower_column(
 ) -> None:
     """Lower the entries of one column for what each spatial choice delivers with the u of shapes.
 
-    See `tables.inner_table`. `reuse` is that of `best_reuse`, for the shapes that `matter`; and
-    what else mappings cost that enter the array at a shape is `paid`: those of more than `most` in
-    all do not matter. `matters` is set for the choices of the others. The last four arrays are for
-    use in between.
+    See `tables.inner_table`. `reuse` of each row is that of `best_reuse`, for the shapes that
+    `matter`, or one for all; and what else mappings cost that enter the array at a shape is
+    `paid`: those of more than `most` in all do not matter. `matters` is set for the choices of the
+    others. The last four arrays are for use in between.
     """
     nt = sp.relevant.shape[0]
     column = nt if carried < 0 else carried
@@ -364,9 +377,11 @@ def lower_column(
         for t in range(nt):
             fewest[t] = np.inf if ch.best[t] > 0.0 else words[t]
         for row in range(len(moved)):
-            t = ch.row_tensor[row]
-            moved[row] = max(words[t], sp.operations / (reuse[k, row] * inside[t]))
-            fewest[t] = min(fewest[t], moved[row])
+            if ch.needed[row]:
+                t = ch.row_tensor[row]
+                most_reuse = reuse[min(k, len(reuse) - 1), row]
+                moved[row] = max(words[t], sp.operations / (most_reuse * inside[t]))
+                fewest[t] = min(fewest[t], moved[row])
         for g in range(len(ch.least)):
             if not group_matters(ch, g, carried, paid[shape], most, fewest):
                 continue
