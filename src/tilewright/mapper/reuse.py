@@ -164,19 +164,14 @@ class Reuse:
     def classes(self, sp: Space, at: Memory, array: int, together: bool) -> tuple[list[Row], Ints]:
         """Return the different rows of an array's spatial choices, and which one each choice has.
 
-        What instances receive depends on which expressions a choice cuts alone, what is sent to all
-        of them on the factors.
+        They are those of what instances receive, or, `together`, of what is sent to all of them.
         """
         key = (at, array, together)
         if key not in self.classes_known:
             first, end = sp.unroll_start[array], sp.unroll_start[array + 1]
             window = sp.window_of[sp.windows[at[0]]]
-            cut = np.zeros((end - first, len(window)), np.int64)
-            for e in range(len(sp.members[0])):
-                some = (sp.unroll[first:end, window == e] > 0).any(axis=1)
-                cut[:, e] = some
+            cut = np.where(window >= 0, sp.unroll[first:end], 0)
             united: Bools = np.logical_and((cut > 0).any(axis=1), together)
-            cut[united] = np.where(window >= 0, 1 + sp.unroll[first:end], 0)[united]
             cut = np.column_stack([united, cut])
             radix = cut.max(axis=0, initial=0) + 1
             numbers = cut @ np.append(np.cumprod(radix[:0:-1])[::-1], 1)

@@ -107,7 +107,7 @@ def expression_reuse(
     tile: int,
     kind: int,
     i: int,
-    extent: int,
+    run: int,
     choice: int,
     together: bool,
 ) -> float:
@@ -119,32 +119,31 @@ def expression_reuse(
         for k in range(width):
             d = sp.members[w, e, k]
             if d >= 0:
-                extent = united_extent(sp, d, tile, choice, together)
+                extent, most = extents(sp, d, tile, choice, together)
                 if extent == 0:
                     return 0.0
                 if kind != STAYS:
-                    extent = sp.values[d, sp.sizes[d] - 1]
+                    extent = most
                 points *= extent
                 span += extent - 1
         return float(points / span)
     d, o = sp.members[w, e, 0], sp.members[w, e, 1]
     a, b = sp.coefs[w, e, 0], sp.coefs[w, e, 1]
-    m = united_extent(sp, d, tile, choice, together)
-    n = united_extent(sp, o, tile, choice, together)
+    m, first = extents(sp, d, tile, choice, together)
+    n, second = extents(sp, o, tile, choice, together)
     if m == 0 or n == 0:
         return 0.0
-    apart = together and (
+    own = choice < 0 or sp.unroll[choice, d] > 0 or sp.unroll[choice, o] > 0
+    apart = choice >= 0 and (
         (sp.unroll[choice, d] > 0 and a % b != 0) or (sp.unroll[choice, o] > 0 and b % a != 0)
     )
     if kind == STAYS:
-        return float(m * n / pair_words(m, n, a, b, apart))
-    first, second = sp.values[d, sp.sizes[d] - 1], sp.values[o, sp.sizes[o] - 1]
+        return float(m * n / pair_words(m, n, a, b, together and apart))
     if kind == SLIDES:
         if i == 0:
             return float(first * n / pair_words(first, n, a, b, apart))
         return float(m * second / pair_words(m, second, a, b, apart))
     several = len(sp.unroll_start) > 2  # others may cut the loops, too
-    own = choice < 0 or sp.unroll[choice, d] > 0 or sp.unroll[choice, o] > 0
     cut = several or own
     shape = tile
     if together:
@@ -154,23 +153,30 @@ def expression_reuse(
             shape += (sp.product[d, digit, sp.unroll[choice, d]] - digit) * sp.strides[d]
     if not (may_repeat(sp, w, e, shape) if cut else does_repeat(sp, w, e, shape)):
         return 0.0
-    whole = first * second / pair_words(first, second, a, b, False)
+    whole = first * second / pair_words(first, second, a, b, apart and not together)
     if choice >= 0 and not several and not (own and together):
         if i == 0:
-            return float(min(whole, back_and_forth(m, n, a, b, extent, cut)))
-        return float(min(whole, back_and_forth(n, m, b, a, extent, cut)))
+            return float(min(whole, back_and_forth(m, n, a, b, run, cut)))
+        return float(min(whole, back_and_forth(n, m, b, a, run, cut)))
     return float(whole)
 
 
 @leaf
-def united_extent(sp: Space, d: int, tile: int, choice: int, together: bool) -> int:
-    """Return the extent of a tile, or that of all instances together: 0 where that is none."""
-    digit = sp.digits[tile, d]
-    if together and sp.unroll[choice, d] > 0:
-        digit = sp.product[d, digit, sp.unroll[choice, d]]
-        if digit < 0:
-            return 0
-    return int(sp.values[d, digit])
+def extents(sp: Space, d: int, tile: int, choice: int, together: bool) -> tuple[int, int]:
+    """Return the extent of a tile in an instance, and how many iterations that one has at most.
+
+    Or those of all instances `together`. The extent is 0 where the array cannot hold such tiles.
+    """
+    digit, last = sp.digits[tile, d], sp.sizes[d] - 1
+    if choice >= 0 and sp.unroll[choice, d] > 0:
+        grown = sp.product[d, digit, sp.unroll[choice, d]]
+        if grown < 0:
+            return 0, 0
+        if together:
+            digit = grown
+        else:
+            last = sp.quotient[d, last, sp.unroll[choice, d]]
+    return int(sp.values[d, digit]), int(sp.values[d, last])
 
 
 @leaf_kernel
@@ -211,11 +217,11 @@ def option_reuse(
         for e in range(len(begin) - 1):
             for k in range(begin[e], begin[e + 1]):
                 option = parts[k]
-                kind, at, i, extent = kinds[option]
+                kind, at, i, run = kinds[option]
                 if at != e:
                     kind = STAYS
                 factor[k] = expression_reuse(
-                    sp, t, e, tiles[option], kind, i, extent, choices[row], together[row]
+                    sp, t, e, tiles[option], kind, i, run, choices[row], together[row]
                 )
         alone = 0.0  # of the same tile that stays, which comes before its other options
         for option in range(len(tiles)):
