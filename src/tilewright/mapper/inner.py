@@ -274,20 +274,22 @@ def fill_reuse(
                 option = rank[row, i]
                 if option < 0:
                     break
-                for each in (alone[option], option):
-                    if state[each] == UNKNOWN:
-                        fits = False
-                        if carried >= 0:
-                            fits = carried_fits(sp, ch, shapes[k], carried, t, each)
-                        else:
-                            for order in range(len(ch.orders)):
-                                fits = fits or (
-                                    possible[order]
-                                    and option_fits(sp, ch, shapes[k], tiles, order, t, each)
-                                )
-                        state[each] = FITS if fits else TOO_LARGE
-                    if state[each] == TOO_LARGE:
-                        break
+                if state[option] == UNKNOWN:
+                    for each in (alone[option], option):
+                        if state[each] == UNKNOWN:
+                            fits = False
+                            if carried >= 0:
+                                fits = carried_fits(sp, ch, shapes[k], carried, t, each)
+                            else:
+                                for order in range(len(ch.orders)):
+                                    fits = fits or (
+                                        possible[order]
+                                        and option_fits(sp, ch, shapes[k], tiles, order, t, each)
+                                    )
+                            state[each] = FITS if fits else TOO_LARGE
+                        if state[each] == TOO_LARGE:
+                            state[option] = TOO_LARGE
+                            break
                 if state[option] == FITS:
                     best[k, columns[row]] = reuse[row, option]
                     break

@@ -57,7 +57,8 @@ class Row:
     @cached_property
     def rank(self) -> Ints:
         """Positions of the options, those of the most reuse first."""
-        return np.argsort(-self.reuse, kind="stable")[: np.count_nonzero(self.reuse)]
+        some = np.flatnonzero(self.reuse)
+        return some[np.argsort(-self.reuse[some], kind="stable")]
 
 
 class Ahead(NamedTuple):

@@ -275,7 +275,7 @@ def inner_table(
         )  # fmt: skip
     np.minimum(table, table[sp.mirror], out=table)
     matters |= matters[sp.mirror_choice]
-    spread_down(sp, table)
+    spread_down(sp, table, ch.used)
 
 
 def inner_bounds(
