@@ -8,14 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.mapper.children import Children, children
-from tilewright.mapper.inner import (
-    best_reuse,
-    inner_shapes,
-    lower_column,
-    shapes_that_matter,
-)
+from tilewright.mapper.inner import inner_shapes, lower_column, shapes_that_matter
 from tilewright.mapper.lattice import Floats, Ints
 from tilewright.mapper.links import Links
+from tilewright.mapper.options import best_reuse
 from tilewright.mapper.outer import (
     NONE,
     REGION,
