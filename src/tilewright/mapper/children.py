@@ -10,7 +10,7 @@ import numpy as np
 from tilewright.mapper.lattice import Floats, Ints
 from tilewright.mapper.links import Links
 from tilewright.mapper.problem import Bools, Space
-from tilewright.mapper.reuse import Memory, Reuse, memory_of
+from tilewright.mapper.reuse import Memory, Reuse, Row, memory_of
 
 MOST_ORDERED = 4  # tensors stored below an array whose orders are told apart
 
@@ -58,12 +58,12 @@ class Children(NamedTuple):
         Tiles of a sliding tensor that fit, as shapes with its window's dimensions alone; padded.
     slides : array of (tensors, options, 4)
         What the loops around each of them do, see `slides.option_reuse`.
-    rank : array of (rows, options)
-        Positions of the options, those of the most reuse first, -1 behind the last.
-    reuse : array of (rows, options)
-        Operations per word and iteration of the irrelevant dimensions.
     row_tensor : array of rows
         Whose options they are.
+    needed : array of rows
+        Whether a choice has it.
+    most : array of rows
+        Most operations per word and iteration of the irrelevant dimensions, where needed.
     """
 
     choices: Ints
@@ -88,9 +88,9 @@ class Children(NamedTuple):
     within: Bools
     tiles: Ints
     slides: Ints
-    rank: Ints
-    reuse: Floats
     row_tensor: Ints
+    needed: Bools
+    most: Floats
 
 
 def room_above(sp: Space, lk: Links, segment: list[int], array: int) -> Bools:
@@ -106,31 +106,32 @@ def room_above(sp: Space, lk: Links, segment: list[int], array: int) -> Bools:
     return allowed
 
 
-def grouped(sp: Space, array: int, choices: int) -> tuple[Ints, Ints]:
-    """Return the first spatial choices of an array in groups, and where each group begins.
+def grouped(sp: Space, choices: Ints) -> tuple[Ints, Ints]:
+    """Return spatial choices in groups, and where each group begins.
 
     In a group, all tensors without windows have the same reuse.
     """
-    begin = int(sp.unroll_start[array])
-    key = np.zeros(choices, np.int64)
+    key = np.zeros(len(choices), np.int64)
     for t in np.flatnonzero(sp.windows < 0):
-        values, own = np.unique(sp.unroll_reuse[begin : begin + choices, t], return_inverse=True)
+        values, own = np.unique(sp.unroll_reuse[choices, t], return_inverse=True)
         key = key * len(values) + own
     order = np.argsort(key, kind="stable")
     starts = np.flatnonzero(np.diff(key[order], prepend=-1))
-    return order, np.append(starts, choices)
+    return choices[order], np.append(starts, len(choices))
 
 
 def children(
     sp: Space, lk: Links, segment: list[int], array: int, choices: int, reuse: Reuse
-) -> tuple[Children, tuple[object, ...]]:
-    """Return what crosses one array, for its first `choices` spatial choices.
+) -> tuple[Children, tuple[object, ...], tuple[Row, ...]]:
+    """Return what crosses one array, for those of its first `choices` choices that matter.
 
     Returns
     -------
-    Children, tuple
-        And what the shapes below the array depend on, and the reuse of sliding tensors there.
+    Children, tuple, tuple of rows
+        And what the shapes below the array depend on, and the reuse of sliding tensors there; and
+        that reuse, as far as it is that of a single tensor.
     """
+    begin = int(sp.unroll_start[array])
     nt, nd = sp.relevant.shape
     used = np.zeros(nt, np.int64)
     own = np.zeros(nt)
@@ -170,17 +171,28 @@ def children(
                 if j != i and memory[other] == memory[t]:
                     counts = sp.relevant[t] & shared & ~sp.relevant[other]
                     (spans if j > i else within)[o, i] |= counts
-    some, groups = grouped(sp, array, choices)
-    rate = lk.rate[sp.unroll_start[array] + some]
+    some, groups = grouped(sp, begin + np.flatnonzero(lk.matters[begin : begin + choices]))
+    rate, rows, sent_rows = (
+        lk.rate[some],
+        sliding.rows[some - begin],
+        sliding.sent_rows[some - begin],
+    )
+    needed = np.zeros(len(sliding.reuse), np.bool_)
+    for each in (rows, sent_rows):
+        needed[each[each >= 0]] = True
+    most = np.zeros(len(needed))
+    for row in np.flatnonzero(needed):
+        # where no tile fits there is no mapping, and any bound will do
+        most[row] = max(sliding.reuse[row].most, 1.0)
     best = np.zeros(nt)
     for t, unites in ((at[0], unites) for at, unites in crossing):
         if unites:
-            best[t] = sliding.reuse[sliding.row_tensor == t, 0].max(initial=0.0)
+            best[t] = most[sliding.row_tensor == t].max(initial=0.0)
     found = Children(
-        sp.unroll_start[array] + some, rate, sliding.rows[some], sliding.sent_rows[some], groups,
-        np.minimum.reduceat(rate, groups[:-1]), own, best, room_above(sp, lk, segment, array),
-        used, shared, irrelevant > 1, limits, bits, room, part, memory,
-        np.array(orders, np.int64).reshape(len(orders), -1), spans, within, *sliding[2:],
+        some, rate, rows, sent_rows, groups, np.minimum.reduceat(rate, groups[:-1]), own, best,
+        room_above(sp, lk, segment, array), used, shared, irrelevant > 1, limits, bits, room, part,
+        memory, np.array(orders, np.int64).reshape(len(orders), -1), spans, within, sliding.tiles,
+        sliding.slides, sliding.row_tensor, needed, most,
     )  # fmt: skip
     known = (used, bits, room, part, memory)
-    return found, (array, tuple(crossing), *(each.tobytes() for each in known))
+    return found, (array, tuple(crossing), *(each.tobytes() for each in known)), sliding.reuse

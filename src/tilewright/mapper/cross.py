@@ -25,7 +25,7 @@ from tilewright.mapper.labels import (
     with_room,
     worse,
 )
-from tilewright.mapper.walk import copy_label, is_its_own_mirror, keep
+from tilewright.mapper.walk import PAUSE, copy_label, is_its_own_mirror, keep
 from tilewright.model.kernel import kernel, leaf
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from tilewright.mapper.links import Links
     from tilewright.mapper.outer import Outer
     from tilewright.mapper.problem import Space
+
+CHOICES = 64  # that take as long as a label of the walk, about
 
 
 @kernel
@@ -49,23 +51,29 @@ def cross(
     heads_below: Ints,
     buckets: Ints,
     high: int,
-    low: int,
     first_below: Ints,
     spread_left: float,
     resources: int,
     memories: int,
     goal: Floats,
     best: Floats,
-) -> tuple[Ints, Floats, int]:
-    """Send the complete labels of a segment through the array below it, in every spatial choice."""
+) -> tuple[Ints, Floats, int, int]:
+    """Send the complete labels of a segment through the array below it, in every spatial choice.
+
+    It begins with those of shape `high`, pauses and returns as `walk.expand` does.
+    """
     scratch = scratch_for(sp)
+    left = CHOICES * PAUSE
     for t in range(len(first_below)):
         scratch.placed[t] = first_below[t]
     end = sp.unroll_start[array + 1]
-    for shape in range(high, low - 1, -1):
+    for shape in range(high, -1, -1):
+        if left < 0:
+            return it, fl, n, shape
         i = heads[shape, full]
         while i >= 0:
             choice = sp.unroll_start[array] if it[i, DEAD] == 0 else end
+            left -= end - choice
             while choice < end:
                 it, fl = with_room(it, fl, n)
                 n, choice = send(
@@ -73,7 +81,7 @@ def cross(
                     resources, memories, goal, best, scratch,
                 )  # fmt: skip
             i = it[i, NEXT]
-    return it, fl, n
+    return it, fl, n, -1
 
 
 @leaf

@@ -34,7 +34,7 @@ from tilewright.mapper.objective import Objective
 from tilewright.mapper.plan import Plan, choices_below, most_energy
 from tilewright.mapper.rough import Rough, rough_bound
 from tilewright.mapper.rows import rebuild, roots
-from tilewright.mapper.solve import BUCKETS, SLICES, Search
+from tilewright.mapper.solve import BUCKETS, Search
 from tilewright.mapper.tables import inner_bounds, outer_bounds
 from tilewright.mapping.nodes import Mapping
 from tilewright.model.evaluate import evaluate
@@ -45,6 +45,7 @@ Sizes = tuple[float, float]
 
 SLACK = 1.01  # how far above its bound the first size is searched at first
 MOST_SLACK = 1e9
+SLICES = 16  # of the shapes above the first array, between which it may be stopped
 WIDTH = 1.6  # of the sizes that are searched at once
 EASY = 20000  # labels after which a search for a first mapping is broken off
 AT_ONCE = 1 << 16  # labels that go through an array together, about

@@ -42,6 +42,7 @@ class Plan:
     jointly: bool = False  # whether they bound the tiles of a memory jointly
     slack: float = ROUGHLY
     ceiling: float = 0.0  # value of the mappings that the tables consider
+    begun: bool = False  # whether it has been looked at for a first mapping
     dived: bool = False
 
 

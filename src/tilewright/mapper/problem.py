@@ -47,8 +47,8 @@ class Space(NamedTuple):
     unroll_reuse : array of (choices, tensors)
         Product of the factors of the dimensions irrelevant to the tensor.
     unroll_sharing : array of (choices, tensors)
-        Most units that one word of the tensor can serve in a step: the reuse, and for an expression
-        of several terms no fewer words than 1 + sum(factor - 1).
+        Most units that one word of the tensor can serve in a step: the reuse, and what windows
+        share, see `most_served`; for three terms, no fewer words than 1 + sum(factor - 1).
     most_sharing : array of (arrays, tensors)
         The most of it among the choices of each array.
     operations : float
@@ -192,6 +192,25 @@ def loops_outermost(layer: Layer, architecture: Architecture) -> bool:
     return not (len(keepers) > 1 or slides or about_memories(architecture))
 
 
+def most_served(tiles: Lattice, pair: Ints, coefs: Ints) -> Floats:
+    """Return how many instances of a pair of dimensions that slide share a word in a step at most.
+
+    Returns
+    -------
+    array of (digits, digits)
+        For spatial factors of both dimensions. The extents below the array, any that divide what
+        the factors leave, set how far instances stand apart.
+    """
+    values = [tiles.values[d, : tiles.sizes[d]] for d in pair.tolist()]
+    m, n, a, b = np.ix_(*values, *values)
+    fits = (values[0][-1] % (m * a) == 0) & (values[1][-1] % (n * b) == 0)
+    first, second = coefs[0] * a, coefs[1] * b
+    common = np.gcd(first, second)
+    again = np.maximum(m - second // common, 0) * np.maximum(n - first // common, 0)
+    shared: Floats = np.where(fits, m * n / (m * n - again), 0.0).max(axis=(2, 3))
+    return shared
+
+
 def space(
     layer: Layer, tiles: Lattice, architecture: Architecture
 ) -> tuple[Space, list[Unrolling]]:
@@ -246,10 +265,14 @@ def space(
         reuse[:, t] = factors[:, ~relevant[t]].prod(axis=1)
     sharing = reuse.copy()
     for tensor_at in np.flatnonzero(windows >= 0):
-        for group in members[windows[tensor_at]]:
-            sliding_factors = factors[:, group[group >= 0]]
-            fewest = 1 + (sliding_factors - 1).sum(axis=1)
-            sharing[:, tensor_at] *= sliding_factors.prod(axis=1) / fewest
+        w = windows[tensor_at]
+        for group, coef in zip(members[w], coefs[w], strict=True):
+            own = group[group >= 0]
+            if len(own) == 2:
+                sharing[:, tensor_at] *= most_served(tiles, own, coef)[tuple(unroll[:, own].T)]
+            else:
+                fewest = 1 + (factors[:, own] - 1).sum(axis=1)
+                sharing[:, tensor_at] *= factors[:, own].prod(axis=1) / fewest
     everywhere: Bools = np.logical_and.reduce(np.concatenate((relevant, window_of[:, :nd] < 0)))
     stands = everywhere[tiles.moves[:, 0]] & loops_outermost(layer, architecture)
     return (

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from tilewright.mapper.slides import SLIDES, STAYS
-from tilewright.model.kernel import kernel, leaf
+from tilewright.model.kernel import leaf, leaf_kernel
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
@@ -27,7 +25,7 @@ class Reach(NamedTuple):
     begin : array of (rows, corners + 1)
         Where the steps of a row begin.
     bits, reuse : arrays of steps
-        Bits of the tile, and its reuse, the most first.
+        Bits of the tile, and its reuse, both in ascending order.
     """
 
     rows: Ints
@@ -40,16 +38,26 @@ class Reach(NamedTuple):
 @leaf
 def reuse_left(reach: Reach, row: int, corner: int, left: float) -> float:
     """Return the most reuse of the tiles that fit `left` bits, 0 when none does."""
-    for i in range(reach.begin[row, corner], reach.begin[row, corner + 1]):
+    for i in range(reach.begin[row, corner + 1] - 1, reach.begin[row, corner] - 1, -1):
         if reach.bits[i] <= left:
             return float(reach.reuse[i])
     return 0.0
 
 
 @leaf
-def is_ahead(sp: Space, t: int, shape: int, tile: int, slide: Ints) -> bool:
-    """Whether loops inside a shape may lead to a tile of a window around which they slide.
+def divides(sp: Space, shape: int, tile: int) -> bool:
+    """Whether the extents of a tile divide those of a shape."""
+    for d in range(len(sp.sizes)):
+        if sp.quotient[d, sp.digits[shape, d], sp.digits[tile, d]] < 0:
+            return False
+    return True
 
+
+@leaf
+def is_ahead(sp: Space, t: int, shape: int, tile: int, slide: Ints) -> bool:
+    """Whether loops inside a shape may lead to a tile of a window, and slide around it.
+
+    The tile divides the shape.
     The loops of the slide that stand outside the shape belong to it only where nothing but them
     stands between.
     """
@@ -57,11 +65,8 @@ def is_ahead(sp: Space, t: int, shape: int, tile: int, slide: Ints) -> bool:
     kind, e, i, run = slide
     same = True  # in the dimensions of other expressions
     for d in range(sp.relevant.shape[1]):
-        if sp.window_of[w, d] < 0:
-            continue
-        if sp.quotient[d, sp.digits[shape, d], sp.digits[tile, d]] < 0:
-            return False
-        if sp.window_of[w, d] != e and sp.digits[shape, d] != sp.digits[tile, d]:
+        other = sp.window_of[w, d] >= 0 and sp.window_of[w, d] != e
+        if other and sp.digits[shape, d] != sp.digits[tile, d]:
             same = False
     if kind == STAYS or (sp.members.shape[2] > 2 and sp.members[w, e, 2] >= 0):
         return True
@@ -76,55 +81,66 @@ def is_ahead(sp: Space, t: int, shape: int, tile: int, slide: Ints) -> bool:
     return (inside and beside) or (same and inside and not beside and extent == run)
 
 
-@kernel
-def row_steps(
+@leaf_kernel
+def find_ahead(
     sp: Space,
     t: int,
     corners: Ints,
     tiles: Ints,
     slides: Ints,
-    rank: Ints,
-    reuse: Floats,
-    bits: float,
-) -> tuple[Ints, Floats, Floats]:
-    """Return where the steps of each corner begin, and their bits and reuse; see `Reach`."""
-    begin = np.zeros(len(corners) + 1, np.int64)
-    all_bits, all_reuse = np.empty(1024), np.empty(1024)
+    order: Ints,
+    begin: Ints,
+    found: Ints,
+) -> int:
+    """Fill the options that loops inside each corner may lead to; return their number.
+
+    Those of a corner begin at `begin` in `found`, and come in a given `order`.
+    """
     n = 0
     for c in range(len(corners)):
-        if n + len(rank) > len(all_bits):
-            all_bits = np.concatenate((all_bits, np.empty(n + len(rank))))
-            all_reuse = np.concatenate((all_reuse, np.empty(n + len(rank))))
-        n = corner_steps(
-            sp, t, corners[c], tiles, slides, rank, reuse, bits, all_bits, all_reuse, n
-        )
-        begin[c + 1] = n
-    return begin, all_bits[:n], all_reuse[:n]
+        begin[c] = n
+        tile = -1
+        inside = False
+        for option in order:
+            if tiles[option] != tile:
+                tile = tiles[option]
+                inside = divides(sp, corners[c], tile)
+            if inside and is_ahead(sp, t, corners[c], tile, slides[option]):
+                found[n] = option
+                n += 1
+    begin[len(corners)] = n
+    return n
 
 
-@leaf
-def corner_steps(
-    sp: Space,
-    t: int,
-    corner: int,
-    tiles: Ints,
-    slides: Ints,
-    rank: Ints,
-    reuse: Floats,
-    bits: float,
-    all_bits: Floats,
-    all_reuse: Floats,
-    n: int,
+@leaf_kernel
+def find_steps(
+    options: Ints, ahead: Ints, bits: Floats, reuse: Floats, begin: Ints, steps: Floats
 ) -> int:
-    """Fill the steps of one corner from the n-th on; return the number of all so far."""
-    least = np.inf
-    for k in range(len(rank)):
-        if least <= bits:
-            break
-        tile = tiles[rank[k]]
-        own = bits * sp.words[t, tile]
-        if own < least and is_ahead(sp, t, corner, tile, slides[rank[k]]):
-            least = own
-            all_bits[n], all_reuse[n] = own, reuse[k]
-            n += 1
+    """Fill the steps of each corner; return their number.
+
+    Parameters
+    ----------
+    options : array of corners + 1
+        Where the options ahead of each corner begin.
+    ahead : array of options
+        In ascending order of their bits.
+    bits, reuse : arrays of options
+    begin : array of corners + 1
+        Out: where the steps begin.
+    steps : array of (2, steps)
+        Out: bits and reuse, both in ascending order.
+    """
+    n = 0
+    for c in range(len(options) - 1):
+        begin[c] = n
+        most = 0.0
+        for i in range(options[c], options[c + 1]):
+            option = ahead[i]
+            if reuse[option] > most:
+                most = reuse[option]
+                if n > begin[c] and steps[0, n - 1] == bits[option]:
+                    n -= 1
+                steps[0, n], steps[1, n] = bits[option], most
+                n += 1
+    begin[len(options) - 1] = n
     return n

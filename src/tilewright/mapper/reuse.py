@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,13 +12,11 @@ from numpy.typing import NDArray
 
 from tilewright.mapper.lattice import Floats, Ints
 from tilewright.mapper.links import Links
-from tilewright.mapper.problem import Space
-from tilewright.mapper.remaining import Reach, row_steps
+from tilewright.mapper.problem import Bools, Space
+from tilewright.mapper.remaining import Reach, find_ahead, find_steps
 from tilewright.mapper.slides import REPEATS, SLIDES, STAYS, option_reuse
 
-Row = tuple[Ints, Floats]
-"""Positions of options, those of the most reuse first, and their reuse."""
-Steps = tuple[Ints, Floats, Floats]
+Steps = tuple[Ints, Floats]
 Memory = tuple[int, float, float]
 """A tensor, the bits of its words in a memory, and the bits that it may take there."""
 
@@ -37,6 +37,54 @@ def padded(rows: list[NDArray[Any]], fill: float) -> NDArray[Any]:
     return result
 
 
+@dataclass(frozen=True, eq=False)
+class Row:
+    """Reuse of all options of a tensor in a memory, for spatial choices that do not differ in it.
+
+    Attributes
+    ----------
+    reuse : array of options
+        0 for those that are none.
+    """
+
+    reuse: Floats
+
+    @cached_property
+    def most(self) -> float:
+        """The most reuse."""
+        return float(self.reuse.max(initial=0.0))
+
+    @cached_property
+    def rank(self) -> Ints:
+        """Positions of the options, those of the most reuse first."""
+        some = np.flatnonzero(self.reuse)
+        return some[np.argsort(-self.reuse[some], kind="stable")]
+
+
+class Ahead(NamedTuple):
+    """The options that loops inside each corner may lead to, see `remaining.find_ahead`.
+
+    `bits` are those of the tile of each option.
+    """
+
+    bits: Floats
+    begin: Ints
+    options: Ints
+
+
+class Options(NamedTuple):
+    """Tiles of a tensor's window that fit a memory, and what the loops around them do.
+
+    The tile that stays comes before its other options, see `slides.option_reuse`.
+    """
+
+    tiles: Ints
+    kinds: Ints
+    parts: Ints
+    begin: Ints
+    part: Ints
+
+
 class Across(NamedTuple):
     """How the sliding tensors that cross an array may be reused below it, see `children.Children`.
 
@@ -47,84 +95,94 @@ class Across(NamedTuple):
     sent_rows: Ints
     tiles: Ints
     slides: Ints
-    rank: Ints
-    reuse: Floats
     row_tensor: Ints
+    reuse: tuple[Row, ...]
 
 
 @dataclass(frozen=True)
 class Reuse:
     """What has been found so far, by what it depends on."""
 
-    options_known: dict[Memory, tuple[Ints, Ints]] = field(default_factory=dict)
+    options_known: dict[Memory, Options] = field(default_factory=dict)
     rows_known: dict[tuple[object, ...], Row] = field(default_factory=dict)
     classes_known: dict[tuple[object, ...], tuple[list[Row], Ints]] = field(default_factory=dict)
     across_known: dict[tuple[object, ...], Across] = field(default_factory=dict)
+    ahead_known: dict[Memory, Ahead] = field(default_factory=dict)
     steps_known: dict[tuple[object, ...], Steps] = field(default_factory=dict)
 
-    def options(self, sp: Space, at: Memory) -> tuple[Ints, Ints]:
-        """Return the tiles of a tensor's window that fit, and what the loops around them do.
-
-        See `slides.option_reuse`. The tile that stays comes before its other options.
-        """
+    def options(self, sp: Space, at: Memory) -> Options:
+        """Return the tiles of a tensor's window that fit, with what loops around them may do."""
         if at not in self.options_known:
             t, bits, limit = at
-            w = sp.windows[t]
-            found = []
-            for tile in corner_shapes(sp, t).tolist():
-                if bits * sp.words[t, tile] > limit:
+            fitting = corner_shapes(sp, t)
+            fitting = fitting[bits * sp.words[t, fitting] <= limit]
+            members = sp.members[sp.windows[t]]
+            members = members[members[:, 0] >= 0]
+            # each with a dimension and a digit, and possible where that of the tile is below it
+            kinds = [(STAYS, 0, 0, 0)]
+            limits = [(0, int(sp.sizes[0]))]
+            for e, own in enumerate(members):
+                if len(own) > 2 and own[2] >= 0:
+                    kinds.append((SLIDES, e, 0, 0))
+                    limits.append(limits[0])
                     continue
-                found.append((tile, STAYS, 0, 0, 0))
-                for e, members in enumerate(sp.members[w]):
-                    own = members[members >= 0].tolist()
-                    if len(own) > 2:
-                        found.append((tile, SLIDES, e, 0, 0))
-                    elif own:
-                        found.append((tile, REPEATS, e, 0, 0))
-                        for i, d in enumerate(own):
-                            found.append((tile, SLIDES, e, i, 0))
-                            extents = sp.values[d, sp.digits[tile, d] + 1 : sp.sizes[d]]
-                            found += [(tile, REPEATS, e, i, int(v)) for v in extents]
-            table = np.array(found, np.int64).reshape(-1, 5)
-            self.options_known[at] = table[:, 0].copy(), table[:, 1:].copy()
+                kinds.append((REPEATS, e, 0, 0))
+                limits.append(limits[0])
+                for i, d in enumerate(own[:2].tolist()):
+                    kinds.append((SLIDES, e, i, 0))
+                    limits.append(limits[0])
+                    extents = sp.values[d, 1 : sp.sizes[d]].tolist()
+                    kinds += [(REPEATS, e, i, extent) for extent in extents]
+                    limits += [(d, k) for k in range(1, len(extents) + 1)]
+            along, below = np.array(limits, np.int64).T
+            tile, kind = np.nonzero(sp.digits[fitting][:, along] < below)
+            slides = np.array(kinds, np.int64)[kind]
+            parts: list[Ints] = []
+            part: list[Ints] = []
+            for e, terms in enumerate(members):
+                own = terms[terms >= 0]
+                extents = (sp.digits[fitting][:, own] @ sp.strides[own])[tile]
+                key = extents * len(kinds) + np.where(slides[:, 1] == e, kind, 0)
+                _, first, which = np.unique(key, return_index=True, return_inverse=True)
+                part.append(which.reshape(-1) + sum(len(each) for each in parts))
+                parts.append(first)
+            self.options_known[at] = Options(
+                fitting[tile], slides, np.concatenate(parts),
+                np.cumsum([0, *(len(each) for each in parts)]), np.array(part).T.copy(),
+            )  # fmt: skip
         return self.options_known[at]
 
-    def row(self, sp: Space, at: Memory, choice: int, together: bool) -> Row:
-        """Return the options and their reuse, for any spatial choice where `choice` is -1."""
-        tiles, kinds = self.options(sp, at)
-        reuse = np.empty(len(tiles))
-        option_reuse(sp, at[0], tiles, kinds, choice, together, reuse)
-        # a slide that saves nothing is no option of its own
-        alone = kinds[:, 0] == STAYS
-        reuse[~alone & (reuse <= reuse[alone][np.cumsum(alone) - 1] * (1 + 1e-12))] = 0.0
-        rank = np.argsort(-reuse, kind="stable")[: np.count_nonzero(reuse)]
-        return rank, reuse[rank]
+    def rows(self, sp: Space, at: Memory, choices: list[int], together: list[bool]) -> list[Row]:
+        """Return the reuse of the options with some spatial choices, or any where that is -1."""
+        options = self.options(sp, at)
+        reuse = np.empty((len(choices), len(options.tiles)))
+        option_reuse(
+            sp, at[0], *options, np.array(choices, np.int64), np.array(together, np.bool_),
+            np.empty(len(options.parts)), reuse,
+        )  # fmt: skip
+        return list(map(Row, reuse))
 
     def classes(self, sp: Space, at: Memory, array: int, together: bool) -> tuple[list[Row], Ints]:
         """Return the different rows of an array's spatial choices, and which one each choice has.
 
-        What instances receive depends on which expressions a choice cuts alone, what is sent to all
-        of them on the factors.
+        They are those of what instances receive, or, `together`, of what is sent to all of them.
         """
         key = (at, array, together)
         if key not in self.classes_known:
             first, end = sp.unroll_start[array], sp.unroll_start[array + 1]
             window = sp.window_of[sp.windows[at[0]]]
-            cut = np.zeros((end - first, len(window)), np.int64)
-            for e in range(len(sp.members[0])):
-                some = (sp.unroll[first:end, window == e] > 0).any(axis=1)
-                cut[:, e] = some
-            united = np.array([together and bool(some.any()) for some in cut], np.bool_)
-            cut[united] = np.where(window >= 0, 1 + sp.unroll[first:end], 0)[united]
+            cut = np.where(window >= 0, sp.unroll[first:end], 0)
+            united: Bools = np.logical_and((cut > 0).any(axis=1), together)
             cut = np.column_stack([united, cut])
-            _, one, which = np.unique(cut, axis=0, return_index=True, return_inverse=True)
-            rows = []
-            for c in one.tolist():
-                known = (at, array, *cut[c].tolist())
-                if known not in self.rows_known:
-                    self.rows_known[known] = self.row(sp, at, int(first) + c, bool(united[c]))
-                rows.append(self.rows_known[known])
-            self.classes_known[key] = rows, which.reshape(-1)
+            radix = cut.max(axis=0, initial=0) + 1
+            numbers = cut @ np.append(np.cumprod(radix[:0:-1])[::-1], 1)
+            _, one, which = np.unique(numbers, return_index=True, return_inverse=True)
+            keys = [(at, array, *each) for each in cut[one].tolist()]
+            missing = [k for k, each in enumerate(keys) if each not in self.rows_known]
+            chosen = one[missing]
+            found = self.rows(sp, at, (first + chosen).tolist(), united[chosen].tolist())
+            self.rows_known.update(zip([keys[k] for k in missing], found, strict=True))
+            self.classes_known[key] = [self.rows_known[each] for each in keys], which.reshape(-1)
         return self.classes_known[key]
 
     def across(self, sp: Space, crossing: tuple[tuple[Memory, bool], ...], array: int) -> Across:
@@ -140,24 +198,21 @@ class Reuse:
         tiles = [np.zeros(0, np.int64)] * nt
         slides = [np.zeros((0, 4), np.int64)] * nt
         row_of, sent_row = np.full((2, choices, nt), -1, np.int64)
-        rows: list[Row] = []
+        position: dict[Row, int] = {}
         row_tensor: list[int] = []
         for at, unites in crossing:
             t = at[0]
-            tiles[t], slides[t] = self.options(sp, at)
-            position: dict[int, int] = {}
+            tiles[t], slides[t] = self.options(sp, at)[:2]
             for together, into in ((False, row_of), (True, sent_row))[: 1 + unites]:
                 different, which = self.classes(sp, at, array, together)
                 for row in different:
-                    if id(row) not in position:
-                        position[id(row)] = len(rows)
-                        rows.append(row)
+                    if row not in position:
+                        position[row] = len(position)
                         row_tensor.append(t)
-                into[:, t] = np.array([position[id(row)] for row in different])[which]
+                into[:, t] = np.array([position[row] for row in different])[which]
         self.across_known[key] = Across(
             row_of, sent_row, padded(tiles, -1), padded(slides, -1),
-            padded([rank for rank, _ in rows], -1), padded([reuse for _, reuse in rows], 0.0),
-            np.array(row_tensor, np.int64),
+            np.array(row_tensor, np.int64), tuple(position),
         )  # fmt: skip
         return self.across_known[key]
 
@@ -165,18 +220,33 @@ class Reuse:
         """Return the most reuse with any spatial choice."""
         known = (at,)
         if known not in self.rows_known:
-            self.rows_known[known] = self.row(sp, at, -1, False)
-        return float(max(self.rows_known[known][1], default=1.0))
+            self.rows_known[known] = self.rows(sp, at, [-1], [False])[0]
+        return max(self.rows_known[known].most, 1.0)
 
-    def steps(self, sp: Space, at: Memory, row: Row) -> Steps:
-        """Return `remaining.row_steps` of one row of options."""
-        key = (at, id(row))
-        if key not in self.steps_known:
-            corners = corner_shapes(sp, at[0])
-            self.steps_known[key] = row_steps(
-                sp, at[0], corners, *self.options(sp, at), *row, at[1]
-            )
-        return self.steps_known[key]
+    def ahead(self, sp: Space, at: Memory) -> Ahead:
+        """Return the options that can still be reached from each corner."""
+        if at not in self.ahead_known:
+            t, bits, _ = at
+            tiles, kinds = self.options(sp, at)[:2]
+            corners = corner_shapes(sp, t)
+            own = bits * sp.words[t, tiles]
+            begin = np.empty(len(corners) + 1, np.int64)
+            found = np.empty(len(corners) * len(tiles), np.int64)
+            order = np.argsort(own, kind="stable")
+            n = find_ahead(sp, t, corners, tiles, kinds, order, begin, found)
+            self.ahead_known[at] = Ahead(own, begin, found[:n].copy())
+        return self.ahead_known[at]
+
+    def steps(self, sp: Space, at: Memory, rows: Sequence[Row]) -> list[Steps]:
+        """Return where the steps of each corner begin, and what they are, for some rows."""
+        ahead = self.ahead(sp, at)
+        steps = np.empty((2, len(ahead.options)))
+        for row in rows:
+            if (at, row) not in self.steps_known:
+                begin = np.empty_like(ahead.begin)
+                n = find_steps(ahead.begin, ahead.options, ahead.bits, row.reuse, begin, steps)
+                self.steps_known[at, row] = begin, steps[:, :n].copy()
+        return [self.steps_known[at, row] for row in rows]
 
     def fill(self, sp: Space, lk: Links) -> Links:
         """Return the links with the most reuse of each."""
@@ -199,7 +269,6 @@ class Reuse:
         if not crossing:
             return lk
         rows = np.full((len(sp.unroll), len(sp.relevant), 2), -1, np.int64)
-        position: dict[int, int] = {}
         parts: list[Steps] = []
         corner = np.zeros((len(sp.members), len(sp.repeats)), np.int64)
         for at, array, unites in crossing:
@@ -210,19 +279,16 @@ class Reuse:
             choices = slice(sp.unroll_start[array], sp.unroll_start[array + 1])
             for together in (False, True)[: 1 + unites]:
                 different, which = self.classes(sp, at, array, together)
+                matter = np.unique(which[lk.matters[choices]])
                 found = np.full(len(different), -1)
-                for k in np.unique(which[lk.matters[choices]]):
-                    row = different[k]
-                    if id(row) not in position:
-                        position[id(row)] = len(parts)
-                        parts.append(self.steps(sp, at, row))
-                    found[k] = position[id(row)]
+                found[matter] = np.arange(len(parts), len(parts) + len(matter))
+                parts += self.steps(sp, at, [different[k] for k in matter])
                 rows[choices, t, int(together)] = found[which]
         if not parts:
             return lk
-        starts = np.cumsum([0, *(len(bits) for _, bits, _ in parts)])
-        begin = padded([own + start for (own, _, _), start in zip(parts, starts, strict=False)], 0)
-        bits, reuse = (np.concatenate([part[i] for part in parts]) for i in (1, 2))
+        starts = np.cumsum([0, *(steps.shape[1] for _, steps in parts)])
+        begin = padded([own + start for (own, _), start in zip(parts, starts, strict=False)], 0)
+        bits, reuse = np.concatenate([steps for _, steps in parts], axis=1)
         return lk._replace(ahead=Reach(rows, corner, begin, bits, reuse))
 
 

@@ -82,5 +82,7 @@ def rough_bound(
             rate = lk.energy[t, k, 0] + lk.again[t, k]
             limit = float(min(lk.share[t, k], lk.capacity[lk.memory[t, k]]))
             around, inside = fitting.words(sp, slid, t, float(lk.bits[t, k]), limit)
-            least += rate * np.where((count > k)[:, None], around, inside)
+            around, inside = rate * around, rate * inside
+            for stage, placed in enumerate(count):
+                least[stage] += around if placed > k else inside
     return least

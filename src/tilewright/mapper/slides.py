@@ -10,7 +10,7 @@ from tilewright.model.kernel import leaf, leaf_kernel
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
-    from tilewright.mapper.problem import Space
+    from tilewright.mapper.problem import Bools, Space
 
 STAYS, SLIDES, REPEATS = 0, 1, 2  # what the loops around a tile of a window do
 
@@ -99,76 +99,140 @@ def back_and_forth(m: int, n: int, a: int, b: int, run: int, cut: bool) -> float
     return x * n / (x - m)
 
 
+@leaf
+def expression_reuse(
+    sp: Space,
+    t: int,
+    e: int,
+    tile: int,
+    kind: int,
+    i: int,
+    run: int,
+    choice: int,
+    together: bool,
+) -> float:
+    """Return the factor of one expression in `option_reuse`."""
+    w = sp.windows[t]
+    width = sp.members.shape[2]
+    if width > 2 and sp.members[w, e, 2] >= 0:
+        points = span = 1.0
+        for k in range(width):
+            d = sp.members[w, e, k]
+            if d >= 0:
+                extent, most = extents(sp, d, tile, choice, together)
+                if extent == 0:
+                    return 0.0
+                if kind != STAYS:
+                    extent = most
+                points *= extent
+                span += extent - 1
+        return float(points / span)
+    d, o = sp.members[w, e, 0], sp.members[w, e, 1]
+    a, b = sp.coefs[w, e, 0], sp.coefs[w, e, 1]
+    m, first = extents(sp, d, tile, choice, together)
+    n, second = extents(sp, o, tile, choice, together)
+    if m == 0 or n == 0:
+        return 0.0
+    own = choice < 0 or sp.unroll[choice, d] > 0 or sp.unroll[choice, o] > 0
+    apart = choice >= 0 and (
+        (sp.unroll[choice, d] > 0 and a % b != 0) or (sp.unroll[choice, o] > 0 and b % a != 0)
+    )
+    if kind == STAYS:
+        return float(m * n / pair_words(m, n, a, b, together and apart))
+    if kind == SLIDES:
+        if i == 0:
+            return float(first * n / pair_words(first, n, a, b, apart))
+        return float(m * second / pair_words(m, second, a, b, apart))
+    several = len(sp.unroll_start) > 2  # others may cut the loops, too
+    cut = several or own
+    shape = tile
+    if together:
+        for k in range(2):
+            d = sp.members[w, e, k]
+            digit = sp.digits[tile, d]
+            shape += (sp.product[d, digit, sp.unroll[choice, d]] - digit) * sp.strides[d]
+    if not (may_repeat(sp, w, e, shape) if cut else does_repeat(sp, w, e, shape)):
+        return 0.0
+    whole = first * second / pair_words(first, second, a, b, apart and not together)
+    if choice >= 0 and not several and not (own and together):
+        if i == 0:
+            return float(min(whole, back_and_forth(m, n, a, b, run, cut)))
+        return float(min(whole, back_and_forth(n, m, b, a, run, cut)))
+    return float(whole)
+
+
+@leaf
+def extents(sp: Space, d: int, tile: int, choice: int, together: bool) -> tuple[int, int]:
+    """Return the extent of a tile in an instance, and how many iterations that one has at most.
+
+    Or those of all instances `together`. The extent is 0 where the array cannot hold such tiles.
+    """
+    digit, last = sp.digits[tile, d], sp.sizes[d] - 1
+    if choice >= 0 and sp.unroll[choice, d] > 0:
+        grown = sp.product[d, digit, sp.unroll[choice, d]]
+        if grown < 0:
+            return 0, 0
+        if together:
+            digit = grown
+        else:
+            last = sp.quotient[d, last, sp.unroll[choice, d]]
+    return int(sp.values[d, digit]), int(sp.values[d, last])
+
+
 @leaf_kernel
 def option_reuse(
-    sp: Space, t: int, tiles: Ints, kinds: Ints, choice: int, together: bool, most: Floats
+    sp: Space,
+    t: int,
+    tiles: Ints,
+    kinds: Ints,
+    parts: Ints,
+    begin: Ints,
+    part: Ints,
+    choices: Ints,
+    together: Bools,
+    factor: Floats,
+    most: Floats,
 ) -> None:
     """Fill how many operations a word of a sliding tensor serves at most, for each option.
 
     Counted per iteration of the dimensions irrelevant to it, and per word that arrives in a memory
-    below an array, or, `together`, that is sent to all its instances; 0 where it is impossible.
+    below an array, or, `together`, that is sent to all its instances; 0 where it is impossible, or
+    saves nothing.
     An option is a tile and a `Slide`, (kind, expression, dimension of it, extent). Without a
     spatial choice it may be any.
+
+    Parameters
+    ----------
+    parts : array of parts
+        Options that stand for all with the same factor of one expression.
+    begin : array of expressions + 1
+        Where the parts of each expression begin.
+    part : array of (options, expressions)
+    choices, together : arrays of rows
+    factor : array of parts
+        For use in between.
+    most : array of (rows, options)
     """
-    w = sp.windows[t]
-    several = len(sp.unroll_start) > 2  # others may cut the loops, too
-    for q in range(len(tiles)):
-        shape = tiles[q]
-        most[q] = 0.0
-        if together:
-            for d in range(sp.relevant.shape[1]):
-                if sp.window_of[w, d] >= 0 and sp.unroll[choice, d] > 0 and shape >= 0:
-                    digit = sp.digits[tiles[q], d]
-                    grown = sp.product[d, digit, sp.unroll[choice, d]]
-                    shape = -1 if grown < 0 else shape + (grown - digit) * sp.strides[d]
-            if shape < 0:
-                continue
-        kind, at, i, extent = kinds[q]
-        served = 1.0
-        for e in range(sp.members.shape[1]):
-            if sp.members[w, e, 0] < 0:
-                continue
-            if sp.members.shape[2] > 2 and sp.members[w, e, 2] >= 0:
-                points = span = 1.0
-                for k in range(sp.members.shape[2]):
-                    d = sp.members[w, e, k]
-                    if d >= 0:
-                        digit = (
-                            sp.sizes[d] - 1 if kind != STAYS and e == at else sp.digits[shape, d]
-                        )
-                        points *= sp.values[d, digit]
-                        span += sp.values[d, digit] - 1
-                served *= points / span
-                continue
-            d, o = sp.members[w, e, 0], sp.members[w, e, 1]
-            a, b = sp.coefs[w, e, 0], sp.coefs[w, e, 1]
-            m, n = sp.values[d, sp.digits[shape, d]], sp.values[o, sp.digits[shape, o]]
-            own = choice < 0 or sp.unroll[choice, d] > 0 or sp.unroll[choice, o] > 0
-            cut = several or own
-            apart = together and (
-                (sp.unroll[choice, d] > 0 and a % b != 0)
-                or (sp.unroll[choice, o] > 0 and b % a != 0)
-            )
-            if e != at or kind == STAYS:
-                served *= m * n / pair_words(m, n, a, b, apart)
-                continue
-            first, second = sp.values[d, sp.sizes[d] - 1], sp.values[o, sp.sizes[o] - 1]
-            if kind == SLIDES:
-                if i == 0:
-                    served *= first * n / pair_words(first, n, a, b, apart)
-                else:
-                    served *= m * second / pair_words(m, second, a, b, apart)
-                continue
-            whole = first * second / pair_words(first, second, a, b, False)
-            if not (may_repeat(sp, w, e, shape) if cut else does_repeat(sp, w, e, shape)):
-                whole = 0.0
-            elif choice >= 0 and not several and not (own and together):
-                if i == 0:
-                    whole = min(whole, back_and_forth(m, n, a, b, extent, cut))
-                else:
-                    whole = min(whole, back_and_forth(n, m, b, a, extent, cut))
-            served *= whole
-        most[q] = served
+    for row in range(len(choices)):
+        for e in range(len(begin) - 1):
+            for k in range(begin[e], begin[e + 1]):
+                option = parts[k]
+                kind, at, i, run = kinds[option]
+                if at != e:
+                    kind = STAYS
+                factor[k] = expression_reuse(
+                    sp, t, e, tiles[option], kind, i, run, choices[row], together[row]
+                )
+        alone = 0.0  # of the same tile that stays, which comes before its other options
+        for option in range(len(tiles)):
+            served = 1.0
+            for e in range(len(begin) - 1):
+                served *= factor[part[option, e]]
+            if kinds[option, 0] == STAYS:
+                alone = served
+            elif served <= alone * (1 + 1e-12):
+                served = 0.0
+            most[row, option] = served
 
 
 @leaf

@@ -42,13 +42,13 @@ from tilewright.model.kernel import interruptible
 from tilewright.workload.layer import Layer
 
 MOST_SLACK = 1e9
-MANY_SHAPES = 4096  # whose tables take longer than a bound in closed form
+LONG = 100000  # labels after which bypass choices get a bound in closed form, too
+DIVES = (1.02, 1.05)  # how far above their bounds bypass choices dive for a first mapping
 ENOUGH = 1.002  # how far above its bound the tables of a bypass choice go before others are filled
 SLACK = 1.01  # how far above its bound a bypass choice is searched at first
 HARD = 200000  # labels after which each bypass choice first dives for a mapping
 WIDTH = 64  # shapes that a dive takes through an array
 EASY = 2000  # labels of a search after which the next one may go twice as far
-SLICES = 16
 BUCKETS = 1 << 17
 
 
@@ -209,6 +209,8 @@ class Search:
         most = most_energy(plan, self.goal, limit)
         jointly = plan.known
         same = plan.choices is not None and (choices == plan.choices).all()
+        if plan.choices is None or most > plan.most or (choices > plan.choices).any():
+            plan.lk = plan.lk._replace(matters=np.ones_like(plan.lk.matters))
         # what the tables leave out is not below the ceiling, or no better than the best mapping
         left_out = (ceiling, 0.0) if ceiling < value else (inf, inf)
         if same and jointly == plan.jointly and most <= plan.most:
@@ -273,19 +275,16 @@ class Search:
             best[0], best[1] = ceiling, inf
         heads = np.full((top + 1, len(parts[0].stage_count)), -1, np.int64)
         heads[self.first_shapes, 0] = np.arange(n)
-        buckets = np.full(BUCKETS, -1, np.int64)
+        buckets = np.full(min(BUCKETS, 16 * (top + 1)), -1, np.int64)
         best_row = np.array([-1], np.int64)
-        step = max(64, (top + 1) // SLICES)
-        slices = [(high, max(0, high - step + 1)) for high in range(top, -1, -step)]
         for s, part in enumerate(parts):
-            for high, low in slices:
-                if stop() or n > most:
-                    break
-                it, fl, n = expand(
+            high = top
+            while high >= 0 and n <= most and not stop():
+                it, fl, n, high = expand(
                     self.space, lk, plan.limits, plan.outer, s, s == self.na, part.place_memory,
                     part.stage_count, part.stage_next, part.first, self.spread_left[s], it, fl, n,
-                    heads, buckets, high, low, self.resources, self.memories, self.goal,
-                    best, best_row, dive,
+                    heads, buckets, high, self.resources, self.memories, self.goal, best, best_row,
+                    dive,
                 )  # fmt: skip
             if s == self.na:
                 break
@@ -293,14 +292,13 @@ class Search:
             if dive:
                 narrow(it, fl, heads, full, self.goal, WIDTH)
             below = np.full((top + 1, len(parts[s + 1].stage_count)), -1, np.int64)
-            buckets = np.full(BUCKETS, -1, np.int64)
-            for high, low in slices:
-                if stop() or n > most:
-                    break
-                it, fl, n = cross(
+            buckets.fill(-1)
+            high = top
+            while high >= 0 and n <= most and not stop():
+                it, fl, n, high = cross(
                     self.space, lk, plan.outer, s, it, fl, n, heads, full, below, buckets, high,
-                    low, parts[s + 1].first, self.spread_left[s + 1], self.resources,
-                    self.memories, self.goal, best,
+                    parts[s + 1].first, self.spread_left[s + 1], self.resources, self.memories,
+                    self.goal, best,
                 )  # fmt: skip
             heads = below
         self.found.labels += n
@@ -360,15 +358,16 @@ class Search:
             if self.found.labels > HARD and self.best[0] == inf and not begun:
                 begun = True
                 self.begin(stop)
-            if not plan.weighed and self.tiles.top >= MANY_SHAPES:
+            if not plan.weighed and (self.na > 1 or self.found.labels > LONG):
                 self.least = self.least or Least(self.layer, self.architecture)
                 weigh(plan, self.goal, self.least)
+            elif not plan.begun and self.best[0] == inf:
+                self.begin_above(plan, stop)
             elif not plan.known:
                 self.prepare(plan, self.ceiling(plan))
             elif self.found.labels > HARD and not plan.dived:
                 plan.dived = True
-                self.prepare(plan, float(self.best[0]))
-                self.run(plan, float(self.best[0]), stop, dive=True)
+                self.dive(plan, float(self.best[0]), stop)
             else:
                 self.advance(plan, stop)
             heapreplace(queue, (plan.bound, next(order), plan))
@@ -384,6 +383,22 @@ class Search:
         elif self.found.mapping and self.resources and self.space.windows[-1] >= 0:
             correct_cycles(self.found, self.layer, self.architecture, self.goal)
         return self.found
+
+    def begin_above(self, plan: Plan, stop: Callable[[], bool]) -> None:
+        """Look for a first mapping a little above the bound of a bypass choice."""
+        plan.begun = True
+        while not plan.known and plan.bound[0] < inf and not stop():
+            self.prepare(plan, self.ceiling(plan))
+        for slack in DIVES:
+            if self.best[0] == inf and 0.0 < plan.bound[0] < inf and not stop():
+                self.dive(plan, plan.bound[0] * slack, stop)
+
+    def dive(self, plan: Plan, ceiling: float, stop: Callable[[], bool]) -> None:
+        """Follow the most promising labels of a bypass choice alone, to some good mapping."""
+        self.prepare(plan, ceiling)
+        if plan.bound[0] < ceiling:
+            self.run(plan, ceiling, stop, dive=True)
+        plan.ceiling = 0.0  # the search may begin below it
 
     def ceiling(self, plan: Plan) -> float:
         """Return the value below which a bypass choice is searched next."""

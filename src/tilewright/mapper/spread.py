@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tilewright.model.kernel import leaf_kernel
 
 if TYPE_CHECKING:
-    from tilewright.mapper.lattice import Floats
+    from tilewright.mapper.lattice import Floats, Ints
     from tilewright.mapper.problem import Space
 
 
@@ -33,10 +33,11 @@ def spread_both_ways(sp: Space, around: Floats, inside: Floats) -> None:
 
 
 @leaf_kernel
-def spread_down(sp: Space, table: Floats) -> None:
+def spread_down(sp: Space, table: Floats, used: Ints) -> None:
     """Let every entry hold for the shapes that its own divides, too.
 
     Without tensor t only along the dimensions irrelevant to it, unless other loops may come before.
+    Tensors that are not `used` have no entries.
     """
     nt = sp.relevant.shape[0]
     for shape in range(len(sp.repeats)):
@@ -48,8 +49,13 @@ def spread_down(sp: Space, table: Floats) -> None:
             smaller = sp.quotient[d, digit, sp.moves[move, 1]]
             if smaller >= 0:
                 inner = shape - (digit - smaller) * sp.strides[d]
-                for t in range(2 * nt + 1):
-                    if t >= nt or not sp.relevant[t, d]:
+                table[shape, nt] = min(table[shape, nt], table[inner, nt])
+                for t in range(nt):
+                    if used[t] == 0:
+                        continue
+                    if not sp.relevant[t, d]:
                         table[shape, t] = min(table[shape, t], table[inner, t])
+                    after = nt + 1 + t
+                    table[shape, after] = min(table[shape, after], table[inner, after])
         for t in range(nt):
             table[shape, nt + 1 + t] = min(table[shape, nt + 1 + t], table[shape, t])

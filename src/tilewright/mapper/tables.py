@@ -8,14 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.mapper.children import Children, children
-from tilewright.mapper.inner import (
-    best_reuse,
-    inner_shapes,
-    lower_column,
-    shapes_that_matter,
-)
+from tilewright.mapper.inner import inner_shapes, lower_column, shapes_that_matter
 from tilewright.mapper.lattice import Floats, Ints
 from tilewright.mapper.links import Links
+from tilewright.mapper.options import best_reuse
 from tilewright.mapper.outer import (
     NONE,
     REGION,
@@ -24,7 +20,7 @@ from tilewright.mapper.outer import (
     outer_table,
 )
 from tilewright.mapper.problem import Bools, Space
-from tilewright.mapper.reuse import Reuse, padded
+from tilewright.mapper.reuse import Reuse, Row, padded
 from tilewright.mapper.rough import Rough
 from tilewright.mapper.slides import all_region_words, all_run_words, slid_words
 from tilewright.mapper.spread import spread_down
@@ -52,7 +48,7 @@ class Segment:
     first: Ints
 
 
-Known = dict[tuple[object, ...], tuple[Ints, Floats, Bools]]
+Known = dict[tuple[object, ...], tuple[Ints, Floats, Floats]]
 """Shapes, the reuse of sliding tensors, and whether it is known, by what they depend on."""
 
 NO_FLAGS = np.zeros(0, np.int64)
@@ -209,6 +205,7 @@ def inner_table(
     sp: Space,
     ch: Children,
     key: tuple[object, ...],
+    rows: tuple[Row, ...],
     table: Floats,
     matters: Bools,
     known: Known,
@@ -229,6 +226,8 @@ def inner_table(
     ----------
     key : tuple
         What the shapes x' and their reuse depend on.
+    rows : tuple of rows
+        The reuse of sliding tensors that have all of the memory.
     table : array of (shapes, 2 x tensors + 1)
         Out: the bound without tensor t, whose tile stays through loops above the array that are
         irrelevant to it, all there are below the shape; the bound with all tensors; and the first
@@ -244,36 +243,35 @@ def inner_table(
     most : float
         pJ of the mappings that matter.
     """
-    # where no tile fits there is no mapping, and any bound will do
-    best = np.maximum(ch.reuse[:, 0], 1.0)
     words, inside, fewest, moved = (
         np.empty(len(part)) for part in (ch.used, ch.used, ch.used, ch.row_tensor)
     )
+    wanted = np.flatnonzero(ch.needed)
     # a tile that stays through loops above the array is stored first, with all that is below
     for carried in (-1, *np.flatnonzero(ch.used).tolist()):
-        own = (carried, jointly, *key)
+        own = (carried, *key)
         if own not in known:
             shapes = inner_shapes(sp, ch, carried)
             shapes = shapes[shapes <= sp.mirror[shapes]]
-            known[own] = (
-                shapes,
-                np.tile(best, (len(shapes), 1)),
-                np.full(len(shapes), not (jointly and len(ch.row_tensor))),
-            )
+            known[own] = shapes, *np.zeros((2, len(shapes), len(rows)))
         shapes, reuse, filled = known[own]
         matter = np.empty(len(shapes), np.bool_)
         shapes_that_matter(sp, ch, carried, shapes, paid, most, matter, words, inside)
-        missing = np.flatnonzero(matter & ~filled)
-        if len(missing):
-            reuse[missing] = best_reuse(sp, ch, carried, shapes[missing])
-            filled[missing] = True
+        if jointly and len(wanted):
+            missing = np.flatnonzero(matter & (filled[:, wanted] == 0.0).any(axis=1))
+            if len(missing):
+                cells = np.ix_(missing, wanted)
+                reuse[cells] = best_reuse(sp, ch, carried, shapes[missing], rows, wanted)
+                filled[cells] = 1.0
+        else:
+            reuse = ch.most[None]
         lower_column(
             sp, ch, carried, shapes, reuse, matter, table, matters, paid, most, words, inside,
             moved, fewest,
         )  # fmt: skip
     np.minimum(table, table[sp.mirror], out=table)
     matters |= matters[sp.mirror_choice]
-    spread_down(sp, table)
+    spread_down(sp, table, ch.used)
 
 
 def inner_bounds(
@@ -288,7 +286,8 @@ def inner_bounds(
 ) -> Links:
     """Return the costs with the bounds of what crosses each array, for every shape.
 
-    Of the spatial choices of each array the first `choices` are considered. It takes longer to
+    Of the spatial choices of each array the first `choices` are considered, as far as the links
+    tell that they matter. It takes longer to
     bound the tiles of all tensors of a memory `jointly`.
     Entries that only mappings pass that do not matter may be infinite.
     """
@@ -296,11 +295,11 @@ def inner_bounds(
     table = np.full((na, len(sp.repeats), 2 * nt + 1), np.inf)
     matters = np.zeros(len(sp.unroll), np.bool_)
     for k in range(na):
-        crossing, key = children(sp, lk, segment, k, int(choices[k]), reuse)
+        crossing, key, rows = children(sp, lk, segment, k, int(choices[k]), reuse)
         # of the ways to the inner arrays nothing is known
         paid, most = (rough.stages[-1], rough.most) if k == 0 else (np.zeros(len(table[k])), np.inf)
         # what arrays further in unroll is still there
         moves = sp.moves if k == na - 1 else np.concatenate((sp.moves, sp.outermost))
         own = sp._replace(moves=moves)
-        inner_table(own, crossing, key, table[k], matters, known, jointly, paid, most)
+        inner_table(own, crossing, key, rows, table[k], matters, known, jointly, paid, most)
     return lk._replace(table=table, matters=matters)

@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from tilewright.mapper.outer import Outer
     from tilewright.mapper.problem import Space
 
+PAUSE = 1 << 13  # labels after which a kernel returns, so that a search can be stopped
+
 
 @leaf
 def leave_best(it: Ints, fl: Floats, head: int, goal: Floats) -> float:
@@ -137,23 +139,30 @@ def expand(
     heads: Ints,
     buckets: Ints,
     high: int,
-    low: int,
     resources: int,
     memories: int,
     goal: Floats,
     best: Floats,
     best_row: Ints,
     dive: bool,
-) -> tuple[Ints, Floats, int]:
-    """Walk the shapes of one segment from `high` down to `low`, placing its store nodes.
+) -> tuple[Ints, Floats, int, int]:
+    """Walk the shapes of one segment from `high` down, placing its store nodes.
 
     A segment is the part of the chain between two arrays. `best` holds the best objective so far
     and its tie-break; in the last segment a complete label is a mapping and may improve it. A dive
-    follows only the most promising label of each shape and stage.
+    follows only the most promising label of each shape and stage. After some work it pauses.
+
+    Returns
+    -------
+    two arrays, int, int
+        The labels and their number; and the next shape, -1 at the end.
     """
     stages = stage_count.shape[0]
     scratch = scratch_for(sp)
-    for shape in range(high, low - 1, -1):
+    left = PAUSE
+    for shape in range(high, -1, -1):
+        if left < 0:
+            return it, fl, n, shape
         for stage in range(stages):
             if dive:
                 leave_best(it, fl, heads[shape, stage], goal)
@@ -161,6 +170,7 @@ def expand(
             while i >= 0:
                 current = i
                 i = it[i, NEXT]
+                left -= 1
                 if is_hopeless(it, fl, current, goal, best):
                     continue
                 it, fl = with_room(it, fl, n)
@@ -181,7 +191,7 @@ def expand(
                         sp, lk, lm, outer, seg, place_memory, stage_next, spread_left, it, fl, n,
                         current, heads, buckets, resources, memories, goal, best, scratch,
                     )  # fmt: skip
-    return it, fl, n
+    return it, fl, n, -1
 
 
 @leaf
