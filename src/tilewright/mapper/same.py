@@ -1,0 +1,254 @@
+"""What two mappings have in common that move the same words."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from tilewright.architecture.machine import Architecture
+from tilewright.mapper.lattice import Floats, Ints
+from tilewright.mapper.problem import Bools, Space
+from tilewright.mapper.route import Node, Route, route_of
+from tilewright.mapping.nodes import Mapping
+from tilewright.mapping.validity import element_bits
+from tilewright.workload.footprint import expression_words
+from tilewright.workload.layer import Layer, Tensor
+
+UNBOUNDED = 1 << 62
+
+
+class Same(NamedTuple):
+    """What a mapping has to keep so that the words that move are those of a given one.
+
+    A loop on a dimension relevant to a tensor may stand where no more than `outside` iterations of
+    irrelevant ones are outside of it, as long as one of the tensor's nodes is to come. The loops of
+    a slide stay as they are, outside of them any may stand. Link l of a tensor ends at its store
+    node l, counted without the outermost memory. A stage says how many nodes of each tensor a walk
+    has behind it; the stages of all segments, the parts of a mapping between two arrays, are
+    numbered from the outermost segment inward.
+
+    Attributes
+    ----------
+    strides, sizes, values, digits, words
+        The tile lattice.
+    relevant : array of (tensors, dimensions)
+    window : array of (tensors, dimensions)
+        The expression of a tensor in which a dimension slides with others, or -1.
+    slides : array of tensors
+        Whether there is such an expression.
+    start : array of segments + 1
+        First stage of each segment.
+    segment : array of stages
+    placed : array of (stages, tensors)
+        Nodes behind.
+    following : array of (stages, tensors)
+        Stage after the tensor's next node, or -1 where it stands in another segment.
+    links : array of tensors
+        Store nodes.
+    memory : array of (tensors, links)
+    bits : array of (tensors, links)
+        Bits of a word there, buffering included.
+    share : array of (tensors, links)
+        Bits that the tensor may take there.
+    capacity : array of memories
+        Bits.
+    outside : array of (tensors, links)
+        See `route.Node`.
+    tile : array of (tensors, links, dimensions)
+        Extents at the node.
+    within : array of (tensors, links, dimensions, digits)
+        Whether a slide in tiles of this extent may replace the last of a slide, or a tile that does
+        not slide: it brings the same words.
+    slide : array of (tensors, links + 1)
+        Where the slide towards each node begins in the lists below, see `route.Node`.
+    slide_dimension, slide_tile : arrays of loops
+    slide_shape : array of (loops, dimensions)
+        Extents outside each loop.
+    slide_outside : array of loops
+        Temporal iterations of irrelevant dimensions outside it.
+    factors : array of (arrays, dimensions)
+        Spatial factors.
+    above : array of (arrays, dimensions)
+        Extents above an array that unrolls a dimension that slides, 0 where any will do.
+    reuse : array of (segments, tensors)
+        Product of the factors of irrelevant dimensions above a segment.
+    """
+
+    strides: Ints
+    sizes: Ints
+    values: Ints
+    digits: Ints
+    words: Ints
+    relevant: Bools
+    window: Ints
+    slides: Bools
+    start: Ints
+    segment: Ints
+    placed: Ints
+    following: Ints
+    links: Ints
+    memory: Ints
+    bits: Ints
+    share: Ints
+    capacity: Ints
+    outside: Floats
+    tile: Ints
+    within: Bools
+    slide: Ints
+    slide_dimension: Ints
+    slide_tile: Ints
+    slide_shape: Ints
+    slide_outside: Floats
+    factors: Ints
+    above: Ints
+    reuse: Floats
+
+
+def same_words(
+    mapping: Mapping, layer: Layer, architecture: Architecture, sp: Space
+) -> Same | None:
+    """Return what has to stay of a mapping, if that can be said.
+
+    Parameters
+    ----------
+    mapping : Mapping
+        It is valid.
+    layer, architecture
+        What it computes, and on what.
+    sp : Space
+        The tile lattice and the windows.
+
+    Returns
+    -------
+    Same or None
+        None where tile sizes do not divide, or a memory below an array stores above one outside it.
+    """
+    window = windows(sp)
+    route = route_of(mapping, layer, architecture, sp, window)
+    if route is None:
+        return None
+    nt, nd = sp.relevant.shape
+    slides = np.any(window >= 0, axis=1)
+    depth = max(map(len, route.nodes))
+    memory, bits, share, outside = np.zeros((4, nt, depth), np.int64)
+    tile = np.zeros((nt, depth, nd), np.int64)
+    within = np.zeros((nt, depth, nd, sp.values.shape[1]), np.bool_)
+    slide = np.zeros((nt, depth + 1), np.int64)
+    loops = [loop for nodes in route.nodes for node in nodes for loop in node.slide]
+    pinned = np.zeros(route.factors.shape, np.bool_)
+    begin = 0
+    for t, (tensor, nodes) in enumerate(zip(layer.tensors, route.nodes, strict=True)):
+        united = united_slides(architecture, tensor, window[t], route)
+        pinned |= united
+        slide[t] = begin
+        for link, node in enumerate(nodes):
+            own = architecture.memories[node.memory]
+            memory[t, link], outside[t, link], tile[t, link] = node.memory, node.outside, node.tile
+            bits[t, link] = element_bits(tensor, own) * own.buffering
+            share[t, link] = UNBOUNDED if own.tensor_bits is None else own.tensor_bits[tensor.role]
+            begin += len(node.slide)
+            slide[t, link + 1 :] = begin
+            if slides[t]:
+                crossed = united[nodes[link - 1].segment if link else 0 : node.segment]
+                within[t, link] = slides_within(tensor, node, route, crossed, window[t], layer, sp)
+                pinned[: node.segment] |= window[t] >= 0
+    reuse = [np.where(sp.relevant, 1, factors).prod(axis=1) for factors in route.factors]
+    capacity = [m.capacity_bits for m in architecture.memories]
+    return Same(
+        sp.strides, sp.sizes, sp.values, sp.digits, sp.words, sp.relevant, window,
+        slides,
+        *stages(route),
+        np.array([len(nodes) for nodes in route.nodes], np.int64),
+        memory, bits, share,
+        np.array([UNBOUNDED if c is None else c for c in capacity], np.int64),
+        outside.astype(np.float64), tile, within, slide,
+        np.array([loop.dimension for loop in loops], np.int64),
+        np.array([loop.tile for loop in loops], np.int64),
+        np.array([loop.shape for loop in loops], np.int64).reshape(-1, nd),
+        np.array([loop.outside for loop in loops], np.float64),
+        route.factors,
+        np.where(pinned & (route.factors > 1), route.above, 0),
+        np.cumprod([np.ones(nt), *reuse], axis=0),
+    )  # fmt: skip
+
+
+def windows(sp: Space) -> Ints:
+    """Return for each tensor and dimension the expression in which it slides, or -1."""
+    nd = sp.relevant.shape[1]
+    rows = [sp.window_of[w, :nd] if w >= 0 else np.full(nd, -1) for w in sp.windows.tolist()]
+    return np.array(rows, np.int64)
+
+
+def stages(route: Route) -> tuple[Ints, Ints, Ints, Ints]:
+    """Return the arrays `start`, `segment`, `placed` and `following` of `Same`."""
+    nt = len(route.nodes)
+    start, segment, placed, following = [0], [], [], []
+    behind = [0] * nt
+    for s in range(len(route.factors) + 1):
+        need = [sum(node.segment == s for node in nodes) for nodes in route.nodes]
+        radix = [prod(n + 1 for n in need[t + 1 :]) for t in range(nt)]
+        for stage in range(prod(n + 1 for n in need)):
+            done = [stage // radix[t] % (need[t] + 1) for t in range(nt)]
+            after = [start[s] + stage + radix[t] for t in range(nt)]
+            segment.append(s)
+            placed.append([a + b for a, b in zip(behind, done, strict=True)])
+            following.append([after[t] if done[t] < need[t] else -1 for t in range(nt)])
+        behind = placed[-1]
+        start.append(len(placed))
+    return np.array(start), np.array(segment), np.array(placed), np.array(following)
+
+
+def united_slides(architecture: Architecture, tensor: Tensor, window: Ints, route: Route) -> Bools:
+    """Return which dimensions that slide in a tensor an array unrolls that unites its words."""
+    unites = [a.reduction if tensor.is_output else a.multicast for a in architecture.arrays]
+    return np.array(unites, np.bool_)[:, None] & (window >= 0) & (route.factors > 1)
+
+
+def slides_within(
+    tensor: Tensor,
+    node: Node,
+    route: Route,
+    crossed: Bools,
+    window: Ints,
+    layer: Layer,
+    sp: Space,
+) -> Bools:
+    """Return the extents of tiles that bring the words of a larger one when they slide in it.
+
+    Each advance of the larger tile brings what the advances of the smaller ones within it do.
+
+    Parameters
+    ----------
+    crossed : array of (arrays, dimensions)
+        Which dimensions are unrolled by an array on the way to the node that unites words.
+    """
+    found = np.zeros((len(sp.sizes), sp.values.shape[1]), np.bool_)
+    number = {d: i for i, d in enumerate(d for d in layer.dimensions if layer.bounds[d] > 1)}
+    extents = {d: node.tile[number[d]] if d in number else 1 for d in layer.dimensions}
+    unrolled = np.any(route.factors[: node.segment] > 1, axis=0)
+    for d, i in number.items():
+        if (
+            window[i] < 0
+            or any(loop.dimension != i for loop in node.slide)
+            or (node.slide and unrolled[i])
+            or crossed[:, window == window[i]].any()
+        ):
+            continue
+        (terms,) = (e for e in tensor.expressions if any(term.dimension == d for term in e))
+        whole = extents[d]
+        # the words of n chunks, of twice as many, and what an advance adds
+        words = {
+            n: expression_words(terms, extents | {d: n})
+            for own in sp.values[i, : sp.sizes[i]].tolist()
+            for n in (own, 2 * own)
+        }
+        step = words[2 * whole] - words[whole]
+        for digit, own in enumerate(sp.values[i, : sp.sizes[i]].tolist()):
+            if own < whole and whole % own == 0:
+                missing = words[2 * own] - words[own]
+                found[i, digit] = (
+                    missing * (whole // own) == step and words[own] + step - missing == words[whole]
+                )
+    return found
