@@ -13,7 +13,7 @@ from tilewright.mapper.problem import Bools, Space
 from tilewright.mapper.route import Node, Route, route_of
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.validity import element_bits
-from tilewright.workload.footprint import expression_words
+from tilewright.workload.footprint import expression_words, footprint
 from tilewright.workload.layer import Layer, Tensor
 
 UNBOUNDED = 1 << 62
@@ -125,7 +125,7 @@ def same_words(
     Same or None
         None where tile sizes do not divide, or a memory below an array stores above one outside it.
     """
-    window = windows(sp)
+    window = windows(layer, sp)
     route = route_of(mapping, layer, architecture, sp, window)
     if route is None:
         return None
@@ -174,11 +174,19 @@ def same_words(
     )  # fmt: skip
 
 
-def windows(sp: Space) -> Ints:
-    """Return for each tensor and dimension the expression in which it slides, or -1."""
+def windows(layer: Layer, sp: Space) -> Ints:
+    """Return for each tensor and dimension the expression in which it slides, or -1.
+
+    Nothing slides where no word belongs to two windows, such as those of patches side by side.
+    """
     nd = sp.relevant.shape[1]
-    rows = [sp.window_of[w, :nd] if w >= 0 else np.full(nd, -1) for w in sp.windows.tolist()]
-    return np.array(rows, np.int64)
+    found = np.full(sp.relevant.shape, -1, np.int64)
+    for t, (tensor, w) in enumerate(zip(layer.tensors, sp.windows.tolist(), strict=True)):
+        if w >= 0 and footprint(tensor, layer.bounds) < prod(
+            layer.bounds[d] for d in tensor.dimensions
+        ):
+            found[t] = sp.window_of[w, :nd]
+    return found
 
 
 def stages(route: Route) -> tuple[Ints, Ints, Ints, Ints]:
