@@ -46,17 +46,29 @@ def polished(
         The given one where constraints do not allow the other one, where the model does not confirm
         that it costs the same, or where tile sizes do not divide.
     """
-    sm = same_words(mapping, layer, architecture, sp) if len(sp.sizes) else None
-    walk = [] if sm is None else thriftiest(sm)
-    if sm is None or not walk:
-        return mapping
-    found = rebuilt(sm, walk, mapping, layer, architecture)
-    if found == mapping or (architecture.statements and violations(found, layer, architecture)):
-        return mapping
-    new = costs(found, layer, architecture)
-    # the search may count otherwise than the model, see `unproven`
-    same = alike(new, cost) or alike(new, costs(mapping, layer, architecture))
-    return found if same else mapping
+    least: list[int] | None = None
+    while len(sp.sizes):
+        sm = same_words(mapping, layer, architecture, sp)
+        if sm is None:
+            break
+        walk, used = thriftiest(sm)
+        found = rebuilt(sm, walk, mapping, layer, architecture)
+        if (
+            not walk
+            or found == mapping
+            or (least is not None and used >= least)
+            or (architecture.statements and violations(found, layer, architecture))
+        ):
+            break
+        new = costs(found, layer, architecture)
+        # the search may count otherwise than the model, see `unproven`
+        if not alike(new, cost) and not alike(new, costs(mapping, layer, architecture)):
+            break
+        mapping, least = found, used
+        # where a tile slides otherwise now, loops may go where they could not
+        if not sm.slides.any():
+            break
+    return mapping
 
 
 def costs(mapping: Mapping, layer: Layer, architecture: Architecture) -> Cost:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 from typing import NamedTuple
 
@@ -10,13 +11,14 @@ import numpy as np
 from tilewright.architecture.machine import Architecture
 from tilewright.mapper.lattice import Floats, Ints
 from tilewright.mapper.problem import Bools, Space
-from tilewright.mapper.route import Node, Route, route_of
+from tilewright.mapper.route import Advance, Node, Route, route_of
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.validity import element_bits
 from tilewright.workload.footprint import expression_words, footprint
-from tilewright.workload.layer import Layer, Tensor
+from tilewright.workload.layer import Layer, Tensor, Term
 
 UNBOUNDED = 1 << 62
+Extents = dict[str, int]
 
 
 class Same(NamedTuple):
@@ -136,24 +138,24 @@ def same_words(
     tile = np.zeros((nt, depth, nd), np.int64)
     within = np.zeros((nt, depth, nd, sp.values.shape[1]), np.bool_)
     slide = np.zeros((nt, depth + 1), np.int64)
-    loops = [loop for nodes in route.nodes for node in nodes for loop in node.slide]
+    loops: list[Advance] = []
     pinned = np.zeros(route.factors.shape, np.bool_)
-    begin = 0
     for t, (tensor, nodes) in enumerate(zip(layer.tensors, route.nodes, strict=True)):
         united = united_slides(architecture, tensor, window[t], route)
         pinned |= united
-        slide[t] = begin
+        slide[t] = len(loops)
         for link, node in enumerate(nodes):
+            wide = node
             own = architecture.memories[node.memory]
-            memory[t, link], outside[t, link], tile[t, link] = node.memory, node.outside, node.tile
             bits[t, link] = element_bits(tensor, own) * own.buffering
             share[t, link] = UNBOUNDED if own.tensor_bits is None else own.tensor_bits[tensor.role]
-            begin += len(node.slide)
-            slide[t, link + 1 :] = begin
             if slides[t]:
                 crossed = united[nodes[link - 1].segment if link else 0 : node.segment]
-                within[t, link] = slides_within(tensor, node, route, crossed, window[t], layer, sp)
+                wide, within[t, link] = resized(tensor, node, route, crossed, window[t], layer, sp)
                 pinned[: node.segment] |= window[t] >= 0
+            memory[t, link], outside[t, link], tile[t, link] = node.memory, node.outside, wide.tile
+            loops += wide.slide
+            slide[t, link + 1 :] = len(loops)
     reuse = [np.where(sp.relevant, 1, factors).prod(axis=1) for factors in route.factors]
     capacity = [m.capacity_bits for m in architecture.memories]
     return Same(
@@ -214,49 +216,68 @@ def united_slides(architecture: Architecture, tensor: Tensor, window: Ints, rout
     return np.array(unites, np.bool_)[:, None] & (window >= 0) & (route.factors > 1)
 
 
-def slides_within(
-    tensor: Tensor,
-    node: Node,
-    route: Route,
-    crossed: Bools,
-    window: Ints,
-    layer: Layer,
-    sp: Space,
-) -> Bools:
-    """Return the extents of tiles that bring the words of a larger one when they slide in it.
+def same_slide(terms: tuple[Term, ...], extents: Extents, d: str, tile: int) -> bool:
+    """Whether tiles bring the words of a larger one, step by step, when they slide in it along d.
 
     Each advance of the larger tile brings what the advances of the smaller ones within it do.
+    """
+
+    def words(extent: int) -> int:
+        return expression_words(terms, extents | {d: extent})
+
+    whole = extents[d]
+    first, step = words(whole), words(2 * whole) - words(whole)
+    own, missing = words(tile), words(2 * tile) - words(tile)
+    return missing * (whole // tile) == step and own + step - missing == first
+
+
+def may_resize(node: Node, route: Route, crossed: Bools, window: Ints, i: int) -> bool:
+    """Whether a tile may slide along dimension i where it does not, or the other way round.
+
+    Only along the dimension of its slide, if it has one; and not where elements of an array would
+    share other words.
 
     Parameters
     ----------
     crossed : array of (arrays, dimensions)
         Which dimensions are unrolled by an array on the way to the node that unites words.
     """
-    found = np.zeros((len(sp.sizes), sp.values.shape[1]), np.bool_)
-    number = {d: i for i, d in enumerate(d for d in layer.dimensions if layer.bounds[d] > 1)}
-    extents = {d: node.tile[number[d]] if d in number else 1 for d in layer.dimensions}
-    unrolled = np.any(route.factors[: node.segment] > 1, axis=0)
-    for d, i in number.items():
-        if (
-            window[i] < 0
-            or any(loop.dimension != i for loop in node.slide)
-            or (node.slide and unrolled[i])
-            or crossed[:, window == window[i]].any()
-        ):
-            continue
-        (terms,) = (e for e in tensor.expressions if any(term.dimension == d for term in e))
-        whole = extents[d]
-        # the words of n chunks, of twice as many, and what an advance adds
-        words = {
-            n: expression_words(terms, extents | {d: n})
-            for own in sp.values[i, : sp.sizes[i]].tolist()
-            for n in (own, 2 * own)
-        }
-        step = words[2 * whole] - words[whole]
-        for digit, own in enumerate(sp.values[i, : sp.sizes[i]].tolist()):
-            if own < whole and whole % own == 0:
-                missing = words[2 * own] - words[own]
-                found[i, digit] = (
-                    missing * (whole // own) == step and words[own] + step - missing == words[whole]
-                )
-    return found
+    if window[i] < 0 or crossed[:, window == window[i]].any():
+        return False
+    unrolled = (route.factors[: node.segment, i] > 1).any()
+    return not node.slide or not (unrolled or any(loop.dimension != i for loop in node.slide))
+
+
+def resized(
+    tensor: Tensor, node: Node, route: Route, crossed: Bools, window: Ints, layer: Layer, sp: Space
+) -> tuple[Node, Bools]:
+    """Return a store node with the widest tile that brings the same words, and which others do.
+
+    Returns
+    -------
+    node : Node
+        Its slide lacks the loops that slide within the tile.
+    within : array of (dimensions, digits)
+        Whether tiles of this extent may slide instead in the widest one.
+    """
+    dimensions = [d for d in layer.dimensions if layer.bounds[d] > 1]
+    terms = {t.dimension: expression for expression in tensor.expressions for t in expression}
+    extents = dict.fromkeys(layer.bounds, 1) | dict(zip(dimensions, node.tile, strict=True))
+    wide = node
+    if node.slide and may_resize(node, route, crossed, window, node.slide[-1].dimension):
+        i = node.slide[-1].dimension
+        d = dimensions[i]
+        while wide.slide and wide.slide[-1].outside == node.outside:
+            longer = extents | {d: wide.slide[-1].shape[i]}
+            if not same_slide(terms[d], longer, d, node.tile[i]):
+                break
+            extents = longer
+            tile = tuple(extents[d] for d in dimensions)
+            wide = replace(wide, tile=tile, slide=wide.slide[:-1])
+    within = np.zeros((len(sp.sizes), sp.values.shape[1]), np.bool_)
+    for i, d in enumerate(dimensions):
+        if may_resize(wide, route, crossed, window, i):
+            for digit, own in enumerate(sp.values[i, : sp.sizes[i]].tolist()):
+                if own < extents[d] and extents[d] % own == 0:
+                    within[i, digit] = same_slide(terms[d], extents, d, own)
+    return wide, within

@@ -227,13 +227,15 @@ def walks(sm: Same, index: Ints, rests: Ints, settled: bool) -> int:
     return count
 
 
-def thriftiest(sm: Same) -> list[Step]:
+def thriftiest(sm: Same) -> tuple[list[Step], list[int]]:
     """Find the walk that needs the least memory, and is the simplest of those.
 
     Returns
     -------
-    list of Step
+    walk : list of Step
         Nothing where there is no walk.
+    used : list of int
+        Bits in each memory but the outermost, and 0 for that.
     """
     width = len(sm.capacity) + 1
     stages, shape = len(sm.placed), len(sm.digits) - 1
@@ -243,12 +245,13 @@ def thriftiest(sm: Same) -> list[Step]:
     rests = np.empty((0, width + 2), np.int64)
     rests = np.zeros((walks(sm, index, rests, False), width + 2), np.int64)
     walks(sm, index, rests, True)
+    used = rests[index[0, shape], : width - 1].tolist()
     stage = 0
     walk: list[Step] = []
     while True:
         action, inside = rests[index[stage, shape], width:].tolist()
         if action <= END:
-            return walk
+            return walk, used
         walk.append(Step(action, stage, inside))
         shape = inside
         if action == CROSS:
