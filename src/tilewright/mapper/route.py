@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -122,10 +122,24 @@ def route_of(
                     passed[t] *= chunks
                     continue
                 outside[t] = passed[t]
-                last = slot[t][slides[t][-1].dimension] if slides[t] else slot[t][d]
-                if slot[t][d] < 0 or last != slot[t][d]:
+                own = [i for i, expression in enumerate(slot[t]) if expression == slot[t][d]]
+                if slot[t][d] < 0 or (slides[t] and slides[t][-1].dimension not in own):
                     slides[t] = []
                 if slot[t][d] >= 0:
-                    slides[t].append(Advance(d, node.tile, tuple(extents), passed[t]))
+                    loop = Advance(d, node.tile, tuple(extents), passed[t])
+                    slides[t] = extended(slides[t], loop, own)
         extents[d] = node.tile
     return Route(tuple(map(tuple, nodes)), factors, above)
+
+
+def extended(slide: list[Advance], loop: Advance, own: list[int]) -> list[Advance]:
+    """Return a slide with one more loop; it goes on with the last one where nothing is between.
+
+    `own` are the dimensions of the slide.
+    """
+    if slide and slide[-1].dimension == loop.dimension and slide[-1].outside == loop.outside:
+        last = slide[-1]
+        inside = [last.tile if i == loop.dimension else last.shape[i] for i in own]
+        if inside == [loop.shape[i] for i in own]:
+            return [*slide[:-1], replace(last, tile=loop.tile)]
+    return [*slide, loop]
