@@ -10,6 +10,7 @@ from random import Random
 import numpy as np
 import pytest
 
+import tilewright as tw
 from enumeration import Enumeration, Floats
 from problems import problem
 from set_counts import NO_ARRAY, Chain, Nest
@@ -33,7 +34,6 @@ from tilewright.workload.network import load_network
 
 OBJECTIVES = ("energy", "latency", "edp")
 SAME = 1e-10
-NOTHING = Mapping(())
 
 
 def found_by(layer: Layer, machine: Architecture, objective: str, polish: bool) -> Search:
@@ -80,15 +80,18 @@ class LeastMemory(Enumeration):
     Attributes
     ----------
     given : Mapping
-        They have its bypass choice and its spatial choices.
+        They have its bypass choice and its spatial choices; without it they are all.
     least : tuple of float
         Energy (pJ) and cycles of the best mapping, to ten digits, then the bits.
     """
 
-    given: Mapping = NOTHING
+    given: Mapping | None = None
     least: tuple[float, ...] = ()
 
     def all_nests(self) -> Iterator[Nest]:
+        if self.given is None:
+            yield from super().all_nests()
+            return
         names = [array.name for array in self.arrays]
         own = factors(
             (names.index(loop.array), loop.dimension, loop.chunks)
@@ -105,6 +108,9 @@ class LeastMemory(Enumeration):
                 yield nest
 
     def chains(self, tensor: Tensor, nest: Nest) -> Iterator[Chain]:
+        if self.given is None:
+            yield from super().chains(tensor, nest)
+            return
         stored = {
             n.memory for n in self.given.nodes if isinstance(n, Store) and tensor.name in n.tensors
         }
@@ -274,3 +280,55 @@ def test_tile_sizes_that_do_not_divide_are_left_alone() -> None:
     mapping = Mapping((Store("DRAM", ("I", "W", "O")), For("M", 2), Store("GLB", ("W",))))
     assert same_words(mapping, layer, machine, search.space) is None
     assert polished(mapping, layer, machine, search.space, (0.0, 0.0)) == mapping
+
+
+@pytest.mark.parametrize("seed", [0, 30, 70])
+def test_proven_least_memory_equals_enumeration(seed: int) -> None:
+    proven(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 300))
+def test_proven_least_memory_equals_enumeration_of_many_problems(seed: int) -> None:
+    proven(seed)
+
+
+def proven(seed: int) -> None:
+    layer, machine = problem(seed)
+    if any(len(terms) > 1 for terms in layer.tensors[-1].expressions):
+        return  # its optimum may not be proven
+    every = LeastMemory(layer, machine)
+    if every.least:
+        result = tw.map(layer, machine, cache=False).layers[0]
+        found = tw.least_memory(result)
+        assert found.proven
+        assert tuple(found.used.values()) == every.least[2:]
+        assert isclose(found.evaluation.energy_pj, result.evaluation.energy_pj, rel_tol=SAME)
+        assert isclose(found.evaluation.cycles, result.evaluation.cycles, rel_tol=SAME)
+        assert list(found.used.values()) <= list(found.before.values())
+        assert found.to_dict()["used_bits"] == found.used
+
+
+def test_least_memory_is_that_of_a_proven_result_in_words() -> None:
+    layer, machine = tw.matmul(M=8, N=6, K=4), tw.load_architecture("simple")
+    good = tw.map(layer, machine, cache=False)
+    result = good.layers[0]
+    blocks = replace(result.evaluation, energy_pj=2 * result.evaluation.energy_pj)
+    for wrong, says in (
+        (good, "expected the result of one layer"),
+        (replaced(result, optimal=False), "that of layer 'matmul' is not"),
+        (replaced(result, tiles="all"), "that of layer 'matmul' is not"),
+        (replace(result, objective="dmc, energy"), "the costs of layer 'matmul' are others"),
+        (replace(result, evaluation=blocks), "the costs of layer 'matmul' are others"),
+    ):
+        with pytest.raises(tw.InputError, match=says):
+            tw.least_memory(wrong)
+    with pytest.raises(tw.InputError, match="time_limit"):
+        tw.least_memory(result, time_limit=-1)
+    ended = tw.least_memory(result, time_limit=1e-9)
+    assert not ended.proven
+    assert ended.mapping == result.mapping
+
+
+def replaced(result: tw.LayerResult, **proof: object) -> tw.LayerResult:
+    return replace(result, proof=replace(result.proof, **proof))
