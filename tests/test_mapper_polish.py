@@ -316,10 +316,10 @@ def test_least_memory_is_that_of_a_proven_result_in_words() -> None:
     blocks = replace(result.evaluation, energy_pj=2 * result.evaluation.energy_pj)
     for wrong, says in (
         (good, "expected the result of one layer"),
-        (replaced(result, optimal=False), "that of layer 'matmul' is not"),
-        (replaced(result, tiles="all"), "that of layer 'matmul' is not"),
-        (replace(result, objective="dmc, energy"), "the costs of layer 'matmul' are others"),
-        (replace(result, evaluation=blocks), "the costs of layer 'matmul' are others"),
+        (replaced(result, optimal=False), "that of layer 'layer' is not"),
+        (replaced(result, tiles="all"), "that of layer 'layer' is not"),
+        (replace(result, objective="dmc, energy"), "the costs of layer 'layer' are others"),
+        (replace(result, evaluation=blocks), "the costs of layer 'layer' are others"),
     ):
         with pytest.raises(tw.InputError, match=says):
             tw.least_memory(wrong)

@@ -46,7 +46,6 @@ def polished(
         The given one where constraints do not allow the other one, where the model does not confirm
         that it costs the same, or where tile sizes do not divide.
     """
-    least: list[int] | None = None
     while len(sp.sizes):
         sm = same_words(mapping, layer, architecture, sp)
         if sm is None:
@@ -56,7 +55,7 @@ def polished(
         if (
             not walk
             or found == mapping
-            or (least is not None and used >= least)
+            or used > sm.used.tolist()
             or (architecture.statements and violations(found, layer, architecture))
         ):
             break
@@ -64,9 +63,9 @@ def polished(
         # the search may count otherwise than the model, see `unproven`
         if not alike(new, cost) and not alike(new, costs(mapping, layer, architecture)):
             break
-        mapping, least = found, used
+        mapping = found
         # where a tile slides otherwise now, loops may go where they could not
-        if not sm.slides.any():
+        if not sm.slides.any() or used == sm.used.tolist():
             break
     return mapping
 

@@ -49,13 +49,14 @@ class Same(NamedTuple):
         Stage after the tensor's next node, or -1 where it stands in another segment.
     links : array of tensors
         Store nodes.
-    memory : array of (tensors, links)
+    memory, depth : arrays of (tensors, links)
+        Where each node stands: position of the memory, and segment.
     bits : array of (tensors, links)
         Bits of a word there, buffering included.
     share : array of (tensors, links)
         Bits that the tensor may take there.
-    capacity : array of memories
-        Bits.
+    capacity, used : arrays of memories
+        Bits that there are, and that the given mapping uses, the outermost memory aside.
     outside : array of (tensors, links)
         See `route.Node`.
     tile : array of (tensors, links, dimensions)
@@ -74,6 +75,8 @@ class Same(NamedTuple):
         Spatial factors.
     above : array of (arrays, dimensions)
         Extents above an array that unrolls a dimension that slides, 0 where any will do.
+    spread : array of (segments, dimensions)
+        Product of the factors above a segment.
     reuse : array of (segments, tensors)
         Product of the factors of irrelevant dimensions above a segment.
     """
@@ -92,9 +95,11 @@ class Same(NamedTuple):
     following: Ints
     links: Ints
     memory: Ints
+    depth: Ints
     bits: Ints
     share: Ints
     capacity: Ints
+    used: Ints
     outside: Floats
     tile: Ints
     within: Bools
@@ -105,6 +110,7 @@ class Same(NamedTuple):
     slide_outside: Floats
     factors: Ints
     above: Ints
+    spread: Ints
     reuse: Floats
 
 
@@ -134,11 +140,14 @@ def same_words(
     nt, nd = sp.relevant.shape
     slides = np.any(window >= 0, axis=1)
     depth = max(map(len, route.nodes))
-    memory, bits, share, outside = np.zeros((4, nt, depth), np.int64)
+    memory, segment, bits, share, outside = np.zeros((5, nt, depth), np.int64)
     tile = np.zeros((nt, depth, nd), np.int64)
     within = np.zeros((nt, depth, nd, sp.values.shape[1]), np.bool_)
     slide = np.zeros((nt, depth + 1), np.int64)
     loops: list[Advance] = []
+    used = np.zeros(len(architecture.memories), np.int64)
+    extents = dict.fromkeys(layer.bounds, 1)
+    dimensions = [d for d in layer.dimensions if layer.bounds[d] > 1]
     pinned = np.zeros(route.factors.shape, np.bool_)
     for t, (tensor, nodes) in enumerate(zip(layer.tensors, route.nodes, strict=True)):
         united = united_slides(architecture, tensor, window[t], route)
@@ -148,12 +157,15 @@ def same_words(
             wide = node
             own = architecture.memories[node.memory]
             bits[t, link] = element_bits(tensor, own) * own.buffering
+            words = footprint(tensor, extents | dict(zip(dimensions, node.tile, strict=True)))
+            used[node.memory] += words * bits[t, link]
             share[t, link] = UNBOUNDED if own.tensor_bits is None else own.tensor_bits[tensor.role]
             if slides[t]:
                 crossed = united[nodes[link - 1].segment if link else 0 : node.segment]
                 wide, within[t, link] = resized(tensor, node, route, crossed, window[t], layer, sp)
                 pinned[: node.segment] |= window[t] >= 0
-            memory[t, link], outside[t, link], tile[t, link] = node.memory, node.outside, wide.tile
+            memory[t, link], segment[t, link] = node.memory, node.segment
+            outside[t, link], tile[t, link] = node.outside, wide.tile
             loops += wide.slide
             slide[t, link + 1 :] = len(loops)
     reuse = [np.where(sp.relevant, 1, factors).prod(axis=1) for factors in route.factors]
@@ -163,8 +175,8 @@ def same_words(
         slides,
         *stages(route),
         np.array([len(nodes) for nodes in route.nodes], np.int64),
-        memory, bits, share,
-        np.array([UNBOUNDED if c is None else c for c in capacity], np.int64),
+        memory, segment, bits, share,
+        np.array([UNBOUNDED if c is None else c for c in capacity], np.int64), used,
         outside.astype(np.float64), tile, within, slide,
         np.array([loop.dimension for loop in loops], np.int64),
         np.array([loop.tile for loop in loops], np.int64),
@@ -172,6 +184,7 @@ def same_words(
         np.array([loop.outside for loop in loops], np.float64),
         route.factors,
         np.where(pinned & (route.factors > 1), route.above, 0),
+        np.cumprod([np.ones(nd, np.int64), *route.factors], axis=0),
         np.cumprod([np.ones(nt), *reuse], axis=0),
     )  # fmt: skip
 

@@ -15,7 +15,7 @@ import numpy as np
 from tilewright.model.kernel import leaf, leaf_kernel
 
 if TYPE_CHECKING:
-    from tilewright.mapper.lattice import Ints
+    from tilewright.mapper.lattice import Floats, Ints
     from tilewright.mapper.same import Same
 
 END, LOOP, CROSS, PLACE = 0, 1, 2, 3  # what a step does; from PLACE on: store a tensor
@@ -40,46 +40,59 @@ def iterations(sm: Same, segment: int, shape: int, t: int) -> float:
 
 
 @leaf
-def may_loop(sm: Same, stage: int, shape: int, d: int, digit: int) -> bool:
-    """Whether a loop on dimension d down to a digit leaves all words that move as they are."""
-    segment = sm.segment[stage]
+def may_loop(sm: Same, stage: int, shape: int, d: int, digit: int, outside: Floats) -> bool:
+    """Whether a loop on dimension d down to a digit leaves all words that move as they are.
+
+    `outside` are the `iterations` of every tensor.
+    """
     for t in range(sm.relevant.shape[0]):
         begin, end = sm.placed[stage, t], sm.links[t]
-        if begin == end or not sm.relevant[t, d]:
-            continue
-        outside = iterations(sm, segment, shape, t)
-        if outside > sm.outside[t, begin]:
-            return False
-        if not sm.slides[t]:
-            continue
-        for link in range(begin, end):
-            if not may_slide(sm, t, link, shape, d, digit, outside):
-                return False
+        if sm.slides[t] and sm.relevant[t, d]:
+            for link in range(begin, end):
+                if not may_slide(sm, t, link, sm.segment[stage], shape, d, digit, outside[t]):
+                    return False
     return True
 
 
 @leaf
-def may_slide(sm: Same, t: int, link: int, shape: int, d: int, digit: int, outside: float) -> bool:
+def may_change(sm: Same, stage: int, d: int, outside: Floats) -> bool:
+    """Whether loops on dimension d, whatever their tiles, change no tile more often than now."""
+    for t in range(sm.relevant.shape[0]):
+        link = sm.placed[stage, t]
+        if link < sm.links[t] and sm.relevant[t, d] and outside[t] > sm.outside[t, link]:
+            return False
+    return True
+
+
+@leaf
+def may_slide(
+    sm: Same, t: int, link: int, segment: int, shape: int, d: int, digit: int, outside: float
+) -> bool:
     """Whether a loop relevant to a sliding tensor leaves its slide towards a node as it is."""
     expression, tile = sm.window[t, d], sm.values[d, digit]
     first, end = sm.slide[t, link], sm.slide[t, link + 1]
     own = -1 if first == end else sm.window[t, sm.slide_dimension[first]]
-    begun, ended, beyond = False, True, False
+    begun = beyond = other = within = False
+    ended = True
     for e in range(len(sm.sizes)):
         if sm.window[t, e] < 0:
             continue
         extent = sm.values[e, sm.digits[shape, e]]
-        least = sm.tile[t, link, e]
-        beyond = beyond or (extent < least)
-        ended = ended and extent <= least
+        # of which the arrays in between leave the extent at the node
+        whole = sm.tile[t, link, e] * sm.spread[sm.depth[t, link], e] // sm.spread[segment, e]
+        ended = ended and extent <= whole
+        beyond = beyond or extent < whole
+        if e == d:
+            within = tile % whole != 0
+        else:
+            other = other or extent < whole
         if sm.window[t, e] == own:
             begun = begun or extent % sm.slide_shape[first, e] != 0
-    if expression >= 0 and ended and tile < sm.tile[t, link, d]:
-        # a slide within the tile brings the same words
-        if beyond and sm.values[d, sm.digits[shape, d]] == sm.tile[t, link, d]:
-            return False
-        return bool(outside == sm.outside[t, link] and sm.within[t, link, d, digit])
-    if beyond or (expression >= 0 and tile % sm.tile[t, link, d] != 0):
+    if within:
+        # a slide within the tile, along one dimension, brings the same words
+        same = ended and not other and outside == sm.outside[t, link]
+        return bool(same and sm.within[t, link, d, digit])
+    if beyond:
         return False
     if first == end:
         return True
@@ -173,7 +186,9 @@ def take(
 
 
 @leaf
-def follow(sm: Same, index: Ints, rests: Ints, n: int, stage: int, shape: int) -> None:
+def follow(
+    sm: Same, index: Ints, rests: Ints, outside: Floats, n: int, stage: int, shape: int
+) -> None:
     """Take every step from a stage and a shape, those that are preferred first."""
     nt = sm.placed.shape[1]
     memories = len(sm.capacity)
@@ -188,17 +203,21 @@ def follow(sm: Same, index: Ints, rests: Ints, n: int, stage: int, shape: int) -
             if may_place(sm, stage, shape, t) and sm.memory[t, link] == m:
                 bits = sm.words[t, shape] * sm.bits[t, link]
                 take(sm, index, rests, n, PLACE + t, sm.following[stage, t], shape, m, bits)
+    for t in range(nt):
+        outside[t] = iterations(sm, segment, shape, t)
     for d in range(len(sm.sizes)):
+        if not may_change(sm, stage, d, outside):
+            continue
         extent = sm.values[d, sm.digits[shape, d]]
         inside = shape - sm.digits[shape, d] * sm.strides[d]
         for digit in range(sm.digits[shape, d]):
-            if extent % sm.values[d, digit] == 0 and may_loop(sm, stage, shape, d, digit):
+            if extent % sm.values[d, digit] == 0 and may_loop(sm, stage, shape, d, digit, outside):
                 take(sm, index, rests, n, LOOP, stage, inside, memories, 1)
             inside += sm.strides[d]
 
 
 @leaf_kernel
-def walks(sm: Same, index: Ints, rests: Ints, settled: bool) -> int:
+def walks(sm: Same, index: Ints, rests: Ints, outside: Floats, settled: bool) -> int:
     """Go along all walks: inward to mark what they come to, then back to find the best rests.
 
     Returns
@@ -222,7 +241,7 @@ def walks(sm: Same, index: Ints, rests: Ints, settled: bool) -> int:
                     index[stage, shape] = count
                     rests[count, len(sm.capacity) + 1] = END if stage == stages - 1 else -1
                 if stage < stages - 1:
-                    follow(sm, index, rests, count if settled else -1, stage, shape)
+                    follow(sm, index, rests, outside, count if settled else -1, stage, shape)
                 count += 1
     return count
 
@@ -242,9 +261,10 @@ def thriftiest(sm: Same) -> tuple[list[Step], list[int]]:
     index = np.full((stages, len(sm.digits)), -1, np.int64)
     index[0, shape] = 0
     # of the best rest of every state: bits in each memory, loops, its first step, the shape inside
+    outside = np.empty(sm.placed.shape[1])
     rests = np.empty((0, width + 2), np.int64)
-    rests = np.zeros((walks(sm, index, rests, False), width + 2), np.int64)
-    walks(sm, index, rests, True)
+    rests = np.zeros((walks(sm, index, rests, outside, False), width + 2), np.int64)
+    walks(sm, index, rests, outside, True)
     used = rests[index[0, shape], : width - 1].tolist()
     stage = 0
     walk: list[Step] = []
