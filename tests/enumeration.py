@@ -206,6 +206,12 @@ class Enumeration:
         worth = prod(t.density for t in self.layer.inputs) if compute.gated else 1.0
         energy = sums[:, 0] + self.layer.operations * compute.energy * worth + cycles * self.leakage
         self.front = merged(self.front, energy, cycles)
+        self.consider(sums, energy, cycles, nest, picks)
+
+    def consider(
+        self, sums: Floats, energy: Floats, cycles: Floats, nest: Nest, picks: list[list[Chain]]
+    ) -> None:
+        """Keep the best of some mappings; `sums` holds what their tensors cost together."""
         for name, value, other in (
             ("energy", energy, cycles),
             ("latency", cycles, energy),

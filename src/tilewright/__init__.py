@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         evaluate_network,
         explain,
         frontier,
+        least_memory,
         least_traffic,
         map,
         mapspace,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from tilewright.mapper.explanation import Explanation
     from tilewright.mapper.front import Front
     from tilewright.mapper.frontier_result import Frontier
+    from tilewright.mapper.least_memory import LeastMemory
     from tilewright.mapper.network_front import NetworkFront
     from tilewright.mapper.result import LayerResult, NetworkResult, Proof
     from tilewright.mapper.uniform_result import UniformResult
@@ -92,6 +94,7 @@ __all__ = [
     "LayerResult",
     "LayerTraffic",
     "LayoutResult",
+    "LeastMemory",
     "Limits",
     "MapSpace",
     "Mapping",
@@ -126,6 +129,7 @@ __all__ = [
     "frontier",
     "fully_connected",
     "grouped",
+    "least_memory",
     "least_traffic",
     "load_architecture",
     "load_constraints",
@@ -147,7 +151,7 @@ __all__ = [
 HOMES = {
     "api": (
         "best_layout", "compare", "convert", "evaluate", "evaluate_network", "explain", "frontier",
-        "least_traffic", "map", "mapspace", "methods", "pareto", "simulate",
+        "least_memory", "least_traffic", "map", "mapspace", "methods", "pareto", "simulate",
     ),
     "architecture.constraint_files": ("load_constraints",),
     "architecture.constraints": ("Constraint", "Constraints", "Limits"),
@@ -163,6 +167,7 @@ HOMES = {
     "mapper.explanation": ("Explanation",),
     "mapper.front": ("Front",),
     "mapper.frontier_result": ("Frontier",),
+    "mapper.least_memory": ("LeastMemory",),
     "mapper.network_front": ("NetworkFront",),
     "mapper.result": ("LayerResult", "NetworkResult", "Proof"),
     "mapper.uniform_result": ("UniformResult",),

@@ -5,7 +5,7 @@ from tilewright.api.execution import methods
 from tilewright.api.layout import best_layout
 from tilewright.api.notation import convert
 from tilewright.api.offchip import least_traffic
-from tilewright.api.search import explain, frontier, map, pareto
+from tilewright.api.search import explain, frontier, least_memory, map, pareto
 from tilewright.api.study import compare, mapspace
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "evaluate_network",
     "explain",
     "frontier",
+    "least_memory",
     "least_traffic",
     "map",
     "mapspace",

@@ -7,6 +7,8 @@ from math import inf
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeAlias
 
+from tilewright.document import describe
+from tilewright.errors import InputError
 from tilewright.inputs import (
     ArchitectureLike,
     CacheLike,
@@ -30,12 +32,13 @@ from tilewright.mapper.frontier_result import Frontier
 from tilewright.mapper.network_front import NetworkFront
 from tilewright.mapper.objective import parse_objective
 from tilewright.mapper.progress import Progress, counted, watching
-from tilewright.mapper.result import NetworkResult
+from tilewright.mapper.result import LayerResult, NetworkResult
 from tilewright.mapper.sizes import DIVISORS
 from tilewright.mapping.constraints import under
 from tilewright.mapping.given import ConstraintsLike, check_own_names, given_constraints
 
 if TYPE_CHECKING:
+    from tilewright.mapper.least_memory import LeastMemory
     from tilewright.workload.layout import Layout
 
 LayoutsLike: TypeAlias = "Mapping[str, str | Layout] | str | None"
@@ -373,3 +376,41 @@ def explain(
         chosen, machine, objective,
         within=within, time_limit=time_limit, cache=the_cache(True), progress=progress,
     )  # fmt: skip
+
+
+def least_memory(result: LayerResult, *, time_limit: float | None = None) -> LeastMemory:
+    """Find the mapping of the least memory among all that cost what the optimum of a layer does.
+
+    The mapping of `map` needs the least memory among those that move the same words; here all of
+    the space are searched that have its energy and its cycles. Of two mappings the one needs less
+    that uses fewer bits in the outermost memory in which they differ.
+
+    Parameters
+    ----------
+    result : LayerResult
+        What `map` has proven to be the best of a layer, such as ``map(...)["conv1"]``; with tile
+        sizes that divide, throughput latency, and costs in words.
+    time_limit : float, optional
+        Seconds, more than 0; without a limit it takes about as long as `map` did, once for each
+        memory and each mapping that needs less.
+
+    Returns
+    -------
+    LeastMemory
+        Its `proven` says whether nothing needs less.
+
+    Raises
+    ------
+    InputError
+        When the result is no such result.
+    """
+    check_options("energy", time_limit, None)
+    if not isinstance(result, LayerResult):
+        raise InputError(
+            f"expected the result of one layer, as 'map(...)[NAME]' is, found {describe(result)}",
+            key="result",
+        )
+    from tilewright.mapper.least_memory import prove_least_memory
+
+    end = perf_counter() + (inf if time_limit is None else time_limit)
+    return prove_least_memory(result, lambda: perf_counter() >= end)

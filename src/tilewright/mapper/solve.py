@@ -26,6 +26,7 @@ from tilewright.mapper.links import Keep, Stored, keep_choices, links, ports, se
 from tilewright.mapper.narrow import about_memories, narrowed
 from tilewright.mapper.objective import Objective, parse_objective
 from tilewright.mapper.plan import ROUGHLY, Plan, choices_below, most_energy, segments, weigh
+from tilewright.mapper.polish import polished
 from tilewright.mapper.problem import Space, Unrolling, space
 from tilewright.mapper.reuse import Reuse
 from tilewright.mapper.rough import Fitting, Rough, rough_bound
@@ -382,6 +383,12 @@ class Search:
             without_proof(self.found, self.layer, self.architecture, self.goal, least)
         elif self.found.mapping and self.resources and self.space.windows[-1] >= 0:
             correct_cycles(self.found, self.layer, self.architecture, self.goal)
+        if self.found.mapping and given is None:
+            # given bypass choices may come with limits that the machine does not know
+            cost = float(self.best[2]), float(self.best[3])
+            self.found.mapping = polished(
+                self.found.mapping, self.layer, self.architecture, self.space, cost
+            )
         return self.found
 
     def begin_above(self, plan: Plan, stop: Callable[[], bool]) -> None:

@@ -1,0 +1,334 @@
+"""Of mappings that cost the same, the one of the least memory is returned, then the simplest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from math import isclose
+from random import Random
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from enumeration import Enumeration, Floats
+from problems import problem
+from set_counts import NO_ARRAY, Chain, Nest
+from strategies import layer_of
+from tilewright.architecture.files import load_architecture
+from tilewright.architecture.machine import Architecture, Array, Memory
+from tilewright.mapper import solve
+from tilewright.mapper.polish import polished
+from tilewright.mapper.same import same_words, windows
+from tilewright.mapper.solve import Search
+from tilewright.mapping.constraints import under, violations
+from tilewright.mapping.given import given_constraints
+from tilewright.mapping.nodes import For, Mapping, Store
+from tilewright.mapping.structure import resolve
+from tilewright.mapping.text import mapping_text
+from tilewright.mapping.validity import check
+from tilewright.model import evaluate
+from tilewright.workload.einsum import einsum
+from tilewright.workload.layer import Layer, Tensor
+from tilewright.workload.network import load_network
+
+OBJECTIVES = ("energy", "latency", "edp")
+SAME = 1e-10
+
+
+def found_by(layer: Layer, machine: Architecture, objective: str, polish: bool) -> Search:
+    """Return a search that has ended, with or without the last step."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not polish:
+            patch.setattr(solve, "polished", lambda mapping, *_: mapping)
+        search = Search(layer, machine, objective)
+        search.solve()
+    return search
+
+
+def used(mapping: Mapping, layer: Layer, machine: Architecture) -> list[int]:
+    """Return the bits in each memory, the outermost first."""
+    memories = evaluate(layer, machine, mapping).memories.values()
+    return [memory.occupied_bits for memory in memories]
+
+
+def loops(mapping: Mapping) -> int:
+    return sum(isinstance(node, For) for node in mapping.nodes)
+
+
+def in_general(machine: Architecture, seed: int) -> Architecture:
+    """Return a machine on which different words never cost the same by chance."""
+    random = Random(seed)
+    levels = []
+    for level in machine.levels:
+        if isinstance(level, Memory):
+            read, write = (
+                e * (1 + random.random()) for e in (level.read_energy, level.write_energy)
+            )
+            levels.append(replace(level, read_energy=read, write_energy=write))
+        elif isinstance(level, Array):
+            levels.append(replace(level, hop_energy=0.1 + random.random()))
+        else:
+            levels.append(level)
+    return replace(machine, levels=tuple(levels))
+
+
+@dataclass
+class LeastMemory(Enumeration):
+    """The least bits in each memory of the mappings of least energy that resemble a given one.
+
+    Attributes
+    ----------
+    given : Mapping
+        They have its bypass choice and its spatial choices; without it they are all.
+    least : tuple of float
+        Energy (pJ) and cycles of the best mapping, to ten digits, then the bits.
+    """
+
+    given: Mapping | None = None
+    least: tuple[float, ...] = ()
+
+    def all_nests(self) -> Iterator[Nest]:
+        if self.given is None:
+            yield from super().all_nests()
+            return
+        names = [array.name for array in self.arrays]
+        own = factors(
+            (names.index(loop.array), loop.dimension, loop.chunks)
+            for loop in resolve(self.given, self.layer, self.architecture).loops
+            if loop.array is not None
+        )
+        for nest in super().all_nests():
+            found = factors(
+                (loop.array, self.dimensions[loop.dimension], loop.chunks)
+                for loop in nest.loops
+                if loop.array != NO_ARRAY
+            )
+            if found == own:
+                yield nest
+
+    def chains(self, tensor: Tensor, nest: Nest) -> Iterator[Chain]:
+        if self.given is None:
+            yield from super().chains(tensor, nest)
+            return
+        stored = {
+            n.memory for n in self.given.nodes if isinstance(n, Store) and tensor.name in n.tensors
+        }
+        wanted = [memory.name in stored for memory in self.memories]
+        for chain in super().chains(tensor, nest):
+            if [depth is not None for depth in chain] == wanted:
+                yield chain
+
+    def consider(
+        self, sums: Floats, energy: Floats, cycles: Floats, nest: Nest, picks: list[list[Chain]]
+    ) -> None:
+        costs = [[float(f"{x:.10g}") for x in each.tolist()] for each in (energy, cycles)]
+        rows = np.column_stack([*costs, sums[:, 1 + self.ports :]])
+        best = tuple(rows[np.lexsort(rows.T[::-1])[0]].tolist())
+        if not self.least or best < self.least:
+            self.least = best
+
+
+def factors(cuts: Iterable[tuple[int, str, int]]) -> dict[tuple[int, str], int]:
+    """Return the product of the chunks of each array and dimension, where it is more than 1."""
+    found: dict[tuple[int, str], int] = {}
+    for array, dimension, chunks in cuts:
+        if chunks > 1:
+            found[array, dimension] = found.get((array, dimension), 1) * chunks
+    return found
+
+
+def slides(layer: Layer) -> bool:
+    terms = [t for tensor in layer.tensors for t in tensor.expressions]
+    return any(sum(layer.bounds[term.dimension] > 1 for term in each) > 1 for each in terms)
+
+
+PLAIN = [seed for seed in range(100) if not slides(problem(seed)[0])]
+
+
+@pytest.mark.parametrize("seed", PLAIN[:10])
+def test_least_memory_equals_enumeration_where_nothing_slides(seed: int) -> None:
+    compare(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", PLAIN[10:])
+def test_least_memory_equals_enumeration_of_many_problems(seed: int) -> None:
+    compare(seed)
+
+
+def compare(seed: int) -> None:
+    layer, machine = problem(seed)
+    machine = in_general(machine, seed)
+    mapping = Search(layer, machine, "energy").solve().mapping
+    if mapping is None:
+        return
+    every = LeastMemory(layer, machine, given=mapping)
+    assert tuple(used(mapping, layer, machine)[1:]) == every.least[2:]
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_nothing_costs_more_and_nothing_needs_more(seed: int, objective: str) -> None:
+    not_worse(seed, objective)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8, 400))
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_nothing_costs_more_in_many_problems(seed: int, objective: str) -> None:
+    not_worse(seed, objective)
+
+
+def not_worse(seed: int, objective: str) -> None:
+    layer, machine = problem(seed)
+    before = found_by(layer, machine, objective, polish=False).found.mapping
+    search = found_by(layer, machine, objective, polish=True)
+    after = search.found.mapping
+    if before is None:
+        assert after is None
+        return
+    assert after is not None
+    check(after, layer, machine)
+    old, new = (evaluate(layer, machine, mapping) for mapping in (before, after))
+    assert isclose(old.energy_pj, new.energy_pj, rel_tol=SAME)
+    assert isclose(old.cycles, new.cycles, rel_tol=SAME)
+    needs = [(used(mapping, layer, machine), loops(mapping)) for mapping in (after, before)]
+    assert needs == sorted(needs)
+    # nothing is left to do
+    cost = new.energy_pj, float(new.cycles)
+    assert polished(after, layer, machine, search.space, cost) == after
+
+
+def test_a_tile_is_as_small_as_its_reuse_allows() -> None:
+    layer, machine = einsum("O[M,N] += I[M,K] * W[K,N]", M=64, N=64, K=64), "simple"
+    assert best(layer, machine) == [
+        "DRAM stores I, W, O",
+        "spatial K in 4 x 16 on PE.X",
+        "spatial K in 16 x 1 on PE.Y",
+        "RF stores I",
+        "for N in 64 x 1",
+        "RF stores W",
+        "MAC computes M 64",
+    ]
+
+
+def test_a_tile_that_slides_grows_where_an_outer_memory_gains() -> None:
+    # inputs that stay through all of K in the register files spare all but one channel of outputs
+    layer = load_network("alexnet").layers[2]
+    assert layer.bounds["K"] == 384
+    assert best(layer, "simple")[:3] == [
+        "DRAM stores I, W, O",
+        "for K in 384 x 1",
+        "GLB stores O",
+    ]
+
+
+def best(layer: Layer, machine: str) -> list[str]:
+    """Return the lines of the mapping of the least energy."""
+    architecture = load_architecture(machine)
+    mapping = Search(layer, architecture, "energy").solve().mapping
+    assert mapping is not None
+    return [line.strip() for line in mapping_text(mapping, layer, architecture).splitlines()]
+
+
+def test_loops_come_in_the_order_of_the_dimensions() -> None:
+    layer = einsum("O[A,B,C] += I[A,B,C] * W[A,B,C]", A=2, B=3, C=5)
+    machine = load_architecture("simple")
+    search = Search(layer, machine, "energy")
+    mapping = search.solve().mapping
+    assert mapping is not None
+    cost = evaluate(layer, machine, mapping)
+    everything = Store("DRAM", ("I", "W", "O"))
+    unordered = Mapping((everything, For("C", 1), For("A", 1), For("B", 1), Store("RF", ("O",))))
+    value = evaluate(layer, machine, unordered)
+    ordered = polished(
+        unordered, layer, machine, search.space, (value.energy_pj, float(value.cycles))
+    )
+    assert cost.energy_pj <= value.energy_pj
+    assert ordered.nodes == (
+        everything, For("A", 1), For("B", 1), For("C", 1), Store("RF", ("O",)),
+    )  # fmt: skip
+
+
+def test_what_constraints_demand_stays() -> None:
+    layer = layer_of("conv1d", {"K": 8, "P": 6, "C": 4, "R": 3})
+    for text in ("RF.tile.K=4", "RF.min_utilization=0.5", "GLB.even=true", "RF.order=K,C"):
+        plain = load_architecture("simple")
+        machine = under(plain, given_constraints(text, plain, [layer]))
+        mapping = Search(layer, machine, "energy").solve().mapping
+        assert mapping is not None
+        assert not violations(mapping, layer, machine)
+
+
+def test_windows_side_by_side_are_no_windows() -> None:
+    def sliding(expression: str, **bounds: int) -> bool:
+        layer = einsum(f"O[K,P] += I[C,{expression}] * W[K,C,R]", K=2, C=2, **bounds)
+        search = Search(layer, load_architecture("simple"), "energy")
+        return bool((windows(layer, search.space) >= 0).any())
+
+    assert sliding("P+R", P=4, R=3)
+    assert sliding("2*P+R", P=4, R=3)
+    assert not sliding("4*P+R", P=4, R=4)
+    assert not sliding("P+4*R", P=4, R=3)
+
+
+def test_tile_sizes_that_do_not_divide_are_left_alone() -> None:
+    layer = einsum("O[M,N] += I[M,K] * W[K,N]", M=5, N=4, K=4)
+    machine = load_architecture("simple")
+    search = Search(layer, machine, "energy")
+    mapping = Mapping((Store("DRAM", ("I", "W", "O")), For("M", 2), Store("GLB", ("W",))))
+    assert same_words(mapping, layer, machine, search.space) is None
+    assert polished(mapping, layer, machine, search.space, (0.0, 0.0)) == mapping
+
+
+@pytest.mark.parametrize("seed", [0, 30, 70])
+def test_proven_least_memory_equals_enumeration(seed: int) -> None:
+    proven(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 300))
+def test_proven_least_memory_equals_enumeration_of_many_problems(seed: int) -> None:
+    proven(seed)
+
+
+def proven(seed: int) -> None:
+    layer, machine = problem(seed)
+    if any(len(terms) > 1 for terms in layer.tensors[-1].expressions):
+        return  # its optimum may not be proven
+    every = LeastMemory(layer, machine)
+    if every.least:
+        result = tw.map(layer, machine, cache=False).layers[0]
+        found = tw.least_memory(result)
+        assert found.proven
+        assert tuple(found.used.values()) == every.least[2:]
+        assert isclose(found.evaluation.energy_pj, result.evaluation.energy_pj, rel_tol=SAME)
+        assert isclose(found.evaluation.cycles, result.evaluation.cycles, rel_tol=SAME)
+        assert list(found.used.values()) <= list(found.before.values())
+        assert found.to_dict()["used_bits"] == found.used
+
+
+def test_least_memory_is_that_of_a_proven_result_in_words() -> None:
+    layer, machine = tw.matmul(M=8, N=6, K=4), tw.load_architecture("simple")
+    good = tw.map(layer, machine, cache=False)
+    result = good.layers[0]
+    blocks = replace(result.evaluation, energy_pj=2 * result.evaluation.energy_pj)
+    for wrong, says in (
+        (good, "expected the result of one layer"),
+        (replaced(result, optimal=False), "that of layer 'layer' is not"),
+        (replaced(result, tiles="all"), "that of layer 'layer' is not"),
+        (replace(result, objective="dmc, energy"), "the costs of layer 'layer' are others"),
+        (replace(result, evaluation=blocks), "the costs of layer 'layer' are others"),
+    ):
+        with pytest.raises(tw.InputError, match=says):
+            tw.least_memory(wrong)
+    with pytest.raises(tw.InputError, match="time_limit"):
+        tw.least_memory(result, time_limit=-1)
+    ended = tw.least_memory(result, time_limit=1e-9)
+    assert not ended.proven
+    assert ended.mapping == result.mapping
+
+
+def replaced(result: tw.LayerResult, **proof: object) -> tw.LayerResult:
+    return replace(result, proof=replace(result.proof, **proof))
