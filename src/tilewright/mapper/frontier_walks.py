@@ -35,7 +35,7 @@ Sizes = tuple[float, float]
 """Bits of the memory above the first array, and of the other one; 0 for a memory that is not."""
 
 AT_ONCE = 1 << 16  # labels that go through an array together, about
-MANY = 120  # labels through an array in one spatial choice, for which bounds pay
+MANY = 400  # labels through an array in one spatial choice, for which bounds pay
 BUCKETS = 1 << 14
 LONG = 4096  # shapes after which it is asked whether to stop
 HYPOTHETICAL = -1  # row of a point that stands for a ceiling
