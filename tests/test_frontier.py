@@ -17,7 +17,7 @@ import problems
 import tilewright
 from tilewright.architecture.machine import Memory
 from tilewright.errors import InputError
-from tilewright.mapper import compilation
+from tilewright.mapper import compilation, frontier_walks
 from tilewright.mapper.frontier import (
     can_sweep,
     counting,
@@ -170,13 +170,15 @@ def drawn_problem(seed: int) -> tuple[tilewright.Layer, tilewright.Architecture,
             return layer, machine, random.choice(pairs or ones)
 
 
-def swept_and_repeated(seed: int, objective: str) -> None:
+def swept_and_repeated(seed: int, objective: str, many: int) -> None:
     layer, machine, over = drawn_problem(seed)
     wanted = parse_objective(objective)
     found = []
     for find in (sweep, repeat):
         search = Search(layer, machine, objective)
-        result = find(search, machine, over, wanted, never, quiet)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(frontier_walks, "MANY", many)
+            result = find(search, machine, over, wanted, never, quiet)
         assert result.finished
         found.append(undominated(result.known))
     assert [k.used for k in found[0]] == [k.used for k in found[1]]
@@ -189,20 +191,28 @@ def swept_and_repeated(seed: int, objective: str) -> None:
         assert cycles[0] == pytest.approx(cycles[1], rel=1e-9)  # what decides between equals
 
 
-@settings(max_examples=5, deadline=None)
+# labels through an array for which bounds of what is below are asked
+MANY = pytest.mark.parametrize("many", [0, frontier_walks.MANY])
+
+
+@MANY
+@settings(max_examples=4, deadline=None)
 @given(seed=st.integers(0, 10**6), objective=st.sampled_from(["energy", "energy", "edp"]))
-def test_one_sweep_finds_what_repeated_searches_find(seed: int, objective: str) -> None:
-    swept_and_repeated(seed, objective)
+def test_one_sweep_finds_what_repeated_searches_find(many: int, seed: int, objective: str) -> None:
+    swept_and_repeated(seed, objective, many)
 
 
+@MANY
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     objective=st.sampled_from(["energy", "edp", "latency", "energy, latency<=100"]),
 )
-def test_one_sweep_finds_what_repeated_searches_find_often(seed: int, objective: str) -> None:
-    swept_and_repeated(seed, objective)
+def test_one_sweep_finds_what_repeated_searches_find_often(
+    many: int, seed: int, objective: str
+) -> None:
+    swept_and_repeated(seed, objective, many)
 
 
 @pytest.mark.parametrize(
@@ -242,7 +252,7 @@ def test_a_stopped_sweep_keeps_what_it_has() -> None:
     def stop() -> bool:
         nonlocal asked
         asked += 1
-        return asked > 300
+        return asked > 1000
 
     frontier = least_cost(LAYERS["conv"], small(), ("GLB", "RF"), stop=stop)
     assert not frontier.optimal

@@ -9,8 +9,10 @@ from time import perf_counter
 
 from tilewright.architecture.machine import Architecture, Array, Compute, Level, Memory
 from tilewright.errors import InputError, NoMappingError, nearest
+from tilewright.mapper.frontier_choices import Choices
 from tilewright.mapper.frontier_result import Frontier, Point, occupied
-from tilewright.mapper.frontier_sweep import Sizes, Sweep
+from tilewright.mapper.frontier_sweep import Sweep
+from tilewright.mapper.frontier_walks import Sizes, Walks
 from tilewright.mapper.narrow import about_memories, whole_bits
 from tilewright.mapper.objective import Objective, parse_objective
 from tilewright.mapper.result import agreed
@@ -165,10 +167,12 @@ def sweep(
         for p in varied
     )
     units = tuple(float(memories[p].word_bits) if p >= 0 else 0.0 for p in varied)
+    search.loop_anywhere()
+    search.aim(objective, with_sizes((most[0], most[1])))
+    walks = Walks(search, Choices(search.space, search.slides, varied[1]), stop, progress)
     all_sizes = Sweep(
-        search, objective, with_sizes, varied, (most[0], most[1]), (units[0], units[1]), stop,
-        progress,
-    )  # fmt: skip
+        search, objective, with_sizes, varied, (most[0], most[1]), (units[0], units[1]), walks
+    )
     interrupted = False
     finished = False
     try:
@@ -176,10 +180,10 @@ def sweep(
     except KeyboardInterrupt:
         interrupted = True
     known = []
-    for mapping, value, sizes in all_sizes.found():
+    for mapping, value, sizes in walks.found():
         used = tuple(int(sizes[varied.index(p)]) for p in places)
         known.append(Known(used, used, value, mapping))
-    return Found(known, finished, all_sizes.walks, interrupted)
+    return Found(known, finished, walks.number, interrupted)
 
 
 def repeat(

@@ -5,64 +5,38 @@ lower bounds are functions of the bits left in the memory above the first array,
 of the other memory up to one. So that one is swept, from small sizes to large ones: what smaller
 sizes reach is what larger ones have to beat. The range of its sizes is halved until bounds are
 close, and bypass choices that cannot beat anything in a range are left out of both halves.
+
+A bypass choice that uses one of the memories alone costs the same for all sizes of the other: it is
+searched once. Below the array alone, all sizes are searched at once: see `Sweep.alone`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from math import inf, sqrt
 
 import numpy as np
 
 from tilewright.architecture.machine import Architecture
 from tilewright.mapper import labels
-from tilewright.mapper.frontier_bounds import root_value
-from tilewright.mapper.frontier_points import (
-    COLUMNS,
-    ROW,
-    SECOND,
-    VALUE,
-    Aim,
-    add_point,
-    fitting,
-)
-from tilewright.mapper.frontier_walk import cross_all, expand_all
-from tilewright.mapper.lattice import Floats, Ints
-from tilewright.mapper.links import Links
+from tilewright.mapper.frontier_points import Aim
+from tilewright.mapper.frontier_walks import Bypass, Sizes, StoppedError, Walks
+from tilewright.mapper.lattice import Floats
 from tilewright.mapper.objective import Objective
 from tilewright.mapper.plan import Plan, choices_below, most_energy
 from tilewright.mapper.rough import Rough, rough_bound
-from tilewright.mapper.rows import rebuild, roots
-from tilewright.mapper.solve import BUCKETS, Search
+from tilewright.mapper.solve import Search
 from tilewright.mapper.tables import inner_bounds, outer_bounds
-from tilewright.mapping.nodes import Mapping
 from tilewright.model.evaluate import evaluate
 from tilewright.model.kernel import interruptible
 
-Sizes = tuple[float, float]
-"""Bits of the memory above the first array, and of the other one; 0 for a memory that is not."""
-
 SLACK = 1.01  # how far above its bound the first size is searched at first
+CLOSE_SLACK = 1.1  # the same where there are few spatial choices
 MOST_SLACK = 1e9
-SLICES = 16  # of the shapes above the first array, between which it may be stopped
-WIDTH = 1.6  # of the sizes that are searched at once
+WIDTH = 3.0  # of the sizes that are searched at once
 EASY = 20000  # labels after which a search for a first mapping is broken off
-AT_ONCE = 1 << 16  # labels that go through an array together, about
-HYPOTHETICAL = -1  # row of a point that stands for a ceiling
-
-
-class StoppedError(Exception):
-    """The sweep was asked to stop."""
-
-
-@dataclass
-class Bypass:
-    """One bypass choice: its links before they have tables, and with those for some sizes."""
-
-    links: Links
-    plan: Plan
-    aim: Aim
+FEW = 64  # words of a memory below an array, whose sizes are searched at once
 
 
 @dataclass
@@ -82,15 +56,8 @@ class Sweep:
         Bits of all tensors in each of them.
     unit : tuple of float
         Bits of one word of each of them.
-    stop : callable
-        Asked every now and then whether to end.
-    progress : callable
-        Told the number of walks so far.
-    points : array
-        As in `frontier_points`, with a row of -2 - position in `mappings`.
-    count : int
-    mappings : list of mapping
-    walks : int
+    walks : Walks
+        The walks, and what they find.
     """
 
     search: Search
@@ -99,21 +66,7 @@ class Sweep:
     varied: tuple[int, int]
     most: Sizes
     unit: Sizes
-    stop: Callable[[], bool]
-    progress: Callable[[int], None]
-    points: Floats = field(default_factory=lambda: np.zeros((64, COLUMNS)))
-    count: int = 0
-    mappings: list[Mapping] = field(default_factory=list)
-    walks: int = 0
-    top: tuple[Ints, Floats] = field(init=False)  # label of the whole nest
-
-    def found(self) -> list[tuple[Mapping, float, Sizes]]:
-        """Return the mappings of the points, what is minimised, and the sizes."""
-        points = self.points[: self.count]
-        return [
-            (self.mappings[-2 - int(point[ROW])], float(point[VALUE]), (point[0], point[1]))
-            for point in points[points[:, ROW] != HYPOTHETICAL]
-        ]
+    walks: Walks
 
     def run(self) -> bool:
         """Find all points; return whether that was done before it was stopped."""
@@ -126,28 +79,40 @@ class Sweep:
 
     def cover(self) -> None:
         """Find the points of all sizes."""
-        self.search.loop_anywhere()
-        self.search.aim(self.objective, self.sized(self.most))
-        it, fl = self.root()
-        self.top = it[0].copy(), fl[0].copy()
         every = [self.bypass(plan) for plan in self.search.plans()]
-        if every:
-            least = np.min([choice.aim.need[0, 0] for choice in every], axis=0)
-            self.quarters(every, (float(least[0]), float(least[1])), self.most, 2.0)
+        uses = [tuple((choice.aim.need[0, 0] > 0.0).tolist()) for choice in every]
+        for own in ((False, False), (True, False), (False, True), (True, True)):
+            # what uses one of the memories alone is the same for all sizes of the other
+            alike = [choice for choice, each in zip(every, uses, strict=True) if each == own]
+            if alike:
+                least = np.min([choice.aim.need[0, 0] for choice in alike], axis=0)
+                most = np.where(own, self.most, 0.0)
+                self.quarters(alike, (least[0], least[1]), (most[0], most[1]), 2.0)
 
     def quarters(self, every: Sequence[Bypass], low: Sizes, high: Sizes, root: float) -> None:
         """Find the points of a range of sizes of both memories, where both are small last.
 
         Bounds are the weaker the smaller the sizes are: those take longest.
         """
-        middle = (self.whole(0, root, low[0]), self.whole(1, 2 * root, low[1]))
-        if low[0] == middle[0] or low[1] == middle[1]:
+        if high[0] == 0.0 and high[1] <= FEW * self.unit[1]:
             self.part(every, low, high)
             return
-        self.part(every, middle, high)
-        self.part(every, (low[0], middle[1]), (middle[0] - 1, high[1]))
-        self.part(every, (middle[0], low[1]), (high[0], middle[1] - 1))
-        self.quarters(every, low, (middle[0] - 1, middle[1] - 1), 2 * root)
+        middle = (self.whole(0, root, low[0]), self.whole(1, 2 * root, low[1]))
+        halves = [
+            [(a, m - 1), (m, b)] if a < m <= b else [(a, b)]
+            for a, m, b in zip(low, middle, high, strict=True)
+        ]
+        if len(halves[0]) + len(halves[1]) == 2:
+            self.part(every, low, high)
+            return
+        for first in halves[0][::-1]:
+            for second in halves[1][::-1]:
+                small = first[0] == low[0] and second[0] == low[1]
+                range_low, range_high = (first[0], second[0]), (first[1], second[1])
+                if small:
+                    self.quarters(every, range_low, range_high, 2 * root)
+                else:
+                    self.part(every, range_low, range_high)
 
     def whole(self, which: int, root: float, least: float) -> float:
         """Return the root of the largest size of a memory, in whole words."""
@@ -159,7 +124,13 @@ class Sweep:
 
     def part(self, every: Sequence[Bypass], low: Sizes, high: Sizes) -> None:
         """Find the points of a range of sizes of both memories."""
-        self.begin(low)
+        self.walks.choices.up_to(high[1])
+        if self.walks.value(*low) == inf:
+            self.begin(low)
+        if high[0] == 0.0 < low[1] and high[1] <= FEW * self.unit[1]:
+            self.alone([c for c in every if self.walks.choices.are_known(c.plan)], low, high)
+            every = [c for c in every if not self.walks.choices.are_known(c.plan)]
+        every = self.prepared(every, low, high)
         self.first(every, low, high[0])
         self.between(every, low, high)
 
@@ -182,27 +153,13 @@ class Sweep:
         )  # fmt: skip
         return Bypass(plan.lk, plan, aim)
 
-    def value(self, first: float, second: float) -> float:
-        """Return the least value known for two sizes."""
-        i = fitting(self.points, self.count, first, second)
-        return float(self.points[i, VALUE]) if i >= 0 else inf
-
-    def add(self, first: float, second: float, value: float, tie: float, row: float) -> None:
-        """File a point unless another one is as good."""
-        i = fitting(self.points, self.count, first, second)
-        if i >= 0 and labels.worse(value, tie, *self.points[i, [VALUE, SECOND]]):
-            return
-        if self.count == len(self.points):
-            self.points = np.concatenate([self.points, np.zeros_like(self.points)])
-        self.count = add_point(self.points, self.count, first, second, value, tie, int(row))
-
     def begin(self, low: Sizes) -> None:
         """File a good mapping for some sizes, if one is found in little time."""
         search = self.search
         search.aim(self.objective, self.sized(low))
-        found = search.solve(lambda: search.found.labels > EASY or self.stop())
+        found = search.solve(lambda: search.found.labels > EASY or self.walks.stop())
         if found.mapping is None:
-            search.begin(self.stop)
+            search.begin(self.walks.stop)
         mapping = search.found.mapping
         if mapping is not None:
             cost = evaluate(search.layer, search.architecture, mapping)
@@ -210,52 +167,95 @@ class Sweep:
             first, second = (
                 float(cost.memories[names[m]].occupied_bits) if m >= 0 else 0.0 for m in self.varied
             )
-            self.mappings.append(mapping)
             value, tie = (float(search.best[k]) for k in (0, 1))
-            self.add(first, second, value, tie, -1 - len(self.mappings))
+            self.walks.file(mapping, (first, second), value, tie)
 
     def first(self, every: Sequence[Bypass], low: Sizes, most: float) -> None:
-        """Find all points of a range of sizes of the first memory, for one size of the second one.
-
-        There is nothing yet to beat. So ceilings a little above the lower bounds stand for points,
-        and rise until there are real ones below them.
-        """
+        """Find all points of a range of sizes of the first memory, for a size of the second one."""
         live = self.prepared(every, low, (most, low[1]))
         sizes = sorted({low[0], *(b for choice in live for b in self.steps(choice) if b > low[0])})
         bounds = [
             min(
-                (self.at_root(c, size)[0] for c in live if c.aim.need[0, 0, 0] <= size), default=inf
+                (self.walks.at_root(c, size)[0] for c in live if c.aim.need[0, 0, 0] <= size),
+                default=inf,
             )
             for size in sizes
         ]
-        slack = SLACK
+        self.climb(live, [(size, low[1]) for size in sizes], bounds)
+
+    def alone(self, every: Sequence[Bypass], low: Sizes, high: Sizes) -> None:
+        """Find all points of a range of sizes of the second memory that need nothing else."""
+        live = self.prepared(every, low, high)
+        steps = [self.steps_below(choice.plan) for choice in live]
+        bits = [own[c][0] for own in steps for c in own]
+        sizes = sorted({low[1], *(b for own in bits for b in own.tolist() if b > low[1])})
+        # a row for each bypass and spatial choice, a column for each size
+        owner = [(k, c) for k, own in enumerate(steps) for c in own]
+        bounds = np.array([at_sizes(*steps[k][c], sizes) for k, c in owner]).reshape(-1, len(sizes))
+        # the best choices first: what they reach is what the others have to beat
+        best = set(bounds.argmin(axis=0).tolist()) if owner else set()
+        some = self.only(live, [pair for i, pair in enumerate(owner) if i in best])
+        ceilings = bounds.min(axis=0, initial=inf)
+        self.climb(some, [(low[0], size) for size in sizes], ceilings, CLOSE_SLACK)
+        known = np.array([self.walks.value(low[0], size) for size in sizes]) * (1 + labels.TIE)
+        hopeful = np.less_equal(bounds, known).any(axis=1)
+        for choice in self.only(live, [pair for i, pair in enumerate(owner) if hopeful[i]]):
+            self.walks.walk(choice)
+
+    def only(self, live: Sequence[Bypass], pairs: Sequence[tuple[int, int]]) -> list[Bypass]:
+        """Return bypass choices with some spatial choices alone, and their mirror images."""
+        found = []
+        for k in sorted({k for k, _ in pairs}):
+            matters = np.zeros_like(live[k].plan.lk.matters)
+            matters[[c for own, c in pairs if own == k]] = True
+            matters |= matters[self.search.space.mirror_choice]
+            plan = replace(live[k].plan, lk=live[k].plan.lk._replace(matters=matters))
+            found.append(replace(live[k], plan=plan))
+        return found
+
+    def steps_below(self, plan: Plan) -> dict[int, tuple[Floats, Floats]]:
+        """Return what a bypass choice without nodes above the array costs at least.
+
+        For each spatial choice, bits of the second memory, and the value.
+        """
+        search, lk = self.search, plan.lk
+        sp = search.space
+        output = len(lk.length) - 1
+        # links up to the first whose receiver starts every entry from zero
+        own = 1 + np.argmax(np.append(lk.fresh[output], 1))
+        paid = search.operations_energy() - lk.again[output, :own].sum() * sp.words[output, -1]
+        found = {}
+        for c in np.flatnonzero(lk.matters & (sp.mirror_choice >= np.arange(len(sp.unroll)))):
+            # all of the bounds would take much memory, and few of them are asked again
+            bits, energy = self.walks.choices.fresh(plan, int(c)).whole
+            cycles = lk.cycles * sp.operations / sp.unroll_product[c]
+            pairs = [(e + paid + lk.leakage * cycles, cycles) for e in energy.tolist()]
+            values = np.array([labels.objective_value(search.goal, *pair)[0] for pair in pairs])
+            found[int(c)] = bits, values
+        return found
+
+    def climb(
+        self,
+        live: Sequence[Bypass],
+        sizes: Sequence[Sizes],
+        bounds: Sequence[float],
+        slack: float = SLACK,
+    ) -> None:
+        """Find all points of some sizes, whose values are at least the bounds.
+
+        There is nothing yet to beat. So ceilings a little above the lower bounds stand for points,
+        and rise until there are real ones below them.
+        """
         while True:
             ceilings = [
-                (size, bound * slack)
+                (*size, bound * slack)
                 for size, bound in zip(sizes, bounds, strict=True)
-                if bound * slack < self.value(size, low[1])
+                if bound * slack < self.walks.value(*size)
             ]
-            self.below(live, low[1], ceilings if slack < MOST_SLACK else [])
-            if slack >= MOST_SLACK or all(self.value(size, low[1]) <= v for size, v in ceilings):
+            self.walks.below(live, ceilings if slack < MOST_SLACK else [])
+            if slack >= MOST_SLACK or all(self.walks.value(a, b) <= v for a, b, v in ceilings):
                 return
             slack **= 2
-
-    def below(
-        self, live: Sequence[Bypass], second: float, ceilings: Sequence[tuple[float, float]]
-    ) -> None:
-        """Find points below ceilings: sizes of the first memory, and values."""
-        before = self.points[: self.count].copy()
-        try:
-            for size, value in ceilings:
-                self.add(size, second, value, inf, HYPOTHETICAL)
-            for choice in live:
-                self.walk(choice)
-        finally:
-            # a ceiling may have put out points of larger sizes
-            after = self.points[: self.count]
-            self.points, self.count = np.zeros_like(self.points), 0
-            for point in np.concatenate([after[after[:, ROW] != HYPOTHETICAL], before]):
-                self.add(*point)
 
     def between(self, every: Sequence[Bypass], low: Sizes, high: Sizes) -> None:
         """Find all points between two sizes of each memory, of the second one above the lower."""
@@ -268,7 +268,7 @@ class Sweep:
             return
         if high[1] <= max(low[1] * WIDTH, low[1] + step):
             for choice in live:
-                self.walk(choice)
+                self.walks.walk(choice)
             return
         middle = step * int(sqrt(max(low[1], step) * high[1]) / step)
         middle = min(max(middle, low[1] + step), high[1] - 1)
@@ -289,12 +289,14 @@ class Sweep:
         floor = np.array(low)
         live = []
         for choice in every:
-            if self.stop():
+            if self.walks.stop():
                 raise StoppedError
             need = choice.aim.need[0, 0]
             aim = choice.aim._replace(floor=floor)
             known = Bypass(choice.links, choice.plan, aim)
-            if (need > high).any() or (choice.plan.known and not self.at_root(known, high[0])[1]):
+            if (need > high).any() or (
+                choice.plan.known and not self.walks.at_root(known, high[0])[1]
+            ):
                 continue
             if choice.plan.known and (choice.plan.lk.capacity == capacity).all():
                 live.append(known)
@@ -303,12 +305,12 @@ class Sweep:
             plan = Plan(old.keep, choice.links._replace(capacity=capacity), old.parts, old.limits)
             plan.energy, plan.cycles = search.bound(plan)
             plan.bound = labels.objective_value(search.goal, plan.energy, plan.cycles)
-            ceiling = self.value(max(low[0], need[0]), max(low[1], need[1]))
+            ceiling = self.walks.value(max(low[0], need[0]), max(low[1], need[1]))
             if labels.worse(*plan.bound, ceiling, inf):
                 continue
             self.fill(plan, ceiling)
             fresh = Bypass(choice.links, plan, aim)
-            if self.at_root(fresh, high[0])[1]:
+            if self.walks.at_root(fresh, high[0])[1]:
                 live.append(fresh)
         return sorted(live, key=lambda choice: choice.plan.bound)
 
@@ -325,11 +327,11 @@ class Sweep:
             ),
             most_energy(plan, search.goal, (ceiling, inf)),
         )  # fmt: skip
-        for jointly, adds in ((False, search.reuse.fill), (True, search.reuse.extend)):
-            links = inner_bounds(
-                sp, plan.lk, search.of_memory, choices, search.reuse, search.inner, jointly, rough
-            )
-            plan.lk = adds(sp, links)
+        plan.lk = search.reuse.fill(sp, plan.lk)
+        links = inner_bounds(
+            sp, plan.lk, search.of_memory, choices, search.reuse, search.inner, True, rough
+        )
+        plan.lk = search.reuse.extend(sp, links)
         outer = outer_bounds(sp, plan.lk, plan.parts[0], search.slides, rough)
         # without the room to grow
         plan.outer = outer._replace(bits=outer.bits.copy(), cost=outer.cost.copy())
@@ -344,93 +346,9 @@ class Sweep:
         spans = zip(outer.begin[row], outer.length[row], strict=True)
         return {float(b) for begin, length in spans for b in outer.bits[begin : begin + length]}
 
-    def root(self) -> tuple[Ints, Floats]:
-        """Return tables that hold the label of the whole nest."""
-        search = self.search
-        shapes = np.array([search.tiles.top])
-        return roots(
-            search.space, shapes, search.resources, len(search.of_memory),
-            search.operations_energy(),
-        )  # fmt: skip
 
-    def at_root(self, choice: Bypass, size: float) -> tuple[float, bool]:
-        """Return a lower bound at a size of the first memory, and whether there may be points."""
-        bound, hopeful = root_value(
-            self.search.space, choice.plan.lk, choice.plan.outer, choice.aim, *self.top,
-            self.search.spread_left[0], size, self.points, self.count,
-        )  # fmt: skip
-        return float(bound), bool(hopeful)
-
-    def walk(self, choice: Bypass) -> None:
-        """Find the points of one bypass choice."""
-        if not self.at_root(choice, 0.0)[1]:
-            return
-        self.walks += 1
-        self.progress(self.walks)
-        it, fl = self.root()
-        shapes = self.search.tiles.top + 1
-        heads = np.full((shapes, len(choice.plan.parts[0].stage_count)), -1, np.int64)
-        heads[-1, 0] = 0
-        self.segment(choice, 0, it, fl, 1, heads)
-
-    def segment(
-        self, choice: Bypass, s: int, it: Ints, fl: Floats, n: int, heads: Ints
-    ) -> tuple[Ints, Floats]:
-        """Walk to the next array, through it in some spatial choices, on to the end, and so on.
-
-        Labels below an array compare only with those of the same spatial choice: those of some
-        choices go on to the end before others begin, which then have more points to beat.
-
-        Returns
-        -------
-        two tables
-            With room for as many labels.
-        """
-        search, plan, before = self.search, choice.plan, n
-        part, sp = plan.parts[s], search.space
-        buckets = np.full(BUCKETS, -1, np.int64)
-        for high, low in self.slices(SLICES if s == 0 else 1):
-            it, fl, n, points, count = expand_all(
-                sp, plan.lk, plan.outer, choice.aim, s, s == search.na, part.stage_count,
-                part.stage_next, part.first, search.spread_left[s], it, fl, n, heads, buckets,
-                high, low, self.points.copy(), self.count,
-            )  # fmt: skip
-            self.take(choice, it, points, count)
-        if s == search.na:
-            return it, fl
-        full = len(part.stage_count) - 1
-        complete = int(np.count_nonzero(it[before - 1 : n, labels.STAGE] == full))
-        start, end = (int(c) for c in sp.unroll_start[s : s + 2])
-        width = 1 + AT_ONCE // (1 + complete)
-        for begin in range(start, end, width):
-            below = np.full((len(heads), len(plan.parts[s + 1].stage_count)), -1, np.int64)
-            buckets = np.full(BUCKETS, -1, np.int64)
-            it, fl, more = cross_all(
-                sp, plan.lk, plan.outer, choice.aim, s, it, fl, n, heads, full, below, buckets,
-                search.tiles.top, 0, plan.parts[s + 1].first, search.spread_left[s + 1],
-                self.points, self.count, begin, min(begin + width, end),
-            )  # fmt: skip
-            if more > n:
-                it, fl = self.segment(choice, s + 1, it, fl, more, below)
-        return it, fl
-
-    def slices(self, number: int) -> Iterator[tuple[int, int]]:
-        """Yield ranges of shapes from the whole nest down, unless it was asked to stop."""
-        top = self.search.tiles.top
-        step = max(64, (top + number) // number)
-        for high in range(top, -1, -step):
-            if self.stop():
-                raise StoppedError
-            yield high, max(0, high - step + 1)
-
-    def take(self, choice: Bypass, it: Ints, points: Floats, count: int) -> None:
-        """Take the points of a walk, with a mapping for each of the new ones."""
-        search, keep = self.search, choice.plan.keep
-        for i in np.flatnonzero(points[:count, ROW] >= 0):
-            mapping = rebuild(
-                search.layer, search.architecture, search.tiles, search.space, search.unrollings,
-                keep, it, int(points[i, ROW]),
-            )  # fmt: skip
-            self.mappings.append(mapping)
-            points[i, ROW] = -1 - len(self.mappings)
-        self.points, self.count = points, count
+def at_sizes(bits: Floats, values: Floats, sizes: Sequence[float]) -> Floats:
+    """Return a step function at some sizes."""
+    at = np.searchsorted(bits, sizes, side="right")
+    found: Floats = np.concatenate([[inf], values])[at]
+    return found

@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.mapper.bounds import least_words, lower_bound
+from tilewright.mapper.bounds import lower_bound
 from tilewright.mapper.charge import Scratch, charge, scratch_for
-from tilewright.mapper.cross import on_their_way, pass_array, shape_inside
-from tilewright.mapper.frontier_bounds import is_hopeful, reach, use
+from tilewright.mapper.frontier_below import Below
+from tilewright.mapper.frontier_bounds import is_hopeful, use
+from tilewright.mapper.frontier_completion import can_be_completed
 from tilewright.mapper.frontier_points import (
-    VALUE,
     Aim,
     add_point,
     beaten,
-    fitting,
     with_place,
 )
 from tilewright.mapper.labels import (
@@ -104,6 +103,7 @@ def file(
     sp: Space,
     lk: Links,
     outer: Outer,
+    below: Below,
     aim: Aim,
     it: Ints,
     fl: Floats,
@@ -119,6 +119,15 @@ def file(
 ) -> int:
     """File row n unless the points or another label make it superfluous."""
     forget(sp, aim, it[n], fl[n], seg)
+    if (
+        seg > 0
+        and len(below.row) > 0
+        and not can_be_completed(
+            sp, lk, below, aim, it[n], fl[n], points, count, placed,
+            max(aim.floor[0], use(aim, fl[n], seg, it[n, STAGE], 0)), aim.floor[1],
+        )
+    ):  # fmt: skip
+        return n
     energy, cycles = lower_bound(
         sp, lk, it[n], fl[n], aim.resources, seg, placed, spread_left, outer, outer.memory, words
     )
@@ -136,6 +145,7 @@ def expand_all(
     sp: Space,
     lk: Links,
     outer: Outer,
+    below: Below,
     aim: Aim,
     seg: int,
     last_segment: bool,
@@ -174,8 +184,8 @@ def expand_all(
                     )
                 else:
                     n = grow(
-                        sp, lk, outer, aim, seg, stage_next, spread_left, it, fl, n, current,
-                        heads, buckets, points, count, scratch,
+                        sp, lk, outer, below, aim, seg, stage_next, spread_left, it, fl, n,
+                        current, heads, buckets, points, count, scratch,
                     )  # fmt: skip
     return it, fl, n, points, count
 
@@ -185,6 +195,7 @@ def grow(
     sp: Space,
     lk: Links,
     outer: Outer,
+    below: Below,
     aim: Aim,
     seg: int,
     stage_next: Ints,
@@ -244,8 +255,8 @@ def grow(
             enter_loop(sp, it[n], fl[n], bits_at + aim.memories, move, inside, seg)
         it[n, PARENT] = current
         n = file(
-            sp, lk, outer, aim, it, fl, n, heads, buckets, points, count, placed, seg, spread_left,
-            scratch.words,
+            sp, lk, outer, below, aim, it, fl, n, heads, buckets, points, count, placed, seg,
+            spread_left, scratch.words,
         )  # fmt: skip
         if action < nt:
             placed[action] -= 1
@@ -281,117 +292,3 @@ def complete(
         return n, count
     it[n, PARENT] = current
     return n + 1, add_point(points, count, first, second, value, tie, n)
-
-
-@kernel
-def cross_all(
-    sp: Space,
-    lk: Links,
-    outer: Outer,
-    aim: Aim,
-    array: int,
-    it: Ints,
-    fl: Floats,
-    n: int,
-    heads: Ints,
-    full: int,
-    heads_below: Ints,
-    buckets: Ints,
-    high: int,
-    low: int,
-    first_below: Ints,
-    spread_left: float,
-    points: Floats,
-    count: int,
-    begin: int,
-    end: int,
-) -> tuple[Ints, Floats, int]:
-    """Send the complete labels of a segment through an array, in spatial choices `begin` to `end`.
-
-    They come with the largest product first.
-    """
-    scratch = scratch_for(sp)
-    for t in range(len(first_below)):
-        scratch.placed[t] = first_below[t]
-    for shape in range(high, low - 1, -1):
-        i = heads[shape, full]
-        while i >= 0:
-            choice = begin if it[i, DEAD] == 0 else end
-            while choice < end:
-                it, fl = with_room(it, fl, n)
-                n, choice = send(
-                    sp, lk, outer, aim, array, it, fl, n, i, choice, end, heads_below, buckets,
-                    spread_left, points, count, scratch,
-                )  # fmt: skip
-            i = it[i, NEXT]
-    return it, fl, n
-
-
-@leaf
-def send(
-    sp: Space,
-    lk: Links,
-    outer: Outer,
-    aim: Aim,
-    array: int,
-    it: Ints,
-    fl: Floats,
-    n: int,
-    i: int,
-    begin: int,
-    end: int,
-    heads_below: Ints,
-    buckets: Ints,
-    spread_left: float,
-    points: Floats,
-    count: int,
-    scratch: Scratch,
-) -> tuple[int, int]:
-    """Send label i through an array in the spatial choices from `begin` to `end`.
-
-    Returns
-    -------
-    tuple of int, int
-        The number of labels, and the next choice: the tables may have no room for it.
-    """
-    nt = sp.relevant.shape[0]
-    bits_at = LOADS + aim.resources
-    shape = it[i, SHAPE]
-    bound = fl[i, LEAST_ENERGY] - lk.leakage * fl[i, LEAST_CYCLES]
-    first = reach(aim, fl[i], array + 1, 0, 0)
-    second = reach(aim, fl[i], array + 1, 0, 1)
-    best = fitting(points, count, first, second)
-    most = points[best, VALUE] * (1 + TIE) if best >= 0 else np.inf
-    inside = fl[i, ENERGY]
-    alone = array == 0 and is_its_own_mirror(sp, shape)
-    for t in range(nt):
-        scratch.words[t] = least_words(sp, it[i], t)
-        inside += lk.rest_base[array, t] + lk.rest_slope[array, t] * scratch.words[t]
-    for choice in range(begin, end):
-        if n == len(it):
-            return n, choice
-        # choices come with the largest product first
-        spread = fl[i, SPREAD] * sp.unroll_product[choice] * spread_left
-        fewest = lk.cycles * sp.operations / spread
-        value, _ = objective_value(aim.goal, bound + lk.leakage * fewest, fewest)
-        if not value <= most or value == np.inf:
-            return n, end
-        if not lk.matters[choice] or (alone and sp.mirror_choice[choice] < choice):
-            continue
-        # what the words on their way cost, before the label is made
-        energy = inside + lk.leakage * fewest + on_their_way(sp, lk, choice, scratch)
-        value, _ = objective_value(aim.goal, energy, fewest)
-        if not value <= most or value == np.inf:
-            continue
-        below = shape_inside(sp, shape, choice)
-        if below < 0:
-            continue
-        pass_array(sp, lk, array, it, fl, n, i, choice, below, bits_at + aim.memories, scratch)
-        for m in range(aim.memories):
-            if m != aim.varied[0] and m != aim.varied[1]:
-                fl[n, bits_at + m] = 0.0
-        n = file(
-            sp, lk, outer, aim, it, fl, n, heads_below, buckets, points, count, scratch.placed,
-            array + 1, spread_left, scratch.next_words,
-        )  # fmt: skip
-    return n, end
