@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilewright
-from tilewright.architecture.machine import Architecture, Array, Level, Memory
+from tilewright.architecture.machine import Architecture, Array, Compute, Level, Memory
 from tilewright.mapper.solve import Search
 from tilewright.strategies.structures import random_structure
 from tilewright.strategies.tilings import random_tiles
@@ -133,3 +133,34 @@ def test_no_sampled_mapping_is_better_than_the_optimum(case: tuple[str, str], se
         ):
             best = values[batch.valid].min()
             assert best >= optimum(name, machine, objective) * (1 - 1e-12)
+
+
+def test_tiles_of_two_tensors_may_stay_through_loops_above_an_array() -> None:
+    """A scalar operand and a sum both stay: no bound may take one of them alone to do so."""
+    layer = einsum("O[M] += I[M,K] * W[K] * B[N]", M=6, K=8, N=1)
+    tensors = tuple(replace(t, bits=32) if t.name == "B" else t for t in layer.tensors)
+    layer = replace(layer, tensors=tensors)
+
+    def memory(name: str, energy: tuple[float, float], bits: int | None, keep: str) -> Memory:
+        kept = frozenset(t.role for t in layer.tensors if t.name in keep)
+        return Memory(
+            name, 16, read_energy=energy[0], write_energy=energy[1], capacity_bits=bits,
+            keep=None if bits is None else kept, must_keep=frozenset() if bits is None else kept,
+        )  # fmt: skip
+
+    machine = Architecture(
+        "machine",
+        (
+            memory("M0", (16, 32), None, ""),
+            memory("M1", (6.5, 4), 48, "IW"),
+            Array("A", {"X": 6}, hop_energy=2.0),
+            memory("M3", (2, 1), 80, "BO"),
+            Array("B", {"X": 4}),
+            Compute("MAC", energy=1.0),
+        ),
+    )
+    found = tilewright.map(layer, machine, "energy", cache=False).layers[0]
+    better = tilewright.map(
+        layer, machine, "energy", cache=False, constraints="A.max_dims=0"
+    ).layers[0]
+    assert found.proof.value <= better.proof.value

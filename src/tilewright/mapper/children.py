@@ -42,7 +42,7 @@ class Children(NamedTuple):
     shared : array of dimensions
         True for the dimensions whose u counts: irrelevant to exactly one stored tensor.
     free : array of dimensions
-        True for those that are irrelevant to several, whose u is not held against the capacity.
+        True for those that are irrelevant to several: all of them may stay through loops above.
     limits : array of dimensions
         True for those of windows that are irrelevant to none: x' limits the extents of tiles.
     bits, capacity, share, memory : arrays of tensors

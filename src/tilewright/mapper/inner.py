@@ -46,7 +46,7 @@ def find_shapes(sp: Space, ch: Children, carried: int, found: Ints, tiles: Ints)
             skip = ch.bits[carried] * sp.words[carried, shape] > room
         for d in range(sp.relevant.shape[1]):
             counts = ch.shared[d] or ch.limits[d] if carried < 0 else sp.relevant[carried, d]
-            skip = skip or (not counts and not ch.free[d] and sp.digits[shape, d] > 0)
+            skip = skip or (not counts and sp.digits[shape, d] > 0)
         if not skip and carried < 0:
             skip = True
             least_tiles(sp, ch, shape, tiles)
@@ -60,13 +60,18 @@ def find_shapes(sp: Space, ch: Children, carried: int, found: Ints, tiles: Ints)
 
 @leaf
 def delivered(sp: Space, ch: Children, shape: int, words: Floats, inside: Floats) -> None:
-    """Fill for each tensor the words delivered with the u of a shape, and the product of its u."""
+    """Fill for each tensor the words delivered with the u of a shape, and the product of its u.
+
+    Along dimensions irrelevant to several tensors u is unlimited: the tiles of all of them may stay
+    through loops above the array.
+    """
     for t in range(len(words)):
         words[t] = sp.operations if ch.used[t] == 0 else sp.words[t, len(sp.repeats) - 1]
         inside[t] = 1.0
         for d in range(sp.relevant.shape[1]):
             if ch.used[t] == 1 and not sp.relevant[t, d]:
-                value = sp.values[d, sp.digits[shape, d]]
+                digit = sp.sizes[d] - 1 if ch.free[d] else sp.digits[shape, d]
+                value = sp.values[d, digit]
                 words[t] *= sp.values[d, sp.sizes[d] - 1] / value
                 inside[t] *= value
 
