@@ -8,7 +8,7 @@ import numpy as np
 
 from tilewright.mapper.labels import objective_value
 from tilewright.mapper.slides import pair_words
-from tilewright.model.kernel import kernel, leaf
+from tilewright.model.kernel import kernel, leaf, part
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
@@ -267,6 +267,19 @@ def add_outermost(ns: Nest, order: Ints, spread: Ints, cost: Floats) -> None:
                 cost[r] += (ns.sent[r, t] * sent + ns.received[r, t] * instances) * ns.words[t]
 
 
+@part
+def growing_runs(which: Ints, sizes: Ints) -> Ints:
+    """Return where runs of tiles begin that grow from one to the next, and the end of the last."""
+    begins = np.empty(len(which) + 1, np.int64)
+    n = 0
+    for c in range(len(which)):
+        if c == 0 or which[c] != which[c - 1] or (sizes[c] < sizes[c - 1]).any():
+            begins[n] = c
+            n += 1
+    begins[n] = len(which)
+    return begins[: n + 1]
+
+
 @kernel
 def likely(
     ns: Nest,
@@ -277,7 +290,8 @@ def likely(
     actives: Ints,
     goal: Floats,
     ceiling: float,
-) -> tuple[Ints, Ints, Floats]:
+    most: int,
+) -> tuple[Ints, Ints, Floats, bool]:
     """Return the spatial choices and inner tiles that may cost less than a ceiling.
 
     Parameters
@@ -286,6 +300,8 @@ def likely(
         As `inner_tiles` returns them.
     spreads, actives
         As `nest.spatial_choices` returns them.
+    most : int
+        Pairs that are looked at; where there are more, it ends.
 
     Returns
     -------
@@ -293,6 +309,8 @@ def likely(
         Rows of `spreads`, and of the tiles.
     array of pairs
         What they cost at least.
+    bool
+        Whether these are all.
     """
     nr, nd = len(ns.base), len(ns.bounds)
     room = 1 << 10
@@ -301,41 +319,48 @@ def likely(
     n = 0
     turns, alone = np.ones((2, nd), np.int64)
     begin, cost = np.empty((2, nr))
-    # what tiles cost at least in any spatial choice, the cheapest ones first
-    floor = np.zeros((len(which), nr))
-    for c in range(len(which)):
+    begins = growing_runs(which, sizes)
+    # what the largest tile of a run costs at least in any spatial choice, the cheapest ones first
+    floor = np.zeros((len(begins) - 1, nr))
+    for k in range(len(floor)):
+        c = begins[k + 1] - 1
         order = ns.inner_orders[which[c]]
-        add_inner(ns, order, sizes[c], spans[c], ns.bounds, turns, floor[c])
-        add_outermost(ns, order, alone, floor[c])
+        add_inner(ns, order, sizes[c], spans[c], ns.bounds, turns, floor[k])
+        add_outermost(ns, order, alone, floor[k])
     ranking = np.argsort(floor[:, 0])
+    looks = 0
     for s in range(len(spreads)):
+        if looks > most:
+            return choice[:n], tile[:n], values[:n], False
         steps = 1.0
         for d in range(nd):
             turns[d] = chunks(ns.bounds[d], spreads[s, d])
             steps *= turns[d]
         begin[:] = ns.base
         add_direct(ns, actives[s], turns, begin)
-        for c in ranking:
+        for k in ranking:
             cost[:] = begin
-            cost[0] += floor[c, 0]
+            cost[0] += floor[k, 0]
             if value_of(ns, goal, cost, steps) >= ceiling:
                 break
-            possible = True
-            for d in range(nd):
-                possible &= sizes[c, d] * (spreads[s, d] - 1) < ns.bounds[d]
-            if not possible:
-                continue
-            order = ns.inner_orders[which[c]]
-            cost[:] = begin
-            add_inner(ns, order, sizes[c], spans[c], actives[s], turns, cost)
-            add_outermost(ns, order, spreads[s], cost)
-            value = value_of(ns, goal, cost, steps)
-            if value >= ceiling:
-                continue
-            if n == room:
-                choice, tile = np.concatenate((choice, choice)), np.concatenate((tile, tile))
-                values = np.concatenate((values, values))
-                room *= 2
-            choice[n], tile[n], values[n] = s, c, value
-            n += 1
-    return choice[:n], tile[:n], values[:n]
+            for c in range(begins[k + 1] - 1, begins[k] - 1, -1):
+                looks += 1
+                possible = True
+                for d in range(nd):
+                    possible &= sizes[c, d] * (spreads[s, d] - 1) < ns.bounds[d]
+                if not possible:
+                    continue
+                order = ns.inner_orders[which[c]]
+                cost[:] = begin
+                add_inner(ns, order, sizes[c], spans[c], actives[s], turns, cost)
+                add_outermost(ns, order, spreads[s], cost)
+                value = value_of(ns, goal, cost, steps)
+                if value >= ceiling:
+                    break  # smaller tiles cost more
+                if n == room:
+                    choice, tile = np.concatenate((choice, choice)), np.concatenate((tile, tile))
+                    values = np.concatenate((values, values))
+                    room *= 2
+                choice[n], tile[n], values[n] = s, c, value
+                n += 1
+    return choice[:n], tile[:n], values[:n], True

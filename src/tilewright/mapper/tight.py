@@ -14,9 +14,11 @@ from tilewright.mapper.nest_inner import inner_tiles, likely
 from tilewright.mapper.nest_mapping import Tiles
 from tilewright.mapper.nest_outer import least_together
 from tilewright.mapper.objective import Objective
+from tilewright.model.kernel import interruptible
 
 MOST_TILES = 20_000  # in the inner memory
-MOST_PAIRS = 200_000_000  # of such tiles and spatial choices
+MOST_PAIRS = 60_000_000  # of such tiles and spatial choices that are looked at
+MOST_LIKELY = 300_000  # that get outer tiles
 SOME = 4  # tiles of each bypass choice that are returned
 
 
@@ -63,6 +65,7 @@ def tightened(
     return best, sorted(found, key=lambda tiles: tiles.value)
 
 
+@interruptible()
 def least_tiles(
     ns: Nest,
     keep: KeepChoice,
@@ -75,9 +78,13 @@ def least_tiles(
     goal = objective.goal()
     choices, actives = spatial
     which, sizes, spans = inner_tiles(ns, MOST_TILES)
-    if len(which) > MOST_TILES or len(which) * len(choices) > MOST_PAIRS:
+    if len(which) > MOST_TILES:
         return 0.0, []
-    choice, tile, values = likely(ns, which, sizes, spans, choices, actives, goal, ceiling)
+    choice, tile, values, finished = likely(
+        ns, which, sizes, spans, choices, actives, goal, ceiling, MOST_PAIRS
+    )
+    if not finished or len(choice) > MOST_LIKELY:
+        return 0.0, []
     order = np.argsort(values, kind="stable")
     choice, tile, values = choice[order], tile[order], values[order]
     value, reached, details = least_together(
