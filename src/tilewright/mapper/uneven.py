@@ -80,7 +80,8 @@ def with_all_sizes(
         bound, tiles = tightened(least, known, wanted, best.value, stop)
     for own in tiles:
         for start in mappings_of(own, layer, architecture):
-            if not best.reaches(bound) and not stop():
+            # its value is the least of such mappings
+            if own.value < best.value and not best.reaches(bound) and not stop():
                 best.climb_from(start)
     some = FEWER if tiles and bound > CLOSE_BY * best.value else ROUNDER
     for rounder_layer in islice(rounder_layers(layer, least, bounds), some):
