@@ -19,7 +19,7 @@ from tilewright.model.kernel import interruptible
 MOST_TILES = 20_000  # in the inner memory
 MOST_PAIRS = 60_000_000  # of such tiles and spatial choices that are looked at
 MOST_LIKELY = 300_000  # that get outer tiles
-SOME = 3  # tiles of each bypass choice that are returned
+SOME = 2  # tiles of each bypass choice that are returned
 
 
 def tightened(
