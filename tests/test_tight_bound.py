@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations, product
 from random import Random
 
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 import tilewright as tw
 from problems import machine as random_machine
 from strategies import cases, dimensions_of, layer_of
-from tilewright.architecture.machine import Architecture
+from tilewright.architecture.machine import Architecture, Array
 from tilewright.errors import MappingError
 from tilewright.mapper.least import Least
 from tilewright.mapper.links import keep_choices
@@ -189,7 +190,9 @@ def test_inner_tiles_are_all_that_fit() -> None:
 def test_spatial_choices_cover_every_one() -> None:
     layer = tw.einsum(MATMUL, M=5, N=3, K=40)
     machine = tw.load_architecture("eyeriss")
-    choices = set(map(tuple, spatial_choices(Least(layer, machine))[0].tolist()))
+    found = spatial_choices(Least(layer, machine))
+    assert found is not None
+    choices = set(map(tuple, found[0].tolist()))
     first, second = machine.arrays[0].axes.values()
     ways = [way for way in product(range(1, 6), range(1, 4), range(1, 41)) if np.prod(way) <= 14]
     possible = {
@@ -201,6 +204,20 @@ def test_spatial_choices_cover_every_one() -> None:
     assert possible <= choices
     lower = {tuple(np.maximum(np.array(way) - 1, 1).tolist()) for way in choices}
     assert lower <= choices
+
+
+def test_too_many_spatial_choices_leave_the_bound_that_is_known() -> None:
+    """A square array of 65,536 elements that may unroll anything has millions of choices."""
+    layer = tw.conv2d(K=256, C=256, P=56, Q=56, R=3, S=3)
+    machine = tw.load_architecture("simple")
+    wide = tuple(
+        replace(level, axes={"X": 256, "Y": 256}) if isinstance(level, Array) else level
+        for level in machine.levels
+    )
+    least = Least(layer, replace(machine, levels=wide))
+    assert spatial_choices(least) is None
+    keep = next(keep_choices(layer, least.architecture))
+    assert tightened(least, [(5.0, keep)], parse_objective("energy"), 1e12, never) == (5.0, [])
 
 
 def test_promising_tiles_become_mappings() -> None:

@@ -8,7 +8,7 @@ numbers cost at least takes no account of how loops lead from one to the next.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import permutations
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,7 +18,6 @@ import numpy as np
 from tilewright.mapper.least import (
     Least,
     Link,
-    Price,
     axis_factors,
     different,
     most_pairs,
@@ -31,6 +30,10 @@ from tilewright.model.energy import leakage_per_cycle
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
     from tilewright.mapper.problem import Bools
+
+MOST_PRODUCTS = 1 << 20  # of choices for one axis and another
+MOST_CHOICES = 1 << 17
+MOST_INSTANCES = 4096  # along a dimension
 
 
 class Nest(NamedTuple):
@@ -125,8 +128,8 @@ def nest(least: Least, keep: KeepChoice) -> Nest | None:
     bounds = np.array(list(layer.bounds.values()), np.int64)
     relevant = np.array([[d in own for d in layer.bounds] for own in least.relevant], np.bool_)
     irrelevant = ~relevant & (bounds > 1)
-    memories = [sorted({m for chain in keep for m in chain[1:] if least.segment[m] == side})
-                for side in (0, 1)]  # fmt: skip
+    kept = {m for chain in keep for m in chain[1:]}
+    memories = [[m for m in kept if least.segment[m] == side] for side in (0, 1)]
     if (
         max(map(len, memories)) > 1
         or (irrelevant.sum(axis=0) > 1).any()
@@ -190,17 +193,15 @@ def prices(
     least: Least, keep: KeepChoice, outer: int | None
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Return `price`, `sent`, `received` and `base` of a `Nest`."""
-    ways: list[Callable[[Link], Price]] = [least.energy]
-    for port in ports(least.architecture):
-        ways.append(lambda link, port=port: least.load(link, *port))  # type: ignore[misc]
-    price, sent, received = np.zeros((3, len(ways), len(keep)))
-    base = np.zeros(len(ways))
+    limited = ports(least.architecture)
+    price, sent, received = np.zeros((3, 1 + len(limited), len(keep)))
+    base = np.zeros(1 + len(limited))
     base[0] = least.work
     for t, chain in enumerate(keep):
         for sender, receiver in zip(chain, (*chain[1:], least.compute), strict=True):
             link = Link(t, sender, receiver)
-            for r, way in enumerate(ways):
-                own = way(link)
+            costs = [least.energy(link), *(least.load(link, *port) for port in limited)]
+            for r, own in enumerate(costs):
                 base[r] += own.once
                 if least.segment[sender] == 1:
                     base[r] += (own.sent + own.received) * least.layer.operations
@@ -237,8 +238,10 @@ def orders(outside: Bools, inside: Bools) -> tuple[Ints, Ints]:
     return np.array(inner, np.int64).reshape(len(inner), -1), outer
 
 
-def spatial_choices(least: Least) -> tuple[Ints, Ints]:
+def spatial_choices(least: Least) -> tuple[Ints, Ints] | None:
     """Return the instances along each dimension that the axes of the array allow, or fewer.
+
+    It is None where there are too many choices or instances to look at.
 
     Returns
     -------
@@ -261,10 +264,14 @@ def spatial_choices(least: Least) -> tuple[Ints, Ints]:
         ]
         axes[free] += 1
         factors = np.array(axis_factors(bounds, free, size), np.int64)
+        if len(choices) * len(factors) > MOST_PRODUCTS:
+            return None
         wider = np.repeat(choices, len(factors), axis=0) * np.tile(factors, (len(choices), 1))
         choices = different(np.minimum(wider, bounds))
     for d in range(len(bounds)):
         first, most, _ = largest(choices, d)
+        if most.sum() > MOST_CHOICES or most.max() > MOST_INSTANCES:
+            return None
         choices = np.repeat(choices[first], most, axis=0)
         starts = np.cumsum(most) - most
         choices[:, d] = np.arange(len(choices)) - np.repeat(starts, most) + 1

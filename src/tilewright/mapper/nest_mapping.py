@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 
 from tilewright.architecture.machine import Architecture, Array
+from tilewright.mapper.links import segment_of
 from tilewright.mapper.narrow import KeepChoice
 from tilewright.mapping.nodes import For, Node, Spatial, Store
 from tilewright.mapping.nodes import Mapping as LoopNest
@@ -98,7 +100,7 @@ def nodes_of(
         carries = t == len(tensors)
         yield from loops(tensors[first if carries else t].dimensions, target)
         if not carries:
-            yield Store(memory_of(tiles.keep[t], machine, outer=True), (tensors[t].name,))
+            yield Store(memory_of(tiles.keep[t], machine, 0), (tensors[t].name,))
     last = [d for d in bounds if owners[d] == first]
     yield from loops([d for d in bounds if d not in last] + last, together)
     array = machine.arrays[0]
@@ -118,15 +120,13 @@ def nodes_of(
             for d, owner in owners.items()
         }
         yield from loops(tensors[t].dimensions, spans)
-        yield Store(memory_of(tiles.keep[t], machine, outer=False), (tensors[t].name,))
+        yield Store(memory_of(tiles.keep[t], machine, 1), (tensors[t].name,))
 
 
-def memory_of(chain: Sequence[int], machine: Architecture, outer: bool) -> str:
-    """Return the memory above or below the array that keeps a tensor."""
-    names = [memory.name for memory in machine.memories]
-    levels = [level.name for level in machine.levels]
-    array = levels.index(machine.arrays[0].name)
-    return next(names[m] for m in chain[1:] if (levels.index(names[m]) < array) == outer)
+def memory_of(chain: Sequence[int], machine: Architecture, side: int) -> str:
+    """Return the memory above (0) or below (1) the array that keeps a tensor."""
+    segment = segment_of(machine)
+    return next(machine.memories[m].name for m in chain[1:] if segment[m] == side)
 
 
 def whole_chunks(bound: int, tile: int, part: int) -> int:
@@ -168,7 +168,5 @@ def on_axes(
 
 def covers(way: Sequence[int], number: int) -> bool:
     """Whether factors give some instances, and none of them more than it takes."""
-    whole = 1
-    for factor in way:
-        whole *= factor
+    whole = prod(way)
     return whole >= number and all(whole // f * (f - 1) < number for f in way if f > 1)

@@ -95,9 +95,8 @@ def add_outer(
                 stay = ns.bounds[d] if i == 0 else size[1 if t == nt else 0, d]
                 count *= chunks(ns.bounds[d], stay)
                 got *= instances_of(ns.bounds[d], stay, spread[d])
-        if not ns.unites[whose]:
-            # only where a tile goes through the array
-            count = got if t == nt else count
+        if t == nt and not ns.unites[carried]:
+            count = got
         for r in range(len(cost)):
             if t == nt:
                 each = ns.sent[r, whose] * count + ns.received[r, whose] * got

@@ -56,9 +56,10 @@ def tightened(
         if bound >= best:
             break
         tiles = None if stop() else nest(least, keep)
+        if tiles is not None and choices is None:
+            choices = spatial_choices(least)
         value = 0.0
-        if tiles is not None:
-            choices = spatial_choices(least) if choices is None else choices
+        if tiles is not None and choices is not None:
             value, some = least_tiles(tiles, keep, choices, objective, best, least)
             found += some
         best = min(best, max(bound, value))
