@@ -146,15 +146,20 @@ class Least:
         if not tensor.is_output:
             written = 0.0 if inside is None else write_cost(inside, tensor)
             return Price(read_cost(sender, tensor), received + written)
-        # what a memory sends up and fetches is at least what comes up to it: partial sums that
-        # start from zero come up once more than they are fetched
+        # what a memory sends up and fetches again is what comes up to it, and what it has fetched
+        # itself; partial sums that start from zero come up once more than they are fetched
         again = read_cost(sender, tensor)
-        if link.sender > 0:
-            return Price(write_cost(sender, tensor) + again, received)
-        if inside is not None and all(array.reduction for array in crossed):
-            again += write_cost(inside, tensor)
-        first = again * self.words[link.tensor]
-        return Price(write_cost(sender, tensor) + again, received, -first)
+        first = again * self.words[link.tensor] if link.sender == 0 else 0.0
+        fetched = 0.0
+        if (
+            inside is not None
+            and self.segment[link.sender] == 0
+            and all(array.reduction for array in crossed)
+        ):
+            fetched = write_cost(inside, tensor) + read_cost(inside, tensor)
+            fetched += sum(array.hop_energy for array in crossed)
+            first += fetched * self.words[link.tensor]
+        return Price(write_cost(sender, tensor) + again + fetched, received, -first)
 
     def load(
         self, link: Link, kind: str, level: object, direction: str, rate: float, above: int
