@@ -58,11 +58,28 @@ def extent(ns: Nest, size: Ints, place: Ints, i: int, d: int) -> int:
 @leaf
 def fits(ns: Nest, order: Ints, size: Ints, place: Ints, extents: Ints) -> bool:
     """Whether the tiles fit the inner memory."""
+    return fits_with(ns, order, size, place, -1, 0, 0, extents)
+
+
+@leaf
+def fits_with(
+    ns: Nest,
+    order: Ints,
+    size: Ints,
+    place: Ints,
+    last: int,
+    dimension: int,
+    least: int,
+    extents: Ints,
+) -> bool:
+    """Whether they fit where the tiles up to the last-th have so much of a dimension at least."""
     total = 0.0
     for i in range(len(order)):
         t = order[i]
         for d in range(len(size)):
             extents[d] = extent(ns, size, place, i, d)
+        if i <= last:
+            extents[dimension] = max(extents[dimension], least)
         bits = ns.inner_bits[t] * tile_words(ns, t, extents)
         if bits > ns.inner_share[t]:
             return False
@@ -71,10 +88,13 @@ def fits(ns: Nest, order: Ints, size: Ints, place: Ints, extents: Ints) -> bool:
 
 
 @leaf
-def spans_outside(ns: Nest, size: Ints, place: Ints, t: int, spans: Ints) -> None:
+def spans_outside(
+    ns: Nest, order: Ints, size: Ints, place: Ints, t: int, extents: Ints, spans: Ints
+) -> None:
     """Fill how much of the dimensions of its windows a tile has at most.
 
-    That is what the tile stays through that lies outside or directly inside.
+    That is what the tile stays through that lies outside or directly inside, and no more than fits:
+    the tiles outside span no less.
     """
     for e in range(ns.terms.shape[1]):
         for k in range(2):
@@ -88,6 +108,14 @@ def spans_outside(ns: Nest, size: Ints, place: Ints, t: int, spans: Ints) -> Non
             inside = own >= 0 and 0 < place[own] <= place[t] + 1
             if inside or (own >= 0 and place[own] < 0):
                 spans[t, e, k] = size[d]
+            low, high = 1, spans[t, e, k]
+            while low < high:
+                middle = (low + high + 1) // 2
+                if fits_with(ns, order, size, place, place[t], d, middle, extents):
+                    low = middle
+                else:
+                    high = middle - 1
+            spans[t, e, k] = low
 
 
 @leaf
@@ -179,7 +207,7 @@ def inner_tiles(ns: Nest, most: int) -> tuple[Ints, Ints, Ints]:
             which[n] = o
             sizes[n] = size
             for i in range(len(order)):
-                spans_outside(ns, size, place, order[i], spans[n])
+                spans_outside(ns, order, size, place, order[i], extents, spans[n])
             n += 1
             more = False
             k = open_ones - 1
@@ -194,26 +222,22 @@ def inner_tiles(ns: Nest, most: int) -> tuple[Ints, Ints, Ints]:
 
 
 @leaf
-def add_inner(
-    ns: Nest,
-    order: Ints,
-    size: Ints,
-    spans: Ints,
-    active: Ints,
-    turns: Ints,
-    cost: Floats,
-) -> None:
+def add_inner(ns: Nest, order: Ints, spans: Ints, active: Ints, times: Ints, cost: Floats) -> None:
     """Add what comes into the inner memory, but for the outermost tile.
 
-    Of each dimension there are some `turns`, steps one after the other.
+    Parameters
+    ----------
+    times : array of (3, dimensions)
+        The steps of each dimension, one after the other, and how often the tile of its owner
+        changes: in all instances, and one after the other.
     """
     for i in range(1, len(order)):
         t = order[i]
         got = sent = 1.0
-        for d in range(len(size)):
+        for d in range(times.shape[1]):
             if ns.owner[d] == t:
-                got *= chunks(ns.bounds[d], size[d])
-                sent *= chunks(turns[d], size[d])
+                got *= times[1, d]
+                sent *= times[2, d]
         got *= max(ns.words[t], ns.points[t] / same_words(ns, t, spans, active, False))
         sent *= max(ns.words[t], ns.points[t] / same_words(ns, t, spans, active, True))
         if not ns.unites[t]:
@@ -223,7 +247,7 @@ def add_inner(
 
 
 @leaf
-def add_direct(ns: Nest, active: Ints, turns: Ints, cost: Floats) -> None:
+def add_direct(ns: Nest, active: Ints, times: Ints, cost: Floats) -> None:
     """Add what the compute unit reads through the array, with no memory below it.
 
     A sum of sets has at least |A| + |B| - 1 elements: those are the words that instances along the
@@ -234,10 +258,10 @@ def add_direct(ns: Nest, active: Ints, turns: Ints, cost: Floats) -> None:
             continue
         got = ns.points[t]
         sent = 1.0
-        for d in range(len(turns)):
+        for d in range(times.shape[1]):
             if ns.owner[d] == t:
                 got *= ns.bounds[d]
-                sent *= turns[d]
+                sent *= times[0, d]
         united = 1.0
         for e in range(ns.terms.shape[1]):
             d, _, o, _ = ns.terms[t, e]
@@ -317,7 +341,8 @@ def likely(
     choice, tile = np.empty((2, room), np.int64)
     values = np.empty(room)
     n = 0
-    turns, alone = np.ones((2, nd), np.int64)
+    times = np.ones((3, nd), np.int64)
+    alone = np.ones(nd, np.int64)
     begin, cost = np.empty((2, nr))
     begins = growing_runs(which, sizes)
     # what the largest tile of a run costs at least in any spatial choice, the cheapest ones first
@@ -325,7 +350,10 @@ def likely(
     for k in range(len(floor)):
         c = begins[k + 1] - 1
         order = ns.inner_orders[which[c]]
-        add_inner(ns, order, sizes[c], spans[c], ns.bounds, turns, floor[k])
+        times[0], times[2] = 1, 1
+        for d in range(nd):
+            times[1, d] = chunks(ns.bounds[d], sizes[c, d])
+        add_inner(ns, order, spans[c], ns.bounds, times, floor[k])
         add_outermost(ns, order, alone, floor[k])
     ranking = np.argsort(floor[:, 0])
     looks = 0
@@ -334,10 +362,10 @@ def likely(
             return choice[:n], tile[:n], values[:n], False
         steps = 1.0
         for d in range(nd):
-            turns[d] = chunks(ns.bounds[d], spreads[s, d])
-            steps *= turns[d]
+            times[0, d] = chunks(ns.bounds[d], spreads[s, d])
+            steps *= times[0, d]
         begin[:] = ns.base
-        add_direct(ns, actives[s], turns, begin)
+        add_direct(ns, actives[s], times, begin)
         for k in ranking:
             cost[:] = begin
             cost[0] += floor[k, 0]
@@ -347,12 +375,14 @@ def likely(
                 looks += 1
                 possible = True
                 for d in range(nd):
-                    possible &= sizes[c, d] * (spreads[s, d] - 1) < ns.bounds[d]
+                    size = sizes[c, d]
+                    possible &= size * (spreads[s, d] - 1) < ns.bounds[d]
+                    times[1, d], times[2, d] = chunks(ns.bounds[d], size), chunks(times[0, d], size)
                 if not possible:
                     continue
                 order = ns.inner_orders[which[c]]
                 cost[:] = begin
-                add_inner(ns, order, sizes[c], spans[c], actives[s], turns, cost)
+                add_inner(ns, order, spans[c], actives[s], times, cost)
                 add_outermost(ns, order, spreads[s], cost)
                 value = value_of(ns, goal, cost, steps)
                 if value >= ceiling:

@@ -56,16 +56,27 @@ class Tiles:
 
 
 def mappings_of(tiles: Tiles, layer: Layer, machine: Architecture) -> Iterator[LoopNest]:
-    """Yield mappings with such tiles: sizes rounded to whole chunks, then as they are."""
-    axes = on_axes(machine.arrays[0], machine, tiles.instances)
-    if axes is None:
+    """Yield mappings with such tiles: sizes rounded to whole chunks, then as they are.
+
+    Where a dimension is cut on several axes, each of them comes first once.
+    """
+    array = machine.arrays[0]
+    factors = on_axes(array, machine, tiles.instances)
+    if factors is None:
         return
-    for rounded in (True, False):
-        yield LoopNest(tuple(nodes_of(tiles, layer, machine, axes, rounded)))
+    axes = list(zip(array.axes, factors, strict=True))
+    several = any(sum(own.get(d, 1) > 1 for _, own in axes) > 1 for d in tiles.instances)
+    for order in (axes, axes[::-1]) if several else (axes,):
+        for rounded in (True, False):
+            yield LoopNest(tuple(nodes_of(tiles, layer, machine, order, rounded)))
 
 
 def nodes_of(
-    tiles: Tiles, layer: Layer, machine: Architecture, axes: Sequence[Extents], rounded: bool
+    tiles: Tiles,
+    layer: Layer,
+    machine: Architecture,
+    axes: Sequence[tuple[str, Extents]],
+    rounded: bool,
 ) -> Iterator[Node]:
     """Yield the nodes of a mapping."""
     tensors, bounds = layer.tensors, layer.bounds
@@ -103,15 +114,14 @@ def nodes_of(
             yield Store(memory_of(tiles.keep[t], machine, 0), (tensors[t].name,))
     last = [d for d in bounds if owners[d] == first]
     yield from loops([d for d in bounds if d not in last] + last, together)
-    array = machine.arrays[0]
-    for n, (axis, factors) in enumerate(zip(array.axes, axes, strict=True)):
+    for n, (axis, factors) in enumerate(axes):
         for d, factor in factors.items():
             inside = own[d]
-            for others in axes[n + 1 :]:
+            for _, others in axes[n + 1 :]:
                 inside *= others.get(d, 1)
             if factor > 1 and inside < shape[d]:
                 shape[d] = inside
-                yield Spatial(d, inside, axis, array.name)
+                yield Spatial(d, inside, axis, machine.arrays[0].name)
     for i, t in enumerate(tiles.inner):
         spans = {
             d: tiles.sizes[d]

@@ -13,7 +13,7 @@ from tilewright.mapper.nest_inner import (
     tile_words,
     value_of,
 )
-from tilewright.mapper.nest_ways import MOST_WAYS, WIDTH, leave_out, ways_to_cut
+from tilewright.mapper.nest_ways import MOST_WAYS, leave_out, ways_to_cut
 from tilewright.model.kernel import kernel, leaf, part
 
 if TYPE_CHECKING:
@@ -267,14 +267,10 @@ def least_together(
     reached = np.full(len(choice), np.inf)
     found = np.zeros((len(choice), 3 * nd + 1), np.int64)
     best = ceiling
-    ranges = np.empty(MOST_WAYS, np.int64)
-    ranges[0] = 1
-    for k in range(1, MOST_WAYS):
-        ranges[k] = max(ranges[k - 1] + 1, int(ranges[k - 1] * (1 + WIDTH)))
-    ranges[-1] = ns.bounds.max() + 1
-    known = np.zeros((nd, spreads.max() + 1, MOST_WAYS), np.int64)
-    ways = np.empty((nd, 2 * MOST_WAYS, 4), np.int64)
-    number, least, most, turns, at = np.empty((5, nd), np.int64)
+    ways = np.empty((nd, MOST_WAYS, 6), np.int64)
+    number, least, most, at = np.empty((4, nd), np.int64)
+    times = np.empty((3, nd), np.int64)
+    counted = np.empty(nd, np.bool_)
     own = np.empty(2 * nd + 1, np.int64)
     begin = np.empty(len(ns.base))
     for i in range(len(choice)):
@@ -283,9 +279,12 @@ def least_together(
         size, spread, active = sizes[tile[i]], spreads[choice[i]], actives[choice[i]]
         order = ns.inner_orders[which[tile[i]]]
         carried = order[0] if len(order) else 0
-        ways_to_cut(ns, size, spread, ranges, known, ways, number)
+        counted[:] = False
+        for k in range(1, len(order)):
+            counted |= ns.owner == order[k]
+        ways_to_cut(ns, size, spread, active, counted, ways, number)
         leave_out(
-            ns, order, size, spans[tile[i]], spread, active, ways, number, turns, begin, goal,
+            ns, order, size, spans[tile[i]], spread, active, ways, number, times, begin, goal,
             min(ceiling, best * NEAR),
         )  # fmt: skip
         at[:] = 0
@@ -295,13 +294,14 @@ def least_together(
             whole = len(order) > 0
             for d in range(nd):
                 extent = ways[d, at[d], 0]
-                least[d], most[d], turns[d] = ways[d, at[d], 1:]
-                steps *= turns[d]
+                least[d], most[d] = ways[d, at[d], 1:3]
+                times[:, d] = ways[d, at[d], 3:]
+                steps *= times[0, d]
                 if ns.relevant[carried, d] and ns.owner[d] >= 0:
                     whole &= extent == size[d]
             begin[:] = ns.base
-            add_direct(ns, active, turns, begin)
-            add_inner(ns, order, size, spans[tile[i]], active, turns, begin)
+            add_direct(ns, active, times, begin)
+            add_inner(ns, order, spans[tile[i]], active, times, begin)
             value = least_outer(
                 ns, carried, whole, least, most, spread, begin, steps, goal,
                 min(reached[i], ceiling, best * NEAR), own,
