@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import gcd
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -119,19 +120,17 @@ def spans_outside(
 
 
 @leaf
-def same_words(ns: Nest, t: int, spans: Ints, active: Ints, together: bool) -> float:
+def same_words(ns: Nest, t: int, spans: Ints, spread: Ints, active: Ints, together: bool) -> float:
     """Return how many iterations of a tensor's windows give the same word at most while it stays.
 
-    The tile may slide along one expression, or come back after the loops on it have gone back: no
-    word of a tile of m x n iterations serves more than m + n of them, see `slides.back_and_forth`.
-    The other expressions stay as they are.
+    The tile may slide along one expression; the other expressions stay as they are.
 
     Parameters
     ----------
     spans : array of (tensors, expressions, 2)
-        The most of m and n.
-    active : array of dimensions
-        The most instances that work at a time.
+        The most that a tile spans.
+    spread, active : arrays of dimensions
+        Instances that it takes for even chunks, and the most that work at a time.
     together : bool
         Whether words are counted that all instances share.
     """
@@ -142,18 +141,75 @@ def same_words(ns: Nest, t: int, spans: Ints, active: Ints, together: bool) -> f
             d, a, o, b = ns.terms[t, e]
             if o < 0:
                 continue
-            m, n = float(spans[t, e, 0]), float(spans[t, e, 1])
-            whole = a != 1 or b != 1
-            if together:
-                whole = whole or active[d] > 1 or active[o] > 1
-                m *= active[d]
-                n *= active[o]
-            if e == slid:
-                served *= ns.pairs[t, e] if whole else min(ns.pairs[t, e], m + n)
+            m, n = spans[t, e, 0], spans[t, e, 1]
+            whole, other = ns.bounds[d], ns.bounds[o]
+            # an instance for each iteration has only one
+            first, second = spread[d] < whole, spread[o] < other
+            if together and (active[d] > 1 or active[o] > 1):
+                m, n = min(whole, m * active[d]), min(other, n * active[o])
+                own = sum_of_sets(m, n, whole, other, a, b)
+                if e == slid:
+                    own = max(
+                        sum_of_sets(whole, n, whole, other, a, b),
+                        sum_of_sets(m, other, whole, other, a, b),
+                    )
+                    if first and second:
+                        own = ns.pairs[t, e]
             else:
-                served *= min(ns.pairs[t, e], m, n)
+                if not first:
+                    m = whole = 1
+                if not second:
+                    n = other = 1
+                own = m * n / pair_words(m, n, a, b, False)
+                if e == slid:
+                    own = max(own, slid_along(m, n, whole, a, b), slid_along(n, m, other, b, a))
+                    if first and second:
+                        own = max(own, come_back(m, n, whole, other, a, b))
+            served *= min(ns.pairs[t, e], own)
         most = max(most, served)
     return most
+
+
+@leaf
+def sum_of_sets(m: int, n: int, whole: int, other: int, a: int, b: int) -> float:
+    """Return the pairs for a word of a*i + b*j at most, for m values of i and n of j, anywhere.
+
+    In each class of remainders, two sets add up to |A| + |B| - 1 words at least.
+    """
+    g = gcd(a, b)
+    classes = chunks(n, chunks(other, a // g))
+    words = n + classes * (m - 1)
+    classes = chunks(m, chunks(whole, b // g))
+    return m * n / max(words, m + classes * (n - 1))
+
+
+@leaf
+def slid_along(m: int, n: int, whole: int, a: int, b: int) -> float:
+    """Return the pairs for a word at most where a tile of m x n slides along the first term.
+
+    It shares words with the tile before.
+    """
+    g = gcd(a, b)
+    kept = max(0, n - a // g) * min(1.0, max(0, 2 * m - b // g) / m)
+    return whole * n / (n + (whole - 1) * (n - kept))
+
+
+@leaf
+def come_back(m: int, n: int, whole: int, other: int, a: int, b: int) -> float:
+    """Return the pairs for a word at most where a tile slides along one term and then comes back.
+
+    The tile is the same when the loop on the other term has moved it by as much as the run along
+    the one, see `slides.back_and_forth`. With a step a > 1 of the one and b = 1, the values of the
+    other need the same remainders.
+    """
+    if a == 1 and b == 1:
+        return float(m + n)
+    g = gcd(a, b)
+    if b == g and other < 2 * (a // g):
+        return other / (a // g)
+    if a == g and whole < 2 * (b // g):
+        return whole / (b // g)
+    return np.inf
 
 
 @kernel
@@ -222,7 +278,9 @@ def inner_tiles(ns: Nest, most: int) -> tuple[Ints, Ints, Ints]:
 
 
 @leaf
-def add_inner(ns: Nest, order: Ints, spans: Ints, active: Ints, times: Ints, cost: Floats) -> None:
+def add_inner(
+    ns: Nest, order: Ints, spans: Ints, spread: Ints, active: Ints, times: Ints, cost: Floats
+) -> None:
     """Add what comes into the inner memory, but for the outermost tile.
 
     Parameters
@@ -238,8 +296,8 @@ def add_inner(ns: Nest, order: Ints, spans: Ints, active: Ints, times: Ints, cos
             if ns.owner[d] == t:
                 got *= times[1, d]
                 sent *= times[2, d]
-        got *= max(ns.words[t], ns.points[t] / same_words(ns, t, spans, active, False))
-        sent *= max(ns.words[t], ns.points[t] / same_words(ns, t, spans, active, True))
+        got *= max(ns.words[t], ns.points[t] / same_words(ns, t, spans, spread, active, False))
+        sent *= max(ns.words[t], ns.points[t] / same_words(ns, t, spans, spread, active, True))
         if not ns.unites[t]:
             sent = got
         for r in range(len(cost)):
@@ -353,7 +411,7 @@ def likely(
         times[0], times[2] = 1, 1
         for d in range(nd):
             times[1, d] = chunks(ns.bounds[d], sizes[c, d])
-        add_inner(ns, order, spans[c], ns.bounds, times, floor[k])
+        add_inner(ns, order, spans[c], alone, ns.bounds, times, floor[k])
         add_outermost(ns, order, alone, floor[k])
     ranking = np.argsort(floor[:, 0])
     looks = 0
@@ -382,7 +440,7 @@ def likely(
                     continue
                 order = ns.inner_orders[which[c]]
                 cost[:] = begin
-                add_inner(ns, order, spans[c], actives[s], times, cost)
+                add_inner(ns, order, spans[c], spreads[s], actives[s], times, cost)
                 add_outermost(ns, order, spreads[s], cost)
                 value = value_of(ns, goal, cost, steps)
                 if value >= ceiling:

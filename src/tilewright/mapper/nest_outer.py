@@ -301,7 +301,7 @@ def least_together(
                     whole &= extent == size[d]
             begin[:] = ns.base
             add_direct(ns, active, times, begin)
-            add_inner(ns, order, spans[tile[i]], active, times, begin)
+            add_inner(ns, order, spans[tile[i]], spread, active, times, begin)
             value = least_outer(
                 ns, carried, whole, least, most, spread, begin, steps, goal,
                 min(reached[i], ceiling, best * NEAR), own,

@@ -171,7 +171,7 @@ def leave_out(
             for r in range(len(cost)):
                 cost[r] = ns.base[r]
             add_direct(ns, active, times, cost)
-            add_inner(ns, order, spans, active, times, cost)
+            add_inner(ns, order, spans, spread, active, times, cost)
             add_outermost(ns, order, spread, cost)
             if value_of(ns, goal, cost, steps) < ceiling:
                 for k in range(ways.shape[2]):
