@@ -2,37 +2,17 @@
 
 from __future__ import annotations
 
-from math import gcd
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tilewright.mapper.labels import objective_value
-from tilewright.mapper.slides import pair_words
+from tilewright.mapper.nest_windows import FIELDS, chunks, fits, same_words, windows_of
 from tilewright.model.kernel import kernel, leaf, part
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
     from tilewright.mapper.nest import Nest
-
-
-@leaf
-def chunks(bound: int, tile: int) -> int:
-    """Return the least number of chunks of a bound that are no larger than a tile."""
-    return (bound + tile - 1) // tile
-
-
-@leaf
-def tile_words(ns: Nest, t: int, extents: Ints) -> float:
-    """Return the words of a tile."""
-    words = 1.0
-    for e in range(ns.terms.shape[1]):
-        d, a, o, b = ns.terms[t, e]
-        if o >= 0:
-            words *= pair_words(extents[d], extents[o], a, b, False)
-        elif d >= 0:
-            words *= extents[d]
-    return words
 
 
 @leaf
@@ -45,199 +25,38 @@ def value_of(ns: Nest, goal: Floats, cost: Floats, steps: float) -> float:
     return float(value)
 
 
-@leaf
-def extent(ns: Nest, size: Ints, place: Ints, i: int, d: int) -> int:
-    """Return the extent of the i-th tile: what the tile inside it stays through.
+class Inner(NamedTuple):
+    """Tiles in the memory below the array.
 
-    That of the outermost tile is free where the dimension's owner is not kept.
-    """
-    own = ns.owner[d]
-    spans = own >= 0 and (place[own] > i or (i == 0 and place[own] < 0))
-    return int(size[d]) if spans else 1
-
-
-@leaf
-def fits(ns: Nest, order: Ints, size: Ints, place: Ints, extents: Ints) -> bool:
-    """Whether the tiles fit the inner memory."""
-    return fits_with(ns, order, size, place, -1, 0, 0, extents)
-
-
-@leaf
-def fits_with(
-    ns: Nest,
-    order: Ints,
-    size: Ints,
-    place: Ints,
-    last: int,
-    dimension: int,
-    least: int,
-    extents: Ints,
-) -> bool:
-    """Whether they fit where the tiles up to the last-th have so much of a dimension at least."""
-    total = 0.0
-    for i in range(len(order)):
-        t = order[i]
-        for d in range(len(size)):
-            extents[d] = extent(ns, size, place, i, d)
-        if i <= last:
-            extents[dimension] = max(extents[dimension], least)
-        bits = ns.inner_bits[t] * tile_words(ns, t, extents)
-        if bits > ns.inner_share[t]:
-            return False
-        total += bits
-    return total <= ns.inner_room
-
-
-@leaf
-def spans_outside(
-    ns: Nest, order: Ints, size: Ints, place: Ints, t: int, extents: Ints, spans: Ints
-) -> None:
-    """Fill how much of the dimensions of its windows a tile has at most.
-
-    That is what the tile stays through that lies outside or directly inside, and no more than fits:
-    the tiles outside span no less.
-    """
-    for e in range(ns.terms.shape[1]):
-        for k in range(2):
-            d = ns.terms[t, e, 2 * k]
-            if d < 0:
-                continue
-            own = ns.owner[d]
-            spans[t, e, k] = ns.bounds[d]
-            if t != ns.window or place[t] == 0:
-                continue
-            inside = own >= 0 and 0 < place[own] <= place[t] + 1
-            if inside or (own >= 0 and place[own] < 0):
-                spans[t, e, k] = size[d]
-            low, high = 1, spans[t, e, k]
-            while low < high:
-                middle = (low + high + 1) // 2
-                if fits_with(ns, order, size, place, place[t], d, middle, extents):
-                    low = middle
-                else:
-                    high = middle - 1
-            spans[t, e, k] = low
-
-
-@leaf
-def same_words(ns: Nest, t: int, spans: Ints, spread: Ints, active: Ints, together: bool) -> float:
-    """Return how many iterations of a tensor's windows give the same word at most while it stays.
-
-    The tile may slide along one expression; the other expressions stay as they are.
-
-    Parameters
+    Attributes
     ----------
-    spans : array of (tensors, expressions, 2)
-        The most that a tile spans.
-    spread, active : arrays of dimensions
-        Instances that it takes for even chunks, and the most that work at a time.
-    together : bool
-        Whether words are counted that all instances share.
+    which : array of tiles
+        Row of `inner_orders`.
+    sizes : array of (tiles, dimensions)
+        Iterations that the tile of the dimension's owner stays through; where it is not kept,
+        extents of the outermost tile; else 1.
+    windows : array of (tiles, expressions, FIELDS)
+        Of the tensor with windows, see `windows_of`.
+    limits : array of (tiles, dimensions + 1)
+        How long the outermost tile stays at most in an instance, see `windows_of`.
     """
-    most = 1.0
-    for slid in range(-1, ns.terms.shape[1]):
-        served = 1.0
-        for e in range(ns.terms.shape[1]):
-            d, a, o, b = ns.terms[t, e]
-            if o < 0:
-                continue
-            m, n = spans[t, e, 0], spans[t, e, 1]
-            whole, other = ns.bounds[d], ns.bounds[o]
-            # an instance for each iteration has only one
-            first, second = spread[d] < whole, spread[o] < other
-            if together and (active[d] > 1 or active[o] > 1):
-                m, n = min(whole, m * active[d]), min(other, n * active[o])
-                own = sum_of_sets(m, n, whole, other, a, b)
-                if e == slid:
-                    own = max(
-                        sum_of_sets(whole, n, whole, other, a, b),
-                        sum_of_sets(m, other, whole, other, a, b),
-                    )
-                    if first and second:
-                        own = ns.pairs[t, e]
-            else:
-                if not first:
-                    m = whole = 1
-                if not second:
-                    n = other = 1
-                own = m * n / pair_words(m, n, a, b, False)
-                if e == slid:
-                    own = max(own, slid_along(m, n, whole, a, b), slid_along(n, m, other, b, a))
-                    if first and second:
-                        own = max(own, come_back(m, n, whole, other, a, b))
-            served *= min(ns.pairs[t, e], own)
-        most = max(most, served)
-    return most
 
-
-@leaf
-def sum_of_sets(m: int, n: int, whole: int, other: int, a: int, b: int) -> float:
-    """Return the pairs for a word of a*i + b*j at most, for m values of i and n of j, anywhere.
-
-    In each class of remainders, two sets add up to |A| + |B| - 1 words at least.
-    """
-    g = gcd(a, b)
-    classes = chunks(n, chunks(other, a // g))
-    words = n + classes * (m - 1)
-    classes = chunks(m, chunks(whole, b // g))
-    return m * n / max(words, m + classes * (n - 1))
-
-
-@leaf
-def slid_along(m: int, n: int, whole: int, a: int, b: int) -> float:
-    """Return the pairs for a word at most where a tile of m x n slides along the first term.
-
-    It shares words with the tile before.
-    """
-    g = gcd(a, b)
-    kept = max(0, n - a // g) * min(1.0, max(0, 2 * m - b // g) / m)
-    return whole * n / (n + (whole - 1) * (n - kept))
-
-
-@leaf
-def come_back(m: int, n: int, whole: int, other: int, a: int, b: int) -> float:
-    """Return the pairs for a word at most where a tile slides along one term and then comes back.
-
-    The tile is the same when the loop on the other term has moved it by as much as the run along
-    the one, see `slides.back_and_forth`. With a step a > 1 of the one and b = 1, the values of the
-    other need the same remainders.
-    """
-    if a == 1 and b == 1:
-        return float(m + n)
-    g = gcd(a, b)
-    if b == g and other < 2 * (a // g):
-        return other / (a // g)
-    if a == g and whole < 2 * (b // g):
-        return whole / (b // g)
-    return np.inf
+    which: Ints
+    sizes: Ints
+    windows: Ints
+    limits: Ints
 
 
 @kernel
-def inner_tiles(ns: Nest, most: int) -> tuple[Ints, Ints, Ints]:
-    """Return all tiles that fit the inner memory.
-
-    Parameters
-    ----------
-    most : int
-        Where there are more, what is returned has more rows.
-
-    Returns
-    -------
-    array of tiles
-        Row of `inner_orders`.
-    array of (tiles, dimensions)
-        Iterations that the tile of the dimension's owner stays through; where it is not kept,
-        extents of the outermost tile; else 1.
-    array of (tiles, tensors, expressions, 2)
-        See `spans_outside`.
-    """
+def inner_tiles(ns: Nest, most: int) -> Inner:
+    """Return all tiles that fit the inner memory, or more than `most` of them."""
     nd, nt, ne = len(ns.bounds), len(ns.words), ns.terms.shape[1]
     room = 1 << 10
     which = np.empty(room, np.int64)
-    sizes = np.empty((room, nd), np.int64)
-    spans = np.ones((room, nt, ne, 2), np.int64)
+    sizes, limits = np.empty((room, nd), np.int64), np.empty((room, nd + 1), np.int64)
+    windows = np.ones((room, ne, FIELDS), np.int64)
     n = 0
-    size, extents, free = np.ones((3, nd), np.int64)
+    size, spanned, grown, extents, free = np.ones((5, nd), np.int64)
     place = np.empty(nt, np.int64)
     for o in range(len(ns.inner_orders)):
         order = ns.inner_orders[o]
@@ -253,33 +72,35 @@ def inner_tiles(ns: Nest, most: int) -> tuple[Ints, Ints, Ints]:
             if kept or alone:
                 free[open_ones] = d
                 open_ones += 1
-        more = fits(ns, order, size, place, extents)
+        more = fits(ns, order, size, place, -1, grown, extents)
         while more and n <= most:
-            if n == room:
+            if n + ne + 2 > room:
                 which = np.concatenate((which, which))
-                sizes = np.concatenate((sizes, sizes))
-                spans = np.concatenate((spans, spans))
+                sizes, limits = np.concatenate((sizes, sizes)), np.concatenate((limits, limits))
+                windows = np.concatenate((windows, windows))
                 room *= 2
-            which[n] = o
-            sizes[n] = size
-            for i in range(len(order)):
-                spans_outside(ns, order, size, place, order[i], extents, spans[n])
-            n += 1
+            for kind in range(2 + ne):
+                if windows_of(
+                    ns, order, size, place, kind, spanned, grown, extents, windows[n], limits[n]
+                ):
+                    which[n] = o
+                    sizes[n] = size
+                    n += 1
             more = False
             k = open_ones - 1
             while k >= 0 and not more:
                 d = free[k]
                 size[d] += 1
-                more = size[d] <= ns.bounds[d] and fits(ns, order, size, place, extents)
+                more = size[d] <= ns.bounds[d] and fits(ns, order, size, place, -1, grown, extents)
                 if not more:
                     size[d] = 1
                     k -= 1
-    return which[:n], sizes[:n], spans[:n]
+    return Inner(which[:n], sizes[:n], windows[:n], limits[:n])
 
 
 @leaf
 def add_inner(
-    ns: Nest, order: Ints, spans: Ints, spread: Ints, active: Ints, times: Ints, cost: Floats
+    ns: Nest, order: Ints, windows: Ints, spread: Ints, active: Ints, times: Ints, cost: Floats
 ) -> None:
     """Add what comes into the inner memory, but for the outermost tile.
 
@@ -296,8 +117,8 @@ def add_inner(
             if ns.owner[d] == t:
                 got *= times[1, d]
                 sent *= times[2, d]
-        got *= max(ns.words[t], ns.points[t] / same_words(ns, t, spans, spread, active, False))
-        sent *= max(ns.words[t], ns.points[t] / same_words(ns, t, spans, spread, active, True))
+        got *= max(ns.words[t], ns.points[t] / same_words(ns, t, windows, spread, active, False))
+        sent *= max(ns.words[t], ns.points[t] / same_words(ns, t, windows, spread, active, True))
         if not ns.unites[t]:
             sent = got
         for r in range(len(cost)):
@@ -334,19 +155,44 @@ def add_direct(ns: Nest, active: Ints, times: Ints, cost: Floats) -> None:
 
 
 @leaf
-def add_outermost(ns: Nest, order: Ints, spread: Ints, cost: Floats) -> None:
+def stay_limit(ns: Nest, limits: Ints, active: Ints, d: int) -> int:
+    """Return how many iterations of a dimension the outermost tile stays through at most."""
+    return int(min(ns.bounds[d], limits[d] * active[d]) if limits[d] >= 0 else ns.bounds[d])
+
+
+@leaf
+def stay_limit_together(ns: Nest, limits: Ints, active: Ints) -> float:
+    """Return how many iterations it stays through at most of all dimensions that are limited."""
+    together = float(limits[len(active)])
+    if together < 0:
+        return np.inf
+    for d in range(len(active)):
+        if limits[d] >= 0:
+            together *= active[d]
+    return together
+
+
+@leaf
+def add_outermost(
+    ns: Nest, order: Ints, limits: Ints, spread: Ints, active: Ints, cost: Floats
+) -> None:
     """Add the least that the outermost tile of the inner memory and the outer memory cost."""
     for t in range(len(ns.words)):
-        instances = 1.0
+        instances = stays = limited = 1.0
         for d in range(len(spread)):
             if ns.owner[d] == t:
                 instances *= spread[d]
+                stays *= chunks(ns.bounds[d], stay_limit(ns, limits, active, d))
+                if limits[d] >= 0:
+                    limited *= ns.bounds[d]
         for r in range(len(cost)):
             if ns.outside[t]:
                 cost[r] += ns.price[r, t] * ns.words[t]
             if len(order) and order[0] == t:
-                sent = 1.0 if ns.unites[t] else instances
-                cost[r] += (ns.sent[r, t] * sent + ns.received[r, t] * instances) * ns.words[t]
+                stays = max(stays, limited / stay_limit_together(ns, limits, active))
+                got = max(instances, stays)
+                sent = stays if ns.unites[t] else got
+                cost[r] += (ns.sent[r, t] * sent + ns.received[r, t] * got) * ns.words[t]
 
 
 @part
@@ -365,9 +211,7 @@ def growing_runs(which: Ints, sizes: Ints) -> Ints:
 @kernel
 def likely(
     ns: Nest,
-    which: Ints,
-    sizes: Ints,
-    spans: Ints,
+    inner: Inner,
     spreads: Ints,
     actives: Ints,
     goal: Floats,
@@ -378,8 +222,6 @@ def likely(
 
     Parameters
     ----------
-    which, sizes, spans
-        As `inner_tiles` returns them.
     spreads, actives
         As `nest.spatial_choices` returns them.
     most : int
@@ -402,17 +244,28 @@ def likely(
     times = np.ones((3, nd), np.int64)
     alone = np.ones(nd, np.int64)
     begin, cost = np.empty((2, nr))
-    begins = growing_runs(which, sizes)
-    # what the largest tile of a run costs at least in any spatial choice, the cheapest ones first
+    begins = growing_runs(inner.which, inner.sizes)
+    # what the largest tile of a run costs at least in any spatial choice, the cheapest ones first;
+    # larger ones may leave less room to windows
     floor = np.zeros((len(begins) - 1, nr))
+    windows = np.empty((len(floor), *inner.windows.shape[1:]), np.int64)
+    limits = np.empty((len(floor), nd + 1), np.int64)
     for k in range(len(floor)):
         c = begins[k + 1] - 1
-        order = ns.inner_orders[which[c]]
+        windows[k], limits[k] = inner.windows[c], inner.limits[c]
+        for i in range(begins[k], c):
+            windows[k] = np.maximum(windows[k], inner.windows[i])
+            for d in range(nd + 1):
+                if min(limits[k, d], inner.limits[i, d]) < 0:
+                    limits[k, d] = -1
+                else:
+                    limits[k, d] = max(limits[k, d], inner.limits[i, d])
+        order = ns.inner_orders[inner.which[c]]
         times[0], times[2] = 1, 1
         for d in range(nd):
-            times[1, d] = chunks(ns.bounds[d], sizes[c, d])
-        add_inner(ns, order, spans[c], alone, ns.bounds, times, floor[k])
-        add_outermost(ns, order, alone, floor[k])
+            times[1, d] = chunks(ns.bounds[d], inner.sizes[c, d])
+        add_inner(ns, order, windows[k], alone, ns.bounds, times, floor[k])
+        add_outermost(ns, order, limits[k], alone, ns.bounds, floor[k])
     ranking = np.argsort(floor[:, 0])
     looks = 0
     for s in range(len(spreads)):
@@ -433,17 +286,23 @@ def likely(
                 looks += 1
                 possible = True
                 for d in range(nd):
-                    size = sizes[c, d]
+                    size = inner.sizes[c, d]
                     possible &= size * (spreads[s, d] - 1) < ns.bounds[d]
                     times[1, d], times[2, d] = chunks(ns.bounds[d], size), chunks(times[0, d], size)
                 if not possible:
                     continue
-                order = ns.inner_orders[which[c]]
+                order = ns.inner_orders[inner.which[c]]
                 cost[:] = begin
-                add_inner(ns, order, spans[c], spreads[s], actives[s], times, cost)
-                add_outermost(ns, order, spreads[s], cost)
+                add_inner(ns, order, inner.windows[c], spreads[s], actives[s], times, cost)
+                add_outermost(ns, order, inner.limits[c], spreads[s], actives[s], cost)
                 value = value_of(ns, goal, cost, steps)
                 if value >= ceiling:
+                    if ns.window >= 0:
+                        cost[:] = begin
+                        add_inner(ns, order, windows[k], spreads[s], actives[s], times, cost)
+                        add_outermost(ns, order, limits[k], spreads[s], actives[s], cost)
+                        if value_of(ns, goal, cost, steps) < ceiling:
+                            continue
                     break  # smaller tiles cost more
                 if n == room:
                     choice, tile = np.concatenate((choice, choice)), np.concatenate((tile, tile))

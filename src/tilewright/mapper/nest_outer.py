@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright.mapper.nest_inner import (
+    Inner,
     add_direct,
     add_inner,
-    chunks,
-    tile_words,
+    stay_limit,
+    stay_limit_together,
     value_of,
 )
 from tilewright.mapper.nest_ways import MOST_WAYS, leave_out, ways_to_cut
+from tilewright.mapper.nest_windows import chunks, tile_words
 from tilewright.model.kernel import kernel, leaf, part
 
 if TYPE_CHECKING:
@@ -92,7 +94,7 @@ def add_outer(
         whose = carried if t == nt else t
         for d in range(len(spread)):
             if ns.owner[d] == whose:
-                stay = ns.bounds[d] if i == 0 else size[1 if t == nt else 0, d]
+                stay = size[1 if t == nt else 0, d]
                 count *= chunks(ns.bounds[d], stay)
                 got *= instances_of(ns.bounds[d], stay, spread[d])
         if t == nt and not ns.unites[carried]:
@@ -105,14 +107,68 @@ def add_outer(
             cost[r] += each * ns.words[whose]
 
 
+@leaf
+def aligned(stay: int, low: int, high: int) -> int:
+    """Return the least multiple of a number between two that is no less than a stay."""
+    times = chunks(stay, high)
+    return max(stay, times * low)
+
+
+@leaf
+def unaligned_steps(bound: int, stay: int, extent: int, low: int, high: int) -> int:
+    """Return the fewest steps of a bound in chunks of a stay, which all elements do not divide.
+
+    Each chunk ends with a part of what all elements take together, which is between two numbers,
+    and takes no less than the extent of one element, or the part.
+    """
+    count = chunks(bound, stay)
+    times = chunks(stay, high) - 1
+    left = bound - count * times * high
+    part = max(low - 1, 1)
+    return int(count * times * extent + left // part * min(extent, part) + min(left % part, extent))
+
+
+@leaf
+def next_stay(
+    bound: int, now: int, loose: bool, low: int, high: int, longest: int
+) -> tuple[int, bool]:
+    """Return the next stay to try, shorter ones in turn, and whether it is not aligned.
+
+    Of all that cut the bound into as many chunks, that is the least one that is aligned, then the
+    least one.
+
+    Parameters
+    ----------
+    now : int
+        The stay before, or 0.
+    """
+    if now == 0:
+        count = chunks(bound, longest)
+        if count == 1:
+            return longest, False
+        most = longest
+    else:
+        shortest = max(chunks(bound, chunks(bound, now)), low)
+        if not loose and shortest < now:
+            return shortest, True
+        count = chunks(bound, now) + 1
+        most = now - 1
+    least = max(chunks(bound, chunks(bound, min(most, chunks(bound, count)))), low)
+    own = aligned(least, low, high)
+    if own <= most:
+        return own, False
+    return least, True
+
+
 @part
 def least_outer(
     ns: Nest,
     carried: int,
     whole: bool,
-    least: Ints,
-    most: Ints,
+    cuts: Ints,
+    limits: Ints,
     spread: Ints,
+    active: Ints,
     begin: Floats,
     steps: float,
     goal: Floats,
@@ -130,9 +186,12 @@ def least_outer(
     whole : bool
         Whether all elements together span no more of the dimensions relevant to it than their
         tiles. Else it is loaded anew for every tile in the outer memory.
-    least, most : arrays of dimensions
-        What all elements together span of each dimension.
-    spread : array of dimensions
+    cuts : array of (4, dimensions)
+        Of each dimension, what an element has, the least and the most that all together have, and
+        the fewest steps.
+    limits : array of (dimensions + 1)
+        How long the carried tile stays at most, see `nest_windows.windows_of`.
+    spread, active : arrays of dimensions
         Instances.
     begin : array of costs
         What all else costs.
@@ -147,6 +206,17 @@ def least_outer(
     extents = np.empty(nd, np.int64)
     size = np.empty((2, nd), np.int64)
     free = np.empty(2 * nd, np.int64)
+    loose = np.zeros(2 * nd, np.bool_)
+    slower = np.ones((2, nd))
+    least, most = cuts[1], cuts[2]
+    longest = np.empty((2, nd), np.int64)
+    for d in range(nd):
+        longest[:, d] = ns.bounds[d]
+        if ns.owner[d] == carried:
+            longest[1, d] = stay_limit(ns, limits, active, d)
+            if longest[1, d] < least[d]:
+                return best
+    together = stay_limit_together(ns, limits, active)
     for o in range(ns.outer_orders.shape[1]):
         order = ns.outer_orders[carried, o]
         if order[0] < 0 and o > 0:
@@ -161,17 +231,21 @@ def least_outer(
         for k in range(2):
             for d in range(nd):
                 own = ns.owner[d]
-                size[k, d] = ns.bounds[d]
+                size[k, d] = longest[k, d]
                 if own < 0:
                     continue
                 held = k == 0 and is_held(ns, place, carried, d)
                 if held:
                     size[k, d] = most[d]
-                elif (k == 0 and place[own] > 0) or (k == 1 and own == carried and place[nt] > 0):
+                elif (k == 0 and place[own] > 0) or (
+                    k == 1 and own == carried and (place[nt] > 0 or limits[d] >= 0)
+                ):
                     free[count] = k * nd + d
                     size[k, d] = least[d]
                     count += 1
         if not fits_outer(ns, order, place, carried, size, least, extents):
+            continue
+        if limited(size, limits) > together:
             continue
         add_outer(ns, order, carried, size, spread, begin, cost)
         if count == 0:
@@ -181,42 +255,67 @@ def least_outer(
                 note(size, o, found)
             continue
         for k in range(count):
-            size[free[k] // nd, free[k] % nd] = ns.bounds[free[k] % nd]
+            size[free[k] // nd, free[k] % nd] = longest[free[k] // nd, free[k] % nd]
         depth = 0
         enter = True
+        slower[:] = 1.0
         while depth >= 0:
             k, d = free[depth] // nd, free[depth] % nd
-            now = size[k, d]
-            if enter:
-                now = ns.bounds[d]
-            elif now > least[d]:
-                # the smallest stay of one more chunk
-                now = min(now - 1, chunks(ns.bounds[d], chunks(ns.bounds[d], now) + 1))
-                now = max(now, least[d])
-            else:
-                now = 0
-            if now > 0:
+            now = 0 if enter else size[k, d]
+            slower[k, d] = 1.0
+            more = now == 0 or now > least[d]
+            if more:
+                now, loose[depth] = next_stay(
+                    ns.bounds[d], now, loose[depth], least[d], most[d], longest[k, d]
+                )
                 size[k, d] = now
                 add_outer(ns, order, carried, size, spread, begin, cost)
-                value = value_of(ns, goal, cost, steps)
-            if now == 0 or value >= best:
+                value = value_of(ns, goal, cost, steps * slowed(slower))
+            if not more or value >= best:
                 # shorter stays cost more
-                size[k, d] = ns.bounds[d]
+                size[k, d] = longest[k, d]
                 depth -= 1
                 enter = False
                 continue
+            if loose[depth]:
+                turns = unaligned_steps(ns.bounds[d], now, cuts[0, d], least[d], most[d])
+                slower[k, d] = max(1.0, turns / cuts[3, d])
+                value = value_of(ns, goal, cost, steps * slowed(slower))
+                if value >= best:
+                    enter = False
+                    continue
             for j in range(depth + 1, count):
                 size[free[j] // nd, free[j] % nd] = least[free[j] % nd]
             fine = fits_outer(ns, order, place, carried, size, least, extents)
+            fine = fine and limited(size, limits) <= together
             if fine and depth == count - 1:
                 best = value
                 note(size, o, found)
             for j in range(depth + 1, count):
-                size[free[j] // nd, free[j] % nd] = ns.bounds[free[j] % nd]
+                size[free[j] // nd, free[j] % nd] = longest[free[j] // nd, free[j] % nd]
             enter = fine and depth < count - 1
             if enter:
                 depth += 1
     return best
+
+
+@leaf
+def slowed(slower: Floats) -> float:
+    """Return how many times more steps there are where either stay of a dimension takes more."""
+    product = 1.0
+    for d in range(slower.shape[1]):
+        product *= max(slower[0, d], slower[1, d])
+    return product
+
+
+@leaf
+def limited(size: Ints, limits: Ints) -> float:
+    """Return the iterations of limited dimensions that the carried tile stays through."""
+    total = 1.0
+    for d in range(size.shape[1]):
+        if limits[d] >= 0:
+            total *= size[1, d]
+    return total
 
 
 @leaf
@@ -231,9 +330,7 @@ def note(size: Ints, order: int, found: Ints) -> None:
 @kernel
 def least_together(
     ns: Nest,
-    which: Ints,
-    sizes: Ints,
-    spans: Ints,
+    inner: Inner,
     spreads: Ints,
     actives: Ints,
     choice: Ints,
@@ -246,8 +343,6 @@ def least_together(
 
     Parameters
     ----------
-    which, sizes, spans
-        As `nest_inner.inner_tiles` returns them.
     spreads, actives
         As `nest.spatial_choices` returns them.
     choice, tile, values
@@ -268,7 +363,8 @@ def least_together(
     found = np.zeros((len(choice), 3 * nd + 1), np.int64)
     best = ceiling
     ways = np.empty((nd, MOST_WAYS, 6), np.int64)
-    number, least, most, at = np.empty((4, nd), np.int64)
+    number, at = np.empty((2, nd), np.int64)
+    cuts = np.empty((4, nd), np.int64)
     times = np.empty((3, nd), np.int64)
     counted = np.empty(nd, np.bool_)
     own = np.empty(2 * nd + 1, np.int64)
@@ -276,15 +372,16 @@ def least_together(
     for i in range(len(choice)):
         if values[i] >= best:
             break
-        size, spread, active = sizes[tile[i]], spreads[choice[i]], actives[choice[i]]
-        order = ns.inner_orders[which[tile[i]]]
+        size, spread, active = inner.sizes[tile[i]], spreads[choice[i]], actives[choice[i]]
+        order = ns.inner_orders[inner.which[tile[i]]]
+        windows, limits = inner.windows[tile[i]], inner.limits[tile[i]]
         carried = order[0] if len(order) else 0
         counted[:] = False
         for k in range(1, len(order)):
             counted |= ns.owner == order[k]
         ways_to_cut(ns, size, spread, active, counted, ways, number)
         leave_out(
-            ns, order, size, spans[tile[i]], spread, active, ways, number, times, begin, goal,
+            ns, order, size, windows, limits, spread, active, ways, number, times, begin, goal,
             min(ceiling, best * NEAR),
         )  # fmt: skip
         at[:] = 0
@@ -294,16 +391,16 @@ def least_together(
             whole = len(order) > 0
             for d in range(nd):
                 extent = ways[d, at[d], 0]
-                least[d], most[d] = ways[d, at[d], 1:3]
+                cuts[:, d] = ways[d, at[d], :4]
                 times[:, d] = ways[d, at[d], 3:]
                 steps *= times[0, d]
                 if ns.relevant[carried, d] and ns.owner[d] >= 0:
                     whole &= extent == size[d]
             begin[:] = ns.base
             add_direct(ns, active, times, begin)
-            add_inner(ns, order, spans[tile[i]], spread, active, times, begin)
+            add_inner(ns, order, windows, spread, active, times, begin)
             value = least_outer(
-                ns, carried, whole, least, most, spread, begin, steps, goal,
+                ns, carried, whole, cuts, limits, spread, active, begin, steps, goal,
                 min(reached[i], ceiling, best * NEAR), own,
             )  # fmt: skip
             if value < min(reached[i], ceiling, best * NEAR):

@@ -11,9 +11,9 @@ from tilewright.mapper.nest_inner import (
     add_direct,
     add_inner,
     add_outermost,
-    chunks,
     value_of,
 )
+from tilewright.mapper.nest_windows import chunks
 from tilewright.model.kernel import leaf
 
 if TYPE_CHECKING:
@@ -145,7 +145,8 @@ def leave_out(
     ns: Nest,
     order: Ints,
     size: Ints,
-    spans: Ints,
+    windows: Ints,
+    limits: Ints,
     spread: Ints,
     active: Ints,
     ways: Ints,
@@ -171,8 +172,8 @@ def leave_out(
             for r in range(len(cost)):
                 cost[r] = ns.base[r]
             add_direct(ns, active, times, cost)
-            add_inner(ns, order, spans, spread, active, times, cost)
-            add_outermost(ns, order, spread, cost)
+            add_inner(ns, order, windows, spread, active, times, cost)
+            add_outermost(ns, order, limits, spread, active, cost)
             if value_of(ns, goal, cost, steps) < ceiling:
                 for k in range(ways.shape[2]):
                     ways[d, kept, k] = ways[d, n, k]

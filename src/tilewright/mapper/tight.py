@@ -78,28 +78,26 @@ def least_tiles(
     """Return what a bypass choice costs at least, or 0 where that takes too long, and tiles."""
     goal = objective.goal()
     choices, actives = spatial
-    which, sizes, spans = inner_tiles(ns, MOST_TILES)
-    if len(which) > MOST_TILES:
+    tiles = inner_tiles(ns, MOST_TILES)
+    if len(tiles.which) > MOST_TILES:
         return 0.0, []
-    choice, tile, values, finished = likely(
-        ns, which, sizes, spans, choices, actives, goal, ceiling, MOST_PAIRS
-    )
+    choice, tile, values, finished = likely(ns, tiles, choices, actives, goal, ceiling, MOST_PAIRS)
     if not finished or len(choice) > MOST_LIKELY:
         return 0.0, []
     order = np.argsort(values, kind="stable")
     choice, tile, values = choice[order], tile[order], values[order]
     value, reached, details = least_together(
-        ns, which, sizes, spans, choices, actives, choice, tile, values, goal, ceiling
+        ns, tiles, choices, actives, choice, tile, values, goal, ceiling
     )
     names = list(least.layer.bounds)
     found = []
     for i in np.argsort(reached, kind="stable")[:SOME].tolist():
         if not reached[i] < ceiling:
             break
-        inner = tuple(ns.inner_orders[which[tile[i]]].tolist())
+        inner = tuple(ns.inner_orders[tiles.which[tile[i]]].tolist())
         stays, carried, (row, *extents) = np.split(details[i], [len(names), 2 * len(names)])
         outer = ns.outer_orders[inner[0] if inner else 0, row]
-        numbers = (stays, carried, extents, choices[choice[i]], sizes[tile[i]])
+        numbers = (stays, carried, extents, choices[choice[i]], tiles.sizes[tile[i]])
         found.append(
             Tiles(
                 float(reached[i]),
