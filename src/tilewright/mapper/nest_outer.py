@@ -1,4 +1,4 @@
-"""What inner tiles cost at least together with the tiles of the memory above the array."""
+"""What the tiles of the memory above the array cost at least around inner tiles."""
 
 from __future__ import annotations
 
@@ -7,22 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright.mapper.nest_inner import (
-    Inner,
-    add_direct,
-    add_inner,
     stay_limit,
     stay_limit_together,
     value_of,
 )
-from tilewright.mapper.nest_ways import MOST_WAYS, leave_out, ways_to_cut
 from tilewright.mapper.nest_windows import chunks, tile_words
-from tilewright.model.kernel import kernel, leaf, part
+from tilewright.model.kernel import leaf, part
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
     from tilewright.mapper.nest import Nest
-
-NEAR = 1.002  # times the least value: what else is returned
 
 
 @leaf
@@ -325,96 +319,3 @@ def note(size: Ints, order: int, found: Ints) -> None:
     for d in range(nd):
         found[d], found[nd + d] = size[0, d], size[1, d]
     found[2 * nd] = order
-
-
-@kernel
-def least_together(
-    ns: Nest,
-    inner: Inner,
-    spreads: Ints,
-    actives: Ints,
-    choice: Ints,
-    tile: Ints,
-    values: Floats,
-    goal: Floats,
-    ceiling: float,
-) -> tuple[float, Floats, Ints]:
-    """Return what spatial choices and inner tiles cost at least with outer tiles.
-
-    Parameters
-    ----------
-    spreads, actives
-        As `nest.spatial_choices` returns them.
-    choice, tile, values
-        As `nest_inner.likely` returns them, in ascending order of `values`.
-
-    Returns
-    -------
-    float
-        The least value below a ceiling, or the ceiling.
-    array of pairs
-        The value of each that has been looked at, or infinite.
-    array of (pairs, 3 x dimensions + 1)
-        How long tiles stay in the outer memory, and the carried one, the order, and the extents
-        that an instance has.
-    """
-    nd = len(ns.bounds)
-    reached = np.full(len(choice), np.inf)
-    found = np.zeros((len(choice), 3 * nd + 1), np.int64)
-    best = ceiling
-    ways = np.empty((nd, MOST_WAYS, 6), np.int64)
-    number, at = np.empty((2, nd), np.int64)
-    cuts = np.empty((4, nd), np.int64)
-    times = np.empty((3, nd), np.int64)
-    counted = np.empty(nd, np.bool_)
-    own = np.empty(2 * nd + 1, np.int64)
-    begin = np.empty(len(ns.base))
-    for i in range(len(choice)):
-        if values[i] >= best:
-            break
-        size, spread, active = inner.sizes[tile[i]], spreads[choice[i]], actives[choice[i]]
-        order = ns.inner_orders[inner.which[tile[i]]]
-        windows, limits = inner.windows[tile[i]], inner.limits[tile[i]]
-        carried = order[0] if len(order) else 0
-        counted[:] = False
-        for k in range(1, len(order)):
-            counted |= ns.owner == order[k]
-        ways_to_cut(ns, size, spread, active, counted, ways, number)
-        leave_out(
-            ns, order, size, windows, limits, spread, active, ways, number, times, begin, goal,
-            min(ceiling, best * NEAR),
-        )  # fmt: skip
-        at[:] = 0
-        more = number.min() > 0
-        while more:
-            steps = 1.0
-            whole = len(order) > 0
-            for d in range(nd):
-                extent = ways[d, at[d], 0]
-                cuts[:, d] = ways[d, at[d], :4]
-                times[:, d] = ways[d, at[d], 3:]
-                steps *= times[0, d]
-                if ns.relevant[carried, d] and ns.owner[d] >= 0:
-                    whole &= extent == size[d]
-            begin[:] = ns.base
-            add_direct(ns, active, times, begin)
-            add_inner(ns, order, windows, spread, active, times, begin)
-            value = least_outer(
-                ns, carried, whole, cuts, limits, spread, active, begin, steps, goal,
-                min(reached[i], ceiling, best * NEAR), own,
-            )  # fmt: skip
-            if value < min(reached[i], ceiling, best * NEAR):
-                reached[i] = value
-                found[i, : 2 * nd + 1] = own
-                for d in range(nd):
-                    found[i, 2 * nd + 1 + d] = ways[d, at[d], 0]
-            more = False
-            d = nd - 1
-            while d >= 0 and not more:
-                at[d] += 1
-                more = at[d] < number[d]
-                if not more:
-                    at[d] = 0
-                    d -= 1
-        best = min(best, reached[i])
-    return best, reached, found

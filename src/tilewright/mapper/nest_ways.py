@@ -14,14 +14,15 @@ from tilewright.mapper.nest_inner import (
     value_of,
 )
 from tilewright.mapper.nest_windows import chunks
-from tilewright.model.kernel import leaf
+from tilewright.model.kernel import leaf, part
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
     from tilewright.mapper.nest import Nest
-    from tilewright.mapper.problem import Bools
 
 MOST_WAYS = 512  # to cut a dimension among instances
+MOST_KNOWN = 1024  # sizes of tiles for which they are kept
+FIRST_ROWS = 1 << 12  # of what is kept, to begin with
 WIDTH = 0.03  # of the ranges of what instances have together
 
 
@@ -65,32 +66,32 @@ def stays_of(bound: int, instances: int, extent: int, stay: int, steps: int) -> 
 
 @leaf
 def add_way(
-    ways: Ints, d: int, n: int, extent: int, low: int, high: int, steps: int, stays: int, after: int
+    ways: Ints, n: int, extent: int, low: int, high: int, steps: int, stays: int, after: int
 ) -> int:
     """Add a way to cut a dimension, unless a known one of a smaller extent costs no more."""
     for k in range(n):
         if (
-            ways[d, k, 1] <= low
-            and ways[d, k, 3] <= steps
-            and ways[d, k, 4] <= stays
-            and ways[d, k, 5] <= after
+            ways[k, 1] <= low
+            and ways[k, 3] <= steps
+            and ways[k, 4] <= stays
+            and ways[k, 5] <= after
         ):
             return n
-    if n < ways.shape[1]:
-        ways[d, n, 0], ways[d, n, 1], ways[d, n, 2] = extent, low, high
-        ways[d, n, 3], ways[d, n, 4], ways[d, n, 5] = steps, stays, after
+    if n < len(ways):
+        ways[n, 0], ways[n, 1], ways[n, 2] = extent, low, high
+        ways[n, 3], ways[n, 4], ways[n, 5] = steps, stays, after
         return n + 1
     # no room: the last one stands for all others
     for k in range(3, 6):
-        ways[d, n - 1, k] = 1
+        ways[n - 1, k] = 1
     return n
 
 
 @leaf
 def ways_to_cut(
-    ns: Nest, size: Ints, spread: Ints, active: Ints, counted: Bools, ways: Ints, number: Ints
-) -> None:
-    """Fill ways to cut every dimension among instances.
+    bound: int, size: int, instances: int, active: int, counted: bool, ways: Ints
+) -> int:
+    """Fill ways to cut a dimension among instances, and return how many.
 
     Each is the extent that an instance has, the least and the most that all have together, the
     fewest steps, and how often tiles change at least: in all instances, and one after the other.
@@ -99,52 +100,131 @@ def ways_to_cut(
 
     Parameters
     ----------
-    counted : array of dimensions
-        Whether it matters how often tiles change.
+    size : int
+        What the tile of the dimension's owner stays through below the array.
+    instances, active : int
+        That it takes for even chunks, and that work at a time at most.
+    counted : bool
+        Whether it matters how often that tile changes.
     """
-    for d in range(len(size)):
-        bound, s, own = ns.bounds[d], spread[d], size[d]
-        if s == 1:
-            ways[d, 0, 0], ways[d, 0, 1], ways[d, 0, 2], ways[d, 0, 3] = own, own, own, bound
-            ways[d, 0, 4] = ways[d, 0, 5] = chunks(bound, own)
-            number[d] = 1
-            continue
-        n = 0
-        high = min(own * s, bound)
-        while high > own * (s - 1):
-            least = max(own * (s - 1) + 1, min(high, int(high * (1 - WIDTH))))
-            ways[d, n, 0], ways[d, n, 1], ways[d, n, 2] = own, least, high
-            ways[d, n, 3] = turns_of(bound, own, high)
-            ways[d, n, 4], ways[d, n, 5] = chunks(bound, own), chunks(ways[d, n, 3], own)
-            n += 1
-            high = least - 1
-        most = fewest = ways[d, 0, 3]
-        floor = chunks(bound, s)
-        own += 1
-        while own <= floor and fewest > floor:
-            whole = not counted[d] or own % size[d] == 0
-            high = min(own * s, bound)
+    if instances == 1:
+        ways[0, 0], ways[0, 1], ways[0, 2], ways[0, 3] = size, size, size, bound
+        ways[0, 4] = ways[0, 5] = chunks(bound, size)
+        return 1
+    n = 0
+    high = min(size * instances, bound)
+    while high > size * (instances - 1):
+        least = max(size * (instances - 1) + 1, min(high, int(high * (1 - WIDTH))))
+        steps = turns_of(bound, size, high)
+        ways[n, 0], ways[n, 1], ways[n, 2] = size, least, high
+        ways[n, 3], ways[n, 4], ways[n, 5] = steps, chunks(bound, size), chunks(steps, size)
+        n += 1
+        high = least - 1
+    most = fewest = ways[0, 3]
+    floor = chunks(bound, instances)
+    own = size + 1
+    while own <= floor and fewest > floor:
+        whole = not counted or own % size == 0
+        high = min(own * instances, bound)
+        steps = turns_of(bound, own, high)
+        if whole:
+            fewest = min(fewest, steps)
+        while high > own * (instances - 1) and steps < most:
+            low = max(own * (instances - 1) + 1, min(high, int(high * (1 - WIDTH))))
+            stays, after = stays_of(bound, active, own, size, steps)
+            n = add_way(ways, n, own, low, high, steps, stays, after)
+            if not whole:
+                few, last = chunks(bound, size), chunks(steps + 1, size)
+                n = add_way(ways, n, own, low, high, steps + 1, few, last)
+            high = low - 1
             steps = turns_of(bound, own, high)
-            if whole:
-                fewest = min(fewest, steps)
-            while high > own * (s - 1) and steps < most:
-                low = max(own * (s - 1) + 1, min(high, int(high * (1 - WIDTH))))
-                stays, after = stays_of(bound, active[d], own, size[d], steps)
-                n = add_way(ways, d, n, own, low, high, steps, stays, after)
-                if not whole:
-                    few, last = chunks(bound, size[d]), chunks(steps + 1, size[d])
-                    n = add_way(ways, d, n, own, low, high, steps + 1, few, last)
-                high = low - 1
-                steps = turns_of(bound, own, high)
-            own += 1
-        number[d] = n
+        own += 1
+    return n
+
+
+@leaf
+def least_of(ways: Ints, number: int, fewest: Ints) -> None:
+    """Fill the fewest steps and changes of tiles of some ways, each by itself."""
+    for k in range(3):
+        fewest[k] = ways[0, 3 + k]
+        for n in range(1, number):
+            fewest[k] = min(fewest[k], ways[n, 3 + k])
+
+
+@part
+def known_ways(
+    bound: int,
+    size: int,
+    instances: int,
+    active: int,
+    counted: bool,
+    known: Ints,
+    pool: Ints,
+    filled: int,
+) -> tuple[Ints, int, int]:
+    """Return where ways to cut a dimension are kept, and add them where they are not.
+
+    A row before them says what they depend on, how many there are, and the `least_of` them.
+
+    Parameters
+    ----------
+    known : array of (instances, tile sizes)
+        The first row of ways, or 0.
+    pool : array of (rows, 6)
+    filled : int
+        Rows that are in use.
+
+    Returns
+    -------
+    pool, filled
+        As they are now.
+    int
+        The first row.
+    """
+    at = size % known.shape[1]
+    row = known[instances, at]
+    kind = 2 * active + counted
+    if row > 0 and pool[row - 1, 0] == kind and pool[row - 1, 5] == size:
+        return pool, filled, row
+    if filled + MOST_WAYS >= len(pool):
+        pool = np.concatenate((pool, np.empty_like(pool)))
+    row = filled + 1
+    ways = pool[row : row + MOST_WAYS]
+    count = ways_to_cut(bound, size, instances, active, counted, ways)
+    pool[filled, 0], pool[filled, 1], pool[filled, 5] = kind, count, size
+    least_of(ways, count, pool[filled, 2:5])
+    known[instances, at] = row
+    return pool, filled + 1 + count, row
+
+
+@leaf
+def least_value(
+    ns: Nest,
+    order: Ints,
+    windows: Ints,
+    limits: Ints,
+    spread: Ints,
+    active: Ints,
+    times: Ints,
+    cost: Floats,
+    goal: Floats,
+) -> float:
+    """Return what tiles cost at least where tiles change so often."""
+    steps = 1.0
+    for d in range(times.shape[1]):
+        steps *= times[0, d]
+    for r in range(len(cost)):
+        cost[r] = ns.base[r]
+    add_direct(ns, active, times, cost)
+    add_inner(ns, order, windows, spread, active, times, cost)
+    add_outermost(ns, order, limits, spread, active, cost)
+    return value_of(ns, goal, cost, steps)
 
 
 @leaf
 def leave_out(
     ns: Nest,
     order: Ints,
-    size: Ints,
     windows: Ints,
     limits: Ints,
     spread: Ints,
@@ -155,27 +235,31 @@ def leave_out(
     cost: Floats,
     goal: Floats,
     ceiling: float,
-) -> None:
-    """Leave out the ways to cut a dimension that cost too much with the best ones of all others."""
-    for d in range(len(size)):
+) -> bool:
+    """Leave out the ways to cut a dimension that cost too much with the best ones of all others.
+
+    Parameters
+    ----------
+    times : array of (3, dimensions)
+        The fewest of all ways, see `least_of`.
+
+    Returns
+    -------
+    bool
+        Whether some are left of every dimension.
+    """
+    for d in range(len(number)):
         kept = 0
+        before, other, after = times[0, d], times[1, d], times[2, d]
         for n in range(number[d]):
-            steps = 1.0
-            for k in range(len(size)):
-                if k == d:
-                    times[0, k], times[1, k], times[2, k] = ways[d, n, 3:]
-                else:
-                    times[0, k] = chunks(ns.bounds[k], spread[k])
-                    times[1, k] = chunks(ns.bounds[k], size[k])
-                    times[2, k] = chunks(times[0, k], size[k])
-                steps *= times[0, k]
-            for r in range(len(cost)):
-                cost[r] = ns.base[r]
-            add_direct(ns, active, times, cost)
-            add_inner(ns, order, windows, spread, active, times, cost)
-            add_outermost(ns, order, limits, spread, active, cost)
-            if value_of(ns, goal, cost, steps) < ceiling:
+            for k in range(3):
+                times[k, d] = ways[d, n, 3 + k]
+            if least_value(ns, order, windows, limits, spread, active, times, cost, goal) < ceiling:
                 for k in range(ways.shape[2]):
                     ways[d, kept, k] = ways[d, n, k]
                 kept += 1
+        times[0, d], times[1, d], times[2, d] = before, other, after
         number[d] = kept
+        if kept == 0:
+            return False
+    return True

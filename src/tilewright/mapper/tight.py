@@ -12,7 +12,7 @@ from tilewright.mapper.narrow import KeepChoice
 from tilewright.mapper.nest import Nest, nest, spatial_choices
 from tilewright.mapper.nest_inner import inner_tiles, likely
 from tilewright.mapper.nest_mapping import Tiles
-from tilewright.mapper.nest_outer import least_together
+from tilewright.mapper.nest_together import least_together
 from tilewright.mapper.objective import Objective
 from tilewright.model.kernel import interruptible
 

@@ -1,0 +1,155 @@
+"""What spatial choices and inner tiles cost at least, with any outer tiles."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilewright.mapper.nest_inner import Inner, add_direct, add_inner
+from tilewright.mapper.nest_outer import least_outer
+from tilewright.mapper.nest_ways import (
+    FIRST_ROWS,
+    MOST_KNOWN,
+    MOST_WAYS,
+    known_ways,
+    least_value,
+    leave_out,
+)
+from tilewright.model.kernel import kernel
+
+if TYPE_CHECKING:
+    from tilewright.mapper.lattice import Floats, Ints
+    from tilewright.mapper.nest import Nest
+
+NEAR = 1.002  # times the least value: what else is returned
+
+
+@kernel
+def least_together(
+    ns: Nest,
+    inner: Inner,
+    spreads: Ints,
+    actives: Ints,
+    choice: Ints,
+    tile: Ints,
+    values: Floats,
+    goal: Floats,
+    ceiling: float,
+) -> tuple[float, Floats, Ints]:
+    """Return what spatial choices and inner tiles cost at least with outer tiles.
+
+    Parameters
+    ----------
+    spreads, actives
+        As `nest.spatial_choices` returns them.
+    choice, tile, values
+        As `nest_inner.likely` returns them, in ascending order of `values`.
+
+    Returns
+    -------
+    float
+        The least value below a ceiling, or the ceiling.
+    array of pairs
+        The value of each that has been looked at, or infinite.
+    array of (pairs, 3 x dimensions + 1)
+        How long tiles stay in the outer memory, and the carried one, the order, and the extents
+        that an instance has.
+    """
+    nd = len(ns.bounds)
+    reached = np.full(len(choice), np.inf)
+    found = np.zeros((len(choice), 3 * nd + 1), np.int64)
+    best = ceiling
+    ways = np.empty((nd, MOST_WAYS, 6), np.int64)
+    # ways to cut that are known, each after a row of what they depend on, how many, and the least
+    pool, filled = np.empty((FIRST_ROWS, 6), np.int64), 0
+    known = np.zeros((nd, spreads.max() + 1, min(inner.sizes.max() + 1, MOST_KNOWN)), np.int64)
+    number, rows, at = np.empty((3, nd), np.int64)
+    cuts = np.empty((4, nd), np.int64)
+    times = np.empty((3, nd), np.int64)
+    counted = np.empty(nd, np.bool_)
+    own = np.empty(2 * nd + 1, np.int64)
+    begin = np.empty(len(ns.base))
+    for i in range(len(choice)):
+        if values[i] >= best:
+            break
+        size, spread, active = inner.sizes[tile[i]], spreads[choice[i]], actives[choice[i]]
+        order = ns.inner_orders[inner.which[tile[i]]]
+        windows, limits = inner.windows[tile[i]], inner.limits[tile[i]]
+        carried = order[0] if len(order) else 0
+        counted[:] = False
+        for k in range(1, len(order)):
+            counted |= ns.owner == order[k]
+        for d in range(nd):
+            pool, filled, row = known_ways(
+                ns.bounds[d], size[d], spread[d], active[d], counted[d], known[d], pool, filled
+            )
+            rows[d], number[d] = row, pool[row - 1, 1]
+            times[:, d] = pool[row - 1, 2:5]
+        limit = min(ceiling, best * NEAR)
+        if least_value(ns, order, windows, limits, spread, active, times, begin, goal) >= limit:
+            continue
+        begin[:] = ns.base
+        add_direct(ns, active, times, begin)
+        add_inner(ns, order, windows, spread, active, times, begin)
+        steps = 1.0
+        for d in range(nd):
+            ways[d, : number[d]] = pool[rows[d] : rows[d] + number[d]]
+            cuts[0, d], cuts[1, d], cuts[2, d], cuts[3, d] = 1, ns.bounds[d], 1, times[0, d]
+            for n in range(number[d]):
+                cuts[1, d] = min(cuts[1, d], ways[d, n, 1])
+                cuts[2, d] = max(cuts[2, d], ways[d, n, 2])
+            steps *= times[0, d]
+        # the best of each dimension together
+        value = least_outer(
+            ns,
+            carried,
+            len(order) > 0,
+            cuts,
+            limits,
+            spread,
+            active,
+            begin,
+            steps,
+            goal,
+            limit,
+            own,
+        )
+        if value >= limit:
+            continue
+        more = leave_out(
+            ns, order, windows, limits, spread, active, ways, number, times, begin, goal, limit
+        )
+        at[:] = 0
+        while more:
+            steps = 1.0
+            whole = len(order) > 0
+            for d in range(nd):
+                extent = ways[d, at[d], 0]
+                cuts[:, d] = ways[d, at[d], :4]
+                times[:, d] = ways[d, at[d], 3:]
+                steps *= times[0, d]
+                if ns.relevant[carried, d] and ns.owner[d] >= 0:
+                    whole &= extent == size[d]
+            begin[:] = ns.base
+            add_direct(ns, active, times, begin)
+            add_inner(ns, order, windows, spread, active, times, begin)
+            limit = min(reached[i], ceiling, best * NEAR)
+            value = least_outer(
+                ns, carried, whole, cuts, limits, spread, active, begin, steps, goal, limit, own
+            )
+            if value < limit:
+                reached[i] = value
+                found[i, : 2 * nd + 1] = own
+                for d in range(nd):
+                    found[i, 2 * nd + 1 + d] = ways[d, at[d], 0]
+            more = False
+            d = nd - 1
+            while d >= 0 and not more:
+                at[d] += 1
+                more = at[d] < number[d]
+                if not more:
+                    at[d] = 0
+                    d -= 1
+        best = min(best, reached[i])
+    return best, reached, found
