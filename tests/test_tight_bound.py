@@ -164,7 +164,8 @@ def test_inner_tiles_are_all_that_fit() -> None:
     least = Least(layer, machine)
     found = nest(least, ((0, 2), (0, 2), (0, 2)))
     assert found is not None
-    which, sizes, _ = inner_tiles(found, 10_000)
+    tiles = inner_tiles(found, 10_000)
+    which, sizes = tiles.which, tiles.sizes
     rows = set(zip(which.tolist(), map(tuple, sizes.tolist()), strict=True))
     assert len(rows) == len(which)
     # words of I, W and O in the scratchpads; the owner of M is W, of N is I, of K is O

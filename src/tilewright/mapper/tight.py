@@ -19,7 +19,8 @@ from tilewright.model.kernel import interruptible
 MOST_TILES = 20_000  # in the inner memory
 MOST_PAIRS = 60_000_000  # of such tiles and spatial choices that are looked at
 MOST_LIKELY = 300_000  # that get outer tiles
-SOME = 2  # tiles of each bypass choice that are returned
+SOME = 6  # tiles of each bypass choice that are returned
+CLOSE = 1e-12
 
 
 def tightened(
@@ -90,10 +91,12 @@ def least_tiles(
         ns, tiles, choices, actives, choice, tile, values, goal, ceiling
     )
     names = list(least.layer.bounds)
-    found = []
-    for i in np.argsort(reached, kind="stable")[:SOME].tolist():
-        if not reached[i] < ceiling:
+    found: list[Tiles] = []
+    for i in np.argsort(reached, kind="stable").tolist():
+        if not reached[i] < ceiling or len(found) == SOME:
             break
+        if found and reached[i] <= found[-1].value * (1 + CLOSE):
+            continue  # the same with dimensions in each other's places
         inner = tuple(ns.inner_orders[tiles.which[tile[i]]].tolist())
         stays, carried, (row, *extents) = np.split(details[i], [len(names), 2 * len(names)])
         outer = ns.outer_orders[inner[0] if inner else 0, row]

@@ -36,6 +36,7 @@ from tilewright.workload.layer import Layer
 GROWTH = 1.1  # of a bound that has few divisors
 WORTH = 2.0  # times as many divisors make a larger bound worth a search
 MOST_SHAPES = 8192  # of the layer with rounder bounds
+STARTS = 3  # mappings with promising tiles that are improved
 ROUNDER = 5  # layers with rounder bounds that are searched
 FEWER = 1  # of them where promising tiles led close to the bound
 CLOSE_BY = 0.95
@@ -78,11 +79,12 @@ def with_all_sizes(
     tiles: list[Tiles] = []
     if not best.reaches(bound):
         bound, tiles = tightened(least, known, wanted, best.value, stop)
-    for own in tiles:
-        for start in mappings_of(own, layer, architecture):
-            # its value is the least of such mappings
-            if own.value < best.value and not best.reaches(bound) and not stop():
-                best.climb_from(start)
+    starts = [(own, start) for own in tiles for start in mappings_of(own, layer, architecture)]
+    begun = 0
+    for own, start in sorted(starts, key=lambda pair: best.begin(pair[1])):
+        # its value is the least of such mappings
+        if own.value < best.value and not best.reaches(bound) and not stop() and begun < STARTS:
+            begun += best.climb_from(start)
     some = FEWER if tiles and bound > CLOSE_BY * best.value else ROUNDER
     for rounder_layer in islice(rounder_layers(layer, least, bounds), some):
         if best.reaches(bound) or stop():
@@ -103,28 +105,37 @@ class Best:
     stop: Callable[[], bool]
     mapping: Mapping
     value: float
-    begun: set[float] = field(default_factory=set)
+    begun: set[tuple[float, tuple[str, ...]]] = field(default_factory=set)
 
     def reaches(self, bound: float) -> bool:
         """Whether nothing can be better."""
         return bound >= self.value * (1 - CLOSE)
 
-    def climb_from(self, start: Mapping) -> None:
+    def begin(self, start: Mapping) -> float:
+        """Return the value of a mapping, which may be too large."""
+        cost = evaluate(self.layer, self.architecture, start, check=False)
+        return self.objective.value(cost.energy_pj, float(cost.cycles))
+
+    def climb_from(self, start: Mapping) -> bool:
         """Climb from another mapping, which may be too large, unless constraints exclude it.
 
-        One of a value that has been tried is the same with dimensions in each other's places.
+        It is True unless the mapping is left out.
+
+        One of a value that has been tried, with axes in the same order, is the same with dimensions
+        in each other's places.
         """
         constrained = self.architecture.statements
         if constrained and not allowed(start, self.layer, self.architecture):
-            return
-        cost = evaluate(self.layer, self.architecture, start, check=False)
-        begin = self.objective.value(cost.energy_pj, float(cost.cycles))
+            return False
+        axes = tuple(node.axis for node in start.nodes if isinstance(node, Spatial))
+        begin = self.begin(start), axes
         if begin in self.begun:
-            return
+            return False
         self.begun.add(begin)
         mapping, value = climb(self.layer, self.architecture, self.objective, start, self.stop)
         if value < self.value * (1 - CLOSE):
             self.mapping, self.value = mapping, value
+        return True
 
 
 def least_values(
