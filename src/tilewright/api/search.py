@@ -33,7 +33,7 @@ from tilewright.mapper.network_front import NetworkFront
 from tilewright.mapper.objective import parse_objective
 from tilewright.mapper.progress import Progress, counted, watching
 from tilewright.mapper.result import LayerResult, NetworkResult
-from tilewright.mapper.sizes import DIVISORS
+from tilewright.mapper.sizes import ALL, DIVISORS
 from tilewright.mapping.constraints import under
 from tilewright.mapping.given import ConstraintsLike, check_own_names, given_constraints
 
@@ -56,7 +56,7 @@ def map(
     workers: int | None = None,
     progress: bool | Progress = False,
     cache: CacheLike = True,
-    tiles: str = DIVISORS,
+    tiles: str | None = None,
     strategy: str | None = None,
     uniform: str | None = None,
     within: float | None = None,
@@ -95,12 +95,13 @@ def map(
     cache : bool, str or path
         Whether proven results are looked up in the user's cache and kept there, or in which
         directory instead. Where the cache cannot be written, results are only not kept.
-    tiles : str
+    tiles : str, optional
         ``"divisors"``: the best mapping whose tile sizes all divide, with a proof. ``"all"``: then
         that mapping is improved with sizes that do not divide; the lower bound holds for all tile
         sizes, and the result is optimal where it is reached. On machines with optimal retention
         mappings are looked for that are good without it, and the lower bound is that of unbounded
-        memories.
+        memories. By default ``"all"``, but for a strategy, one style for all layers, layouts,
+        ``"dmc"`` and pipelined latency, which take sizes that divide.
     strategy : str, optional
         Search as another mapper does instead, without a proof: a strategy of `compare`, such as
         ``"decoupled"``, with its options.
@@ -131,7 +132,8 @@ def map(
         When no mapping can run one of the layers, or satisfies the constraints.
     """
     check_options(objective, time_limit, workers, movement=strategy is None and uniform is None)
-    check_tiles(tiles)
+    if tiles is not None:
+        check_tiles(tiles)
     check_uniform(uniform, within)
     kept = the_cache(cache)
     network = the_network(workload, layer)
@@ -146,6 +148,9 @@ def map(
         laid_out(each, machine) for each in network.layers
     )
     least_movement = parse_objective(objective).movement
+    if tiles is None:
+        words = kind == "throughput" and not own and layouts is None and not least_movement
+        tiles = ALL if words and strategy is None and uniform is None else DIVISORS
     if least_movement:
         check_options(objective, None, None, movement=kind == "throughput")
     else:

@@ -54,13 +54,13 @@ def map_command(
         typer.Option("-o", "--output", metavar="MAPPINGS.yaml", help="Write the mappings."),
     ] = None,
     tiles: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--tiles",
             metavar="divisors|all",
-            help="Tile sizes: all are better for awkward bounds, proven where they reach a bound.",
+            help="Tile sizes: all (default), proven where a bound is reached, or divisors.",
         ),
-    ] = "divisors",
+    ] = None,
     no_cache: Annotated[
         bool, typer.Option("--no-cache", help="Search every layer again, and keep no result.")
     ] = False,
@@ -107,7 +107,8 @@ def map_command(
         raise InputError("trades energy against throughput latency alone", key="--pareto")
     limit = seconds(time_limit)
     check_options(objective, limit, None, movement=not pareto)
-    check_tiles(tiles)
+    if tiles is not None:
+        check_tiles(tiles)
     if pareto:
         front = api.pareto(workload, arch, objective, layer=layer, time_limit=limit, progress=True)
         put_result(front, json)
