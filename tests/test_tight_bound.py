@@ -32,6 +32,7 @@ from tilewright.workload.layer import Layer
 
 MATMUL = "O[M,N] += I[M,K] * W[K,N]"
 POINTWISE = "O[K,P,Q] += I[C,P,Q] * W[K,C]"
+STRIDED = "O[K,P,Q] += I[C,2*P+R,2*Q+S] * W[K,C,R,S]"
 KINDS = ("matmul", "matmul", "conv1d", "conv1d", "conv2d", "depthwise", "pooling", "dot", "scatter")
 BOUNDS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 16, 24, 32)
 OBJECTIVES = ("energy", "latency", "edp", "energy*latency^0.5")
@@ -147,6 +148,9 @@ def test_no_mapping_costs_less(case: tuple[Layer, Architecture, tw.Mapping]) -> 
         (MATMUL, {"M": 127, "N": 131, "K": 61}, "simple", "energy"),
         (MATMUL, {"M": 2048, "N": 11008, "K": 4096}, "simple", "edp"),
         (POINTWISE, {"K": 1024, "C": 256, "P": 14, "Q": 14}, "eyeriss", "edp"),
+        (POINTWISE, {"K": 64, "C": 256, "P": 56, "Q": 56}, "eyeriss", "edp"),
+        (POINTWISE, {"K": 256, "C": 1024, "P": 14, "Q": 14}, "eyeriss", "edp"),
+        (STRIDED, {"K": 512, "C": 512, "P": 7, "Q": 7, "R": 3, "S": 3}, "eyeriss", "edp"),
     ],
 )
 def test_awkward_layers_are_proven(

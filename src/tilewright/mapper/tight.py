@@ -21,6 +21,8 @@ MOST_PAIRS = 60_000_000  # of such tiles and spatial choices that are looked at
 MOST_LIKELY = 300_000  # that get outer tiles
 SOME = 6  # tiles of each bypass choice that are returned
 CLOSE = 1e-12
+CLOSER = 1.05  # times the bound that is known: the first ceiling
+MOST_CLOSER = 1.5
 
 
 def tightened(
@@ -50,15 +52,33 @@ def tightened(
     float, list of Tiles
         The ceiling where nothing costs less. The best tiles come first.
     """
+    lowest = min(bound for bound, _ in bounds)
+    choices = spatial_choices(least)
+    closer = CLOSER
+    while True:
+        # few tiles cost less than a low ceiling
+        limit = min(ceiling, lowest * closer) if closer < MOST_CLOSER else ceiling
+        best, found = least_below(least, bounds, choices, objective, limit, stop)
+        if limit == ceiling or (best < limit and found) or stop():
+            return best, found
+        closer = 1 + (closer - 1) * 4
+
+
+def least_below(
+    least: Least,
+    bounds: Sequence[tuple[float, KeepChoice]],
+    choices: tuple[Ints, Ints] | None,
+    objective: Objective,
+    ceiling: float,
+    stop: Callable[[], bool],
+) -> tuple[float, list[Tiles]]:
+    """Return a lower bound of all mappings below a ceiling, or the ceiling, and tiles below it."""
     best = ceiling
     found: list[Tiles] = []
-    choices = None
     for bound, keep in sorted(bounds):
         if bound >= best:
             break
         tiles = None if stop() else nest(least, keep)
-        if tiles is not None and choices is None:
-            choices = spatial_choices(least)
         value = 0.0
         if tiles is not None and choices is not None:
             value, some = least_tiles(tiles, keep, choices, objective, best, least)

@@ -92,6 +92,8 @@ def with_all_sizes(
         cut = cut_down(rounder_layer, layer, architecture, objective, best.mapping, stop)
         if cut is not None:
             best.climb_from(cut)
+    if not best.reaches(bound):
+        best.mapping, best.value = climb(layer, architecture, wanted, best.mapping, stop)
     return Found(best.mapping, best.value, min(bound, best.value), best.reaches(bound), even.labels)
 
 
@@ -132,7 +134,9 @@ class Best:
         if begin in self.begun:
             return False
         self.begun.add(begin)
-        mapping, value = climb(self.layer, self.architecture, self.objective, start, self.stop)
+        mapping, value = climb(
+            self.layer, self.architecture, self.objective, start, self.stop, pairs=False
+        )
         if value < self.value * (1 - CLOSE):
             self.mapping, self.value = mapping, value
         return True
@@ -302,8 +306,9 @@ def climb(
     objective: Objective,
     start: Mapping,
     stop: Callable[[], bool],
+    pairs: bool = True,
 ) -> tuple[Mapping, float]:
-    """Change one or two tile sizes at a time as long as the objective falls."""
+    """Change one tile size at a time, or two, as long as the objective falls."""
     structure = opened(start, layer, architecture)
     loops = [node for node in structure.nodes if not isinstance(node, Store)]
     tiles = np.array([node.tile for node in loops], np.int64)
@@ -337,9 +342,8 @@ def climb(
 
     unchanged = i = 0
     # loops one by one, then each with any other one
-    while unchanged < 2 * len(loops) and not stop():
-        pairs = unchanged >= len(loops)
-        unchanged = 0 if step(i, pairs) else unchanged + 1
+    while unchanged < (1 + pairs) * len(loops) and not stop():
+        unchanged = 0 if step(i, unchanged >= len(loops)) else unchanged + 1
         i = (i + 1) % len(loops)
     return closed(structure, tiles, layer), value
 
