@@ -53,7 +53,9 @@ def tightened(
         The ceiling where nothing costs less. The best tiles come first.
     """
     lowest = min(bound for bound, _ in bounds)
-    choices = spatial_choices(least)
+    choices = spatial_choices(least) if len(least.architecture.arrays) == 1 else None
+    if choices is None:
+        return min(lowest, ceiling), []
     closer = CLOSER
     while True:
         # few tiles cost less than a low ceiling
@@ -67,7 +69,7 @@ def tightened(
 def least_below(
     least: Least,
     bounds: Sequence[tuple[float, KeepChoice]],
-    choices: tuple[Ints, Ints] | None,
+    choices: tuple[Ints, Ints],
     objective: Objective,
     ceiling: float,
     stop: Callable[[], bool],
@@ -80,7 +82,7 @@ def least_below(
             break
         tiles = None if stop() else nest(least, keep)
         value = 0.0
-        if tiles is not None and choices is not None:
+        if tiles is not None:
             value, some = least_tiles(tiles, keep, choices, objective, best, least)
             found += some
         best = min(best, max(bound, value))
