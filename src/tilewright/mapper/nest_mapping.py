@@ -8,6 +8,7 @@ from itertools import product
 from math import prod
 
 from tilewright.architecture.machine import Architecture, Array
+from tilewright.mapper.least import sliding
 from tilewright.mapper.links import segment_of
 from tilewright.mapper.narrow import KeepChoice
 from tilewright.mapping.nodes import For, Node, Spatial, Store
@@ -56,9 +57,10 @@ class Tiles:
 
 
 def mappings_of(tiles: Tiles, layer: Layer, machine: Architecture) -> Iterator[LoopNest]:
-    """Yield mappings with such tiles: sizes rounded to whole chunks, then as they are.
+    """Yield different mappings with such tiles: sizes rounded to whole chunks, then as they are.
 
-    Where a dimension is cut on several axes, each of them comes first once.
+    Where a dimension is cut on several axes, each of them comes first once. The loops on a sliding
+    window are above the tile in the outer, or the inner memory, or below it.
     """
     array = machine.arrays[0]
     factors = on_axes(array, machine, tiles.instances)
@@ -66,9 +68,18 @@ def mappings_of(tiles: Tiles, layer: Layer, machine: Architecture) -> Iterator[L
         return
     axes = list(zip(array.axes, factors, strict=True))
     several = any(sum(own.get(d, 1) > 1 for _, own in axes) > 1 for d in tiles.instances)
-    for order in (axes, axes[::-1]) if several else (axes,):
-        for rounded in (True, False):
-            yield LoopNest(tuple(nodes_of(tiles, layer, machine, order, rounded)))
+    orders = (axes, axes[::-1]) if several else (axes,)
+    windows = [t for t, tensor in enumerate(layer.tensors) if sliding(tensor, layer.bounds)]
+    late: list[tuple[int, ...]] = [()]
+    late += [(own,) for own in (0, 1) if set(windows) & {*(tiles.outer, tiles.inner)[own]}]
+    if len(late) == 3:
+        late.append((0, 1))
+    seen = []
+    for order, sides, rounded in product(orders, late, (True, False)):
+        nodes = tuple(nodes_of(tiles, layer, machine, order, rounded, sides))
+        if nodes not in seen:
+            seen.append(nodes)
+            yield LoopNest(nodes)
 
 
 def nodes_of(
@@ -77,8 +88,15 @@ def nodes_of(
     machine: Architecture,
     axes: Sequence[tuple[str, Extents]],
     rounded: bool,
+    late: Sequence[int],
 ) -> Iterator[Node]:
-    """Yield the nodes of a mapping."""
+    """Yield the nodes of a mapping.
+
+    Parameters
+    ----------
+    late : sequence of int
+        Sides of the array, above (0) or below it (1), where tiles span their windows.
+    """
     tensors, bounds = layer.tensors, layer.bounds
     owners = {d: tiles.owner(layer, d) for d in bounds}
     shape = dict(bounds)
@@ -98,6 +116,12 @@ def nodes_of(
                 shape[d] = target[d]
                 yield For(d, target[d])
 
+    def above(t: int, side: int) -> list[str]:
+        """Return the dimensions that have loops directly above a tile."""
+        windows = sliding(tensors[t], bounds) if side in late else []
+        slid = {term.dimension for terms in windows for term in terms}
+        return [d for d in tensors[t].dimensions if d not in slid]
+
     yield Store(machine.memories[0].name, tuple(tensor.name for tensor in tensors))
     for i, t in enumerate(tiles.outer):
         target = dict(together)
@@ -109,7 +133,7 @@ def nodes_of(
             if rounded:
                 target[d] = whole_chunks(bounds[d], target[d], together[d])
         carries = t == len(tensors)
-        yield from loops(tensors[first if carries else t].dimensions, target)
+        yield from loops(tensors[first].dimensions if carries else above(t, 0), target)
         if not carries:
             yield Store(memory_of(tiles.keep[t], machine, 0), (tensors[t].name,))
     last = [d for d in bounds if owners[d] == first]
@@ -129,7 +153,7 @@ def nodes_of(
             else 1
             for d, owner in owners.items()
         }
-        yield from loops(tensors[t].dimensions, spans)
+        yield from loops(above(t, 1), spans)
         yield Store(memory_of(tiles.keep[t], machine, 1), (tensors[t].name,))
 
 

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from tilewright.mapper.nest import Nest
 
 # what is known of an expression: the most that the tile spans of both dimensions, how far it may
-# slide along them, and along which it may come back
-SPAN, RUN, FIRST, SECOND = 0, 2, 4, 5
-FIELDS = 6
+# slide along them, along which it may come back, and how far both of them reach together
+SPAN, RUN, FIRST, SECOND, FAR = 0, 2, 4, 5, 6
+FIELDS = 8
 
 
 @leaf
@@ -125,6 +125,7 @@ def reach(
     t: int,
     d: int,
     run: int,
+    other: int,
     beyond: bool,
     spanned: Ints,
     grown: Ints,
@@ -137,8 +138,8 @@ def reach(
 
     Parameters
     ----------
-    run : int
-        A dimension whose loops may be inside of them.
+    run, other : int
+        Dimensions whose loops may be inside of them, or -1.
     beyond : bool
         Whether they reach beyond the outermost tile.
     spanned : array of dimensions
@@ -154,7 +155,7 @@ def reach(
             most = most_of(ns, order, size, place, i, d, ns.bounds[d], grown, extents)
         free = True
         for k in range(len(size)):
-            if ns.owner[k] == own and k != run and ns.bounds[k] > 1:
+            if ns.owner[k] == own and k not in (run, other) and ns.bounds[k] > 1:
                 free &= spanned[k] >= size[k] if i > 0 else beyond
         if not free:
             return int(most)
@@ -201,6 +202,7 @@ def windows_of(
         windows[e, SPAN], windows[e, SPAN + 1] = ns.bounds[max(d, 0)], ns.bounds[max(o, 0)]
         windows[e, RUN], windows[e, RUN + 1] = windows[e, SPAN], windows[e, SPAN + 1]
         windows[e, FIRST], windows[e, SECOND] = 1, 1
+        windows[e, FAR], windows[e, FAR + 1] = windows[e, SPAN], windows[e, SPAN + 1]
     if t < 0 or place[t] <= 0:
         return kind == 0
     for d in range(nd):
@@ -214,15 +216,18 @@ def windows_of(
         for k in range(2):
             d, o = ns.terms[t, e, 2 * k], ns.terms[t, e, 2 - 2 * k]
             slides, back = kind == 1, kind == 1 or kind == 2 + e
-            far = reach(ns, order, size, place, t, d, d, slides, spanned, grown, extents)
-            around = reach(ns, order, size, place, t, o, d, back, spanned, grown, extents)
+            far = reach(ns, order, size, place, t, d, d, -1, slides, spanned, grown, extents)
+            around = reach(ns, order, size, place, t, o, d, -1, back, spanned, grown, extents)
             windows[e, SPAN + k], windows[e, RUN + k] = spanned[d], far
+            windows[e, FAR + k] = reach(
+                ns, order, size, place, t, d, d, o, back, spanned, grown, extents
+            )
             windows[e, FIRST + k] = far > 1 and around > 1
             if kind == 1 and ns.owner[d] != order[0]:
-                near = reach(ns, order, size, place, t, d, d, False, spanned, grown, extents)
+                near = reach(ns, order, size, place, t, d, d, -1, False, spanned, grown, extents)
                 differs |= far > near
             if kind == 2 + e and ns.owner[d] == order[0]:
-                near = reach(ns, order, size, place, t, o, d, False, spanned, grown, extents)
+                near = reach(ns, order, size, place, t, o, d, -1, False, spanned, grown, extents)
                 differs |= around > near
     if kind > 0 and differs:
         limit_stays(ns, order, size, place, kind, spanned, grown, extents, limits)
@@ -314,6 +319,9 @@ def same_words(
             if together and (active[d] > 1 or active[o] > 1):
                 m, n = min(whole, m * active[d]), min(other, n * active[o])
                 far, wide = min(whole, far * active[d]), min(other, wide * active[o])
+                first, second = windows[e, FAR] * active[d], windows[e, FAR + 1] * active[o]
+                first, second = min(whole, first), min(other, second)
+                most_pairs = min(most_pairs, sum_of_sets(first, second, whole, other, a, b))
                 own = sum_of_sets(m, n, whole, other, a, b)
                 if e == slid:
                     own = max(own, sum_of_sets(far, n, whole, other, a, b))
@@ -325,6 +333,9 @@ def same_words(
                     m = far = whole = 1
                 if spread[o] == other:
                     n = wide = other = 1
+                first, second = min(whole, windows[e, FAR]), min(other, windows[e, FAR + 1])
+                words = pair_words(first, second, a, b, False)
+                most_pairs = min(most_pairs, first * second / words)
                 own = m * n / pair_words(m, n, a, b, False)
                 if e == slid:
                     own = max(own, slid_along(m, n, far, a, b), slid_along(n, m, wide, b, a))

@@ -37,6 +37,7 @@ GROWTH = 1.1  # of a bound that has few divisors
 WORTH = 2.0  # times as many divisors make a larger bound worth a search
 MOST_SHAPES = 8192  # of the layer with rounder bounds
 STARTS = 3  # mappings with promising tiles that are improved
+FINISHED = 3  # of all mappings that are reached, those of which two sizes change at a time
 ROUNDER = 5  # layers with rounder bounds that are searched
 FEWER = 1  # of them where promising tiles led close to the bound
 CLOSE_BY = 0.95
@@ -92,8 +93,7 @@ def with_all_sizes(
         cut = cut_down(rounder_layer, layer, architecture, objective, best.mapping, stop)
         if cut is not None:
             best.climb_from(cut)
-    if not best.reaches(bound):
-        best.mapping, best.value = climb(layer, architecture, wanted, best.mapping, stop)
+    best.finish(bound)
     return Found(best.mapping, best.value, min(bound, best.value), best.reaches(bound), even.labels)
 
 
@@ -108,6 +108,7 @@ class Best:
     mapping: Mapping
     value: float
     begun: set[tuple[float, tuple[str, ...]]] = field(default_factory=set)
+    reached: list[tuple[float, Mapping]] = field(default_factory=list)
 
     def reaches(self, bound: float) -> bool:
         """Whether nothing can be better."""
@@ -137,9 +138,21 @@ class Best:
         mapping, value = climb(
             self.layer, self.architecture, self.objective, start, self.stop, pairs=False
         )
+        self.take(mapping, value)
+        self.reached.append((value, mapping))
+        return True
+
+    def take(self, mapping: Mapping, value: float) -> None:
+        """Keep a mapping if it is better."""
         if value < self.value * (1 - CLOSE):
             self.mapping, self.value = mapping, value
-        return True
+
+    def finish(self, bound: float) -> None:
+        """Change two tile sizes at a time of the best mappings that have been reached."""
+        self.reached.sort(key=lambda pair: pair[0])
+        for _, mapping in self.reached[:FINISHED]:
+            if not self.reaches(bound) and not self.stop():
+                self.take(*climb(self.layer, self.architecture, self.objective, mapping, self.stop))
 
 
 def least_values(
