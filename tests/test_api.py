@@ -16,9 +16,9 @@ import pytest
 
 import tilewright as tw
 from tilewright.mapper import network as network_module
+from tilewright.mapper.confirmed import DisagreementError
 from tilewright.mapper.network import Budget
 from tilewright.mapper.progress import Progress
-from tilewright.mapper.result import DisagreementError
 from tilewright.mapper.solve import Found, Search
 
 LAYER = tw.matmul(name="a", M=8, N=4, K=6)

@@ -13,9 +13,10 @@ import numpy as np
 from tilewright.architecture.machine import Architecture, Memory
 from tilewright.errors import InputError
 from tilewright.mapper.objective import Objective, parse_objective
-from tilewright.mapper.result import LayerResult, forwards
+from tilewright.mapper.result import LayerResult
 from tilewright.mapper.sizes import DIVISORS
 from tilewright.mapper.solve import Search
+from tilewright.mapper.space_text import forwards
 from tilewright.mapping.files import mapping_data
 from tilewright.mapping.nodes import Mapping
 from tilewright.model.evaluate import evaluate

@@ -14,13 +14,14 @@ from tilewright.architecture.machine import Architecture
 from tilewright.errors import MappingError, NoMappingError
 from tilewright.mapper.cache import Cache
 from tilewright.mapper.compilation import compile_kernels, is_compiled
+from tilewright.mapper.confirmed import DisagreementError
 from tilewright.mapper.front import Front, trade_offs
 from tilewright.mapper.key import likeness
 from tilewright.mapper.lattice import divisors
 from tilewright.mapper.narrow import narrowed
 from tilewright.mapper.objective import Objective, parse_objective
 from tilewright.mapper.progress import Progress
-from tilewright.mapper.result import DisagreementError, NetworkResult
+from tilewright.mapper.result import NetworkResult
 from tilewright.mapper.satisfiable import check_satisfiable
 from tilewright.mapper.size import mappings_in_space
 from tilewright.mapper.sizes import ALL, DIVISORS

@@ -30,11 +30,12 @@ from tilewright.mapper.neighbours import Items, items_of, mapping_of, neighbour
 from tilewright.mapper.network import beyond_limits, check_possible
 from tilewright.mapper.objective import parse_objective
 from tilewright.mapper.progress import Progress
-from tilewright.mapper.result import LayerResult, NetworkResult, Proof, space_text
+from tilewright.mapper.result import LayerResult, NetworkResult, Proof
 from tilewright.mapper.satisfiable import check_satisfiable
 from tilewright.mapper.size import mappings_in_space
 from tilewright.mapper.solve import Found, Search
 from tilewright.mapper.solved_evenly import SolvedEvenly, searched_evenly
+from tilewright.mapper.space_text import space_text
 from tilewright.mapping.nodes import For, Mapping, Node, Store
 from tilewright.mapping.validity import check
 from tilewright.model.count import count

@@ -13,8 +13,9 @@ from tilewright.architecture.machine import Architecture
 from tilewright.document import Strict
 from tilewright.errors import TilewrightError
 from tilewright.mapper.cache import Cache
+from tilewright.mapper.confirmed import confirmed
 from tilewright.mapper.key import solution_key
-from tilewright.mapper.result import LayerResult, confirmed
+from tilewright.mapper.result import LayerResult
 from tilewright.mapper.sizes import DIVISORS
 from tilewright.mapper.solve import Found
 from tilewright.mapping.nodes import Mapping
