@@ -35,6 +35,7 @@ def confirmed(
     seconds: float,
     search_seconds: float | None = None,
     tiles: str = DIVISORS,
+    least_memory: bool = False,
 ) -> LayerResult:
     """Return the result for a mapping that the search found, as the model values it.
 
@@ -46,7 +47,7 @@ def confirmed(
         The search's value of the mapping and its lower bound of every mapping.
     finished : bool
         Whether the search covered the whole space.
-    mappings_in_space, seconds, search_seconds, tiles
+    mappings_in_space, seconds, search_seconds, tiles, least_memory
         For the proof.
 
     Raises
@@ -60,8 +61,9 @@ def confirmed(
     gap = (exact - least) / exact if exact else 0.0
     space = space_text(architecture, tiles)
     proof = Proof(
-        finished, least, exact, gap, space, mappings_in_space, seconds, search_seconds, tiles
-    )
+        finished, least, exact, gap, space, mappings_in_space, seconds, search_seconds, tiles,
+        least_memory=least_memory,
+    )  # fmt: skip
     return LayerResult(layer, mapping, evaluation, objective, proof)
 
 

@@ -153,6 +153,7 @@ def trade_offs(
             layer, architecture, str(wanted), found.mapping,
             value=float(search.best[0]), bound=found.bound, finished=finished,
             mappings_in_space=size, seconds=perf_counter() - begin,
+            least_memory=found.least_memory,
         )  # fmt: skip
         points.append(point)
         progress(len(points))

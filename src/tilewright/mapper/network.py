@@ -148,7 +148,8 @@ def map_network(
         if ended is None:
             hurried = isfinite(budget.deadline)
             ended = search(layer, architecture, objective, stop, progress, hurried)
-            solved.keep(layer, ended)
+            if not stop():  # else its memory may be the least of some mappings only
+                solved.keep(layer, ended)
         if tiles == ALL:
             ended = improved(layer, architecture, objective, ended, stop)
         searched[likeness(layer)] = ended

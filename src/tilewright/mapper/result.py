@@ -55,6 +55,9 @@ class Proof:
         ``"divisors"``, or ``"all"``: `mappings_in_space` are still those of divisors.
     reason : str
         Why it is not proven, where that is neither a limit of time nor a setting.
+    least_memory : bool
+        Whether it is proven that no mapping of the space of the same energy and cycles needs less
+        memory, see `ties.least_of_ties`.
     """
 
     optimal: bool
@@ -67,6 +70,7 @@ class Proof:
     search_seconds: float | None = None
     tiles: str = DIVISORS
     reason: str = ""
+    least_memory: bool = False
 
     @property
     def cached(self) -> bool:
@@ -82,6 +86,7 @@ class Proof:
             "gap": self.gap,
             "space": self.space,
             "tiles": self.tiles,
+            "least_memory": self.least_memory,
             "mappings_in_space": self.mappings_in_space,
             "seconds": self.seconds,
             "cached": self.cached,
