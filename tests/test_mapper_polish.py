@@ -18,6 +18,8 @@ from strategies import layer_of
 from tilewright.architecture.files import load_architecture
 from tilewright.architecture.machine import Architecture, Array, Memory
 from tilewright.mapper import solve, ties
+from tilewright.mapper.dataflow import dataflow
+from tilewright.mapper.kinds import stationary_alone
 from tilewright.mapper.objective import Objective
 from tilewright.mapper.polish import polished
 from tilewright.mapper.same import same_words, windows
@@ -90,6 +92,8 @@ class LeastMemory(Enumeration):
     ----------
     given : Mapping
         They have its bypass choice and its spatial choices; without it they are all.
+    spatial : bool
+        Whether they have its spatial choices, too.
     objective : str
         What makes a mapping the best.
     least : tuple of float
@@ -97,11 +101,12 @@ class LeastMemory(Enumeration):
     """
 
     given: Mapping | None = None
+    spatial: bool = True
     objective: str = "energy"
     least: tuple[float, ...] = ()
 
     def all_nests(self) -> Iterator[Nest]:
-        if self.given is None:
+        if self.given is None or not self.spatial:
             yield from super().all_nests()
             return
         names = [array.name for array in self.arrays]
@@ -338,6 +343,34 @@ def least(seed: int, objective: str) -> None:
         assert found.to_dict()["used_bits"] == found.used
         assert isclose(found.evaluation.energy_pj, result.evaluation.energy_pj, rel_tol=SAME)
         assert isclose(found.evaluation.cycles, result.evaluation.cycles, rel_tol=SAME)
+
+
+@pytest.mark.parametrize("seed", TIED[:1])
+def test_least_memory_of_each_bypass_choice_equals_enumeration(seed: int) -> None:
+    layer, machine = problem(seed)
+    keeps = Search(layer, machine, "energy").keeps()
+    for keep in keeps[::4]:
+        search = Search(layer, machine, "energy")
+        found = search.solve(plans=search.plans([keep]))
+        if found.mapping is None:
+            continue
+        assert found.least_memory
+        every = LeastMemory(layer, machine, given=found.mapping, spatial=False)
+        assert tuple(used(found.mapping, layer, machine)[1:]) == every.least[2:]
+
+
+def test_what_is_stationary_stays_where_that_was_asked_for() -> None:
+    layer, machine = problem(TIED[0])
+    search = Search(layer, machine, "energy")
+    search.loop_anywhere()
+    keeps = search.keeps()
+    for held in layer.tensors:
+        part = Search(layer, machine, "energy")
+        part.loop_anywhere()
+        found = part.solve(plans=stationary_alone(part, held.name, keeps))
+        if found.mapping is not None:
+            assert held.name in dataflow(found.mapping, layer, machine).stationary
+            assert not found.least_memory
 
 
 def test_mappings_that_move_other_words_may_need_less() -> None:

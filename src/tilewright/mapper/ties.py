@@ -85,7 +85,8 @@ def least_of_ties(
         if most < 0:
             return mapping, False
         room[m] = used[m]
-    return mapping, True
+    # of mappings that differ in the order of their store nodes one may stand for the others
+    return mapping, not any(plan.lk.ordered for plan in plans)
 
 
 def simplest(search: Search, mapping: Mapping, cost: Cost, given: bool) -> Mapping:
