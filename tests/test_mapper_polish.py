@@ -92,8 +92,6 @@ class LeastMemory(Enumeration):
     ----------
     given : Mapping
         They have its bypass choice and its spatial choices; without it they are all.
-    spatial : bool
-        Whether they have its spatial choices, too.
     objective : str
         What makes a mapping the best.
     least : tuple of float
@@ -101,12 +99,11 @@ class LeastMemory(Enumeration):
     """
 
     given: Mapping | None = None
-    spatial: bool = True
     objective: str = "energy"
     least: tuple[float, ...] = ()
 
     def all_nests(self) -> Iterator[Nest]:
-        if self.given is None or not self.spatial:
+        if self.given is None:
             yield from super().all_nests()
             return
         names = [array.name for array in self.arrays]
@@ -305,8 +302,9 @@ def test_tile_sizes_that_do_not_divide_are_left_alone() -> None:
 TIED = (9, 55, 70, 88)
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("seed", TIED)
+@pytest.mark.parametrize(
+    ("seed", "objective"), [*((seed, "energy") for seed in TIED), (9, "latency"), (88, "edp")]
+)
 def test_least_memory_of_all_ties_equals_enumeration(seed: int, objective: str) -> None:
     least(seed, objective)
 
@@ -345,32 +343,35 @@ def least(seed: int, objective: str) -> None:
         assert isclose(found.evaluation.cycles, result.evaluation.cycles, rel_tol=SAME)
 
 
-@pytest.mark.parametrize("seed", TIED[:1])
-def test_least_memory_of_each_bypass_choice_equals_enumeration(seed: int) -> None:
-    layer, machine = problem(seed)
+def test_given_bypass_choices_are_polished() -> None:
+    layer, machine = problem(TIED[0])
     keeps = Search(layer, machine, "energy").keeps()
-    for keep in keeps[::4]:
+    gained = 0
+    for keep in keeps:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(solve, "polished_alike", lambda search: search.found.mapping)
+            search = Search(layer, machine, "energy")
+            before = search.solve(plans=search.plans([keep])).mapping
         search = Search(layer, machine, "energy")
-        found = search.solve(plans=search.plans([keep]))
-        if found.mapping is None:
-            continue
-        assert found.least_memory
-        every = LeastMemory(layer, machine, given=found.mapping, spatial=False)
-        assert tuple(used(found.mapping, layer, machine)[1:]) == every.least[2:]
+        after = search.solve(plans=search.plans([keep])).mapping
+        assert after is not None
+        assert before is not None
+        was, now = (dataflow(mapping, layer, machine) for mapping in (before, after))
+        assert was == now
+        assert used(after, layer, machine) <= used(before, layer, machine)
+        gained += used(after, layer, machine) < used(before, layer, machine)
+    assert gained
 
 
 def test_what_is_stationary_stays_where_that_was_asked_for() -> None:
     layer, machine = problem(TIED[0])
-    search = Search(layer, machine, "energy")
-    search.loop_anywhere()
-    keeps = search.keeps()
+    keeps = Search(layer, machine, "energy").keeps()
     for held in layer.tensors:
         part = Search(layer, machine, "energy")
         part.loop_anywhere()
         found = part.solve(plans=stationary_alone(part, held.name, keeps))
         if found.mapping is not None:
             assert held.name in dataflow(found.mapping, layer, machine).stationary
-            assert not found.least_memory
 
 
 def test_mappings_that_move_other_words_may_need_less() -> None:

@@ -32,7 +32,7 @@ from tilewright.mapper.rough import Fitting, Rough, rough_bound
 from tilewright.mapper.rows import first_shapes, rebuild, roots
 from tilewright.mapper.symmetry import mirrored
 from tilewright.mapper.tables import Known, inner_bounds, outer_bounds, slides_above
-from tilewright.mapper.ties import FEW, least_of_ties
+from tilewright.mapper.ties import FEW, least_of_ties, polished_alike
 from tilewright.mapper.unproven import correct_cycles, without_proof
 from tilewright.mapper.walk import expand, narrow
 from tilewright.mapping.nodes import Mapping
@@ -386,10 +386,10 @@ class Search:
             without_proof(self.found, self.layer, self.architecture, self.goal, least)
         elif self.found.mapping and self.resources and self.space.windows[-1] >= 0:
             correct_cycles(self.found, self.layer, self.architecture, self.goal)
-        if self.found.mapping:
-            self.found.mapping, self.found.least_memory = least_of_ties(
-                self, passed, given is not None, stop
-            )
+        if self.found.mapping and given is None:
+            self.found.mapping, self.found.least_memory = least_of_ties(self, passed, stop)
+        elif self.found.mapping:
+            self.found.mapping = polished_alike(self)
         return self.found
 
     def begin_above(self, plan: Plan, stop: Callable[[], bool]) -> None:

@@ -37,7 +37,7 @@ SHARE = 0.1  # of the labels of a long one
 
 
 def least_of_ties(
-    search: Search, passed: Iterable[First | Plan], given: bool, stop: Callable[[], bool]
+    search: Search, passed: Iterable[First | Plan], stop: Callable[[], bool]
 ) -> tuple[Mapping, bool]:
     """Return the mapping of the least memory among those that cost what the best one does.
 
@@ -50,8 +50,6 @@ def least_of_ties(
         It has ended with a mapping.
     passed : iterable of First or Plan
         Bypass choices that hold nothing better.
-    given : bool
-        Whether they may have limits that the machine does not know, to what is stationary.
     stop : callable
         Asked every now and then whether to end.
 
@@ -63,7 +61,7 @@ def least_of_ties(
     layer, machine = search.layer, search.architecture
     cost: Cost = float(search.best[2]), float(search.best[3])
     assert search.found.mapping is not None
-    mapping = simplest(search, search.found.mapping, cost, given)
+    mapping = polished(search.found.mapping, layer, machine, search.space, cost)
     if not search.found.finished:
         return mapping, False
     look = copy(search)
@@ -80,22 +78,25 @@ def least_of_ties(
                 break
             if not alike(costs(found, layer, machine), cost):
                 return mapping, False  # the search counts otherwise than the model, see `unproven`
-            mapping = simplest(search, found, cost, given)
+            mapping = polished(found, layer, machine, search.space, cost)
             used = occupied(mapping, layer, machine)
         if most < 0:
             return mapping, False
         room[m] = used[m]
-    # of mappings that differ in the order of their store nodes one may stand for the others
-    return mapping, not any(plan.lk.ordered for plan in plans)
+    return mapping, True
 
 
-def simplest(search: Search, mapping: Mapping, cost: Cost, given: bool) -> Mapping:
-    """Return the polished mapping, unless something else would be stationary that was asked for."""
-    layer, machine = search.layer, search.architecture
+def polished_alike(search: Search) -> Mapping:
+    """Return the polished mapping of a search unless other tensors are stationary in it.
+
+    Given bypass choices may ask for that, which the machine does not know.
+    """
+    layer, machine, mapping = search.layer, search.architecture, search.found.mapping
+    assert mapping is not None
+    cost = float(search.best[2]), float(search.best[3])
     found = polished(mapping, layer, machine, search.space, cost)
-    if given and dataflow(found, layer, machine) != dataflow(mapping, layer, machine):
-        return mapping
-    return found
+    same = dataflow(found, layer, machine) == dataflow(mapping, layer, machine)
+    return found if same else mapping
 
 
 def candidates(search: Search, passed: Iterable[First | Plan], cost: Cost) -> Iterator[Plan]:
