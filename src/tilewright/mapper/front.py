@@ -146,7 +146,7 @@ def trade_offs(
             found = search.solve(stop)
         except KeyboardInterrupt:
             found, interrupted = search.found, True
-        finished = found.finished
+        finished = found.finished and not interrupted
         if found.mapping is None:
             break
         point = confirmed(
