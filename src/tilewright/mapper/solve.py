@@ -32,7 +32,7 @@ from tilewright.mapper.rough import Fitting, Rough, rough_bound
 from tilewright.mapper.rows import first_shapes, rebuild, roots
 from tilewright.mapper.symmetry import mirrored
 from tilewright.mapper.tables import Known, inner_bounds, outer_bounds, slides_above
-from tilewright.mapper.ties import FEW, least_of_ties, polished_alike
+from tilewright.mapper.ties import FEW, drop_emptier, least_of_ties, polished_alike
 from tilewright.mapper.unproven import correct_cycles, without_proof
 from tilewright.mapper.walk import expand, narrow
 from tilewright.mapping.nodes import Mapping
@@ -257,10 +257,12 @@ class Search:
         stop: Callable[[], bool],
         dive: bool = False,
         most: float = inf,
+        least: Floats | None = None,
     ) -> bool:
         """Search one bypass choice below a ceiling, or dive for some good mapping.
 
-        With more than `most` labels it stops, too.
+        With more than `most` labels it stops, too. Mappings that use less than `least` bits of a
+        memory above an array do not count.
 
         Returns
         -------
@@ -280,6 +282,7 @@ class Search:
         heads[self.first_shapes, 0] = np.arange(n)
         buckets = np.full(min(BUCKETS, 16 * (top + 1)), -1, np.int64)
         best_row = np.array([-1], np.int64)
+        first = 0
         for s, part in enumerate(parts):
             high = top
             while high >= 0 and n <= most and not stop():
@@ -292,6 +295,10 @@ class Search:
             if s == self.na:
                 break
             full = len(part.stage_count) - 1
+            if least is not None:
+                bits = fl[first:n, labels.LOADS + self.resources :]
+                drop_emptier(it[first:n], bits, full, part.place_memory, least)
+            first = n
             if dive:
                 narrow(it, fl, heads, full, self.goal, WIDTH)
             below = np.full((top + 1, len(parts[s + 1].stage_count)), -1, np.int64)

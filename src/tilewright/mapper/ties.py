@@ -19,8 +19,8 @@ import numpy as np
 from tilewright.architecture.machine import Architecture
 from tilewright.mapper.dataflow import dataflow
 from tilewright.mapper.first import First
-from tilewright.mapper.labels import TIE
-from tilewright.mapper.lattice import Floats
+from tilewright.mapper.labels import DEAD, STAGE, TIE
+from tilewright.mapper.lattice import Floats, Ints
 from tilewright.mapper.objective import Objective
 from tilewright.mapper.plan import Plan
 from tilewright.mapper.polish import Cost, alike, costs, polished
@@ -70,10 +70,11 @@ def least_of_ties(
     most = search.most_tied + SHARE * search.found.labels
     used = occupied(mapping, layer, machine)
     room = np.array([inf if m.capacity_bits is None else m.capacity_bits for m in machine.memories])
+    least = np.zeros(len(room))
     for m in range(1, len(room)):
         while used[m]:
             room[m] = used[m] - 1
-            found, most = in_less_room(look, plans, room, cost, most, stop)
+            found, most = in_less_room(look, plans, room, least, cost, most, stop)
             if found is None:
                 break
             if not alike(costs(found, layer, machine), cost):
@@ -82,7 +83,7 @@ def least_of_ties(
             used = occupied(mapping, layer, machine)
         if most < 0:
             return mapping, False
-        room[m] = used[m]
+        room[m] = least[m] = used[m]
     return mapping, True
 
 
@@ -122,11 +123,14 @@ def in_less_room(
     look: Search,
     plans: Iterable[Plan],
     room: Floats,
+    least: Floats,
     cost: Cost,
     most: float,
     stop: Callable[[], bool],
 ) -> tuple[Mapping | None, float]:
     """Search bypass choices for a mapping of the same cost in memories of these bits.
+
+    Those that use less than `least` bits of a memory are known not to be.
 
     Returns
     -------
@@ -140,7 +144,7 @@ def in_less_room(
             continue
         look.found = replace(look.found, mapping=None, labels=0)
         look.best = np.array([cost[0], inf, inf, inf])
-        done = look.run(small, cost[0], stop, most=most)
+        done = look.run(small, cost[0], stop, most=most, least=least)
         most -= look.found.labels
         if look.found.mapping is not None:
             return look.found.mapping, max(most, 0.0)
@@ -152,6 +156,16 @@ def in_less_room(
 def beyond(bound: Cost, cost: Cost) -> bool:
     """Whether what a mapping costs at least is more than another one costs."""
     return bound[0] > cost[0] * (1 + TIE) or bound[1] > cost[1] * (1 + TIE)
+
+
+def drop_emptier(it: Ints, bits: Floats, full: int, place_memory: Ints, least: Floats) -> None:
+    """Mark labels as dead that are at the last stage of a segment and use too few bits.
+
+    `it` and `bits` are of the labels of the segment, and `place_memory` where its memories stand.
+    """
+    memories = np.flatnonzero(place_memory >= 0)
+    emptier = (bits[:, place_memory[memories]] < least[memories]).any(axis=1)
+    it[emptier & (it[:, STAGE] == full), DEAD] = 1
 
 
 def occupied(mapping: Mapping, layer: Layer, architecture: Architecture) -> list[int]:
