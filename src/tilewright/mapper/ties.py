@@ -144,7 +144,7 @@ def in_less_room(
             continue
         look.found = replace(look.found, mapping=None, labels=0)
         look.best = np.array([cost[0], inf, inf, inf])
-        done = look.run(small, cost[0], stop, most=most, least=least)
+        done = look.run(small, cost[0], stop, most=most, least=least if least.any() else None)
         most -= look.found.labels
         if look.found.mapping is not None:
             return look.found.mapping, max(most, 0.0)
