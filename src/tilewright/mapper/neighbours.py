@@ -56,8 +56,7 @@ def mapping_of(items: Items, layer: Layer) -> Mapping:
     """Return items as a mapping, without the loops that the compute unit carries out anyway."""
     extents = dict(layer.bounds)
     nodes: list[Node] = []
-    last = max(i for i, item in enumerate(items) if not item.factor or item.place)
-    for i, item in enumerate(items):
+    for item in items:
         if not item.factor:
             memory = item.place[0]
             before = nodes[-1] if nodes else None
@@ -73,8 +72,10 @@ def mapping_of(items: Items, layer: Layer) -> Mapping:
         if item.place:
             array, axis = item.place
             nodes.append(Spatial(item.dimension, tile, axis, array))
-        elif i < last:
+        else:
             nodes.append(For(item.dimension, tile))
+    while isinstance(nodes[-1], For):
+        nodes.pop()
     return Mapping(tuple(nodes))
 
 
