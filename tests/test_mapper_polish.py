@@ -323,7 +323,7 @@ def least(seed: int, objective: str) -> None:
     every = LeastMemory(layer, machine, objective=objective)
     if not every.least:
         return
-    result = tw.map(layer, machine, objective, cache=False).layers[0]
+    result = tw.map(layer, machine, objective, tiles="divisors", cache=False).layers[0]
     if not result.proof.optimal:
         return  # windows of an output that overlap among instances
     assert result.proof.least_memory
@@ -417,7 +417,7 @@ def test_a_search_that_looks_at_few_ties_says_so(monkeypatch: pytest.MonkeyPatch
     layer, machine = problem(TIED[0])
     monkeypatch.setattr(solve, "FEW", -1)
     monkeypatch.setattr(ties, "SHARE", 0.0)
-    few = tw.map(layer, machine, cache=False).layers[0]
+    few = tw.map(layer, machine, tiles="divisors", cache=False).layers[0]
     assert few.proof.optimal
     assert not few.proof.least_memory
     more = tw.least_memory(few)
@@ -435,13 +435,15 @@ def test_bits_of_a_mapping_are_those_of_its_evaluation(seed: int) -> None:
 
 def test_least_memory_is_that_of_a_proven_result_in_words() -> None:
     layer, machine = tw.matmul(M=8, N=6, K=4), tw.load_architecture("simple")
-    good = tw.map(layer, machine, cache=False)
+    good = tw.map(layer, machine, tiles="divisors", cache=False)
     result = good.layers[0]
+    plain = Mapping((Store("DRAM", ("I", "W", "O")),))
+    worse = replace(result, mapping=plain, evaluation=evaluate(layer, machine, plain))
     blocks = replace(result.evaluation, energy_pj=2 * result.evaluation.energy_pj)
     for wrong, says in (
         (good, "expected the result of one layer"),
         (replaced(result, optimal=False), "that of layer 'layer' is not"),
-        (replaced(result, tiles="all"), "that of layer 'layer' is not"),
+        (replaced(worse, tiles="all", least_memory=False), "that of layer 'layer' is not"),
         (replace(result, objective="dmc, energy"), "the costs of layer 'layer' are others"),
         (replace(result, evaluation=blocks), "the costs of layer 'layer' are others"),
     ):
@@ -449,6 +451,9 @@ def test_least_memory_is_that_of_a_proven_result_in_words() -> None:
             tw.least_memory(wrong)
     with pytest.raises(tw.InputError, match="time_limit"):
         tw.least_memory(result, time_limit=-1)
+    others = tw.map(layer, machine, tiles="all", cache=False).layers[0]
+    assert not others.proof.least_memory
+    assert tw.least_memory(others).proven
     ended = tw.least_memory(replaced(result, least_memory=False), time_limit=1e-9)
     assert not ended.proven
     assert ended.mapping == result.mapping

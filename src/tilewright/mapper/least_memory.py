@@ -10,6 +10,7 @@ from typing import Any
 
 from tilewright.errors import InputError
 from tilewright.mapper.objective import parse_objective
+from tilewright.mapper.polish import alike, costs
 from tilewright.mapper.result import LayerResult
 from tilewright.mapper.sizes import DIVISORS
 from tilewright.mapper.solve import Search
@@ -18,6 +19,7 @@ from tilewright.mapping.files import mapping_data
 from tilewright.mapping.nodes import Mapping
 from tilewright.model.evaluate import evaluate
 from tilewright.model.result import Evaluation
+from tilewright.workload.layer import Layer
 
 
 @dataclass(frozen=True)
@@ -72,14 +74,14 @@ def prove_least_memory(
     Parameters
     ----------
     result : LayerResult
-        Proven to be the best among tile sizes that divide.
+        The best among tile sizes that divide, proven unless others were looked for, too.
     stop : callable
         Asked every now and then whether to end.
 
     Raises
     ------
     InputError
-        When the result is not proven, or its costs are not those that the search minimises.
+        When the result is none such, or its costs are not those that the search minimises.
     """
     begin = perf_counter()
     evaluation, layer = result.evaluation, result.layer
@@ -92,6 +94,9 @@ def prove_least_memory(
         found = search.solve(stop)
         proven = found.least_memory
         if found.finished and found.mapping is not None:
+            own = costs(result.mapping, layer, machine)
+            if not alike(own, costs(found.mapping, layer, machine)):
+                raise unproven(layer)
             evaluation = evaluate(layer, machine, found.mapping)
     return LeastMemory(
         evaluation.mapping, evaluation, used_bits(result.evaluation), proven, perf_counter() - begin
@@ -106,12 +111,8 @@ def check_result(result: LayerResult) -> None:
     InputError
     """
     proof, evaluation = result.proof, result.evaluation
-    if not proof.optimal or proof.tiles != DIVISORS:
-        raise InputError(
-            f"the least memory is that of a mapping proven to be the best of those whose tile "
-            f"sizes divide; that of layer '{result.layer.name}' is not",
-            key="result",
-        )
+    if not proof.optimal and proof.tiles == DIVISORS:
+        raise unproven(result.layer)
     plain = evaluate(result.layer, evaluation.architecture, result.mapping, check=False)
     costs = (plain.energy_pj, plain.cycles) == (evaluation.energy_pj, evaluation.cycles)
     other = parse_objective(result.objective).movement or evaluation.pipeline is not None
@@ -121,6 +122,15 @@ def check_result(result: LayerResult) -> None:
             f"'{result.layer.name}' are others",
             key="result",
         )
+
+
+def unproven(layer: Layer) -> InputError:
+    """Return the error of a result that is not known to be the best."""
+    return InputError(
+        f"the least memory is that of a mapping proven to be the best of those whose tile sizes "
+        f"divide; that of layer '{layer.name}' is not",
+        key="result",
+    )
 
 
 def used_bits(evaluation: Evaluation) -> dict[str, int]:
