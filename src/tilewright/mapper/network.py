@@ -282,7 +282,9 @@ def improved(
     start = perf_counter()
     machine = narrowed(architecture, layer)
     found = with_all_sizes(layer, machine, objective, ended.found, stop)
-    if found.mapping is not None and found.mapping != ended.found.mapping:
+    if found.mapping == ended.found.mapping:
+        found.least_memory = ended.found.least_memory
+    elif found.mapping is not None:
         found.mapping = tidied(
             found.mapping, layer, machine, lambda m: costs(m, layer, machine), stop
         )

@@ -56,8 +56,8 @@ class Proof:
     reason : str
         Why it is not proven, where that is neither a limit of time nor a setting.
     least_memory : bool
-        Whether it is proven that no mapping of the space of the same energy and cycles needs less
-        memory, see `ties.least_of_ties`.
+        Whether it is proven that no mapping of the same energy and cycles, whose tile sizes divide,
+        needs less memory, see `ties.least_of_ties`.
     """
 
     optimal: bool
