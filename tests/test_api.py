@@ -16,9 +16,9 @@ import pytest
 
 import tilewright as tw
 from tilewright.mapper import network as network_module
+from tilewright.mapper.confirmed import DisagreementError
 from tilewright.mapper.network import Budget
 from tilewright.mapper.progress import Progress
-from tilewright.mapper.result import DisagreementError
 from tilewright.mapper.solve import Found, Search
 
 LAYER = tw.matmul(name="a", M=8, N=4, K=6)
@@ -317,7 +317,7 @@ def test_results_are_json_a_table_and_text(result: tw.NetworkResult) -> None:
     assert data == json.loads(json.dumps(result.to_dict()))
     assert set(data["layers"][0]["proof"]) == {
         "optimal", "lower_bound", "value", "gap", "space", "mappings_in_space", "seconds", "cached",
-        "search_seconds", "tiles",
+        "search_seconds", "tiles", "least_memory",
     }  # fmt: skip
     for shown, found in zip(data["layers"], result.layers, strict=True):
         assert shown["objective"] == "edp"

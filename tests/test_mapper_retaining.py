@@ -11,8 +11,8 @@ import tilewright as tw
 from test_retention_instances import accepted, retaining_instances
 from test_retention_policy import Case, retaining_cases
 from tilewright.architecture.machine import Architecture, Array, Compute, Memory
+from tilewright.mapper.confirmed import objective_value
 from tilewright.mapper.network import map_network
-from tilewright.mapper.result import objective_value
 from tilewright.mapper.retaining import unbounded
 from tilewright.retention.evaluate import evaluate
 from tilewright.workload.layer import Network

@@ -386,9 +386,10 @@ def explain(
 def least_memory(result: LayerResult, *, time_limit: float | None = None) -> LeastMemory:
     """Find the mapping of the least memory among all that cost what the optimum of a layer does.
 
-    The mapping of `map` needs the least memory among those that move the same words; here all of
-    the space are searched that have its energy and its cycles. Of two mappings the one needs less
-    that uses fewer bits in the outermost memory in which they differ.
+    Most mappings of `map` are that already, and their ``proof.least_memory`` says so. For the
+    others the search is repeated, and looks at as many mappings of equal energy and cycles as there
+    are. Of two mappings the one needs less that uses fewer bits in the outermost memory in which
+    they differ.
 
     Parameters
     ----------
@@ -396,8 +397,7 @@ def least_memory(result: LayerResult, *, time_limit: float | None = None) -> Lea
         What `map` has proven to be the best of a layer, such as ``map(...)["conv1"]``; with tile
         sizes that divide, throughput latency, and costs in words.
     time_limit : float, optional
-        Seconds, more than 0; without a limit it takes about as long as `map` did, once for each
-        memory and each mapping that needs less.
+        Seconds, more than 0; without a limit it takes as long as `map` did, and a little longer.
 
     Returns
     -------

@@ -22,13 +22,14 @@ from tilewright.layout.dmc import Cost
 from tilewright.layout.evaluate import BlockEvaluation, in_blocks
 from tilewright.layout.moved import BlockCounts, block_words, laid_out
 from tilewright.mapper.cache import Cache
+from tilewright.mapper.confirmed import DisagreementError
 from tilewright.mapper.key import likeness
 from tilewright.mapper.neighbours import items_of, mapping_of
 from tilewright.mapper.network import map_network
 from tilewright.mapper.objective import parse_objective
 from tilewright.mapper.pipelined import Climb, plain_mapping
 from tilewright.mapper.progress import Progress
-from tilewright.mapper.result import DisagreementError, LayerResult, NetworkResult
+from tilewright.mapper.result import LayerResult, NetworkResult
 from tilewright.mapper.tile import tile_mapping
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.structure import resolve

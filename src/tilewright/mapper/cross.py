@@ -25,7 +25,7 @@ from tilewright.mapper.labels import (
     with_room,
     worse,
 )
-from tilewright.mapper.walk import PAUSE, copy_label, is_its_own_mirror, keep
+from tilewright.mapper.walk import PAUSE, copy_label, is_its_own_mirror, keep, next_shape
 from tilewright.model.kernel import kernel, leaf
 
 if TYPE_CHECKING:
@@ -67,7 +67,8 @@ def cross(
     for t in range(len(first_below)):
         scratch.placed[t] = first_below[t]
     end = sp.unroll_start[array + 1]
-    for shape in range(high, -1, -1):
+    shape = next_shape(heads, high)
+    while shape >= 0:
         if left < 0:
             return it, fl, n, shape
         i = heads[shape, full]
@@ -81,6 +82,7 @@ def cross(
                     resources, memories, goal, best, scratch,
                 )  # fmt: skip
             i = it[i, NEXT]
+        shape = next_shape(heads, shape - 1)
     return it, fl, n, -1
 
 

@@ -21,6 +21,7 @@ from tilewright.mapper.alternatives import (
     other_stationary,
 )
 from tilewright.mapper.cache import Cache
+from tilewright.mapper.confirmed import agreed, objective_value
 from tilewright.mapper.dataflow import dataflow
 from tilewright.mapper.explanation import Alternative, Explanation, Relaxed, by_gain
 from tilewright.mapper.labels import TIE
@@ -28,8 +29,9 @@ from tilewright.mapper.network import Budget, collect, map_network
 from tilewright.mapper.objective import parse_objective
 from tilewright.mapper.progress import Progress
 from tilewright.mapper.relaxation import Limit, limits, why_not
-from tilewright.mapper.result import LayerResult, agreed, forwards, objective_value
+from tilewright.mapper.result import LayerResult
 from tilewright.mapper.solve import Search
+from tilewright.mapper.space_text import forwards
 from tilewright.workload.layer import Layer, Network
 
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from html import escape
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tilewright.architecture.machine import Architecture
-from tilewright.mapper.columns import aligned
+from tilewright.mapper.confirmed import confirmed
+from tilewright.mapper.number import number, percent
 from tilewright.mapper.objective import Objective, parse_objective
-from tilewright.mapper.result import LayerResult, confirmed, number, percent
+from tilewright.mapper.result import LayerResult
 from tilewright.mapper.size import mappings_in_space
 from tilewright.mapper.solve import Search
+from tilewright.mapper.trade_offs import TradeOffs
 from tilewright.workload.layer import Layer
 
 if TYPE_CHECKING:
@@ -24,49 +24,42 @@ CLOSER = 1e-9  # points whose cycles differ by less, as a share of them, are one
 HEADERS = ("energy (uJ)", "cycles", "EDP (pJ x cycles)", "utilization", "bound by", "proven")
 
 
-@dataclass(frozen=True, repr=False)
-class Front:
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Front(TradeOffs):
     """All trade-offs of energy against cycles of one layer, the least energy first.
+
+    `optimal` says whether no mapping has less energy and fewer cycles than every point; otherwise
+    points with fewer cycles than the last one may be missing.
 
     Attributes
     ----------
     layer : Layer
         What is computed.
-    architecture : Architecture
-        What computes it.
     points : tuple of LayerResult
         Each has the least energy of all mappings that take no more cycles.
-    optimal : bool
-        Whether no mapping has less energy and fewer cycles than every point; otherwise the search
-        was stopped, and points with fewer cycles than the last one may be missing.
-    seconds : float
-        Time that it took.
-    interrupted : bool
-        Whether Ctrl-C ended the search.
     """
 
+    headers: ClassVar[tuple[str, ...]] = HEADERS
+
     layer: Layer
-    architecture: Architecture
     points: tuple[LayerResult, ...]
-    optimal: bool
-    seconds: float
-    interrupted: bool = False
 
-    def __repr__(self) -> str:
-        state = "complete" if self.optimal else "incomplete"
-        return (
-            f"<Front of {self.layer.name} on {self.architecture.name}: "
-            f"{len(self.points)} points, {state}>"
-        )
+    @property
+    def workload(self) -> Layer:
+        """The layer."""
+        return self.layer
 
-    def __str__(self) -> str:
-        return self.text()
+    @property
+    def title(self) -> str:
+        """Of what and on what these are the trade-offs."""
+        return f"{self.layer.name} on {self.architecture.name}, energy against cycles"
 
     def __len__(self) -> int:
         return len(self.points)
 
-    def rows(self) -> list[tuple[str, ...]]:
-        """Return the cells of a table: one row per point under `HEADERS`."""
+    def rows(self, points: Iterable[int] | None = None) -> list[tuple[str, ...]]:
+        """Return the cells of a table: one row per point under `HEADERS`; by default all."""
+        chosen = self.points if points is None else [self.points[i] for i in points]
         return [
             (
                 number(point.evaluation.energy_pj * 1e-6),
@@ -76,7 +69,7 @@ class Front:
                 point.evaluation.bound,
                 "yes" if point.proof.optimal else "no",
             )
-            for point in self.points
+            for point in chosen
         ]
 
     def statement(self) -> str:
@@ -87,12 +80,6 @@ class Front:
                 f"of the front ({len(self.points)} points, {self.seconds:.1f} s)."
             )
         return "Not proven: stopped; points with fewer cycles than the last one may be missing."
-
-    def text(self) -> str:
-        """Return a table with a row per point, and what is proven."""
-        lines = aligned([HEADERS, *self.rows()])
-        title = f"{self.layer.name} on {self.architecture.name}, energy against cycles"
-        return "\n".join([title, "", *lines, "", self.statement()])
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with one row per point."""
@@ -121,14 +108,6 @@ class Front:
             "seconds": self.seconds,
             "points": [point.to_dict() for point in self.points],
         }
-
-    def to_json(self, indent: int | None = 2) -> str:
-        """Return `to_dict` as JSON text."""
-        return json.dumps(self.to_dict(), indent=indent)
-
-    def _repr_html_(self) -> str:
-        table = self.to_frame().to_html(index=False, border=0)
-        return f"<p>{escape(repr(self)[1:-1])}</p>{table}<p>{escape(self.statement())}</p>"
 
 
 def trade_offs(
@@ -167,16 +146,20 @@ def trade_offs(
             found = search.solve(stop)
         except KeyboardInterrupt:
             found, interrupted = search.found, True
-        finished = found.finished
+        finished = found.finished and not interrupted
         if found.mapping is None:
             break
         point = confirmed(
             layer, architecture, str(wanted), found.mapping,
             value=float(search.best[0]), bound=found.bound, finished=finished,
             mappings_in_space=size, seconds=perf_counter() - begin,
+            least_memory=found.least_memory,
         )  # fmt: skip
         points.append(point)
         progress(len(points))
         wanted = replace(wanted, most_cycles=point.evaluation.cycles * (1 - CLOSER))
     seconds = perf_counter() - start
-    return Front(layer, architecture, tuple(points), finished, seconds, interrupted)
+    return Front(
+        layer=layer, architecture=architecture, points=tuple(points), optimal=finished,
+        seconds=seconds, interrupted=interrupted,
+    )  # fmt: skip

@@ -9,13 +9,13 @@ from time import perf_counter
 
 from tilewright.architecture.machine import Architecture, Array, Compute, Level, Memory
 from tilewright.errors import InputError, NoMappingError, nearest
+from tilewright.mapper.confirmed import agreed
 from tilewright.mapper.frontier_choices import Choices
 from tilewright.mapper.frontier_result import Frontier, Point, occupied
 from tilewright.mapper.frontier_sweep import Sweep
 from tilewright.mapper.frontier_walks import Sizes, Walks
 from tilewright.mapper.narrow import about_memories, whole_bits
 from tilewright.mapper.objective import Objective, parse_objective
-from tilewright.mapper.result import agreed
 from tilewright.mapper.solve import Search
 from tilewright.mapping.nodes import Mapping
 from tilewright.model.evaluate import evaluate

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import ceil
 from random import Random
 
 from tilewright.architecture.machine import Architecture
@@ -33,9 +34,10 @@ Items = tuple[Item, ...]
 
 
 def items_of(mapping: Mapping, layer: Layer) -> Items:
-    """Return the loops and stores of a mapping whose tiles divide evenly, outermost first.
+    """Return the loops and stores of a mapping, outermost first.
 
-    Loops of one chunk are left out. What is left to the compute unit comes last, as loops.
+    Loops of one chunk are left out. What is left to the compute unit comes last, as loops. Of tiles
+    that do not divide, `mapping_of` makes such that all but the last are of one size.
     """
     extents = dict(layer.bounds)
     items = []
@@ -45,7 +47,7 @@ def items_of(mapping: Mapping, layer: Layer) -> Items:
             continue
         place = (node.array, node.axis) if isinstance(node, Spatial) else ()
         if node.tile < extents[node.dimension]:
-            items.append(Item(node.dimension, extents[node.dimension] // node.tile, place))
+            items.append(Item(node.dimension, ceil(extents[node.dimension] / node.tile), place))
         extents[node.dimension] = node.tile
     return (*items, *(Item(d, extent) for d, extent in extents.items() if extent > 1))
 
@@ -54,8 +56,7 @@ def mapping_of(items: Items, layer: Layer) -> Mapping:
     """Return items as a mapping, without the loops that the compute unit carries out anyway."""
     extents = dict(layer.bounds)
     nodes: list[Node] = []
-    last = max(i for i, item in enumerate(items) if not item.factor or item.place)
-    for i, item in enumerate(items):
+    for item in items:
         if not item.factor:
             memory = item.place[0]
             before = nodes[-1] if nodes else None
@@ -64,13 +65,17 @@ def mapping_of(items: Items, layer: Layer) -> Mapping:
             else:
                 nodes.append(Store(memory, (item.dimension,)))
             continue
-        extents[item.dimension] //= item.factor
-        tile = extents[item.dimension]
+        extent = extents[item.dimension]
+        tile = extents[item.dimension] = ceil(extent / item.factor)
+        if tile == extent:
+            continue
         if item.place:
             array, axis = item.place
             nodes.append(Spatial(item.dimension, tile, axis, array))
-        elif i < last and item.factor > 1:
+        else:
             nodes.append(For(item.dimension, tile))
+    while isinstance(nodes[-1], For):
+        nodes.pop()
     return Mapping(tuple(nodes))
 
 

@@ -14,18 +14,21 @@ from tilewright.architecture.machine import Architecture
 from tilewright.errors import MappingError, NoMappingError
 from tilewright.mapper.cache import Cache
 from tilewright.mapper.compilation import compile_kernels, is_compiled
+from tilewright.mapper.confirmed import DisagreementError
 from tilewright.mapper.front import Front, trade_offs
 from tilewright.mapper.key import likeness
 from tilewright.mapper.lattice import divisors
 from tilewright.mapper.narrow import narrowed
 from tilewright.mapper.objective import Objective, parse_objective
+from tilewright.mapper.polish import costs
 from tilewright.mapper.progress import Progress
-from tilewright.mapper.result import DisagreementError, NetworkResult
+from tilewright.mapper.result import NetworkResult
 from tilewright.mapper.satisfiable import check_satisfiable
 from tilewright.mapper.size import mappings_in_space
 from tilewright.mapper.sizes import ALL, DIVISORS
 from tilewright.mapper.solve import Found, Search
 from tilewright.mapper.solved import Searched, SolvedLayers
+from tilewright.mapper.tidy import tidied
 from tilewright.mapper.uneven import with_all_sizes
 from tilewright.mapping.nodes import For, Mapping, Node, Store
 from tilewright.mapping.validity import check
@@ -147,7 +150,8 @@ def map_network(
         if ended is None:
             hurried = isfinite(budget.deadline)
             ended = search(layer, architecture, objective, stop, progress, hurried)
-            solved.keep(layer, ended)
+            if not stop():  # else its memory may be the least of some mappings only
+                solved.keep(layer, ended)
         if tiles == ALL:
             ended = improved(layer, architecture, objective, ended, stop)
         searched[likeness(layer)] = ended
@@ -276,7 +280,16 @@ def improved(
 ) -> Searched:
     """Go on from the best mapping whose tile sizes divide with all tile sizes."""
     start = perf_counter()
-    found = with_all_sizes(layer, narrowed(architecture, layer), objective, ended.found, stop)
+    machine = narrowed(architecture, layer)
+    found = with_all_sizes(layer, machine, objective, ended.found, stop)
+    if found.mapping == ended.found.mapping:
+        found.least_memory = ended.found.least_memory
+    elif found.mapping is not None:
+        found.mapping = tidied(
+            found.mapping, layer, machine, lambda m: costs(m, layer, machine), stop
+        )
+        value = parse_objective(objective).value(*costs(found.mapping, layer, machine))
+        found.value = min(found.value, value)
     seconds = ended.seconds + perf_counter() - start
     return Searched(found, ended.mappings_in_space, seconds, tiles=ALL)
 

@@ -7,29 +7,28 @@ that no other beats: the Minkowski sum of the fronts without its dominated point
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
-from html import escape
 from math import inf, isfinite
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import NoMappingError
-from tilewright.mapper.columns import aligned
 from tilewright.mapper.front import Front, trade_offs
 from tilewright.mapper.key import likeness
 from tilewright.mapper.network import Budget, check_possible, collect
+from tilewright.mapper.number import number
 from tilewright.mapper.objective import Objective
-from tilewright.mapper.result import LayerResult, number
+from tilewright.mapper.result import LayerResult
 from tilewright.mapper.sums import Sums, total
+from tilewright.mapper.trade_offs import TradeOffs
 from tilewright.workload.layer import Layer, Network
 
 if TYPE_CHECKING:
@@ -62,46 +61,38 @@ class NetworkPoint:
         return self.energy_pj * self.cycles
 
 
-@dataclass(frozen=True, repr=False)
-class NetworkFront:
+@dataclass(frozen=True, repr=False, kw_only=True)
+class NetworkFront(TradeOffs):
     """All trade-offs of energy against cycles of a network, the least energy first.
+
+    `optimal` says whether no mappings of the runs have less energy and fewer cycles than every
+    point, apart from `tolerance`.
 
     Attributes
     ----------
     network : Network
         What is computed.
-    architecture : Architecture
-        What computes it.
     fronts : tuple of Front
         The front of each different layer; layers that are equal but for their names share one.
     sums : Sums
         The totals.
-    optimal : bool
-        Whether no mappings of the runs have less energy and fewer cycles than every point, apart
-        from `tolerance`; otherwise the search was stopped, and points may be missing.
-    seconds : float
-        Time that it took.
-    interrupted : bool
-        Whether Ctrl-C ended the search.
     """
 
+    headers: ClassVar[tuple[str, ...]] = HEADERS
+
     network: Network
-    architecture: Architecture
     fronts: tuple[Front, ...]
     sums: Sums
-    optimal: bool
-    seconds: float
-    interrupted: bool = False
 
-    def __repr__(self) -> str:
-        state = "complete" if self.optimal else "incomplete"
-        return (
-            f"<NetworkFront of {self.network.name} on {self.architecture.name}: "
-            f"{len(self)} points, {state}>"
-        )
+    @property
+    def workload(self) -> Network:
+        """The network."""
+        return self.network
 
-    def __str__(self) -> str:
-        return self.text()
+    @property
+    def title(self) -> str:
+        """Of what and on what these are the trade-offs."""
+        return f"{self.network.name} on {self.architecture.name}, total energy against cycles"
 
     def __len__(self) -> int:
         return len(self.sums)
@@ -164,7 +155,7 @@ class NetworkFront:
         return sorted({*steps.tolist(), self.least()})
 
     def rows(self, points: Iterable[int] | None = None) -> list[tuple[str, ...]]:
-        """Return the cells of a table: one row per point under `HEADERS`."""
+        """Return the cells of a table: one row per point under `HEADERS`; by default all."""
         energy, cycles = self.sums.energy, self.sums.cycles
         return [
             (
@@ -196,15 +187,6 @@ class NetworkFront:
             f"Proven: no choice of mappings for the {runs} runs of layers {beaten} "
             f"({len(self)} points, {self.seconds:.1f} s). {least}"
         )
-
-    def text(self) -> str:
-        """Return a table with a row per point, or for some of them, and what is proven."""
-        shown = self.shown()
-        lines = aligned([HEADERS, *self.rows(shown)])
-        if len(shown) < len(self):
-            lines.append(f"({len(shown)} of {len(self)} points; the JSON output has all)")
-        title = f"{self.network.name} on {self.architecture.name}, total energy against cycles"
-        return "\n".join([title, "", *lines, "", self.statement()])
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with one row per point."""
@@ -242,12 +224,8 @@ class NetworkFront:
         }
 
     def to_json(self, indent: int | None = None) -> str:
-        """Return `to_dict` as JSON text."""
-        return json.dumps(self.to_dict(), indent=indent)
-
-    def _repr_html_(self) -> str:
-        table = self.to_frame().iloc[self.shown()].to_html(index=False, border=0)
-        return f"<p>{escape(repr(self)[1:-1])}</p>{table}<p>{escape(self.statement())}</p>"
+        """Return `to_dict` as JSON text, in one line unless told otherwise."""
+        return super().to_json(indent)
 
 
 def map_network_front(
@@ -313,9 +291,10 @@ def map_network_front(
             )
     sums = total((fronts[kind], runs[kind]) for kind in kinds)
     return NetworkFront(
-        network, architecture, tuple(fronts[kind] for kind in kinds),
-        within(sums, limits, network, architecture),
-        all(front.optimal for front in fronts.values()), perf_counter() - start, interrupted,
+        network=network, architecture=architecture, fronts=tuple(fronts[kind] for kind in kinds),
+        sums=within(sums, limits, network, architecture),
+        optimal=all(front.optimal for front in fronts.values()),
+        seconds=perf_counter() - start, interrupted=interrupted,
     )  # fmt: skip
 
 

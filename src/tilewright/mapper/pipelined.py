@@ -29,12 +29,15 @@ from tilewright.mapper.key import likeness
 from tilewright.mapper.neighbours import Items, items_of, mapping_of, neighbour
 from tilewright.mapper.network import beyond_limits, check_possible
 from tilewright.mapper.objective import parse_objective
+from tilewright.mapper.polish import Cost
 from tilewright.mapper.progress import Progress
-from tilewright.mapper.result import LayerResult, NetworkResult, Proof, space_text
+from tilewright.mapper.result import LayerResult, NetworkResult, Proof
 from tilewright.mapper.satisfiable import check_satisfiable
 from tilewright.mapper.size import mappings_in_space
 from tilewright.mapper.solve import Found, Search
 from tilewright.mapper.solved_evenly import SolvedEvenly, searched_evenly
+from tilewright.mapper.space_text import space_text
+from tilewright.mapper.tidy import tidied
 from tilewright.mapping.nodes import For, Mapping, Node, Store
 from tilewright.mapping.validity import check
 from tilewright.model.count import count
@@ -97,6 +100,10 @@ def search_pipelined(
     def until(share: float) -> Callable[[], bool]:
         return lambda: stop() or perf_counter() - start >= share * limit
 
+    def price(mapping: Mapping) -> Cost:
+        cost = evaluate(layer, architecture, mapping, latency="pipelined", check=False)
+        return cost.energy_pj, float(cost.cycles)
+
     climb = Climb(layer, architecture, objective)
     even = EvenFound()
     if covered(layer, architecture):
@@ -107,8 +114,9 @@ def search_pipelined(
         if even.proven:
             climb.run(LOOK, Random(seed), stop)
             if climb.value >= even.value * (1 - CLOSE):
+                best = tidied(even.mapping, layer, architecture, price, stop, even=True)
                 return proven(
-                    layer, architecture, objective, even.mapping, even_mappings(search),
+                    layer, architecture, objective, best, even_mappings(search),
                     perf_counter() - start,
                 )  # fmt: skip
     machines = list(stricter(layer, architecture))
@@ -146,6 +154,7 @@ def search_pipelined(
     bound = least.value if finished else min(max(least.bound, 0.0), least.value)
     bound = max(bound, parse_objective(objective).value(climb.least_energy, steps))
     best = mapping_of(items_of(climb.mapping, layer), layer)
+    best = tidied(best, layer, architecture, price, until(1.0))
     cost = evaluate(layer, architecture, best, latency="pipelined")
     value = parse_objective(objective).value(cost.energy_pj, cost.cycles)
     bound = min(bound, value)

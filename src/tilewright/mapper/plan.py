@@ -10,13 +10,13 @@ from math import inf, prod
 import numpy as np
 
 from tilewright.mapper import labels
+from tilewright.mapper.confirmed import TOLERANCE
 from tilewright.mapper.lattice import Floats, Ints
 from tilewright.mapper.least import Least
 from tilewright.mapper.limits import Limits
 from tilewright.mapper.links import Keep, Links
 from tilewright.mapper.outer import Outer
 from tilewright.mapper.problem import Space
-from tilewright.mapper.result import TOLERANCE
 from tilewright.mapper.tables import NOTHING, Segment
 
 CLOSE = 1 + 1e-9

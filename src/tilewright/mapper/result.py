@@ -9,56 +9,23 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from tilewright.architecture.machine import Architecture
-from tilewright.errors import TilewrightError
 from tilewright.mapper.columns import aligned
+from tilewright.mapper.number import number, percent
 from tilewright.mapper.objective import parse_objective
 from tilewright.mapper.sizes import ALL, DIVISORS
+from tilewright.mapper.space_text import forwards, retains, space_text
 from tilewright.mapping.files import mapping_data
 from tilewright.mapping.nodes import Mapping
-from tilewright.model.evaluate import evaluate
 from tilewright.model.result import Evaluation
 from tilewright.workload.layer import Layer, Network
 
 if TYPE_CHECKING:
     import pandas as pd
 
-TOLERANCE = 1e-9
-SPACE = (
-    "Tile sizes that divide evenly; loops in any order; uneven storage: each tensor's store nodes "
-    "anywhere among the loops; every bypass that the machine allows; every spatial choice whose "
-    "factors divide the bounds and fit the axes. Reuse counts sliding windows; the axes of an "
-    "array are interchangeable, so choices that differ in them alone are one."
-)
-UNEVEN = (
-    "All tile sizes. The lower bound holds for all mappings, but leaves out what an element of an "
-    "array saves whose chunk is short and which keeps a tile while the others change theirs; the "
-    "best mapping whose tile sizes divide, those with the tiles for which the bound is least, and "
-    "those of layers with rounder bounds, were improved by changing one or two sizes at a time, "
-    "which is optimal where it reaches the bound. Before that: "
-)
-UNSEEN = (
-    "Words that neighbours forward are counted in what the mapping costs, but not looked for: "
-    "nothing is proven on this machine."
-)
-RETAINED = (
-    "Looked at with optimal retention: the mappings of this space that are best without it, when "
-    "all, 1/2, 1/4 and 1/8 of the memory is for tiles. The lower bound is the optimum when "
-    "memories that retain, and those above them, are unbounded."
-)
-RETAINED_BELOW = (
-    "With arrays above such a memory, moreover, each word comes to its instances once in all, and "
-    "a tensor that bypasses it at no cost."
-)
 HEADERS = (
     "layer", "repeat", "energy (uJ)", "cycles", "EDP (pJ x cycles)", "utilization", "bound by",
     "gap", "proven",
 )  # fmt: skip
-
-
-class DisagreementError(TilewrightError, RuntimeError):
-    """Search and model give one mapping two values: a fault of tilewright, not of its user."""
-
-    exit_status = 1
 
 
 @dataclass(frozen=True)
@@ -88,6 +55,9 @@ class Proof:
         ``"divisors"``, or ``"all"``: `mappings_in_space` are still those of divisors.
     reason : str
         Why it is not proven, where that is neither a limit of time nor a setting.
+    least_memory : bool
+        Whether it is proven that no mapping of the same energy and cycles, whose tile sizes divide,
+        needs less memory, see `ties.least_of_ties`.
     """
 
     optimal: bool
@@ -100,6 +70,7 @@ class Proof:
     search_seconds: float | None = None
     tiles: str = DIVISORS
     reason: str = ""
+    least_memory: bool = False
 
     @property
     def cached(self) -> bool:
@@ -115,6 +86,7 @@ class Proof:
             "gap": self.gap,
             "space": self.space,
             "tiles": self.tiles,
+            "least_memory": self.least_memory,
             "mappings_in_space": self.mappings_in_space,
             "seconds": self.seconds,
             "cached": self.cached,
@@ -382,109 +354,6 @@ class NetworkResult:
         return json.dumps(self.to_dict(), indent=indent)
 
 
-def confirmed(
-    layer: Layer,
-    architecture: Architecture,
-    objective: str,
-    mapping: Mapping,
-    *,
-    value: float,
-    bound: float,
-    finished: bool,
-    mappings_in_space: float,
-    seconds: float,
-    search_seconds: float | None = None,
-    tiles: str = DIVISORS,
-) -> LayerResult:
-    """Return the result for a mapping that the search found, as the model values it.
-
-    Parameters
-    ----------
-    layer, architecture, objective, mapping
-        What was found for what.
-    value, bound : float
-        The search's value of the mapping and its lower bound of every mapping.
-    finished : bool
-        Whether the search covered the whole space.
-    mappings_in_space, seconds, search_seconds, tiles
-        For the proof.
-
-    Raises
-    ------
-    DisagreementError
-        When the model gives the mapping another value than the search.
-    """
-    evaluation = agreed(layer, architecture, objective, mapping, value)
-    exact = objective_value(evaluation, objective)
-    least = exact if finished else min(max(bound, 0.0), exact)
-    gap = (exact - least) / exact if exact else 0.0
-    space = space_text(architecture, tiles)
-    proof = Proof(
-        finished, least, exact, gap, space, mappings_in_space, seconds, search_seconds, tiles
-    )
-    return LayerResult(layer, mapping, evaluation, objective, proof)
-
-
-def agreed(
-    layer: Layer, architecture: Architecture, objective: str, mapping: Mapping, value: float
-) -> Evaluation:
-    """Return what the model says of a mapping that the search values at `value`.
-
-    Raises
-    ------
-    DisagreementError
-        When the model gives it another value.
-    """
-    evaluation = evaluate(layer, architecture, mapping)
-    exact = objective_value(evaluation, objective)
-    if abs(exact - value) > TOLERANCE * max(abs(exact), abs(value)):
-        unit = parse_objective(objective).unit
-        raise DisagreementError(
-            f"internal error: for layer '{layer.name}' on '{architecture.name}' the search gives "
-            f"its mapping {value!r} {unit}, the model {exact!r}; please report this "
-            "with the layer and the architecture"
-        )
-    return evaluation
-
-
-def forwards(architecture: Architecture) -> bool:
-    """Whether elements of some array pass words on to each other."""
-    return any(array.forwarding for array in architecture.arrays)
-
-
-def space_text(architecture: Architecture, tiles: str = DIVISORS) -> str:
-    """Return what is searched on a machine, in words."""
-    parts = [UNEVEN + SPACE[0].lower() + SPACE[1:] if tiles == ALL else SPACE]
-    if architecture.statements:
-        demands = "; ".join(statement.words() for statement in architecture.statements)
-        parts.append(f"Only mappings in which {demands}.")
-    if forwards(architecture):
-        parts.append(UNSEEN)
-    if retains(architecture):
-        parts.append(RETAINED)
-        if retains_below(architecture):
-            parts.append(RETAINED_BELOW)
-    return " ".join(parts)
-
-
-def retains(architecture: Architecture) -> bool:
-    """Return whether a memory of a machine may hold more than tiles."""
-    return any(memory.retention == "optimal" for memory in architecture.memories)
-
-
-def retains_below(architecture: Architecture) -> bool:
-    """Return whether a memory below an array may hold more than tiles."""
-    return any(
-        memory.retention == "optimal" and architecture.instances(memory.name) > 1
-        for memory in architecture.memories
-    )
-
-
-def objective_value(evaluation: Evaluation, objective: str) -> float:
-    """Return what an objective minimises, in its unit."""
-    return parse_objective(objective).value(evaluation.energy_pj, evaluation.cycles)
-
-
 def standing(proof: Proof) -> str:
     """Return how good a value is known to be, in two words."""
     return "proven optimal" if proof.optimal else f"gap {percent(proof.gap)}"
@@ -504,13 +373,3 @@ def cells(result: LayerResult) -> tuple[str, ...]:
         percent(proof.gap),
         "yes" if proof.optimal else "no",
     )
-
-
-def number(value: float) -> str:
-    """Return a number with two decimals, or with four digits when that would show too few."""
-    return f"{value:,.2f}" if 1 <= value < 1e9 or value == 0 else f"{value:.4g}"
-
-
-def percent(share: float) -> str:
-    """Return a share in percent; what is not zero does not look like it."""
-    return f"{share:.1%}" if share == 0 or share >= 0.0005 else "<0.1%"

@@ -20,9 +20,11 @@ from tilewright.architecture.checks import ROLES
 from tilewright.architecture.machine import Architecture, Array, Level, Memory
 from tilewright.errors import InputError, MappingError, NoMappingError
 from tilewright.mapper.cache import Cache
+from tilewright.mapper.confirmed import objective_value
 from tilewright.mapper.network import map_network
 from tilewright.mapper.progress import Progress
-from tilewright.mapper.result import LayerResult, NetworkResult, objective_value, space_text
+from tilewright.mapper.result import LayerResult, NetworkResult
+from tilewright.mapper.space_text import space_text
 from tilewright.retention.evaluate import evaluate
 from tilewright.retention.policy import retaining
 from tilewright.workload.layer import Layer, Network

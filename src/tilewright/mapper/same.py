@@ -229,19 +229,22 @@ def united_slides(architecture: Architecture, tensor: Tensor, window: Ints, rout
     return np.array(unites, np.bool_)[:, None] & (window >= 0) & (route.factors > 1)
 
 
-def same_slide(terms: tuple[Term, ...], extents: Extents, d: str, tile: int) -> bool:
-    """Whether tiles bring the words of a larger one, step by step, when they slide in it along d.
+Slide = tuple[int, int, int]
+"""Extent of a tile, words of the tile, and words that come when it advances by itself."""
+
+
+def slide_along(terms: tuple[Term, ...], extents: Extents, d: str, tile: int) -> Slide:
+    """Return a slide along dimension d in tiles of an extent."""
+    own = expression_words(terms, extents | {d: tile})
+    return tile, own, expression_words(terms, extents | {d: 2 * tile}) - own
+
+
+def same_slide(whole: Slide, part: Slide) -> bool:
+    """Whether tiles bring the words of a larger one, step by step, when they slide in it.
 
     Each advance of the larger tile brings what the advances of the smaller ones within it do.
     """
-
-    def words(extent: int) -> int:
-        return expression_words(terms, extents | {d: extent})
-
-    whole = extents[d]
-    first, step = words(whole), words(2 * whole) - words(whole)
-    own, missing = words(tile), words(2 * tile) - words(tile)
-    return missing * (whole // tile) == step and own + step - missing == first
+    return part[2] * (whole[0] // part[0]) == whole[2] and part[1] + whole[2] - part[2] == whole[1]
 
 
 def may_resize(node: Node, route: Route, crossed: Bools, window: Ints, i: int) -> bool:
@@ -280,9 +283,10 @@ def resized(
     if node.slide and may_resize(node, route, crossed, window, node.slide[-1].dimension):
         i = node.slide[-1].dimension
         d = dimensions[i]
+        part = slide_along(terms[d], extents, d, node.tile[i])
         while wide.slide and wide.slide[-1].outside == node.outside:
             longer = extents | {d: wide.slide[-1].shape[i]}
-            if not same_slide(terms[d], longer, d, node.tile[i]):
+            if not same_slide(slide_along(terms[d], longer, d, longer[d]), part):
                 break
             extents = longer
             tile = tuple(extents[d] for d in dimensions)
@@ -290,7 +294,9 @@ def resized(
     within = np.zeros((len(sp.sizes), sp.values.shape[1]), np.bool_)
     for i, d in enumerate(dimensions):
         if may_resize(wide, route, crossed, window, i):
+            whole = slide_along(terms[d], extents, d, extents[d])
             for digit, own in enumerate(sp.values[i, : sp.sizes[i]].tolist()):
                 if own < extents[d] and extents[d] % own == 0:
-                    within[i, digit] = same_slide(terms[d], extents, d, own)
+                    part = slide_along(terms[d], extents, d, own)
+                    within[i, digit] = same_slide(whole, part)
     return wide, within

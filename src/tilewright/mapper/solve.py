@@ -26,13 +26,13 @@ from tilewright.mapper.links import Keep, Stored, keep_choices, links, ports, se
 from tilewright.mapper.narrow import about_memories, narrowed
 from tilewright.mapper.objective import Objective, parse_objective
 from tilewright.mapper.plan import ROUGHLY, Plan, choices_below, most_energy, segments, weigh
-from tilewright.mapper.polish import polished
 from tilewright.mapper.problem import Space, Unrolling, space
 from tilewright.mapper.reuse import Reuse
 from tilewright.mapper.rough import Fitting, Rough, rough_bound
 from tilewright.mapper.rows import first_shapes, rebuild, roots
 from tilewright.mapper.symmetry import mirrored
 from tilewright.mapper.tables import Known, inner_bounds, outer_bounds, slides_above
+from tilewright.mapper.ties import FEW, drop_emptier, least_of_ties, polished_alike
 from tilewright.mapper.unproven import correct_cycles, without_proof
 from tilewright.mapper.walk import expand, narrow
 from tilewright.mapping.nodes import Mapping
@@ -62,6 +62,7 @@ class Found:
     bound: float = 0.0
     finished: bool = False
     labels: int = 0
+    least_memory: bool = False  # proven that none of the same energy and cycles needs less
 
 
 class Search:
@@ -83,6 +84,7 @@ class Search:
         self.level = 0.0  # bound of the last bypass choice that got one of tables
         self.best = np.array([inf, inf, inf, inf])
         self.found = Found()
+        self.most_tied: float = FEW
 
     def unroll(self, sp: Space, unrollings: list[Unrolling]) -> None:
         """Take these spatial choices; those of each array come with the largest product first."""
@@ -255,10 +257,12 @@ class Search:
         stop: Callable[[], bool],
         dive: bool = False,
         most: float = inf,
+        least: Floats | None = None,
     ) -> bool:
         """Search one bypass choice below a ceiling, or dive for some good mapping.
 
-        With more than `most` labels it stops, too.
+        With more than `most` labels it stops, too. Mappings that use less than `least` bits of a
+        memory above an array do not count.
 
         Returns
         -------
@@ -278,6 +282,7 @@ class Search:
         heads[self.first_shapes, 0] = np.arange(n)
         buckets = np.full(min(BUCKETS, 16 * (top + 1)), -1, np.int64)
         best_row = np.array([-1], np.int64)
+        first = 0
         for s, part in enumerate(parts):
             high = top
             while high >= 0 and n <= most and not stop():
@@ -290,6 +295,10 @@ class Search:
             if s == self.na:
                 break
             full = len(part.stage_count) - 1
+            if least is not None:
+                bits = fl[first:n, labels.LOADS + self.resources :]
+                drop_emptier(it[first:n], bits, full, part.place_memory, least)
+            first = n
             if dive:
                 narrow(it, fl, heads, full, self.goal, WIDTH)
             below = np.full((top + 1, len(parts[s + 1].stage_count)), -1, np.int64)
@@ -340,6 +349,7 @@ class Search:
         given = None if plans is None else list(plans)
         firsts = self.first(self.keeps() if given is None else [plan.keep for plan in given])
         queue: list[tuple[tuple[float, float], int, First | Plan]] = []
+        passed: list[First | Plan] = []  # bypass choices that hold nothing better
         for i, first in enumerate(firsts):
             bound = labels.objective_value(self.goal, first.energy, first.cycles)
             plan = None if given is None else given[i]
@@ -351,7 +361,7 @@ class Search:
         while queue and not stop():
             bound, _, head = queue[0]
             if labels.worse(*bound, float(self.best[0]), float(self.best[1])):
-                heappop(queue)
+                passed.append(heappop(queue)[2])
                 continue
             plan = head if isinstance(head, Plan) else self.plan(head.keep)
             if isinstance(head, First):
@@ -384,11 +394,9 @@ class Search:
         elif self.found.mapping and self.resources and self.space.windows[-1] >= 0:
             correct_cycles(self.found, self.layer, self.architecture, self.goal)
         if self.found.mapping and given is None:
-            # given bypass choices may come with limits that the machine does not know
-            cost = float(self.best[2]), float(self.best[3])
-            self.found.mapping = polished(
-                self.found.mapping, self.layer, self.architecture, self.space, cost
-            )
+            self.found.mapping, self.found.least_memory = least_of_ties(self, passed, stop)
+        elif self.found.mapping:
+            self.found.mapping = polished_alike(self)
         return self.found
 
     def begin_above(self, plan: Plan, stop: Callable[[], bool]) -> None:

@@ -13,8 +13,9 @@ from tilewright.architecture.machine import Architecture
 from tilewright.document import Strict
 from tilewright.errors import TilewrightError
 from tilewright.mapper.cache import Cache
+from tilewright.mapper.confirmed import confirmed
 from tilewright.mapper.key import solution_key
-from tilewright.mapper.result import LayerResult, confirmed
+from tilewright.mapper.result import LayerResult
 from tilewright.mapper.sizes import DIVISORS
 from tilewright.mapper.solve import Found
 from tilewright.mapping.nodes import Mapping
@@ -52,6 +53,7 @@ class Solved(Strict):
     mapping: Mapping
     value: float
     bound: float
+    least_memory: bool
     mappings_in_space: float
     seconds: float
 
@@ -102,7 +104,9 @@ class SolvedLayers:
             return None
         try:
             kept = Solved.model_validate_json(value)
-            found = Found(kept.mapping, kept.value, kept.bound, finished=True)
+            found = Found(
+                kept.mapping, kept.value, kept.bound, True, least_memory=kept.least_memory
+            )
             self.confirm(layer, Searched(found, kept.mappings_in_space, 0.0))
         except (ValidationError, TilewrightError):
             self.cache.drop(key)
@@ -125,6 +129,7 @@ class SolvedLayers:
             mapping=result.mapping,
             value=found.value,
             bound=found.bound,
+            least_memory=found.least_memory,
             mappings_in_space=searched.mappings_in_space,
             seconds=searched.seconds,
         )
@@ -150,4 +155,5 @@ class SolvedLayers:
             value=found.value, bound=found.bound, finished=found.finished,
             mappings_in_space=searched.mappings_in_space, seconds=searched.seconds,
             search_seconds=searched.search_seconds, tiles=searched.tiles,
+            least_memory=found.least_memory,
         )  # fmt: skip

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from tilewright.architecture.machine import Architecture
 from tilewright.mapper.cache import Cache
+from tilewright.mapper.confirmed import TOLERANCE, DisagreementError
 from tilewright.mapper.even_proof import proven
-from tilewright.mapper.result import TOLERANCE, DisagreementError, LayerResult
+from tilewright.mapper.result import LayerResult
 from tilewright.mapper.solve import Found
 from tilewright.mapper.solved import Searched, SolvedLayers
 from tilewright.workload.layer import Layer

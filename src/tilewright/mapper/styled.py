@@ -130,7 +130,7 @@ class StyledLayer:
         self.searched = Searched(found, inf, perf_counter() - start)
         if found.finished or not stop():
             self.result = self.solved.confirm(self.layer, self.searched)
-            if self.searched.seconds >= WORTH:
+            if self.searched.seconds >= WORTH and not stop():
                 self.solved.keep(self.layer, self.counted())
 
     def begin(self, ceiling: float) -> tuple[Search, list[Plan]]:

@@ -18,8 +18,9 @@ from tilewright.mapper.narrow import about_memories
 from tilewright.mapper.network import map_network, search_effort
 from tilewright.mapper.objective import parse_objective
 from tilewright.mapper.progress import Progress
-from tilewright.mapper.result import NetworkResult, forwards
+from tilewright.mapper.result import NetworkResult
 from tilewright.mapper.sizes import ALL, DIVISORS
+from tilewright.mapper.space_text import forwards
 from tilewright.mapper.style import Style, spatial_styles, stationaries
 from tilewright.mapper.totals import Totals
 from tilewright.mapper.uniform_result import UniformResult

@@ -7,8 +7,9 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from tilewright.mapper.columns import aligned
+from tilewright.mapper.number import number, percent
 from tilewright.mapper.objective import parse_objective
-from tilewright.mapper.result import NetworkResult, number, percent
+from tilewright.mapper.result import NetworkResult
 from tilewright.mapper.sizes import ALL
 from tilewright.mapper.style import Style
 

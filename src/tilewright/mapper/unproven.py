@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tilewright.architecture.machine import Architecture
+from tilewright.mapper.confirmed import TOLERANCE
 from tilewright.mapper.labels import objective_value
 from tilewright.mapper.lattice import Floats
-from tilewright.mapper.result import TOLERANCE
 from tilewright.model.evaluate import evaluate
 from tilewright.workload.layer import Layer
 

@@ -160,7 +160,8 @@ def expand(
     stages = stage_count.shape[0]
     scratch = scratch_for(sp)
     left = PAUSE
-    for shape in range(high, -1, -1):
+    shape = next_shape(heads, high)
+    while shape >= 0:
         if left < 0:
             return it, fl, n, shape
         for stage in range(stages):
@@ -191,7 +192,22 @@ def expand(
                         sp, lk, lm, outer, seg, place_memory, stage_next, spread_left, it, fl, n,
                         current, heads, buckets, resources, memories, goal, best, scratch,
                     )  # fmt: skip
+        shape = next_shape(heads, shape - 1)
     return it, fl, n, -1
+
+
+@leaf
+def next_shape(heads: Ints, shape: int) -> int:
+    """Return the first shape from one down that has labels, or -1.
+
+    In a kernel that makes arrays to look at one would take ten times as long.
+    """
+    while shape >= 0:
+        for stage in range(heads.shape[1]):
+            if heads[shape, stage] >= 0:
+                return shape
+        shape -= 1
+    return shape
 
 
 @leaf

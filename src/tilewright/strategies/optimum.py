@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from time import thread_time
 
+from tilewright.mapper.confirmed import confirmed
 from tilewright.mapper.network import check_possible
-from tilewright.mapper.result import confirmed
 from tilewright.mapper.size import mappings_in_space
 from tilewright.mapper.solve import Search
 from tilewright.mapping.nodes import Mapping

@@ -1,0 +1,66 @@
+"""What is searched, in words."""
+
+from __future__ import annotations
+
+from tilewright.architecture.machine import Architecture
+from tilewright.mapper.sizes import ALL, DIVISORS
+
+SPACE = (
+    "Tile sizes that divide evenly; loops in any order; uneven storage: each tensor's store nodes "
+    "anywhere among the loops; every bypass that the machine allows; every spatial choice whose "
+    "factors divide the bounds and fit the axes. Reuse counts sliding windows; the axes of an "
+    "array are interchangeable, so choices that differ in them alone are one."
+)
+UNEVEN = (
+    "All tile sizes. The lower bound holds for all mappings, but leaves out what an element of an "
+    "array saves whose chunk is short and which keeps a tile while the others change theirs; the "
+    "best mapping whose tile sizes divide, those with the tiles for which the bound is least, and "
+    "those of layers with rounder bounds, were improved by changing one or two sizes at a time, "
+    "which is optimal where it reaches the bound. Before that: "
+)
+UNSEEN = (
+    "Words that neighbours forward are counted in what the mapping costs, but not looked for: "
+    "nothing is proven on this machine."
+)
+RETAINED = (
+    "Looked at with optimal retention: the mappings of this space that are best without it, when "
+    "all, 1/2, 1/4 and 1/8 of the memory is for tiles. The lower bound is the optimum when "
+    "memories that retain, and those above them, are unbounded."
+)
+RETAINED_BELOW = (
+    "With arrays above such a memory, moreover, each word comes to its instances once in all, and "
+    "a tensor that bypasses it at no cost."
+)
+
+
+def forwards(architecture: Architecture) -> bool:
+    """Whether elements of some array pass words on to each other."""
+    return any(array.forwarding for array in architecture.arrays)
+
+
+def space_text(architecture: Architecture, tiles: str = DIVISORS) -> str:
+    """Return what is searched on a machine, in words."""
+    parts = [UNEVEN + SPACE[0].lower() + SPACE[1:] if tiles == ALL else SPACE]
+    if architecture.statements:
+        demands = "; ".join(statement.words() for statement in architecture.statements)
+        parts.append(f"Only mappings in which {demands}.")
+    if forwards(architecture):
+        parts.append(UNSEEN)
+    if retains(architecture):
+        parts.append(RETAINED)
+        if retains_below(architecture):
+            parts.append(RETAINED_BELOW)
+    return " ".join(parts)
+
+
+def retains(architecture: Architecture) -> bool:
+    """Return whether a memory of a machine may hold more than tiles."""
+    return any(memory.retention == "optimal" for memory in architecture.memories)
+
+
+def retains_below(architecture: Architecture) -> bool:
+    """Return whether a memory below an array may hold more than tiles."""
+    return any(
+        memory.retention == "optimal" and architecture.instances(memory.name) > 1
+        for memory in architecture.memories
+    )
