@@ -45,7 +45,7 @@ class Recorder(Progress):
 
 @pytest.fixture(scope="module")
 def result() -> tw.NetworkResult:
-    return tw.map(NETWORK, "simple", "edp")
+    return tw.map(NETWORK, "simple", "edp", tiles="divisors")
 
 
 def search_that(finds: Callable[[Found, Callable[[], bool]], Found]) -> type:
@@ -160,7 +160,7 @@ def test_totals_count_repeats(result: tw.NetworkResult) -> None:
 
 def test_equal_layers_are_searched_once(result: tw.NetworkResult) -> None:
     recorder = Recorder()
-    again = tw.map(NETWORK, "simple", "edp", progress=recorder)
+    again = tw.map(NETWORK, "simple", "edp", progress=recorder, tiles="divisors")
     assert sorted(recorder.begun) == ["a", "c"]
     assert sorted(name for name, *_ in recorder.ended) == ["a", "c"]
     assert [found.layer for found in again.layers] == [LAYER, TWIN, OTHER]
@@ -175,13 +175,13 @@ def test_layers_that_differ_in_more_than_the_name_are_searched_apart() -> None:
     sparse = replace(LAYER, tensors=tuple(replace(t, density=0.5) for t in LAYER.tensors))
     recorder = Recorder()
     layers = tuple(replace(x, name=f"{i}") for i, x in enumerate((LAYER, wide, sparse)))
-    tw.map(tw.Network("net", layers), "simple", progress=recorder)
+    tw.map(tw.Network("net", layers), "simple", progress=recorder, tiles="divisors")
     assert sorted(recorder.begun) == ["0", "1", "2"]
 
 
 def test_the_result_does_not_depend_on_the_number_of_workers(result: tw.NetworkResult) -> None:
     for workers in (1, 3):
-        again = tw.map(NETWORK, "simple", "edp", workers=workers)
+        again = tw.map(NETWORK, "simple", "edp", workers=workers, tiles="divisors")
         assert [f.mapping for f in again.layers] == [f.mapping for f in result.layers]
         assert [f.proof.value for f in again.layers] == [f.proof.value for f in result.layers]
 
@@ -193,7 +193,7 @@ def test_a_search_that_stops_early_gives_its_bound_and_gap(
         return replace(found, bound=found.value * 0.75, finished=False)
 
     monkeypatch.setattr(network_module, "Search", search_that(halfway))
-    result = tw.map(LAYER, "simple", time_limit=60)
+    result = tw.map(LAYER, "simple", time_limit=60, tiles="divisors")
     (found,) = result.layers
     assert not found.proof.optimal
     assert not result.optimal
@@ -203,7 +203,7 @@ def test_a_search_that_stops_early_gives_its_bound_and_gap(
 
 
 def test_layers_without_any_mapping_in_time_are_listed() -> None:
-    result = tw.map(NETWORK, "simple", time_limit=1e-9)
+    result = tw.map(NETWORK, "simple", time_limit=1e-9, tiles="divisors")
     assert result.layers == ()
     assert result.unmapped == NETWORK.layers
     assert not result.optimal
@@ -252,7 +252,7 @@ def test_ctrl_c_ends_the_search_with_the_best_so_far(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(network_module, "Search", search_that(until_stopped))
     monkeypatch.setattr(network_module, "wait", interrupted)
-    result = tw.map(NETWORK, "simple", workers=1, progress=recorder)
+    result = tw.map(NETWORK, "simple", workers=1, progress=recorder, tiles="divisors")
     assert recorder.told_to_stop
     assert result.interrupted
     assert not result.optimal
