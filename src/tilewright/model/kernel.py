@@ -100,6 +100,11 @@ def leaf(function: Kernel) -> Kernel:
     )
 
 
+def called_leaf(function: Kernel) -> Kernel:
+    """Compile a leaf that its callers call: one that takes little, does much, and is long."""
+    return stamped(function, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)
+
+
 def leaf_kernel(function: Kernel) -> Kernel:
     """Compile a kernel that makes and returns no arrays, see `leaf`."""
     return stamped(function, _nrt=False)
