@@ -44,17 +44,15 @@ def compile_kernels() -> None:
 
 
 def compile_walk() -> None:
-    """Search a tiny layer without tables of bounds, as some bypass choices, which polishes none."""
-    tiny = search(WITHOUT_TABLES)
-    tiny.solve(plans=tiny.plans())
+    """Search a tiny layer without tables of bounds, and polish what is found."""
+    search(*tiny_problem(WITHOUT_TABLES)).solve()
 
 
 def compile_rest() -> None:
-    """Evaluate mappings of a tiny layer, polish one, count them, and fill the tables of some.
+    """Evaluate a mapping of a tiny layer, count all, and fill the tables of a bypass choice.
 
     The tables come last: until then what they share with the walk is on disk.
     """
-    from tilewright.mapper.polish import polished
     from tilewright.mapper.size import mappings_in_space
     from tilewright.mapping.nodes import For, Mapping, Store
     from tilewright.model.batch import evaluate_batch
@@ -63,11 +61,10 @@ def compile_rest() -> None:
     layer, machine = tiny_problem(None)
     everything = tuple(tensor.name for tensor in layer.tensors)
     mapping = Mapping((Store("DRAM", everything), For("P", 1)))
+    evaluate(layer, machine, mapping)
     evaluate_batch(layer, machine, mapping, [[1]])
     mappings_in_space(layer, machine)
-    cost = evaluate(layer, machine, mapping)
-    tiny = search(None)
-    polished(mapping, layer, machine, tiny.space, (cost.energy_pj, float(cost.cycles)))
+    tiny = search(layer, machine)
     plan = next(iter(tiny.plans()))
     for jointly in (False, True):
         tiny.tables.fill(plan, np.diff(tiny.space.unroll_start), jointly, inf)
@@ -85,11 +82,10 @@ def tiny_problem(constraint: str | None) -> tuple[Any, Any]:
     return layer, under(machine, given_constraints(constraint, machine, [layer]))
 
 
-def search(constraint: str | None) -> Any:
+def search(layer: Any, machine: Any) -> Any:
     """Return a search of the tiny problem."""
     from tilewright.mapper.solve import Search
 
-    layer, machine = tiny_problem(constraint)
     return Search(layer, machine, "edp")
 
 

@@ -173,10 +173,9 @@ class Search:
 
     def first(self, keeps: Sequence[Keep]) -> list[First]:
         """Return what bypass choices cost at least."""
-        root = self.roots(np.array([self.tiles.top]))
         return first_bounds(
-            self.layer, self.architecture, keeps, self.space, root, self.chains,
-            self.spread_left[0],
+            self.layer, self.architecture, keeps, self.space, self.operations_energy(),
+            self.chains, self.spread_left[0],
         )  # fmt: skip
 
     def roots(self, shapes: Ints, room: int = 0) -> tuple[Ints, Floats]:
