@@ -44,16 +44,19 @@ def compile_kernels() -> None:
 
 
 def compile_walk() -> None:
-    """Search a tiny layer without tables of bounds, and polish what is found."""
-    search(*tiny_problem(WITHOUT_TABLES)).solve()
+    """Search a tiny layer without tables of bounds, polish what is found, and count mappings."""
+    from tilewright.mapper.size import mappings_in_space
+
+    layer, machine = tiny_problem(WITHOUT_TABLES)
+    search(layer, machine).solve()
+    mappings_in_space(layer, machine)
 
 
 def compile_rest() -> None:
-    """Evaluate a mapping of a tiny layer, count all, and fill the tables of a bypass choice.
+    """Evaluate a mapping of a tiny layer, and fill the tables of a bypass choice.
 
     The tables come last: until then what they share with the walk is on disk.
     """
-    from tilewright.mapper.size import mappings_in_space
     from tilewright.mapping.nodes import For, Mapping, Store
     from tilewright.model.batch import evaluate_batch
     from tilewright.model.evaluate import evaluate
@@ -63,7 +66,6 @@ def compile_rest() -> None:
     mapping = Mapping((Store("DRAM", everything), For("P", 1)))
     evaluate(layer, machine, mapping)
     evaluate_batch(layer, machine, mapping, [[1]])
-    mappings_in_space(layer, machine)
     tiny = search(layer, machine)
     plan = next(iter(tiny.plans()))
     for jointly in (False, True):
