@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 from itertools import product
 from math import inf, prod
 
@@ -19,8 +20,9 @@ from tilewright.mapper.lattice import divisors, lattice
 from tilewright.mapper.links import ports
 from tilewright.mapper.objective import parse_objective
 from tilewright.mapper.problem import array_choices
+from tilewright.mapper.rough import rough_bound
 from tilewright.mapper.solve import Search
-from tilewright.mapper.tables import NOTHING
+from tilewright.mapper.tables import NOTHING, outer_bounds
 from tilewright.workload.einsum import einsum
 
 
@@ -44,6 +46,38 @@ def test_tables_below_a_ceiling_know_as_much_as_all_below_it(seed: int, objectiv
                 assert not part.known
             else:  # fewer shapes and spatial choices count, the bound may rise
                 assert 1 - 1e-9 <= reached <= factor * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_steps_that_the_way_to_an_array_leaves_out_cost_too_much(seed: int) -> None:
+    search = Search(*problem(seed), "energy")
+    tables, sp = search.tables, search.space
+    for plan in list(search.plans())[:3]:
+        plan.energy, plan.cycles = search.bound(plan)
+        search.prepare(plan, inf)
+        if not 0 < plan.bound[0] < inf:
+            continue
+        rough = rough_bound(
+            sp, plan.lk, plan.parts[0].stage_count, tables.slides.least, tables.fitting,
+            tables.energy, 1.1 * plan.bound[0],
+        )  # fmt: skip
+        nothing = replace(rough, spent=np.full_like(rough.spent, -inf))
+        some, every = (
+            outer_bounds(sp, plan.lk, plan.parts[0], tables.slides, each)
+            for each in (rough, nothing)
+        )
+        assert (some.row == every.row).all()
+        for shape, stage in np.argwhere(every.row >= 0).tolist():
+            row, left = every.row[shape, stage], rough.most - rough.spent[stage, shape]
+            kept, steps = (
+                [
+                    (outer.bits[i], outer.cost[i])
+                    for begin in [outer.begin[row, -1]]
+                    for i in range(begin, begin + outer.length[row, -1])
+                ]
+                for outer in (some, every)
+            )
+            assert kept == [step for step in steps if step[1] < left]
 
 
 @pytest.mark.parametrize("seed", range(12))
