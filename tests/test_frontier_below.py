@@ -56,7 +56,7 @@ def optima_and_bounds(seed: int) -> list[tuple[float, float, bool]]:
     search.loop_anywhere()
     most = float(whole_bits(layer.tensors, layer, machine.memories[1]))
     search.aim(wanted, sized(machine, ["M1"], [most]))
-    choices = Choices(search.space, search.slides, 1)
+    choices = Choices(search.space, search.tables.slides, 1)
     choices.up_to(most)
     found = []
     for plan in search.plans():

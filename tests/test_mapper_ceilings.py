@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 from itertools import product
 from math import inf, prod
 
+import numpy as np
 import pytest
 
 from problems import problem
 from tilewright.architecture.machine import Architecture, Array, Compute, Memory
+from tilewright.mapper.bounds import least_of_roots
+from tilewright.mapper.first import least_alone
 from tilewright.mapper.kinds import afresh, spatial_sets, unrolled
 from tilewright.mapper.labels import objective_value
 from tilewright.mapper.lattice import divisors, lattice
+from tilewright.mapper.links import ports
 from tilewright.mapper.objective import parse_objective
 from tilewright.mapper.problem import array_choices
+from tilewright.mapper.rough import rough_bound
 from tilewright.mapper.solve import Search
+from tilewright.mapper.tables import NOTHING, outer_bounds
 from tilewright.workload.einsum import einsum
 
 
@@ -39,6 +46,72 @@ def test_tables_below_a_ceiling_know_as_much_as_all_below_it(seed: int, objectiv
                 assert not part.known
             else:  # fewer shapes and spatial choices count, the bound may rise
                 assert 1 - 1e-9 <= reached <= factor * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_steps_that_the_way_to_an_array_leaves_out_cost_too_much(seed: int) -> None:
+    search = Search(*problem(seed), "energy")
+    tables, sp = search.tables, search.space
+    for plan in list(search.plans())[:3]:
+        plan.energy, plan.cycles = search.bound(plan)
+        search.prepare(plan, inf)
+        if not 0 < plan.bound[0] < inf:
+            continue
+        rough = rough_bound(
+            sp, plan.lk, plan.parts[0].stage_count, tables.slides.least, tables.fitting,
+            tables.energy, 1.1 * plan.bound[0],
+        )  # fmt: skip
+        nothing = replace(rough, spent=np.full_like(rough.spent, -inf))
+        some, every = (
+            outer_bounds(sp, plan.lk, plan.parts[0], tables.slides, each)
+            for each in (rough, nothing)
+        )
+        assert (some.row == every.row).all()
+        for shape, stage in np.argwhere(every.row >= 0).tolist():
+            row, left = every.row[shape, stage], rough.most - rough.spent[stage, shape]
+            kept, steps = (
+                [
+                    (outer.bits[i], outer.cost[i])
+                    for begin in [outer.begin[row, -1]]
+                    for i in range(begin, begin + outer.length[row, -1])
+                ]
+                for outer in (some, every)
+            )
+            assert kept == [step for step in steps if step[1] < left]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_first_bounds_are_those_of_the_whole_nest_without_tables(seed: int) -> None:
+    search = Search(*problem(seed), "edp")
+    sp, na = search.space, search.na
+    it, fl = search.roots(np.array([search.tiles.top]))
+    above = [port[4] for port in ports(search.architecture)]
+    for plan in search.plans():
+        alone = [
+            least_alone(search.chains[stored], t, sp, above)
+            for t, stored in enumerate(enumerate(plan.keep))
+        ]
+        energy = search.operations_energy() + sum(costs[0] for costs in alone)
+        loads = np.sum(alone, axis=0)[1:]
+        least = plan.lk.cycles * sp.operations / search.spread_left[0]
+        cycles = max([least, *loads])
+        # an empty table bounds what crosses an array by nothing
+        assert na == 0 or not plan.lk.table.any()
+        expected = least_of_roots(
+            sp, plan.lk, it, fl, search.resources, search.spread_left[0], NOTHING, 0,
+            plan.lk.first[0], np.empty(len(search.layer.tensors)),
+        )  # fmt: skip
+        assert (energy + plan.lk.leakage * cycles, cycles) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_first_bounds_are_not_above_the_best_mapping_of_a_bypass_choice(seed: int) -> None:
+    search = Search(*problem(seed), "energy")
+    keeps = search.keeps()[:6]
+    for first in search.first(keeps):
+        part = afresh(search, parse_objective("energy"), inf)
+        best = part.solve(plans=part.plans([first.keep])).value
+        assert first.energy <= best * (1 + 1e-9)
 
 
 def test_spatial_choices_are_all_that_fit_the_axes_each_once() -> None:

@@ -330,21 +330,3 @@ def least_of_roots(
         )
         energy, cycles = min(energy, own), min(cycles, count)
     return energy, cycles
-
-
-@leaf_kernel
-def first_costs(sp: Space, lk: Links, it: Ints, fl: Floats, cost: Floats) -> None:
-    """Fill what each tensor costs at least from the whole nest on, but for the first array.
-
-    Parameters
-    ----------
-    cost : array of (resources + 1, tensors)
-        Energy in pJ, then the cycles at each limited port.
-    """
-    resources = len(cost) - 1
-    for t in range(cost.shape[1]):
-        words = least_words(sp, it[0], t)
-        moved, inside, _, _ = least_energy(sp, lk, it[0], fl[0], resources, 0, t, 0, words)
-        cost[0, t] = moved + inside
-        for r in range(resources):
-            cost[r + 1, t] = least_load(sp, lk, it[0], r, 0, t, 0)

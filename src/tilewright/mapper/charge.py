@@ -17,7 +17,7 @@ from tilewright.mapper.labels import (
     ZERO,
     window_column,
 )
-from tilewright.model.kernel import leaf, part
+from tilewright.model.kernel import called_leaf, leaf, part
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
@@ -81,7 +81,7 @@ def scratch_for(sp: Space) -> Scratch:
     )
 
 
-@leaf
+@called_leaf
 def united_words(
     k: int,
     coef: Ints,

@@ -106,17 +106,11 @@ def room_above(sp: Space, lk: Links, segment: list[int], array: int) -> Bools:
     return allowed
 
 
-def grouped(sp: Space, choices: Ints) -> tuple[Ints, Ints]:
-    """Return spatial choices in groups, and where each group begins.
-
-    In a group, all tensors without windows have the same reuse.
-    """
-    key = np.zeros(len(choices), np.int64)
-    for t in np.flatnonzero(sp.windows < 0):
-        values, own = np.unique(sp.unroll_reuse[choices, t], return_inverse=True)
-        key = key * len(values) + own
-    order = np.argsort(key, kind="stable")
-    starts = np.flatnonzero(np.diff(key[order], prepend=-1))
+def grouped(choices: Ints, alike: Ints) -> tuple[Ints, Ints]:
+    """Return spatial choices in groups of those that are alike, and where each group begins."""
+    alike = alike[choices]
+    order = np.argsort(alike, kind="stable")
+    starts = np.flatnonzero(np.diff(alike[order], prepend=-1))
     return choices[order], np.append(starts, len(choices))
 
 
@@ -171,7 +165,8 @@ def children(
                 if j != i and memory[other] == memory[t]:
                     counts = sp.relevant[t] & shared & ~sp.relevant[other]
                     (spans if j > i else within)[o, i] |= counts
-    some, groups = grouped(sp, begin + np.flatnonzero(lk.matters[begin : begin + choices]))
+    matter = begin + np.flatnonzero(lk.matters[begin : begin + choices])
+    some, groups = grouped(matter, reuse.alike(sp))
     rate, rows, sent_rows = (
         lk.rate[some],
         sliding.rows[some - begin],
@@ -180,10 +175,7 @@ def children(
     needed = np.zeros(len(sliding.reuse), np.bool_)
     for each in (rows, sent_rows):
         needed[each[each >= 0]] = True
-    most = np.zeros(len(needed))
-    for row in np.flatnonzero(needed):
-        # where no tile fits there is no mapping, and any bound will do
-        most[row] = max(sliding.reuse[row].most, 1.0)
+    most = np.where(needed, sliding.most, 0.0)
     best = np.zeros(nt)
     for t, unites in ((at[0], unites) for at, unites in crossing):
         if unites:

@@ -8,6 +8,8 @@ import sys
 from math import inf
 from typing import Any
 
+import numpy as np
+
 SECONDS = 30  # what it takes, about
 
 # the walk alone needs no tables under this constraint; it excludes nothing
@@ -42,39 +44,51 @@ def compile_kernels() -> None:
 
 
 def compile_walk() -> None:
-    """Search a tiny layer without tables of bounds."""
-    search(WITHOUT_TABLES).solve()
+    """Search a tiny layer without tables of bounds, polish what is found, and count mappings."""
+    from tilewright.mapper.size import mappings_in_space
+
+    layer, machine = tiny_problem(WITHOUT_TABLES)
+    search(layer, machine).solve()
+    mappings_in_space(layer, machine)
 
 
 def compile_rest() -> None:
-    """Fill the tables of a tiny layer, count its mappings, and evaluate some."""
-    from tilewright.mapper.size import mappings_in_space
+    """Evaluate a mapping of a tiny layer, and fill the tables of a bypass choice.
+
+    The tables come last: until then what they share with the walk is on disk.
+    """
     from tilewright.mapping.nodes import For, Mapping, Store
     from tilewright.model.batch import evaluate_batch
     from tilewright.model.evaluate import evaluate
 
-    tiny = search(None)
-    plan = next(iter(tiny.plans()))
-    tiny.prepare(plan, inf)
-    tiny.prepare(plan, inf)
-    everything = tuple(tensor.name for tensor in tiny.layer.tensors)
+    layer, machine = tiny_problem(None)
+    everything = tuple(tensor.name for tensor in layer.tensors)
     mapping = Mapping((Store("DRAM", everything), For("P", 1)))
-    evaluate(tiny.layer, tiny.architecture, mapping)
-    evaluate_batch(tiny.layer, tiny.architecture, mapping, [[1]])
-    mappings_in_space(tiny.layer, tiny.architecture)
+    evaluate(layer, machine, mapping)
+    evaluate_batch(layer, machine, mapping, [[1]])
+    tiny = search(layer, machine)
+    plan = next(iter(tiny.plans()))
+    for jointly in (False, True):
+        tiny.tables.fill(plan, np.diff(tiny.space.unroll_start), jointly, inf)
 
 
-def search(constraint: str | None) -> Any:
-    """Return the search of a tiny convolution."""
+def tiny_problem(constraint: str | None) -> tuple[Any, Any]:
+    """Return a tiny convolution and a machine, under a constraint."""
     from tilewright.architecture.files import load_architecture
-    from tilewright.mapper.solve import Search
     from tilewright.mapping.constraints import under
     from tilewright.mapping.given import given_constraints
     from tilewright.workload.operators import conv2d
 
     layer = conv2d(K=2, C=2, P=2, Q=2, R=2, S=2)
     machine = load_architecture("simple")
-    return Search(layer, under(machine, given_constraints(constraint, machine, [layer])), "edp")
+    return layer, under(machine, given_constraints(constraint, machine, [layer]))
+
+
+def search(layer: Any, machine: Any) -> Any:
+    """Return a search of the tiny problem."""
+    from tilewright.mapper.solve import Search
+
+    return Search(layer, machine, "edp")
 
 
 if __name__ == "__main__":

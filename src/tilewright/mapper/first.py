@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
 from tilewright.architecture.machine import Architecture
-from tilewright.mapper.bounds import first_costs
 from tilewright.mapper.chain import Chain
-from tilewright.mapper.labels import ENERGY
-from tilewright.mapper.lattice import Floats, Ints
-from tilewright.mapper.links import Keep, Stored, links
+from tilewright.mapper.links import Keep, Stored, chains_of, ports
 from tilewright.mapper.problem import Space
+from tilewright.model.energy import leakage_per_cycle
 from tilewright.workload.layer import Layer
 
 
@@ -30,7 +29,7 @@ def first_bounds(
     architecture: Architecture,
     keeps: Sequence[Keep],
     sp: Space,
-    root: tuple[Ints, Floats],
+    energy: float,
     known: dict[Stored, Chain],
     spread: float,
 ) -> list[First]:
@@ -41,8 +40,8 @@ def first_bounds(
 
     Parameters
     ----------
-    root : (array, array)
-        The label of the whole nest, see `rows.roots`.
+    energy : float
+        That of the operations.
     known : dict
         What is known of single tensors; it grows.
     spread : float
@@ -50,24 +49,78 @@ def first_bounds(
     """
     if not keeps:
         return []
-    tensors = np.arange(len(layer.tensors))
-    chains = [sorted(set(each)) for each in zip(*keeps, strict=True)]
-    where = np.array([[chains[t].index(chain) for t, chain in enumerate(keep)] for keep in keeps])
+    above = [port[4] for port in ports(architecture)]
     own = slice(0, sp.unroll_start[min(1, len(sp.unroll_start) - 1)])
-    everywhere = sp.words[:, -1] * sp.unroll_reuse[own]
-    costs, ways = [], []
-    for k in range(max(map(len, chains))):
-        some = tuple(each[min(k, len(each) - 1)] for each in chains)
-        lk = links(layer, architecture, some, sp, known)
-        cost = np.empty((len(lk.load) + 1, len(tensors)))
-        first_costs(sp, lk, *root, cost)
-        costs.append(cost)
-        straight = lk.arrays[tensors, lk.length - 1, 0] == 0
-        ways.append(lk.rate[own] * np.where(straight, float(layer.operations), everywhere))
-    total = np.array(costs)[where, :, tensors].sum(axis=1)
-    cycles = total[:, 1:].max(axis=1, initial=lk.cycles * sp.operations / spread)
-    energy = float(root[1][0, ENERGY]) + total[:, 0] + lk.leakage * cycles
+    alone, across = [], []
+    for t, stored in enumerate(zip(*keeps, strict=True)):
+        position = {chain: k for k, chain in enumerate(sorted(set(stored)))}
+        which = [position[chain] for chain in stored]
+        chains = chains_of(layer, architecture, [(t, chain) for chain in position], sp, known)
+        alone.append(np.array([least_alone(one, t, sp, above) for one in chains])[which])
+        everywhere = sp.words[t, -1] * sp.unroll_reuse[own, t]
+        straight = [one.arrays[one.length - 1, 0] == 0 for one in chains]
+        words = [np.where(each, sp.operations, everywhere) for each in straight]
+        rates = [one.rate[own] for one in chains]
+        across.append((np.array(rates) * np.array(words))[which])
+    total = np.sum(alone, axis=0)
+    least = float(architecture.compute.cycles) * sp.operations / spread
+    cycles = total[:, 1:].max(axis=1, initial=least)
+    costs = energy + total[:, 0] + leakage_per_cycle(architecture) * cycles
     if own.stop:
-        energy += np.array(ways)[where, :, tensors].sum(axis=1).min(axis=1)
-    found = zip(keeps, energy.tolist(), cycles.tolist(), strict=True)
-    return [First(*each) for each in found]
+        costs += np.sum(across, axis=0).min(axis=1)
+    return [First(*each) for each in zip(keeps, costs.tolist(), cycles.tolist(), strict=True)]
+
+
+def least_alone(chain: Chain, t: int, sp: Space, above: Sequence[int]) -> list[float]:
+    """Return what one tensor costs at least, but for what crosses the first array.
+
+    That is what `bounds.least_energy` and `bounds.least_load` say of the whole nest.
+
+    Parameters
+    ----------
+    t : int
+        Position of the tensor.
+    above : list of int
+        How many arrays stand above each bandwidth-limited port.
+
+    Returns
+    -------
+    list of float
+        Energy in pJ, then the cycles at each of the ports.
+    """
+    output = t == len(sp.relevant) - 1
+    last = chain.length - 1
+    words = float(sp.words[t, -1])
+    rates, again, arrays = chain.energy.tolist(), chain.again.tolist(), chain.arrays.tolist()
+    inside = next(link for link in range(last + 1) if link == last or arrays[link][1] > 0)
+    energy = sum(rates[link][0] for link in range(inside)) * words
+    if output and inside == last > 0:
+        energy -= again[last] * words  # entries from zero save reads at the compute unit
+    if len(chain.rest_base):
+        energy += chain.rest_base[0] + chain.rest_slope[0] * words
+    else:
+        energy += rates[last][0] * sp.operations
+        if output:
+            energy += again[last] * (sp.operations - words)
+    found = [float(energy)]
+    most = [float(sp.unroll_product[start]) for start in sp.unroll_start[:-1]]
+    for load, held, arrays_above in zip(
+        chain.load.sum(axis=2).tolist(), chain.held.tolist(), above, strict=True
+    ):
+        total, spread = 0.0, prod(most[:arrays_above])
+        for link in range(last + 1):
+            if load[link] == 0.0:
+                continue
+            sent = words
+            if link == last:
+                sent = sp.operations
+                for k in range(*arrays[link]):
+                    if chain.unites[k]:
+                        innermost = k == arrays[link][1] - 1
+                        known = sp.windows[t] < 0 or innermost
+                        sent /= sp.most_sharing[k, t] if known else most[k]
+                sent = max(sent, words)
+            zero = sent if chain.fresh[:link].any() else min(words * spread, sent)
+            total += max(0.0, load[link] * sent - held[link] * zero) / spread
+        found.append(float(total))
+    return found

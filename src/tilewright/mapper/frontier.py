@@ -169,7 +169,7 @@ def sweep(
     units = tuple(float(memories[p].word_bits) if p >= 0 else 0.0 for p in varied)
     search.loop_anywhere()
     search.aim(objective, with_sizes((most[0], most[1])))
-    walks = Walks(search, Choices(search.space, search.slides, varied[1]), stop, progress)
+    walks = Walks(search, Choices(search.space, search.tables.slides, varied[1]), stop, progress)
     all_sizes = Sweep(
         search, objective, with_sizes, varied, (most[0], most[1]), (units[0], units[1]), walks
     )

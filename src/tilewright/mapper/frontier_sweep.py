@@ -25,9 +25,7 @@ from tilewright.mapper.frontier_walks import Bypass, Sizes, StoppedError, Walks
 from tilewright.mapper.lattice import Floats
 from tilewright.mapper.objective import Objective
 from tilewright.mapper.plan import Plan, choices_below, most_energy
-from tilewright.mapper.rough import Rough, rough_bound
 from tilewright.mapper.solve import Search
-from tilewright.mapper.tables import inner_bounds, outer_bounds
 from tilewright.model.evaluate import evaluate
 from tilewright.model.kernel import interruptible
 
@@ -320,19 +318,10 @@ class Sweep:
         choices = np.diff(sp.unroll_start)
         if search.goal[1] != 0.0 or search.goal[5] < inf or plan.lk.leakage > 0.0:
             choices = choices_below(plan, search.goal, sp, ceiling)
-        rough = Rough(
-            rough_bound(
-                sp, plan.lk, plan.parts[0].stage_count, search.slides.least, search.fitting,
-                search.operations_energy(),
-            ),
-            most_energy(plan, search.goal, (ceiling, inf)),
-        )  # fmt: skip
-        plan.lk = search.reuse.fill(sp, plan.lk)
-        links = inner_bounds(
-            sp, plan.lk, search.of_memory, choices, search.reuse, search.inner, True, rough
-        )
-        plan.lk = search.reuse.extend(sp, links)
-        outer = outer_bounds(sp, plan.lk, plan.parts[0], search.slides, rough)
+        plan.lk = search.tables.reuse.fill(sp, plan.lk)
+        most = most_energy(plan, search.goal, (ceiling, inf))
+        search.tables.fill(plan, choices, True, most)
+        outer = plan.outer
         # without the room to grow
         plan.outer = outer._replace(bits=outer.bits.copy(), cost=outer.cost.copy())
         plan.known = True

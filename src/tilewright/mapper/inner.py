@@ -88,6 +88,47 @@ def group_matters(
     return total <= most
 
 
+@leaf
+def moved_words(
+    sp: Space,
+    ch: Children,
+    reuse: Floats,
+    words: Floats,
+    inside: Floats,
+    moved: Floats,
+    fewest: Floats,
+) -> None:
+    """Fill the words that move with the reuse of each row, and the fewest of them of each tensor.
+
+    Where that of a row is 0, it is what the tensor has with all of the memory.
+    """
+    for t in range(len(words)):
+        fewest[t] = np.inf if ch.best[t] > 0.0 else words[t]
+    for row in range(len(moved)):
+        if ch.needed[row]:
+            t = ch.row_tensor[row]
+            most_reuse = reuse[row] if reuse[row] > 0.0 else ch.most[row]
+            moved[row] = max(words[t], sp.operations / (most_reuse * inside[t]))
+            fewest[t] = min(fewest[t], moved[row])
+
+
+@leaf
+def across_cost(ch: Children, c: int, carried: int, words: Floats, moved: Floats) -> float:
+    """Return the pJ of what a spatial choice delivers."""
+    total = 0.0
+    for t in range(len(words)):
+        if t == carried:
+            continue
+        received = on_the_way = words[t]
+        if ch.rows[c, t] >= 0:
+            received = moved[ch.rows[c, t]]
+        if ch.sent_rows[c, t] >= 0:
+            on_the_way = moved[ch.sent_rows[c, t]]
+        # `own` is what a received word costs, the rest what those on their way cost
+        total += ch.own[t] * received + (ch.rate[c, t] - ch.own[t]) * on_the_way
+    return total
+
+
 @leaf_kernel
 def shapes_that_matter(
     sp: Space,
@@ -97,20 +138,39 @@ def shapes_that_matter(
     paid: Floats,
     most: float,
     matter: Bools,
+    counts: Bools,
     words: Floats,
     inside: Floats,
+    moved: Floats,
+    fewest: Floats,
 ) -> None:
-    """Tell which shapes `lower_column` needs, were every tensor reused most."""
+    """Tell which shapes `lower_column` needs, were every tensor reused most.
+
+    And whose reuse counts there: `counts`, for each shape and row. Without shapes, nobody asks.
+    """
     for k in range(len(shapes)):
+        matter[k] = False
         delivered(sp, ch, shapes[k], words, inside)
         for t in range(len(words)):
+            fewest[t] = words[t]
             if ch.best[t] > 0.0:
-                words[t] = max(words[t], sp.operations / (ch.best[t] * inside[t]))
-        matter[k] = False
+                fewest[t] = max(words[t], sp.operations / (ch.best[t] * inside[t]))
         for g in range(len(ch.least)):
-            if group_matters(ch, g, carried, paid[shapes[k]], most, words):
+            if not group_matters(ch, g, carried, paid[shapes[k]], most, fewest):
+                continue
+            if len(counts) == 0:
                 matter[k] = True
                 break
+            if not matter[k]:
+                matter[k] = True
+                moved_words(sp, ch, ch.most, words, inside, moved, fewest)
+            for c in range(ch.groups[g], ch.groups[g + 1]):
+                if paid[shapes[k]] + across_cost(ch, c, carried, words, moved) <= most:
+                    for t in range(len(words)):
+                        if t != carried and ch.rows[c, t] >= 0:
+                            counts[k, ch.rows[c, t]] = True
+                        if t != carried and ch.sent_rows[c, t] >= 0:
+                            counts[k, ch.sent_rows[c, t]] = True
 
 
 @leaf_kernel
@@ -132,8 +192,8 @@ def lower_column(
 ) -> None:
     """Lower the entries of one column for what each spatial choice delivers with the u of shapes.
 
-    See `tables.inner_table`. `reuse` of each row is that of `best_reuse`, for the shapes that
-    `matter`, or one for all; and what else mappings cost that enter the array at a shape is
+    See `tables.inner_table`. `reuse` of each row is that of `options.fill_missing`, for the shapes
+    that `matter`, or one for all; and what else mappings cost that enter the array at a shape is
     `paid`: those of more than `most` in all do not matter. `matters` is set for the choices of the
     others. The last four arrays are for use in between.
     """
@@ -144,32 +204,16 @@ def lower_column(
             continue
         shape = shapes[k]
         delivered(sp, ch, shape, words, inside)
-        for t in range(nt):
-            fewest[t] = np.inf if ch.best[t] > 0.0 else words[t]
-        for row in range(len(moved)):
-            if ch.needed[row]:
-                t = ch.row_tensor[row]
-                most_reuse = reuse[min(k, len(reuse) - 1), row]
-                moved[row] = max(words[t], sp.operations / (most_reuse * inside[t]))
-                fewest[t] = min(fewest[t], moved[row])
+        moved_words(sp, ch, reuse[min(k, len(reuse) - 1)], words, inside, moved, fewest)
         for g in range(len(ch.least)):
             if not group_matters(ch, g, carried, paid[shape], most, fewest):
                 continue
             for c in range(ch.groups[g], ch.groups[g + 1]):
-                total = 0.0
-                for t in range(nt):
-                    if t == carried:
-                        continue
-                    received = on_the_way = words[t]
-                    if ch.rows[c, t] >= 0:
-                        received = moved[ch.rows[c, t]]
-                    if ch.sent_rows[c, t] >= 0:
-                        on_the_way = moved[ch.sent_rows[c, t]]
-                    # `own` is what a received word costs, the rest what those on their way cost
-                    total += ch.own[t] * received + (ch.rate[c, t] - ch.own[t]) * on_the_way
+                total = across_cost(ch, c, carried, words, moved)
                 if paid[shape] + total > most:
                     continue
                 above = above_array(sp, shape, ch.choices[c])
                 if above >= 0 and ch.allowed[above] and paid[above] + total <= most:
+                    above = min(above, sp.mirror[above])
                     table[above, column] = min(table[above, column], total)
                     matters[ch.choices[c]] = True

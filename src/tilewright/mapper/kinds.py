@@ -66,6 +66,7 @@ def unrolled(search: Search, allowed: Sequence[Collection[SpatialSet]]) -> Searc
             side=np.zeros_like(sp.side),
         ),
         [search.unrollings[c] for c in chosen],
+        search.tables.slides,
     )
     return part
 

@@ -291,14 +291,15 @@ def insert(
             and (not by_choice or it[i, choice_column] == choice)
         ):
             looked += 1
-            if dominates(
-                sp, lk, it[i], fl[i], it[n], fl[n], resources, memories, goal, placed, seg
-            ):
-                return n
-            if dominates(
-                sp, lk, it[n], fl[n], it[i], fl[i], resources, memories, goal, placed, seg
-            ):
-                it[i, DEAD] = 1
+            # one call for both ways: its code is large
+            for better, other in ((i, n), (n, i)):
+                if dominates(
+                    sp, lk, it[better], fl[better], it[other], fl[other], resources, memories,
+                    goal, placed, seg,
+                ):  # fmt: skip
+                    if other == n:
+                        return n
+                    it[i, DEAD] = 1
         i = it[i, SAME]
     it[n, DEAD] = 0
     it[n, NEXT] = heads[shape, stage]

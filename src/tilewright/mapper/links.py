@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -191,17 +191,30 @@ def ports(architecture: Architecture) -> list[Port]:
     return found
 
 
+def chains_of(
+    layer: Layer,
+    architecture: Architecture,
+    stored: Sequence[Stored],
+    sp: Space,
+    known: dict[Stored, Chain],
+) -> list[Chain]:
+    """Return the costs of single tensors; what is `known` of them grows."""
+    segment, limits = segment_of(architecture), ports(architecture)
+    for t, chain in stored:
+        if (t, chain) not in known:
+            known[t, chain] = chain_costs(layer, architecture, t, chain, sp, segment, limits)
+    return [known[each] for each in stored]
+
+
 def links(
     layer: Layer, architecture: Architecture, keep: Keep, sp: Space, known: dict[Stored, Chain]
 ) -> Links:
     """Return the costs of one bypass choice; what is `known` of single tensors grows."""
-    segment, limits = segment_of(architecture), ports(architecture)
-    for t, chain in enumerate(keep):
-        if (t, chain) not in known:
-            known[t, chain] = chain_costs(layer, architecture, t, chain, sp, segment, limits)
+    limits = ports(architecture)
+    chains = chains_of(layer, architecture, list(enumerate(keep)), sp, known)
 
     def stacked(name: str, axis: int = 0) -> Any:
-        parts = np.array([getattr(known[stored], name) for stored in enumerate(keep)])
+        parts = np.array([getattr(chain, name) for chain in chains])
         return np.ascontiguousarray(parts.swapaxes(0, axis))  # np.stack takes five times as long
 
     return Links(

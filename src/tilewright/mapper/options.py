@@ -177,23 +177,30 @@ def carried_fits(sp: Space, ch: Children, shape: int, carried: int, t: int, opti
     return bool(bits <= ch.capacity[t])
 
 
-def best_reuse(
-    sp: Space, ch: Children, carried: int, shapes: Ints, rows: Sequence[Row], wanted: Ints
-) -> Floats:
-    """Return for each shape the reuse of the best option that fits, for each wanted row."""
-    best = np.ones((len(shapes), len(wanted)))
-    tensor = ch.row_tensor[wanted]
-    for t in np.unique(tensor).tolist():
-        if t != carried:
-            columns = np.flatnonzero(tensor == t)
-            own = [rows[row] for row in wanted[columns]]
-            rank = padded([row.rank for row in own], -1)
-            fill_reuse(
-                sp, ch, carried, shapes, t, columns, rank, np.array([row.reuse for row in own]),
-                best, np.empty(ch.tiles.shape[1], np.int64), np.empty(ch.tiles.shape[1], np.int64),
-                np.empty(ch.orders.shape, np.int64), np.empty(len(ch.orders), np.bool_),
-            )  # fmt: skip
-    return best
+def fill_missing(
+    sp: Space,
+    ch: Children,
+    carried: int,
+    shapes: Ints,
+    rows: Sequence[Row],
+    counts: Bools,
+    reuse: Floats,
+) -> None:
+    """Fill the reuse of the best option that fits, where it counts and is not known yet.
+
+    `counts` and `reuse` are arrays of (shapes, rows).
+    """
+    missing = counts & (reuse == 0.0)
+    for t in np.unique(ch.row_tensor[missing.any(axis=0)]).tolist():
+        columns = np.flatnonzero((ch.row_tensor == t) & missing.any(axis=0))
+        some = np.flatnonzero(missing[:, columns].any(axis=1))
+        own = [rows[row] for row in columns.tolist()]
+        fill_reuse(
+            sp, ch, carried, shapes, t, some, columns, missing, padded([r.rank for r in own], -1),
+            np.array([row.reuse for row in own]), reuse,
+            np.empty(ch.tiles.shape[1], np.int64), np.empty(ch.tiles.shape[1], np.int64),
+            np.empty(ch.orders.shape, np.int64), np.empty(len(ch.orders), np.bool_),
+        )  # fmt: skip
 
 
 @leaf_kernel
@@ -203,7 +210,9 @@ def fill_reuse(
     carried: int,
     shapes: Ints,
     t: int,
+    some: Ints,
     columns: Ints,
+    missing: Bools,
     rank: Ints,
     reuse: Floats,
     best: Floats,
@@ -212,21 +221,26 @@ def fill_reuse(
     tiles: Ints,
     possible: Bools,
 ) -> None:
-    """Fill the columns of `best_reuse` of one tensor; the last four arrays are for use in between.
+    """Fill `best` for some shapes and columns, those of one tensor, in the cells that are missing.
 
-    `rank` has the positions of the options of each column, those of the most reuse first.
+    `rank` has the positions of the options of each column, those of the most reuse first, and
+    `reuse` what each of them has; it is 1 where none fits. The last four arrays are for use in
+    between.
     """
     # the option of the same tile that stays: where it does not fit no other one does
     for option in range(len(state)):
         stays = ch.slides[t, option, 0] == STAYS or option == 0
         alone[option] = option if stays else alone[option - 1]
-    for k in range(len(shapes)):
+    for k in some:
         if carried < 0:
             least_tiles(sp, ch, shapes[k], tiles)
             for order in range(len(ch.orders)):
                 possible[order] = order_fits(sp, ch, tiles, order)
         state[:] = UNKNOWN
         for row in range(len(rank)):
+            if not missing[k, columns[row]]:
+                continue
+            best[k, columns[row]] = 1.0
             for i in range(rank.shape[1]):
                 option = rank[row, i]
                 if option < 0:

@@ -45,14 +45,12 @@ class Row:
     ----------
     reuse : array of options
         0 for those that are none.
+    most : float
+        The most reuse; 1 where no tile fits: there is no mapping, and any bound will do.
     """
 
     reuse: Floats
-
-    @cached_property
-    def most(self) -> float:
-        """The most reuse."""
-        return float(self.reuse.max(initial=0.0))
+    most: float
 
     @cached_property
     def rank(self) -> Ints:
@@ -97,6 +95,7 @@ class Across(NamedTuple):
     slides: Ints
     row_tensor: Ints
     reuse: tuple[Row, ...]
+    most: Floats
 
 
 @dataclass(frozen=True)
@@ -109,6 +108,22 @@ class Reuse:
     across_known: dict[tuple[object, ...], Across] = field(default_factory=dict)
     ahead_known: dict[Memory, Ahead] = field(default_factory=dict)
     steps_known: dict[tuple[object, ...], Steps] = field(default_factory=dict)
+    alike_known: list[Ints] = field(default_factory=list)
+
+    def alike(self, sp: Space) -> Ints:
+        """Return numbers that are equal where spatial choices reuse tensors without windows alike.
+
+        In order, from 0 on.
+        """
+        if not self.alike_known:
+            reuse = sp.unroll_reuse[:, sp.windows < 0]
+            number = np.zeros(len(reuse), np.int64)
+            for own in reuse.T:
+                number *= len(number)
+                number += np.unique(own, return_inverse=True)[1]
+                number = np.unique(number, return_inverse=True)[1]
+            self.alike_known.append(number)
+        return self.alike_known[0]
 
     def options(self, sp: Space, at: Memory) -> Options:
         """Return the tiles of a tensor's window that fit, with what loops around them may do."""
@@ -160,7 +175,7 @@ class Reuse:
             sp, at[0], *options, np.array(choices, np.int64), np.array(together, np.bool_),
             np.empty(len(options.parts)), reuse,
         )  # fmt: skip
-        return list(map(Row, reuse))
+        return list(map(Row, reuse, reuse.max(axis=1, initial=1.0).tolist()))
 
     def classes(self, sp: Space, at: Memory, array: int, together: bool) -> tuple[list[Row], Ints]:
         """Return the different rows of an array's spatial choices, and which one each choice has.
@@ -213,6 +228,7 @@ class Reuse:
         self.across_known[key] = Across(
             row_of, sent_row, padded(tiles, -1), padded(slides, -1),
             np.array(row_tensor, np.int64), tuple(position),
+            np.array([row.most for row in position]),
         )  # fmt: skip
         return self.across_known[key]
 
@@ -221,7 +237,7 @@ class Reuse:
         known = (at,)
         if known not in self.rows_known:
             self.rows_known[known] = self.rows(sp, at, [-1], [False])[0]
-        return max(self.rows_known[known].most, 1.0)
+        return self.rows_known[known].most
 
     def ahead(self, sp: Space, at: Memory) -> Ahead:
         """Return the options that can still be reached from each corner."""

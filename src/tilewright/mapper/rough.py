@@ -47,18 +47,27 @@ class Rough:
     ----------
     stages : array of (stages, shapes)
         pJ when the store nodes of the stage stand at a shape or around it, the others inside it.
+    spent : array of (stages, shapes)
+        The part of it without the others.
     most : float
         pJ of the mappings that matter.
     """
 
     stages: Floats
+    spent: Floats
     most: float
 
 
 def rough_bound(
-    sp: Space, lk: Links, stage_count: Ints, slid: Floats, fitting: Fitting, energy: float
-) -> Floats:
-    """Return `Rough.stages` of one bypass choice.
+    sp: Space,
+    lk: Links,
+    stage_count: Ints,
+    slid: Floats,
+    fitting: Fitting,
+    energy: float,
+    most: float,
+) -> Rough:
+    """Return the rough bound of one bypass choice.
 
     Parameters
     ----------
@@ -68,21 +77,29 @@ def rough_bound(
         Words that move at least into a store node at a shape.
     energy : float
         pJ of the operations.
+    most : float
+        As in `Rough`.
     """
     whole = len(sp.repeats) - 1
-    least = np.full((len(stage_count), whole + 1), energy)
+    spent = np.zeros((len(stage_count), whole + 1))
+    left = np.zeros_like(spent)
     for t, count in enumerate(stage_count.T):
         distinct = float(sp.words[t, whole])
         if len(lk.rest_base):
-            least += lk.rest_base[0, t] + lk.rest_slope[0, t] * distinct
+            energy += lk.rest_base[0, t] + lk.rest_slope[0, t] * distinct
         for k in range(count[-1]):
             # entries from zero fetch nothing
             if t == len(stage_count.T) - 1:
-                least -= lk.again[t, k] * distinct
+                energy -= lk.again[t, k] * distinct
             rate = lk.energy[t, k, 0] + lk.again[t, k]
             limit = float(min(lk.share[t, k], lk.capacity[lk.memory[t, k]]))
             around, inside = fitting.words(sp, slid, t, float(lk.bits[t, k]), limit)
             around, inside = rate * around, rate * inside
-            for stage, placed in enumerate(count):
-                least[stage] += around if placed > k else inside
-    return least
+            for stage, placed in enumerate(count.tolist()):
+                if placed > k:
+                    spent[stage] += around
+                else:
+                    left[stage] += inside
+    spent += energy
+    left += spent
+    return Rough(left, spent, most)

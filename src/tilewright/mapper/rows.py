@@ -23,6 +23,8 @@ def first_shapes(sp: Space) -> Ints:
     They leave of each dimension what the arrays unroll of it.
     """
     dimensions = np.unique(sp.outermost[:, 0])
+    if not len(dimensions):
+        return np.array([len(sp.repeats) - 1])
     digits = (sp.sizes - 1)[None].copy()
     digits[:, dimensions] = 0
     for begin, end in pairwise(sp.unroll_start):
@@ -38,27 +40,30 @@ def first_shapes(sp: Space) -> Ints:
 
 
 def roots(
-    sp: Space, shapes: Ints, resources: int, memories: int, energy: float
+    sp: Space, shapes: Ints, resources: int, memories: int, energy: float, room: int = LABELS
 ) -> tuple[Ints, Floats]:
     """Return tables that begin with the labels of the whole nest, inside some outermost loops.
 
-    `memories` is the most between two arrays, `energy` that of the operations in pJ.
+    `memories` is the most between two arrays, `energy` that of the operations in pJ. There is
+    `room` for labels; what follows those of the whole nest is anything.
     """
     nt = len(sp.relevant)
     na = len(sp.unroll_start) - 1
     nw = sp.members.shape[0]
     n = len(shapes)
-    size = max(LABELS, 2 * n)
-    it = np.zeros((size, labels.OPEN + nt + 2 * na + labels.WINDOW_COLUMNS * nw), np.int64)
-    fl = np.zeros((size, labels.LOADS + resources + memories + (labels.ENTRIES + 1) * nw))
+    first = np.zeros(labels.OPEN + nt + 2 * na + labels.WINDOW_COLUMNS * nw, np.int64)
+    first[[labels.LAST, labels.PARENT, labels.NEXT]] = -1
+    first[labels.OPEN + nt + 2 * na :: labels.WINDOW_COLUMNS] = -1
+    it = np.empty((max(room, n), len(first)), np.int64)
+    it[:n] = first
     it[:n, labels.SHAPE] = shapes
-    it[:n, labels.LAST] = it[:n, labels.PARENT] = it[:n, labels.NEXT] = -1
     it[:n, labels.OPEN : labels.OPEN + nt] = shapes[:, None]
-    for w in range(nw):
-        it[:n, labels.OPEN + nt + 2 * na + labels.WINDOW_COLUMNS * w] = -1
-    fl[:n, labels.ZERO] = fl[:n, labels.FIRST] = sp.words[nt - 1, -1]
-    fl[:n, labels.SPREAD] = 1.0
-    fl[:n, labels.ENERGY] = energy
+    start = np.zeros(labels.LOADS + resources + memories + (labels.ENTRIES + 1) * nw)
+    start[[labels.ZERO, labels.FIRST]] = sp.words[nt - 1, -1]
+    start[labels.SPREAD] = 1.0
+    start[labels.ENERGY] = energy
+    fl = np.empty((max(room, n), len(start)))
+    fl[:n] = start
     return it, fl
 
 

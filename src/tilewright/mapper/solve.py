@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush, heapreplace
 from math import inf, prod
 from random import Random
@@ -17,6 +17,7 @@ from tilewright.mapper import labels
 from tilewright.mapper.bounds import least_of_roots
 from tilewright.mapper.chain import Chain
 from tilewright.mapper.cross import cross
+from tilewright.mapper.dive import narrow
 from tilewright.mapper.first import First, first_bounds
 from tilewright.mapper.greedy import greedy_mapping
 from tilewright.mapper.lattice import Floats, Ints, Lattice, lattice
@@ -27,14 +28,12 @@ from tilewright.mapper.narrow import about_memories, narrowed
 from tilewright.mapper.objective import Objective, parse_objective
 from tilewright.mapper.plan import ROUGHLY, Plan, choices_below, most_energy, segments, weigh
 from tilewright.mapper.problem import Space, Unrolling, space
-from tilewright.mapper.reuse import Reuse
-from tilewright.mapper.rough import Fitting, Rough, rough_bound
-from tilewright.mapper.rows import first_shapes, rebuild, roots
+from tilewright.mapper.rows import LABELS, first_shapes, rebuild, roots
 from tilewright.mapper.symmetry import mirrored
-from tilewright.mapper.tables import Known, inner_bounds, outer_bounds, slides_above
+from tilewright.mapper.tables import Slides, Tables, slides_above
 from tilewright.mapper.ties import FEW, drop_emptier, least_of_ties, polished_alike
 from tilewright.mapper.unproven import correct_cycles, without_proof
-from tilewright.mapper.walk import expand, narrow
+from tilewright.mapper.walk import expand
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.validity import check
 from tilewright.model.energy import operation_cost
@@ -78,24 +77,22 @@ class Search:
         self.memories = max(self.of_memory.count(s) for s in range(self.na + 1))
         self.unroll(*space(layer, self.tiles, architecture))
         self.resources = len(ports(architecture))
-        self.slides = slides_above(self.space)
-        self.fitting = Fitting()
         self.least: Least | None = None
         self.level = 0.0  # bound of the last bypass choice that got one of tables
         self.best = np.array([inf, inf, inf, inf])
         self.found = Found()
         self.most_tied: float = FEW
 
-    def unroll(self, sp: Space, unrollings: list[Unrolling]) -> None:
+    def unroll(self, sp: Space, unrollings: list[Unrolling], slides: Slides | None = None) -> None:
         """Take these spatial choices; those of each array come with the largest product first."""
         # constraints may tell dimensions apart
         self.space = sp = sp if about_memories(self.architecture) else mirrored(sp)
         self.unrollings = unrollings
         self.chains: dict[Stored, Chain] = {}
         self.first_shapes = first_shapes(sp)
-        # some of what is known depends on the spatial choices
-        self.reuse = Reuse()
-        self.inner: Known = {}
+        self.tables = Tables(
+            sp, self.of_memory, self.operations_energy(), slides or slides_above(sp)
+        )
         pairs = itertools.pairwise(sp.unroll_start)
         most = [float(sp.unroll_product[a:b].max(initial=1.0)) for a, b in pairs]
         self.spread_left = [float(prod(most[s:])) for s in range(self.na + 1)]
@@ -106,7 +103,7 @@ class Search:
         moves = np.concatenate((sp.moves, sp.outermost))
         self.space = sp._replace(moves=moves, outermost=sp.outermost[:0])
         self.first_shapes = first_shapes(self.space)
-        self.slides = slides_above(self.space)
+        self.tables = replace(self.tables, space=self.space, slides=slides_above(self.space))
 
     def aim(self, objective: Objective, architecture: Architecture | None = None) -> None:
         """Begin anew with another objective, or another machine that differs in capacities only."""
@@ -178,24 +175,23 @@ class Search:
 
     def first(self, keeps: Sequence[Keep]) -> list[First]:
         """Return what bypass choices cost at least."""
-        root = self.roots(np.array([self.tiles.top]))
         return first_bounds(
-            self.layer, self.architecture, keeps, self.space, root, self.chains,
-            self.spread_left[0],
+            self.layer, self.architecture, keeps, self.space, self.operations_energy(),
+            self.chains, self.spread_left[0],
         )  # fmt: skip
 
-    def roots(self, shapes: Ints) -> tuple[Ints, Floats]:
-        """Return tables of labels with the first ones of some shapes."""
-        return roots(self.space, shapes, self.resources, self.memories, self.operations_energy())
+    def roots(self, shapes: Ints, room: int = 0) -> tuple[Ints, Floats]:
+        """Return tables of labels with the first ones of some shapes, and room for more."""
+        energy = self.operations_energy()
+        return roots(self.space, shapes, self.resources, self.memories, energy, room)
 
     def bound(self, plan: Plan) -> tuple[float, float]:
         """Return lower bounds of the energy and the cycles of one bypass choice."""
         if plan.choices is None:
             return self.first([plan.keep])[0][1:]
-        n = len(self.first_shapes)
-        it, fl = self.roots(self.first_shapes)
         return least_of_roots(
-            self.space, plan.lk, it[:n], fl[:n], self.resources, self.spread_left[0], plan.outer,
+            self.space, plan.lk, *self.roots(self.first_shapes), self.resources,
+            self.spread_left[0], plan.outer,
             int(plan.parts[0].place_memory[plan.outer.memory]), plan.lk.first[0],
             np.empty(len(self.layer.tensors)),
         )  # fmt: skip
@@ -210,7 +206,8 @@ class Search:
         # the first tables tell what energy any spatial choice leaves possible
         choices = choices_below(plan, self.goal, self.space, ceiling if plan.known else inf)
         most = most_energy(plan, self.goal, limit)
-        jointly = plan.known
+        # without windows one table is the other
+        jointly = plan.known or not (self.space.windows[:-1] >= 0).any()
         same = plan.choices is not None and (choices == plan.choices).all()
         if plan.choices is None or most > plan.most or (choices > plan.choices).any():
             plan.lk = plan.lk._replace(matters=np.ones_like(plan.lk.matters))
@@ -223,24 +220,12 @@ class Search:
         if not plan.limits.active:
             # a constraint may hold a store node below loops that are irrelevant to its tensor, or
             # among those that are not: what the tables take for granted
-            rough = Rough(
-                rough_bound(
-                    self.space, plan.lk, plan.parts[0].stage_count, self.slides.least,
-                    self.fitting, self.operations_energy(),
-                ),
-                most,
-            )  # fmt: skip
-            plan.lk = inner_bounds(
-                self.space, plan.lk, self.of_memory, choices, self.reuse, self.inner, jointly, rough
-            )
-            adds = self.reuse.extend if jointly else self.reuse.fill
-            plan.lk = adds(self.space, plan.lk)
-            plan.outer = outer_bounds(self.space, plan.lk, plan.parts[0], self.slides, rough)
+            self.tables.fill(plan, choices, jointly, most)
         plan.choices, plan.most, plan.jointly = choices, most, jointly
         energy, cycles = self.bound(plan)
         found = labels.objective_value(self.goal, energy, cycles) if energy < inf else (inf, inf)
         plan.bound = max(plan.bound, min(found, left_out))
-        plan.ceiling = ceiling
+        plan.ceiling = ceiling if plan.known else 0.0
         most += plan.lk.leakage * plan.cycles
         if not plan.known:
             plan.energy = max(plan.energy, min(energy, most))
@@ -271,8 +256,8 @@ class Search:
             stopped, or when only the ceiling may have hidden mappings.
         """
         keep, lk, parts = plan.keep, plan.lk, plan.parts
-        it, fl = self.roots(self.first_shapes)
         n = len(self.first_shapes)
+        it, fl = self.roots(self.first_shapes, max(LABELS, 2 * n))
         top = self.tiles.top
         best = self.best.copy()
         hidden = ceiling < best[0]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from tilewright.model.kernel import leaf_kernel
 
 if TYPE_CHECKING:
-    from tilewright.mapper.lattice import Floats, Ints
-    from tilewright.mapper.problem import Space
+    from tilewright.mapper.lattice import Floats
+    from tilewright.mapper.problem import Bools, Space
 
 
 @leaf_kernel
@@ -33,14 +33,19 @@ def spread_both_ways(sp: Space, around: Floats, inside: Floats) -> None:
 
 
 @leaf_kernel
-def spread_down(sp: Space, table: Floats, used: Ints) -> None:
+def spread_down(sp: Space, table: Floats, stays: Bools) -> None:
     """Let every entry hold for the shapes that its own divides, too.
 
     Without tensor t only along the dimensions irrelevant to it, unless other loops may come before.
-    Tensors that are not `used` have no entries.
+    Tensors whose tiles do not stay have no entries; of two shapes that mirror each other the first
+    one has all.
     """
     nt = sp.relevant.shape[0]
     for shape in range(len(sp.repeats)):
+        if sp.mirror[shape] < shape:
+            for column in range(table.shape[1]):
+                table[shape, column] = table[sp.mirror[shape], column]
+            continue
         for t in range(nt):
             table[shape, nt + 1 + t] = table[shape, t]
         for move in range(len(sp.moves)):
@@ -51,7 +56,7 @@ def spread_down(sp: Space, table: Floats, used: Ints) -> None:
                 inner = shape - (digit - smaller) * sp.strides[d]
                 table[shape, nt] = min(table[shape, nt], table[inner, nt])
                 for t in range(nt):
-                    if used[t] == 0:
+                    if not stays[t]:
                         continue
                     if not sp.relevant[t, d]:
                         table[shape, t] = min(table[shape, t], table[inner, t])

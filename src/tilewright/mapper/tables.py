@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -11,19 +11,24 @@ from tilewright.mapper.children import Children, children
 from tilewright.mapper.inner import inner_shapes, lower_column, shapes_that_matter
 from tilewright.mapper.lattice import Floats, Ints
 from tilewright.mapper.links import Links
-from tilewright.mapper.options import best_reuse
+from tilewright.mapper.options import fill_missing
 from tilewright.mapper.outer import (
     NONE,
     REGION,
     RUN,
+    Flags,
+    Nodes,
     Outer,
-    outer_table,
 )
+from tilewright.mapper.outer_table import outer_table
 from tilewright.mapper.problem import Bools, Space
 from tilewright.mapper.reuse import Reuse, Row, padded
-from tilewright.mapper.rough import Rough
+from tilewright.mapper.rough import Fitting, Rough, rough_bound
 from tilewright.mapper.slides import all_region_words, all_run_words, slid_words
 from tilewright.mapper.spread import spread_down
+
+if TYPE_CHECKING:
+    from tilewright.mapper.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -48,8 +53,8 @@ class Segment:
     first: Ints
 
 
-Known = dict[tuple[object, ...], tuple[Ints, Floats, Floats]]
-"""Shapes, the reuse of sliding tensors, and whether it is known, by what they depend on."""
+Known = dict[tuple[object, ...], tuple[Ints, Floats]]
+"""Shapes, and the reuse of sliding tensors or 0 where not known yet, by what they depend on."""
 
 NO_FLAGS = np.zeros(0, np.int64)
 NOTHING = Outer(
@@ -73,14 +78,14 @@ class Slides(NamedTuple):
     ----------
     kinds : list of (kind, tensor, dimension or expression)
         As in `outer.Outer`, NONE first.
-    words : list of arrays of shapes
+    words : array of (slides, shapes)
         Words that each of them brings in at least when it begins at a shape.
     least : array of (tensors, shapes)
         Words that move at least into a store node at a shape.
     """
 
     kinds: list[tuple[int, int, int]]
-    words: list[Floats]
+    words: Floats
     least: Floats
 
 
@@ -103,7 +108,7 @@ def slides_above(sp: Space) -> Slides:
     least = np.empty((nt, shapes))
     for t in range(nt):
         slid_words(sp, t, least[t])
-    return Slides(kinds, words, least)
+    return Slides(kinds, np.array(words), least)
 
 
 def images(sp: Space, kinds: list[tuple[int, int, int]]) -> list[int]:
@@ -132,24 +137,13 @@ def outer_bounds(sp: Space, lk: Links, segment: Segment, slides: Slides, rough: 
             share[t, k] = min(lk.share[t, k], lk.capacity[lk.memory[t, k]])
             if lk.memory[t, k] == memory:
                 bits[t, k] = lk.bits[t, k]
-    whole = len(sp.repeats) - 1
     if len(lk.table):
         end = lk.table[0]
-        stays = np.array(
-            [lk.least[0, t] if need[t] < lk.length[t] - 1 else -1.0 for t in range(nt)]
-        )
+        below = may_stay(sp) & (need < lk.length - 1)
+        stays = np.where(below, lk.least[0], -1.0)
     else:
-        end = np.full((whole + 1, nt + 1), 0.0)
+        end = np.zeros((len(sp.repeats), nt + 1))
         stays = np.full(nt, -1.0)
-    across = end[:, nt].copy()
-    for t in np.flatnonzero(stays >= 0).tolist():
-        np.minimum(across, end[:, nt + 1 + t] + stays[t] * sp.words[t, whole], out=across)
-    matter = (rough.stages + across <= rough.most).T
-    # of two shapes that mirror each other one has a row
-    own = matter & (np.arange(whole + 1) <= sp.mirror)[:, None]
-    row = np.full(matter.shape, -1, np.int64)
-    row[own] = np.arange(np.count_nonzero(own))
-    row = np.maximum(row, row[sp.mirror])
     flags = [
         (tensor, n)
         for tensor in (*np.flatnonzero(stays >= 0).tolist(), -1)
@@ -171,20 +165,22 @@ def outer_bounds(sp: Space, lk: Links, segment: Segment, slides: Slides, rough: 
     ends = np.array([flags.index((tensor, 0)) for tensor, _ in flags])
     image = images(sp, slides.kinds)
     mirror = np.array([flags.index((tensor, image[n])) for tensor, n in flags])
-    words = np.array([slides.words[n] for _, n in flags])
-    return Outer(
-        row,
-        *outer_table(
-            sp, stayed, kind, slid, at, adds, ends, mirror, segment.stage_count,
-            segment.stage_next, need, rate, bits, share, words, slides.least, stays, slides.least,
-            end, lk.capacity[memory], row, np.flatnonzero(own.any(axis=1)),
-        ),
-        stayed,
-        kind,
-        slid,
-        at,
-        int(memory),
+    own = Flags(stayed, kind, slid, at, np.array([n for _, n in flags]), adds, ends, mirror)
+    nodes = Nodes(
+        segment.stage_count, segment.stage_next, need, rate, bits, share,
+        float(lk.capacity[memory]),
     )  # fmt: skip
+    table = outer_table(
+        sp, own, nodes, slides.words, slides.least, stays, end, rough.stages, rough.spent,
+        rough.most,
+    )  # fmt: skip
+    return Outer(*table, stayed, kind, slid, at, int(memory))
+
+
+def may_stay(sp: Space) -> Bools:
+    """Return which tensors' tiles may stay through loops above an array: those irrelevant to it."""
+    everything: Bools = np.logical_and.reduce(sp.relevant, axis=1)
+    return ~everything
 
 
 def goes_on(sp: Space, stayed: int, kind: int, t: int, at: int) -> bool:
@@ -246,32 +242,30 @@ def inner_table(
     words, inside, fewest, moved = (
         np.empty(len(part)) for part in (ch.used, ch.used, ch.used, ch.row_tensor)
     )
-    wanted = np.flatnonzero(ch.needed)
     # a tile that stays through loops above the array is stored first, with all that is below
-    for carried in (-1, *np.flatnonzero(ch.used).tolist()):
+    stays = may_stay(sp) & (ch.used == 1)
+    for carried in (-1, *np.flatnonzero(stays).tolist()):
         own = (carried, *key)
         if own not in known:
             shapes = inner_shapes(sp, ch, carried)
             shapes = shapes[shapes <= sp.mirror[shapes]]
-            known[own] = shapes, *np.zeros((2, len(shapes), len(rows)))
-        shapes, reuse, filled = known[own]
+            known[own] = shapes, np.zeros((len(shapes), len(rows)))
+        shapes, reuse = known[own]
         matter = np.empty(len(shapes), np.bool_)
-        shapes_that_matter(sp, ch, carried, shapes, paid, most, matter, words, inside)
-        if jointly and len(wanted):
-            missing = np.flatnonzero(matter & (filled[:, wanted] == 0.0).any(axis=1))
-            if len(missing):
-                cells = np.ix_(missing, wanted)
-                reuse[cells] = best_reuse(sp, ch, carried, shapes[missing], rows, wanted)
-                filled[cells] = 1.0
+        counts = np.zeros((len(shapes) if jointly and rows else 0, len(rows)), np.bool_)
+        shapes_that_matter(
+            sp, ch, carried, shapes, paid, most, matter, counts, words, inside, moved, fewest
+        )
+        if len(counts):
+            fill_missing(sp, ch, carried, shapes, rows, counts, reuse)
         else:
             reuse = ch.most[None]
         lower_column(
             sp, ch, carried, shapes, reuse, matter, table, matters, paid, most, words, inside,
             moved, fewest,
         )  # fmt: skip
-    np.minimum(table, table[sp.mirror], out=table)
     matters |= matters[sp.mirror_choice]
-    spread_down(sp, table, ch.used)
+    spread_down(sp, table, stays)
 
 
 def inner_bounds(
@@ -303,3 +297,44 @@ def inner_bounds(
         own = sp._replace(moves=moves)
         inner_table(own, crossing, key, rows, table[k], matters, known, jointly, paid, most)
     return lk._replace(table=table, matters=matters)
+
+
+@dataclass(frozen=True)
+class Tables:
+    """What many bypass choices of a layer on a machine share, and what fills their tables.
+
+    Attributes
+    ----------
+    space : Space
+    of_memory : list of int
+        How many arrays stand above each memory.
+    energy : float
+        pJ of the operations.
+    slides : Slides
+    fitting, reuse, inner
+        What has been found so far; the last two depend on the spatial choices.
+    """
+
+    space: Space
+    of_memory: list[int]
+    energy: float
+    slides: Slides
+    fitting: Fitting = field(default_factory=Fitting)
+    reuse: Reuse = field(default_factory=Reuse)
+    inner: Known = field(default_factory=dict)
+
+    def fill(self, plan: Plan, choices: Ints, jointly: bool, most: float) -> None:
+        """Fill the tables of a bypass choice for its mappings of up to `most` pJ.
+
+        `choices` and `jointly` are those of `inner_bounds`.
+        """
+        sp, part = self.space, plan.parts[0]
+        rough = rough_bound(
+            sp, plan.lk, part.stage_count, self.slides.least, self.fitting, self.energy, most
+        )
+        plan.lk = inner_bounds(
+            sp, plan.lk, self.of_memory, choices, self.reuse, self.inner, jointly, rough
+        )
+        adds = self.reuse.extend if jointly else self.reuse.fill
+        plan.lk = adds(sp, plan.lk)
+        plan.outer = outer_bounds(sp, plan.lk, part, self.slides, rough)

@@ -8,6 +8,7 @@ import numpy as np
 
 from tilewright.mapper.bounds import lower_bound
 from tilewright.mapper.charge import Scratch, charge, scratch_for
+from tilewright.mapper.dive import leave_best
 from tilewright.mapper.heed import (
     block_after_loop,
     block_after_place,
@@ -50,39 +51,6 @@ if TYPE_CHECKING:
     from tilewright.mapper.problem import Space
 
 PAUSE = 1 << 13  # labels after which a kernel returns, so that a search can be stopped
-
-
-@leaf
-def leave_best(it: Ints, fl: Floats, head: int, goal: Floats) -> float:
-    """Mark all labels of a list as dead but the one of the least bound; return that bound."""
-    least = np.inf
-    chosen = -1
-    i = head
-    while i >= 0:
-        if it[i, DEAD] == 0:
-            value, _ = objective_value(goal, fl[i, LEAST_ENERGY], fl[i, LEAST_CYCLES])
-            if value < least:
-                least, chosen = value, i
-        i = it[i, NEXT]
-    i = head
-    while i >= 0:
-        if i != chosen:
-            it[i, DEAD] = 1
-        i = it[i, NEXT]
-    return least
-
-
-@kernel
-def narrow(it: Ints, fl: Floats, heads: Ints, full: int, goal: Floats, width: int) -> None:
-    """Keep the complete labels of the `width` shapes of the least bounds, for a dive."""
-    shapes = len(heads)
-    least = np.full(shapes, np.inf)
-    for shape in range(shapes):
-        least[shape] = leave_best(it, fl, heads[shape, full], goal)
-    limit = np.sort(least)[min(width, shapes) - 1]
-    for shape in range(shapes):
-        if least[shape] > limit:
-            heads[shape, full] = -1
 
 
 @leaf
@@ -182,16 +150,13 @@ def expand(
                     fl[current, LOADS + resources : LOADS + resources + memories],
                 ):  # fmt: skip
                     continue
-                if last_segment and stage == stages - 1:
-                    n = complete(
-                        sp, lk, it, fl, n, current, resources, memories, goal, best, best_row,
-                        seg, scratch,
-                    )  # fmt: skip
-                else:
-                    n = grow(
-                        sp, lk, lm, outer, seg, place_memory, stage_next, spread_left, it, fl, n,
-                        current, heads, buckets, resources, memories, goal, best, scratch,
-                    )  # fmt: skip
+                final = last_segment and stage == stages - 1
+                n = grow(
+                    sp, lk, lm, outer, seg, place_memory, stage_next, spread_left, it, fl, n,
+                    current, final, heads, buckets, resources, memories, goal, best, scratch,
+                )  # fmt: skip
+                if final:
+                    n = complete(sp, lk, it, fl, n, current, resources, goal, best, best_row)
         shape = next_shape(heads, shape - 1)
     return it, fl, n, -1
 
@@ -233,6 +198,7 @@ def grow(
     fl: Floats,
     n: int,
     current: int,
+    final: bool,
     heads: Ints,
     buckets: Ints,
     resources: int,
@@ -241,65 +207,28 @@ def grow(
     best: Floats,
     scratch: Scratch,
 ) -> int:
-    """File what a label becomes with one more store node, or one more loop."""
+    """File what a label becomes with one more store node, or one more loop.
+
+    With all store nodes, the label is `final`: row n becomes what it is with the compute unit.
+    """
     nt = sp.relevant.shape[0]
-    loads = LOADS + resources + memories
-    shape, stage, last = it[current, SHAPE], it[current, STAGE], it[current, LAST]
     placed = scratch.placed
-    for action in range(nt + len(sp.moves)):
+    if final:
+        copy_label(it, fl, current, n)
+    for action in range(nt if final else nt + len(sp.moves)):
         if action < nt:
-            # a loop irrelevant to the tensor could as well stand inside its node
             t = action
-            following = stage_next[stage, t]
-            if following < 0:
+            if not final and not place(
+                sp, lk, lm, seg, place_memory, stage_next, it, fl, n, current, t, placed[t],
+                LOADS + resources,
+            ):  # fmt: skip
                 continue
-            link = placed[t]
-            irrelevant = last >= 0 and not sp.relevant[t, last]
-            if irrelevant and (not lm.active or may_swap(lm, seg, t, link, last)):
+            charge(sp, lk, it[n], fl[n], resources, memories, t, placed[t], seg, scratch)
+            if final:
                 continue
-            bits = sp.words[t, shape] * lk.bits[t, link]
-            m = place_memory[lk.memory[t, link]]
-            used = fl[current, LOADS + resources + m] + bits
-            if bits > lk.share[t, link] or used > lk.capacity[lk.memory[t, link]]:
-                continue
-            block = it[current, BLOCK]
-            if lm.active and not may_place(
-                lm, seg, stage, following, t, link, shape, lk.memory[t, link], used, block
-            ):
-                continue
-            copy_label(it, fl, current, n)
-            if lm.active:
-                it[n, BLOCK] = block_after_place(lm, seg, stage, following, block)
-            it[n, MOVE] = PLACE + t
-            it[n, STAGE] = following
-            fl[n, LOADS + resources + m] = used
-            charge(sp, lk, it[n], fl[n], resources, memories, t, link, seg, scratch)
             placed[t] += 1
-        else:
-            move = action - nt
-            d = sp.moves[move, 0]
-            if lm.active and not may_loop(lm, seg, stage, d, it[current, BLOCK]):
-                continue
-            if seg == 0 and sp.side[d] < 0 and is_its_own_mirror(sp, shape):
-                continue
-            if seg > 0 and last < 0 and stage == 0:
-                # directly below an array only loops that it keeps from moving above it
-                choice = it[current, OPEN + nt + 2 * seg - 1]
-                free = sp.unroll[choice, d] == 0
-                for w in range(sp.window_of.shape[0]):
-                    free = free and sp.window_of[w, d] < 0
-                spread = sp.unroll_product[choice]
-                if free and (not lm.active or may_pass(lm, seg, spread)):
-                    continue
-            digit = sp.digits[shape, d]
-            smaller = sp.quotient[d, digit, sp.moves[move, 1]]
-            if smaller < 0:
-                continue
-            copy_label(it, fl, current, n)
-            if lm.active:
-                it[n, BLOCK] = block_after_loop(lm, seg, stage, d, it[n, BLOCK])
-            inside = shape - (digit - smaller) * sp.strides[d]
-            enter_loop(sp, it[n], fl[n], loads, move, inside, seg)
+        elif not loop(sp, lm, seg, it, fl, n, current, action - nt, LOADS + resources + memories):
+            continue
         it[n, PARENT] = current
         n = keep(
             sp, lk, outer, it, fl, n, heads, buckets, resources, memories, goal, best, placed, seg,
@@ -308,6 +237,98 @@ def grow(
         if action < nt:
             placed[action] -= 1
     return n
+
+
+@leaf
+def place(
+    sp: Space,
+    lk: Links,
+    lm: Limits,
+    seg: int,
+    place_memory: Ints,
+    stage_next: Ints,
+    it: Ints,
+    fl: Floats,
+    n: int,
+    current: int,
+    t: int,
+    link: int,
+    bits_at: int,
+) -> bool:
+    """Make row n what a label becomes with the next store node of a tensor, but for its cost.
+
+    Returns
+    -------
+    bool
+        Whether there may be such a node.
+    """
+    shape, stage, last = it[current, SHAPE], it[current, STAGE], it[current, LAST]
+    following = stage_next[stage, t]
+    if following < 0:
+        return False
+    # a loop irrelevant to the tensor could as well stand inside its node
+    irrelevant = last >= 0 and not sp.relevant[t, last]
+    if irrelevant and (not lm.active or may_swap(lm, seg, t, link, last)):
+        return False
+    bits = sp.words[t, shape] * lk.bits[t, link]
+    m = place_memory[lk.memory[t, link]]
+    used = fl[current, bits_at + m] + bits
+    if bits > lk.share[t, link] or used > lk.capacity[lk.memory[t, link]]:
+        return False
+    block = it[current, BLOCK]
+    if lm.active and not may_place(
+        lm, seg, stage, following, t, link, shape, lk.memory[t, link], used, block
+    ):
+        return False
+    copy_label(it, fl, current, n)
+    if lm.active:
+        it[n, BLOCK] = block_after_place(lm, seg, stage, following, block)
+    it[n, MOVE] = PLACE + t
+    it[n, STAGE] = following
+    fl[n, bits_at + m] = used
+    return True
+
+
+@leaf
+def loop(
+    sp: Space,
+    lm: Limits,
+    seg: int,
+    it: Ints,
+    fl: Floats,
+    n: int,
+    current: int,
+    move: int,
+    loads: int,
+) -> bool:
+    """Make row n what a label becomes with one more elementary loop, if there may be that loop.
+
+    `loads` is where the entries of slides begin.
+    """
+    shape, stage = it[current, SHAPE], it[current, STAGE]
+    d = sp.moves[move, 0]
+    if lm.active and not may_loop(lm, seg, stage, d, it[current, BLOCK]):
+        return False
+    if seg == 0 and sp.side[d] < 0 and is_its_own_mirror(sp, shape):
+        return False
+    if seg > 0 and it[current, LAST] < 0 and stage == 0:
+        # directly below an array only loops that it keeps from moving above it
+        choice = it[current, OPEN + len(sp.relevant) + 2 * seg - 1]
+        free = sp.unroll[choice, d] == 0
+        for w in range(sp.window_of.shape[0]):
+            free = free and sp.window_of[w, d] < 0
+        if free and (not lm.active or may_pass(lm, seg, sp.unroll_product[choice])):
+            return False
+    digit = sp.digits[shape, d]
+    smaller = sp.quotient[d, digit, sp.moves[move, 1]]
+    if smaller < 0:
+        return False
+    copy_label(it, fl, current, n)
+    if lm.active:
+        it[n, BLOCK] = block_after_loop(lm, seg, stage, d, it[n, BLOCK])
+    inside = shape - (digit - smaller) * sp.strides[d]
+    enter_loop(sp, it[n], fl[n], loads, move, inside, seg)
+    return True
 
 
 @leaf
@@ -340,18 +361,11 @@ def complete(
     n: int,
     current: int,
     resources: int,
-    memories: int,
     goal: Floats,
     best: Floats,
     best_row: Ints,
-    seg: int,
-    scratch: Scratch,
 ) -> int:
-    """Charge what the compute unit costs a complete label, and keep it if it is the best so far."""
-    nt = sp.relevant.shape[0]
-    copy_label(it, fl, current, n)
-    for t in range(nt):
-        charge(sp, lk, it[n], fl[n], resources, memories, t, lk.length[t] - 1, seg, scratch)
+    """Keep row n, a whole mapping that follows from a label, if it is the best so far."""
     cycles = np.ceil(lk.cycles * (sp.operations / fl[n, SPREAD]) * (1 - TIE))
     for r in range(resources):
         cycles = max(cycles, fl[n, LOADS + r])

@@ -12,6 +12,8 @@ from typing import Any, TypeVar, cast
 
 from numba import njit, types
 
+from tilewright.model.parts import PartCompiler
+
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
 HERE = Path(__file__).parent
@@ -47,7 +49,7 @@ def read(path: Path) -> tuple[bytes, frozenset[Path]]:
 def module_digest(path: Path) -> str:
     """Return a digest of a Python file and of all files of this package that it builds on."""
     digest = blake2b(digest_size=16)
-    found, left = {path, Path(__file__)}, [path]
+    found, left = {path, Path(__file__)}, [path, Path(__file__)]
     while left:
         new = read(left.pop())[1] - found
         found |= new
@@ -86,7 +88,7 @@ def kernel(function: Kernel) -> Kernel:
 
 def part(function: Kernel) -> Kernel:
     """Compile a function that only kernels call: without the way in from Python, in less time."""
-    return stamped(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    return pasted(function)
 
 
 def leaf(function: Kernel) -> Kernel:
@@ -95,9 +97,12 @@ def leaf(function: Kernel) -> Kernel:
     The counts are atomic, and a call copies every table that it passes: both take longer than most
     of what such a part does. It calls leaves only.
     """
-    return stamped(
-        function, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True, _nrt=False
-    )
+    return pasted(function, forceinline=True, _nrt=False)
+
+
+def called_leaf(function: Kernel) -> Kernel:
+    """Compile a leaf that its callers call: one that takes little, does much, and is long."""
+    return pasted(function, _nrt=False)
 
 
 def leaf_kernel(function: Kernel) -> Kernel:
@@ -105,15 +110,29 @@ def leaf_kernel(function: Kernel) -> Kernel:
     return stamped(function, _nrt=False)
 
 
+def pasted(function: Kernel, **options: bool) -> Kernel:
+    """Compile a function of which the kernels that call it have copies; none is kept on disk."""
+    compiler: Any = njit
+    compiled = compiler(
+        nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True,
+        pipeline_class=PartCompiler, **options,
+    )(function)  # fmt: skip
+    return cast("Kernel", with_general_arguments(compiled))
+
+
 def stamped(function: Kernel, **options: bool) -> Kernel:
     """Compile a function, with the digest of what it is made of as the stamp of what is kept."""
     compiler: Any = njit
     compiled = compiler(cache=True, nogil=True, **options)(function)
+    compiled._cache._cache_file._source_stamp = module_digest(Path(function.__code__.co_filename))
+    return cast("Kernel", with_general_arguments(compiled))
+
+
+def with_general_arguments(compiled: Any) -> Any:
+    """Let a call with a constant not make Numba compile all again for that constant."""
     template = compiled.get_call_template
     general: Any = types.unliteral
-    # a call with a constant must not make Numba compile the whole kernel again for that constant
     compiled.get_call_template = lambda args, kws: template(
         tuple(general(kind) for kind in args), {name: general(kws[name]) for name in kws}
     )
-    compiled._cache._cache_file._source_stamp = module_digest(Path(function.__code__.co_filename))
-    return cast("Kernel", compiled)
+    return compiled

@@ -1,0 +1,49 @@
+"""How parts of kernels are compiled that exist as copies in their callers alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
+
+
+class Part(JITCodeLibrary):
+    """The code of a part as it goes into its callers, which optimise it and make machine code.
+
+    Else each part would be optimised anew with all parts inside it, and its machine code would
+    never run.
+    """
+
+    @property
+    def codegen(self) -> Any:
+        """What is told of the environment of a function that runs: this one does not run."""
+        return self
+
+    def set_env(self, name: str, env: object) -> None:
+        """Forget the environment."""
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """Return that there is none."""
+        return 0
+
+    def _optimize_final_module(self) -> None:
+        """Leave that to the callers."""
+
+    def _finalize_final_module(self) -> None:
+        """Make no machine code."""
+        own: Any = self
+        own._finalize_dynamic_globals()
+        own._finalized = True
+
+
+class PartCompiler(Compiler):
+    """The usual steps, into a `Part`."""
+
+    def compile_extra(self, func: Callable[..., object]) -> Any:
+        """Compile a function."""
+        library: Any = Part
+        usual: Any = super().compile_extra
+        self.state.library = library(self.state.targetctx.codegen(), func.__qualname__)
+        return usual(func)
