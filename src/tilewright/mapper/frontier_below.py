@@ -28,8 +28,13 @@ Positions = NDArray[np.int32]
 class Below(NamedTuple):
     """Step functions of every shape and stage below an array, for one spatial choice.
 
+    The stages are those of a bypass choice that stores at least what the one at hand does: a tensor
+    that the latter does not store has no node to come.
+
     Attributes
     ----------
+    stage : array of stages
+        Stage of the functions that is each stage of the bypass choice at hand.
     row : array of shapes
         Position among those that may stand inside the array in this choice, or -1. Without shapes
         nothing is known.
@@ -56,6 +61,7 @@ class Below(NamedTuple):
         The memory whose bits count.
     """
 
+    stage: Ints
     row: Positions
     begin: Positions
     bits: Floats

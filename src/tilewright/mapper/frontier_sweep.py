@@ -80,6 +80,7 @@ class Sweep:
     def cover(self) -> None:
         """Find the points of all sizes."""
         every = [self.bypass(plan) for plan in self.search.plans()]
+        self.walks.choices.share([choice.plan for choice in every])
         uses = [tuple((choice.aim.need[0, 0] > 0.0).tolist()) for choice in every]
         for own in ((False, False), (True, False), (False, True), (True, True)):
             # what uses one of the memories alone is the same for all sizes of the other
@@ -126,7 +127,7 @@ class Sweep:
         """Find the points of a range of sizes of both memories."""
         self.walks.choices.up_to(high[1])
         if self.walks.value(*low) == inf:
-            self.begin(low)
+            self.begin(every, low)
         if high[0] == 0.0 < low[1] and high[1] <= FEW * self.unit[1]:
             self.alone([c for c in every if self.walks.choices.are_known(c.plan)], low, high)
             every = [c for c in every if not self.walks.choices.are_known(c.plan)]
@@ -153,11 +154,14 @@ class Sweep:
         )  # fmt: skip
         return Bypass(plan.lk, plan, aim)
 
-    def begin(self, low: Sizes) -> None:
+    def begin(self, every: Sequence[Bypass], low: Sizes) -> None:
         """File a good mapping for some sizes, if one is found in little time."""
         search = self.search
         search.aim(self.objective, self.sized(low))
-        found = search.solve(lambda: search.found.labels > EASY or self.walks.stop())
+        keeps = [c.plan.keep for c in every if (c.aim.need[0, 0] <= low).all()]
+        found = search.solve(
+            lambda: search.found.labels > EASY or self.walks.stop(), plans=search.plans(keeps)
+        )
         if found.mapping is None:
             search.begin(self.walks.stop)
         mapping = search.found.mapping
@@ -226,8 +230,7 @@ class Sweep:
         paid = search.operations_energy() - lk.again[output, :own].sum() * sp.words[output, -1]
         found = {}
         for c in np.flatnonzero(lk.matters & (sp.mirror_choice >= np.arange(len(sp.unroll)))):
-            # all of the bounds would take much memory, and few of them are asked again
-            bits, energy = self.walks.choices.fresh(plan, int(c)).whole
+            bits, energy = self.walks.choices.whole(plan, int(c))
             cycles = lk.cycles * sp.operations / sp.unroll_product[c]
             pairs = [(e + paid + lk.leakage * cycles, cycles) for e in energy.tolist()]
             values = np.array([labels.objective_value(search.goal, *pair)[0] for pair in pairs])
