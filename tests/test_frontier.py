@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from functools import cache
 from itertools import permutations
@@ -89,6 +90,19 @@ def test_every_size_has_the_value_of_a_search_at_that_size(
     found = Search(LAYERS[name], sized(machine, over, list(sizes.values())), "energy").solve()
     point = frontier.at(**sizes)
     assert (inf if point is None else point.value) == pytest.approx(found.value, rel=1e-9)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_mappings_are_the_same_whatever_the_number_of_workers(
+    case: tuple[str, tuple[str, ...], str | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, over, traffic = case
+    found = []
+    for workers in (1, 3):
+        monkeypatch.setattr(os, "cpu_count", lambda workers=workers: workers)
+        points = least_cost(LAYERS[name], small(), over, traffic=traffic).points
+        found.append([(point.bits, point.value, point.mapping) for point in points])
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("case", CASES)

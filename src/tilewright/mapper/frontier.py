@@ -10,6 +10,7 @@ from time import perf_counter
 from tilewright.architecture.machine import Architecture, Array, Compute, Level, Memory
 from tilewright.errors import InputError, NoMappingError, nearest
 from tilewright.mapper.frontier_choices import Choices
+from tilewright.mapper.frontier_ranges import cover
 from tilewright.mapper.frontier_result import Frontier, Point, occupied
 from tilewright.mapper.frontier_sweep import Sweep
 from tilewright.mapper.frontier_walks import Sizes, Walks
@@ -176,7 +177,7 @@ def sweep(
     interrupted = False
     finished = False
     try:
-        finished = all_sizes.run()
+        finished = cover(all_sizes)
     except KeyboardInterrupt:
         interrupted = True
     known = []
@@ -229,13 +230,13 @@ def repeat(
         return known[-1]
 
     try:
-        cover(best, len(over))
+        ask(best, len(over))
     except KeyboardInterrupt:
         found.finished, found.interrupted = False, True
     return found
 
 
-def cover(best: Callable[[tuple[float, ...]], Known | None], sizes: int) -> None:
+def ask(best: Callable[[tuple[float, ...]], Known | None], sizes: int) -> None:
     """Ask for the optimum of every choice of sizes that differs from a larger one."""
     last = inf
     while last >= 0:

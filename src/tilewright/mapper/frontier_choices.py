@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -76,6 +75,8 @@ class Choices:
         Bounds of every shape, by the bypass choice with the tables and the spatial choice.
     roots : dict
         Bits and pJ of everything that is still to come at each stage, likewise.
+    shares : Shares
+        The parts of the windows that instances share.
     """
 
     sp: Space
@@ -85,11 +86,7 @@ class Choices:
     hosts: dict[Keep, tuple[Plan, Ints]] = field(default_factory=dict)
     known: dict[tuple[Keep, int], Below] = field(default_factory=dict)
     roots: dict[tuple[Keep, int], list[Floats]] = field(default_factory=dict)
-
-    @cached_property
-    def shares(self) -> Shares:
-        """The parts of the windows that instances share."""
-        return Shares(self.sp)
+    shares: Shares = field(default_factory=Shares)
 
     def up_to(self, most: float) -> None:
         """Find bounds for other sizes of the memory from now on."""
@@ -203,7 +200,7 @@ class Choices:
             received[t], sent[t] = rates(lk, t, link, t == nt - 1)
             w = int(sp.windows[t])
             each = np.flatnonzero(sp.members[w, :, 0] >= 0).tolist() if w >= 0 else []
-            parts = {e: self.shares.parts(w, e, choice, shapes) for e in each}
+            parts = {e: self.shares.parts(sp, w, e, choice, shapes) for e in each}
             for each_part in parts.values():
                 union[t] *= each_part.union
             words = sp.words[t, shapes] * sp.repeats[shapes]

@@ -1,4 +1,4 @@
-"""The frontier of one or two memories from one sweep over their sizes.
+"""The frontier of one or two memories: a sweep over a range of their sizes.
 
 The labels count what a partial mapping uses of both memories, see `frontier_walk`. The tables of
 lower bounds are functions of the bits left in the memory above the first array, but hold for sizes
@@ -6,8 +6,7 @@ of the other memory up to one. So that one is swept, from small sizes to large o
 sizes reach is what larger ones have to beat. The range of its sizes is halved until bounds are
 close, and bypass choices that cannot beat anything in a range are left out of both halves.
 
-A bypass choice that uses one of the memories alone costs the same for all sizes of the other: it is
-searched once. Below the array alone, all sizes are searched at once: see `Sweep.alone`.
+Below the array alone, all sizes are searched at once: see `Sweep.alone`.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ from tilewright.mapper.rough import Rough, rough_bound
 from tilewright.mapper.solve import Search
 from tilewright.mapper.tables import inner_bounds, outer_bounds
 from tilewright.model.evaluate import evaluate
-from tilewright.model.kernel import interruptible
 
 SLACK = 1.01  # how far above its bound the first size is searched at first
 CLOSE_SLACK = 1.1  # the same where there are few spatial choices
@@ -41,7 +39,7 @@ FEW = 64  # words of a memory below an array, whose sizes are searched at once
 
 @dataclass
 class Sweep:
-    """Search of the frontier of one layer on one machine.
+    """Search of ranges of sizes of one layer on one machine.
 
     Attributes
     ----------
@@ -67,61 +65,6 @@ class Sweep:
     most: Sizes
     unit: Sizes
     walks: Walks
-
-    def run(self) -> bool:
-        """Find all points; return whether that was done before it was stopped."""
-        try:
-            with interruptible():
-                self.cover()
-        except StoppedError:
-            return False
-        return True
-
-    def cover(self) -> None:
-        """Find the points of all sizes."""
-        every = [self.bypass(plan) for plan in self.search.plans()]
-        self.walks.choices.share([choice.plan for choice in every])
-        uses = [tuple((choice.aim.need[0, 0] > 0.0).tolist()) for choice in every]
-        for own in ((False, False), (True, False), (False, True), (True, True)):
-            # what uses one of the memories alone is the same for all sizes of the other
-            alike = [choice for choice, each in zip(every, uses, strict=True) if each == own]
-            if alike:
-                least = np.min([choice.aim.need[0, 0] for choice in alike], axis=0)
-                most = np.where(own, self.most, 0.0)
-                self.quarters(alike, (least[0], least[1]), (most[0], most[1]), 2.0)
-
-    def quarters(self, every: Sequence[Bypass], low: Sizes, high: Sizes, root: float) -> None:
-        """Find the points of a range of sizes of both memories, where both are small last.
-
-        Bounds are the weaker the smaller the sizes are: those take longest.
-        """
-        if high[0] == 0.0 and high[1] <= FEW * self.unit[1]:
-            self.part(every, low, high)
-            return
-        middle = (self.whole(0, root, low[0]), self.whole(1, 2 * root, low[1]))
-        halves = [
-            [(a, m - 1), (m, b)] if a < m <= b else [(a, b)]
-            for a, m, b in zip(low, middle, high, strict=True)
-        ]
-        if len(halves[0]) + len(halves[1]) == 2:
-            self.part(every, low, high)
-            return
-        for first in halves[0][::-1]:
-            for second in halves[1][::-1]:
-                small = first[0] == low[0] and second[0] == low[1]
-                range_low, range_high = (first[0], second[0]), (first[1], second[1])
-                if small:
-                    self.quarters(every, range_low, range_high, 2 * root)
-                else:
-                    self.part(every, range_low, range_high)
-
-    def whole(self, which: int, root: float, least: float) -> float:
-        """Return the root of the largest size of a memory, in whole words."""
-        unit = self.unit[which]
-        if unit == 0.0:
-            return least
-        size = unit * int((self.most[which] / unit) ** (1 / root))
-        return max(least, size if size > unit else 0.0)
 
     def part(self, every: Sequence[Bypass], low: Sizes, high: Sizes) -> None:
         """Find the points of a range of sizes of both memories."""

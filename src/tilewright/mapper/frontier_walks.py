@@ -113,6 +113,12 @@ class Walks:
         self.mappings.append(mapping)
         self.add(*sizes, value, tie, -1 - len(self.mappings))
 
+    def learn(self, other: Walks) -> None:
+        """File the points of other walks."""
+        for point in other.points[: other.count]:
+            first, second, value, tie, row = point.tolist()
+            self.file(other.mappings[-2 - int(row)], (first, second), value, tie)
+
     def below(self, live: Sequence[Bypass], ceilings: Sequence[tuple[float, float, float]]) -> None:
         """Find points of some bypass choices below ceilings: sizes of both memories, and values."""
         before = self.points[: self.count].copy()
