@@ -81,6 +81,8 @@ class Sweep:
     def bypass(self, plan: Plan) -> Bypass:
         """Return a bypass choice whose labels count the bits of every memory."""
         plan.lk = plan.lk._replace(slot=np.maximum(plan.lk.memory, 0))
+        # in closed form, and so for any sizes
+        plan.energy, plan.cycles = self.search.bound(plan)
         segments = len(plan.parts)
         stages = max(len(part.stage_count) for part in plan.parts)
         need = np.zeros((segments, stages, 2))
@@ -121,13 +123,10 @@ class Sweep:
         """Find all points of a range of sizes of the first memory, for a size of the second one."""
         live = self.prepared(every, low, (most, low[1]))
         sizes = sorted({low[0], *(b for choice in live for b in self.steps(choice) if b > low[0])})
-        bounds = [
-            min(
-                (self.walks.at_root(c, size)[0] for c in live if c.aim.need[0, 0, 0] <= size),
-                default=inf,
-            )
-            for size in sizes
-        ]
+        bounds = np.full(len(sizes), inf)
+        for choice in live:
+            at = slice(np.searchsorted(sizes, choice.aim.need[0, 0, 0]), None)
+            np.minimum(bounds[at], self.walks.at_root(choice, sizes[at])[0], out=bounds[at])
         self.climb(live, [(size, low[1]) for size in sizes], bounds)
 
     def alone(self, every: Sequence[Bypass], low: Sizes, high: Sizes) -> None:
@@ -241,22 +240,24 @@ class Sweep:
             aim = choice.aim._replace(floor=floor)
             known = Bypass(choice.links, choice.plan, aim)
             if (need > high).any() or (
-                choice.plan.known and not self.walks.at_root(known, high[0])[1]
+                choice.plan.known and not self.walks.at_root(known)[1]
             ):
                 continue
             if choice.plan.known and (choice.plan.lk.capacity == capacity).all():
                 live.append(known)
                 continue
             old = choice.plan
-            plan = Plan(old.keep, choice.links._replace(capacity=capacity), old.parts, old.limits)
-            plan.energy, plan.cycles = search.bound(plan)
+            plan = Plan(
+                old.keep, choice.links._replace(capacity=capacity), old.parts, old.limits,
+                energy=old.energy, cycles=old.cycles,
+            )  # fmt: skip
             plan.bound = labels.objective_value(search.goal, plan.energy, plan.cycles)
             ceiling = self.walks.value(max(low[0], need[0]), max(low[1], need[1]))
             if labels.worse(*plan.bound, ceiling, inf):
                 continue
             self.fill(plan, ceiling)
             fresh = Bypass(choice.links, plan, aim)
-            if self.walks.at_root(fresh, high[0])[1]:
+            if self.walks.at_root(fresh)[1]:
                 live.append(fresh)
         return sorted(live, key=lambda choice: choice.plan.bound)
 
