@@ -69,7 +69,11 @@ def optima_and_bounds(seed: int) -> list[tuple[float, float, bool]]:
         )  # fmt: skip
         live = sweep.prepared([sweep.bypass(plan)], (0.0, 0.0), (0.0, most))
         leaks = live[0].plan.lk.leakage > 0 if live else False
-        for choice, (bits, values) in sweep.steps_below(live[0].plan).items() if live else ():
+        matter = np.flatnonzero(live[0].plan.lk.matters).tolist() if live else []
+        for choice in matter:
+            bits, values = sweep.steps_below(live[0].plan, choice)
+            rough = sweep.steps_below(live[0].plan, choice, roughly=True)
+            assert np.all(at_sizes(*rough, bits) <= values * (1 + 1e-12))
             walks.count = 0
             walks.walk(sweep.only(live, [(0, choice)])[0])
             for point in walks.points[: walks.count]:

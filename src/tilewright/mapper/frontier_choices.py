@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.mapper.frontier_below import Below, Costs, Positions, below_table
+from tilewright.mapper.frontier_below import Below, Costs, Positions, below_table, lower_slides
 from tilewright.mapper.frontier_share import Parts, Shares, repeating
 from tilewright.mapper.lattice import Floats, Ints
 from tilewright.mapper.links import Keep, Links
@@ -85,7 +85,7 @@ class Choices:
     most: float = 0.0
     hosts: dict[Keep, tuple[Plan, Ints]] = field(default_factory=dict)
     known: dict[tuple[Keep, int], Below] = field(default_factory=dict)
-    roots: dict[tuple[Keep, int], list[Floats]] = field(default_factory=dict)
+    roots: dict[tuple[Keep, int, bool], list[Floats]] = field(default_factory=dict)
     shares: Shares = field(default_factory=Shares)
 
     def up_to(self, most: float) -> None:
@@ -147,15 +147,20 @@ class Choices:
                 )  # fmt: skip
         return self.known[key]
 
-    def whole(self, plan: Plan, choice: int) -> Floats:
-        """Return bits and pJ of everything below the array, see `frontier_below.Below`."""
+    def whole(self, plan: Plan, choice: int, roughly: bool = False) -> Floats:
+        """Return bits and pJ of everything below the array, see `frontier_below.Below`.
+
+        It takes less time `roughly`: what slides may begin anywhere then, whatever comes between.
+        """
         host, stage = self.host(plan)
-        key = (host.keep, min(choice, int(self.sp.mirror_choice[choice])))
+        own = min(choice, int(self.sp.mirror_choice[choice]))
+        key = (host.keep, own, roughly)
         if key not in self.roots:
-            nodes = self.nodes(host, key[1])
-            begin, bits, cost = self.table(
-                host, nodes._replace(costs=nodes.costs._replace(begin=nodes.anywhere))
-            )
+            nodes = self.nodes(host, own)
+            nodes = nodes._replace(costs=nodes.costs._replace(begin=nodes.anywhere))
+            if roughly:
+                nodes = loosened(self.sp, nodes)
+            begin, bits, cost = self.table(host, nodes)
             stages = np.arange(len(host.parts[1].stage_next))
             last = len(begin) - 2 - len(nodes.kind) * stages[::-1]
             self.roots[key] = [
@@ -226,6 +231,24 @@ def stored(plan: Plan) -> Ints:
     """Return how often a bypass choice stores each tensor below the first array."""
     count: Ints = plan.parts[1].stage_count[-1]
     return count
+
+
+def loosened(sp: Space, nodes: Nodes) -> Nodes:
+    """Return store nodes that cost no more than their slides, without these."""
+    place, least, begin, end, bits = nodes.costs
+    place = place.copy()
+    lower_slides(
+        sp, nodes.kind, nodes.tensor, nodes.at, nodes.shapes, nodes.row, begin.copy(), end, place
+    )
+    slides = sp.windows >= 0
+    if np.count_nonzero(slides) > 1:
+        # one may stand amid the slide of another
+        place[slides] = np.minimum(place, least)[slides]
+    nothing = slice(len(nodes.kind) - 1, None)
+    return nodes._replace(
+        costs=Costs(place, place, begin[nothing], end[nothing], bits), kind=nodes.kind[nothing],
+        tensor=nodes.tensor[nothing], at=nodes.at[nothing],
+    )  # fmt: skip
 
 
 def slide_costs(

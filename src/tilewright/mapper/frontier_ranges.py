@@ -62,7 +62,7 @@ def ranges(uses: tuple[bool, bool], low: Sizes, high: Sizes, unit: Sizes) -> Ite
     """
     most, root = high, 2.0
     while True:
-        if high[0] == 0.0 and high[1] <= FEW * unit[1]:
+        if all(bits <= FEW * word for bits, word in zip(high, unit, strict=True)):
             break
         middle = [
             whole(size, bits, own_root, least)

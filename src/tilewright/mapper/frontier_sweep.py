@@ -11,7 +11,7 @@ Below the array alone, all sizes are searched at once: see `Sweep.alone`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import inf, sqrt
 
@@ -31,7 +31,11 @@ from tilewright.model.evaluate import evaluate
 
 SLACK = 1.01  # how far above its bound the first size is searched at first
 CLOSE_SLACK = 1.1  # the same where there are few spatial choices
+WINDOW_SLACK = 1.35  # and where windows slide in them
+STRIDE = 1.3  # by what it grows at most each time
+FAR_SLACK = 10.0  # up to here
 MOST_SLACK = 1e9
+ENOUGH = 0.5  # of the sizes with points, for others to follow in a last walk
 WIDTH = 3.0  # of the sizes that are searched at once
 EASY = 20000  # labels after which a search for a first mapping is broken off
 FEW = 64  # words of a memory below an array, whose sizes are searched at once
@@ -132,20 +136,40 @@ class Sweep:
     def alone(self, every: Sequence[Bypass], low: Sizes, high: Sizes) -> None:
         """Find all points of a range of sizes of the second memory that need nothing else."""
         live = self.prepared(every, low, high)
-        steps = [self.steps_below(choice.plan) for choice in live]
-        bits = [own[c][0] for own in steps for c in own]
-        sizes = sorted({low[1], *(b for own in bits for b in own.tolist() if b > low[1])})
+        sp = self.search.space
+        images = sp.mirror_choice >= np.arange(len(sp.unroll))
         # a row for each bypass and spatial choice, a column for each size
-        owner = [(k, c) for k, own in enumerate(steps) for c in own]
-        bounds = np.array([at_sizes(*steps[k][c], sizes) for k, c in owner]).reshape(-1, len(sizes))
+        owner = [
+            (k, c)
+            for k, choice in enumerate(live)
+            for c in np.flatnonzero(choice.plan.lk.matters & images).tolist()
+        ]
+        steps = [self.steps_below(live[k].plan, c, roughly=True) for k, c in owner]
+        sizes = sorted({low[1], *(b for bits, _ in steps for b in bits.tolist() if b > low[1])})
+        bounds = np.array([at_sizes(*each, sizes) for each in steps]).reshape(-1, len(sizes))
+        exact: set[int] = set()
+
+        def tighten(rows: Iterable[int]) -> bool:
+            """Raise the bounds of some rows; return whether there was any to raise."""
+            new = set(rows) - exact
+            for i in new:
+                k, c = owner[i]
+                bounds[i] = at_sizes(*self.steps_below(live[k].plan, c), sizes)
+            exact.update(new)
+            return bool(new)
+
         # the best choices first: what they reach is what the others have to beat
+        while owner and tighten(bounds.argmin(axis=0).tolist()):
+            pass
         best = set(bounds.argmin(axis=0).tolist()) if owner else set()
-        some = self.only(live, [pair for i, pair in enumerate(owner) if i in best])
         ceilings = bounds.min(axis=0, initial=inf)
-        self.climb(some, [(low[0], size) for size in sizes], ceilings, CLOSE_SLACK)
+        slack = CLOSE_SLACK if (sp.windows < 0).all() else WINDOW_SLACK
+        some = self.only(live, [owner[i] for i in best])
+        self.climb(some, [(low[0], size) for size in sizes], ceilings, slack, ENOUGH)
         known = np.array([self.walks.value(low[0], size) for size in sizes]) * (1 + labels.TIE)
-        hopeful = np.less_equal(bounds, known).any(axis=1)
-        for choice in self.only(live, [pair for i, pair in enumerate(owner) if hopeful[i]]):
+        tighten(np.flatnonzero((bounds <= known).any(axis=1)).tolist())
+        hopeful = np.flatnonzero((bounds <= known).any(axis=1))
+        for choice in self.only(live, [owner[i] for i in hopeful]):
             self.walks.walk(choice)
 
     def only(self, live: Sequence[Bypass], pairs: Sequence[tuple[int, int]]) -> list[Bypass]:
@@ -159,10 +183,10 @@ class Sweep:
             found.append(replace(live[k], plan=plan))
         return found
 
-    def steps_below(self, plan: Plan) -> dict[int, tuple[Floats, Floats]]:
+    def steps_below(self, plan: Plan, c: int, roughly: bool = False) -> tuple[Floats, Floats]:
         """Return what a bypass choice without nodes above the array costs at least.
 
-        For each spatial choice, bits of the second memory, and the value.
+        In a spatial choice: bits of the second memory, and the value.
         """
         search, lk = self.search, plan.lk
         sp = search.space
@@ -170,14 +194,10 @@ class Sweep:
         # links up to the first whose receiver starts every entry from zero
         own = 1 + np.argmax(np.append(lk.fresh[output], 1))
         paid = search.operations_energy() - lk.again[output, :own].sum() * sp.words[output, -1]
-        found = {}
-        for c in np.flatnonzero(lk.matters & (sp.mirror_choice >= np.arange(len(sp.unroll)))):
-            bits, energy = self.walks.choices.whole(plan, int(c))
-            cycles = lk.cycles * sp.operations / sp.unroll_product[c]
-            pairs = [(e + paid + lk.leakage * cycles, cycles) for e in energy.tolist()]
-            values = np.array([labels.objective_value(search.goal, *pair)[0] for pair in pairs])
-            found[int(c)] = bits, values
-        return found
+        bits, energy = self.walks.choices.whole(plan, c, roughly)
+        cycles = lk.cycles * sp.operations / sp.unroll_product[c]
+        pairs = [(e + paid + lk.leakage * cycles, cycles) for e in energy.tolist()]
+        return bits, np.array([labels.objective_value(search.goal, *pair)[0] for pair in pairs])
 
     def climb(
         self,
@@ -185,11 +205,12 @@ class Sweep:
         sizes: Sequence[Sizes],
         bounds: Sequence[float],
         slack: float = SLACK,
+        enough: float = 1.0,
     ) -> None:
         """Find all points of some sizes, whose values are at least the bounds.
 
         There is nothing yet to beat. So ceilings a little above the lower bounds stand for points,
-        and rise until there are real ones below them.
+        and rise until there are real ones below them, or below enough of them.
         """
         while True:
             ceilings = [
@@ -198,9 +219,10 @@ class Sweep:
                 if bound * slack < self.walks.value(*size)
             ]
             self.walks.below(live, ceilings if slack < MOST_SLACK else [])
-            if slack >= MOST_SLACK or all(self.walks.value(a, b) <= v for a, b, v in ceilings):
+            reached = sum(self.walks.value(a, b) <= v for a, b, v in ceilings)
+            if slack >= MOST_SLACK or reached >= enough * len(ceilings):
                 return
-            slack **= 2
+            slack = slack**2 if slack > FAR_SLACK else min(slack**2, slack * STRIDE)
 
     def between(self, every: Sequence[Bypass], low: Sizes, high: Sizes) -> None:
         """Find all points between two sizes of each memory, of the second one above the lower."""
@@ -239,9 +261,7 @@ class Sweep:
             need = choice.aim.need[0, 0]
             aim = choice.aim._replace(floor=floor)
             known = Bypass(choice.links, choice.plan, aim)
-            if (need > high).any() or (
-                choice.plan.known and not self.walks.at_root(known)[1]
-            ):
+            if (need > high).any() or (choice.plan.known and not self.walks.at_root(known)[1]):
                 continue
             if choice.plan.known and (choice.plan.lk.capacity == capacity).all():
                 live.append(known)
