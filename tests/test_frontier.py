@@ -266,7 +266,7 @@ def test_a_stopped_sweep_keeps_what_it_has() -> None:
     def stop() -> bool:
         nonlocal asked
         asked += 1
-        return asked > 1000
+        return asked > 200
 
     frontier = least_cost(LAYERS["conv"], small(), ("GLB", "RF"), stop=stop)
     assert not frontier.optimal

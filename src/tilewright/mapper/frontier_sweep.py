@@ -131,7 +131,7 @@ class Sweep:
         for choice in live:
             at = slice(np.searchsorted(sizes, choice.aim.need[0, 0, 0]), None)
             np.minimum(bounds[at], self.walks.at_root(choice, sizes[at])[0], out=bounds[at])
-        self.climb(live, [(size, low[1]) for size in sizes], bounds)
+        self.climb(live, [(size, low[1]) for size in sizes], bounds.tolist())
 
     def alone(self, every: Sequence[Bypass], low: Sizes, high: Sizes) -> None:
         """Find all points of a range of sizes of the second memory that need nothing else."""
@@ -162,7 +162,7 @@ class Sweep:
         while owner and tighten(bounds.argmin(axis=0).tolist()):
             pass
         best = set(bounds.argmin(axis=0).tolist()) if owner else set()
-        ceilings = bounds.min(axis=0, initial=inf)
+        ceilings = bounds.min(axis=0, initial=inf).tolist()
         slack = CLOSE_SLACK if (sp.windows < 0).all() else WINDOW_SLACK
         some = self.only(live, [owner[i] for i in best])
         self.climb(some, [(low[0], size) for size in sizes], ceilings, slack, ENOUGH)
@@ -267,10 +267,9 @@ class Sweep:
                 live.append(known)
                 continue
             old = choice.plan
-            plan = Plan(
-                old.keep, choice.links._replace(capacity=capacity), old.parts, old.limits,
-                energy=old.energy, cycles=old.cycles,
-            )  # fmt: skip
+            # with less room for higher values no other spatial choices matter
+            lk = choice.links._replace(capacity=capacity, matters=old.lk.matters)
+            plan = Plan(old.keep, lk, old.parts, old.limits, energy=old.energy, cycles=old.cycles)
             plan.bound = labels.objective_value(search.goal, plan.energy, plan.cycles)
             ceiling = self.walks.value(max(low[0], need[0]), max(low[1], need[1]))
             if labels.worse(*plan.bound, ceiling, inf):
