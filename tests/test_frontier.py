@@ -35,6 +35,7 @@ from tilewright.mapper.frontier_points import (
     add_point,
     fitting,
 )
+from tilewright.mapper.frontier_ranges import ranges
 from tilewright.mapper.objective import parse_objective
 from tilewright.mapper.solve import Search
 from tilewright.mapping.constraints import under
@@ -305,6 +306,34 @@ def test_points_are_those_that_no_other_one_reaches(
     assert (points[i, VALUE] if i >= 0 else None) == min(inside, default=None)
     assert all(drawn[int(row)][2] == value for value, row in points[:count, [VALUE, ROW]])
     assert np.all(np.diff(points[:count, VALUE]) >= 0)
+
+
+@given(
+    uses=st.tuples(st.booleans(), st.booleans()),
+    least=st.tuples(st.integers(1, 9), st.integers(1, 9)),
+    more=st.tuples(st.integers(0, 10**7), st.integers(0, 10**7)),
+    unit=st.tuples(st.sampled_from([1.0, 8.0, 16.0]), st.sampled_from([1.0, 8.0, 16.0])),
+    data=st.data(),
+)
+def test_every_choice_of_sizes_is_in_one_range(
+    uses: tuple[bool, bool],
+    least: tuple[int, int],
+    more: tuple[int, int],
+    unit: tuple[float, float],
+    data: st.DataObject,
+) -> None:
+    low = (least[0] * unit[0] * uses[0], least[1] * unit[1] * uses[1])
+    high = (low[0] + more[0] * uses[0], low[1] + more[1] * uses[1])
+    found = list(ranges(uses, low, high, unit))
+    edges = [{low[m], high[m], *(b for r in found for b in (r.low[m], r.high[m]))} for m in (0, 1)]
+    sizes = [data.draw(st.sampled_from(sorted(own))) for own in edges]
+    inside = [r for r in found if all(r.low[m] <= sizes[m] <= r.high[m] for m in (0, 1))]
+    assert len(inside) == 1
+    # a range of both sizes has to beat those of one of them
+    for one in ranges((True, False), (low[0], 0.0), (high[0], 0.0), unit):
+        (other,) = inside
+        overlap = one.low[0] <= other.high[0] and other.low[0] <= one.high[0]
+        assert one.tells(other) == (uses == (True, True) and overlap)
 
 
 @pytest.mark.parametrize("compiled", [True, False])

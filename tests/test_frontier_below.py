@@ -93,6 +93,36 @@ def test_nothing_costs_less_than_the_bound_of_its_spatial_choice(seed: int) -> N
         assert not exact or bound == pytest.approx(value, rel=1e-9)
 
 
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_shared_tables_are_those_of_every_bypass_choice(seed: int) -> None:
+    random = Random(seed)
+    layer, machine = one_memory_below(random)
+    search = Search(layer, machine, "energy")
+    search.loop_anywhere()
+    alone, shared = (Choices(search.space, search.slides, 1) for _ in range(2))
+    plans = [plan for plan in search.plans() if alone.are_known(plan)]
+    assume(plans)
+    shared.share(plans)
+    for choices in (alone, shared):
+        choices.up_to(float(whole_bits(layer.tensors, layer, machine.memories[1])))
+    for plan in plans:
+        c = random.randrange(len(search.space.unroll))
+        for roughly in (False, True):
+            own, same = (choices.whole(plan, c, roughly) for choices in (alone, shared))
+            assert np.array_equal(own, same)
+        one, other = (choices.bound(plan, c) for choices in (alone, shared))
+        assert one.tail == other.tail
+        for row, stage, flag in product(range(one.row.max() + 1), one.stage, range(len(one.kind))):
+            functions = []
+            for below in (one, other):
+                states = len(below.stage_next) * len(below.kind)
+                at = row * states + int(below.stage[stage]) * len(below.kind) + flag
+                steps = slice(below.begin[at], below.begin[at + 1])
+                functions.append(np.stack([below.bits[steps], below.cost[steps]]))
+            assert np.array_equal(*functions)
+
+
 WINDOWS = st.tuples(st.integers(1, 3), st.integers(1, 3), st.integers(1, 3), st.integers(1, 3))
 
 
