@@ -135,6 +135,7 @@ def cover(sweep: Sweep) -> bool:
             own.learn(walks[i])
         searched, alike = todo[k]
         replace(sweep, search=search, walks=own).part(alike, searched.low, searched.high)
+        choices.up_to(0.0)  # the bounds take much memory
 
     workers = max(1, min(os.cpu_count() or 1, len(todo)))
     pool = ThreadPoolExecutor(workers, thread_name_prefix="tilewright")

@@ -36,7 +36,7 @@ STRIDE = 1.3  # by what it grows at most each time
 FAR_SLACK = 10.0  # up to here
 MOST_SLACK = 1e9
 ENOUGH = 0.5  # of the sizes with points, for others to follow in a last walk
-WIDTH = 3.0  # of the sizes that are searched at once
+WIDTH = 4.0  # of the sizes that are searched at once
 EASY = 20000  # labels after which a search for a first mapping is broken off
 FEW = 64  # words of a memory below an array, whose sizes are searched at once
 
@@ -237,7 +237,8 @@ class Sweep:
             for choice in live:
                 self.walks.walk(choice)
             return
-        middle = step * int(sqrt(max(low[1], step) * high[1]) / step)
+        least = max(low[1], step)
+        middle = step * int(min(sqrt(least * high[1]), least * WIDTH**2) / step)
         middle = min(max(middle, low[1] + step), high[1] - 1)
         self.between(live, low, (high[0], middle))
         self.between(live, (low[0], middle), high)
