@@ -97,11 +97,18 @@ class Sweep:
                 for stage, counts in enumerate(part.stage_count):
                     placed = part.first + counts
                     need[s, stage, which] = sum(own[t, n:].sum() for t, n in enumerate(placed))
+        search = self.search
         aim = Aim(
-            self.search.goal, self.search.resources, len(self.search.of_memory),
-            np.array(self.varied, np.int64), need, np.zeros(2),
+            search.goal, search.resources, len(search.of_memory),
+            search.resources * self.cycles_matter(plan), np.array(self.varied, np.int64), need,
+            np.zeros(2),
         )  # fmt: skip
         return Bypass(plan.lk, plan, aim)
+
+    def cycles_matter(self, plan: Plan) -> bool:
+        """Whether cycles do more than decide between mappings of the same value."""
+        goal = self.search.goal
+        return bool(goal[1] != 0.0 or goal[5] < inf or plan.lk.leakage > 0.0)
 
     def begin(self, every: Sequence[Bypass], low: Sizes) -> None:
         """File a good mapping for some sizes, if one is found in little time."""
@@ -285,7 +292,7 @@ class Sweep:
         """Fill the tables of a bypass choice for mappings below a ceiling, see `Search.prepare`."""
         search, sp = self.search, self.search.space
         choices = np.diff(sp.unroll_start)
-        if search.goal[1] != 0.0 or search.goal[5] < inf or plan.lk.leakage > 0.0:
+        if self.cycles_matter(plan):
             choices = choices_below(plan, search.goal, sp, ceiling)
         rough = Rough(
             rough_bound(
