@@ -9,7 +9,7 @@ with the points of those alone that tell something, whatever the number of worke
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from copy import copy
 from dataclasses import dataclass, replace
@@ -20,6 +20,7 @@ import numpy as np
 
 from tilewright.mapper.frontier_sweep import FEW, Sweep
 from tilewright.mapper.frontier_walks import Bypass, Sizes, StoppedError, Walks
+from tilewright.mapping.nodes import Mapping
 
 NEITHER, ABOVE, BELOW, BOTH = (False, False), (True, False), (False, True), (True, True)
 
@@ -106,24 +107,25 @@ def tasks(sweep: Sweep) -> list[tuple[Range, list[Bypass]]]:
     return found
 
 
-def cover(sweep: Sweep) -> bool:
+def cover(sweep: Sweep, told: Callable[[Mapping, float, Sizes], None]) -> bool:
     """Search all sizes; return whether that was done before it was stopped.
 
-    The walks of the sweep get what was found.
+    The walks of the sweep get what was found. What a range finds is `told` when it is done: others
+    may still be better.
     """
     todo = tasks(sweep)
     before = [
         [i for i, (other, _) in enumerate(todo[:k]) if other.tells(own)]
         for k, (own, _) in enumerate(todo)
     ]
-    halted, told = Event(), Lock()
+    halted, one = Event(), Lock()
     walks: dict[int, Walks] = {}
 
     def stop() -> bool:
         return halted.is_set() or sweep.walks.stop()
 
     def progress(number: int) -> None:
-        with told:
+        with one:
             sweep.walks.number += 1
             sweep.walks.progress(sweep.walks.number)
 
@@ -133,9 +135,12 @@ def cover(sweep: Sweep) -> bool:
         walks[k] = own = Walks(search, choices, stop, progress)
         for i in before[k]:
             own.learn(walks[i])
+        learned = len(own.mappings)
         searched, alike = todo[k]
         replace(sweep, search=search, walks=own).part(alike, searched.low, searched.high)
         choices.up_to(0.0)  # the bounds take much memory
+        for found in own.found(learned):
+            told(*found)
 
     workers = max(1, min(os.cpu_count() or 1, len(todo)))
     pool = ThreadPoolExecutor(workers, thread_name_prefix="tilewright")

@@ -86,12 +86,15 @@ class Walks:
     mappings: list[Mapping] = field(default_factory=list)
     number: int = 0
 
-    def found(self) -> list[tuple[Mapping, float, Sizes]]:
-        """Return the mappings of the points, what is minimised, and the sizes."""
+    def found(self, known: int = 0) -> list[tuple[Mapping, float, Sizes]]:
+        """Return the mappings of the points, what is minimised, and the sizes.
+
+        Those of the first `known` mappings are left out.
+        """
         points = self.points[: self.count]
         return [
             (self.mappings[-2 - int(point[ROW])], float(point[VALUE]), (point[0], point[1]))
-            for point in points[points[:, ROW] != HYPOTHETICAL]
+            for point in points[points[:, ROW] <= -2 - known]
         ]
 
     def value(self, first: float, second: float) -> float:
