@@ -217,6 +217,11 @@ def test_one_sweep_finds_what_repeated_searches_find(many: int, seed: int, objec
     swept_and_repeated(seed, objective, many)
 
 
+def test_outputs_that_begin_anew_below_an_array_are_not_bounded_too_high() -> None:
+    # partial sums of instances that an array does not sum all begin from zero
+    swept_and_repeated(1044345, "energy", 0)
+
+
 @MANY
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None)

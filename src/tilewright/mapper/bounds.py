@@ -229,7 +229,7 @@ def least_energy(
             if output and link == last - 1 and j == hi - lo:
                 rate -= lk.again[t, last]  # entries from zero save reads at the compute unit
             energy += rate * words * ratio
-            if output and link == last - 1 and j == 0:
+            if output and link == last - 1 and j == 0 and lk.fresh[t, link] == 0:
                 energy += lk.again[t, last] * max(0.0, words * ratio - zero)
             if j == 0:
                 if output and link == placed:
