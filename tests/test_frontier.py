@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from functools import cache
 from itertools import permutations
@@ -34,6 +35,7 @@ from tilewright.mapper.frontier_points import (
     add_point,
     fitting,
 )
+from tilewright.mapper.frontier_ranges import ranges
 from tilewright.mapper.objective import parse_objective
 from tilewright.mapper.solve import Search
 from tilewright.mapping.constraints import under
@@ -89,6 +91,19 @@ def test_every_size_has_the_value_of_a_search_at_that_size(
     found = Search(LAYERS[name], sized(machine, over, list(sizes.values())), "energy").solve()
     point = frontier.at(**sizes)
     assert (inf if point is None else point.value) == pytest.approx(found.value, rel=1e-9)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_mappings_are_the_same_whatever_the_number_of_workers(
+    case: tuple[str, tuple[str, ...], str | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, over, traffic = case
+    found = []
+    for workers in (1, 3):
+        monkeypatch.setattr(os, "cpu_count", lambda workers=workers: workers)
+        points = least_cost(LAYERS[name], small(), over, traffic=traffic).points
+        found.append([(point.bits, point.value, point.mapping) for point in points])
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -202,6 +217,11 @@ def test_one_sweep_finds_what_repeated_searches_find(many: int, seed: int, objec
     swept_and_repeated(seed, objective, many)
 
 
+def test_outputs_that_begin_anew_below_an_array_are_not_bounded_too_high() -> None:
+    # partial sums of instances that an array does not sum all begin from zero
+    swept_and_repeated(1044345, "energy", 0)
+
+
 @MANY
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None)
@@ -252,7 +272,7 @@ def test_a_stopped_sweep_keeps_what_it_has() -> None:
     def stop() -> bool:
         nonlocal asked
         asked += 1
-        return asked > 1000
+        return asked > 200
 
     frontier = least_cost(LAYERS["conv"], small(), ("GLB", "RF"), stop=stop)
     assert not frontier.optimal
@@ -291,6 +311,34 @@ def test_points_are_those_that_no_other_one_reaches(
     assert (points[i, VALUE] if i >= 0 else None) == min(inside, default=None)
     assert all(drawn[int(row)][2] == value for value, row in points[:count, [VALUE, ROW]])
     assert np.all(np.diff(points[:count, VALUE]) >= 0)
+
+
+@given(
+    uses=st.tuples(st.booleans(), st.booleans()),
+    least=st.tuples(st.integers(1, 9), st.integers(1, 9)),
+    more=st.tuples(st.integers(0, 10**7), st.integers(0, 10**7)),
+    unit=st.tuples(st.sampled_from([1.0, 8.0, 16.0]), st.sampled_from([1.0, 8.0, 16.0])),
+    data=st.data(),
+)
+def test_every_choice_of_sizes_is_in_one_range(
+    uses: tuple[bool, bool],
+    least: tuple[int, int],
+    more: tuple[int, int],
+    unit: tuple[float, float],
+    data: st.DataObject,
+) -> None:
+    low = (least[0] * unit[0] * uses[0], least[1] * unit[1] * uses[1])
+    high = (low[0] + more[0] * uses[0], low[1] + more[1] * uses[1])
+    found = list(ranges(uses, low, high, unit))
+    edges = [{low[m], high[m], *(b for r in found for b in (r.low[m], r.high[m]))} for m in (0, 1)]
+    sizes = [data.draw(st.sampled_from(sorted(own))) for own in edges]
+    inside = [r for r in found if all(r.low[m] <= sizes[m] <= r.high[m] for m in (0, 1))]
+    assert len(inside) == 1
+    # a range of both sizes has to beat those of one of them
+    for one in ranges((True, False), (low[0], 0.0), (high[0], 0.0), unit):
+        (other,) = inside
+        overlap = one.low[0] <= other.high[0] and other.low[0] <= one.high[0]
+        assert one.tells(other) == (uses == (True, True) and overlap)
 
 
 @pytest.mark.parametrize("compiled", [True, False])

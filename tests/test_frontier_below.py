@@ -25,6 +25,7 @@ from tilewright.mapper.narrow import whole_bits
 from tilewright.mapper.objective import parse_objective
 from tilewright.mapper.outer import STEPS
 from tilewright.mapper.solve import Search
+from tilewright.workload.einsum import einsum
 
 
 def never() -> bool:
@@ -48,9 +49,10 @@ def one_memory_below(random: Random) -> tuple[tilewright.Layer, Architecture]:
     return layer, Architecture("machine", (*levels, compute), 1e9)
 
 
-def optima_and_bounds(seed: int) -> list[tuple[float, float, bool]]:
+def optima_and_bounds(
+    layer: tilewright.Layer, machine: Architecture
+) -> list[tuple[float, float, bool]]:
     """Return least costs in single spatial choices, their bounds, and whether these are exact."""
-    layer, machine = one_memory_below(Random(seed))
     search = Search(layer, machine, "energy")
     wanted = parse_objective("energy")
     search.loop_anywhere()
@@ -69,7 +71,11 @@ def optima_and_bounds(seed: int) -> list[tuple[float, float, bool]]:
         )  # fmt: skip
         live = sweep.prepared([sweep.bypass(plan)], (0.0, 0.0), (0.0, most))
         leaks = live[0].plan.lk.leakage > 0 if live else False
-        for choice, (bits, values) in sweep.steps_below(live[0].plan).items() if live else ():
+        matter = np.flatnonzero(live[0].plan.lk.matters).tolist() if live else []
+        for choice in matter:
+            bits, values = sweep.steps_below(live[0].plan, choice)
+            rough = sweep.steps_below(live[0].plan, choice, roughly=True)
+            assert np.all(at_sizes(*rough, bits) <= values * (1 + 1e-12))
             walks.count = 0
             walks.walk(sweep.only(live, [(0, choice)])[0])
             for point in walks.points[: walks.count]:
@@ -82,11 +88,50 @@ def optima_and_bounds(seed: int) -> list[tuple[float, float, bool]]:
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_nothing_costs_less_than_the_bound_of_its_spatial_choice(seed: int) -> None:
-    found = optima_and_bounds(seed)
+    found = optima_and_bounds(*one_memory_below(Random(seed)))
     assume(found)
     for value, bound, exact in found:
         assert bound <= value * (1 + 1e-9)
         assert not exact or bound == pytest.approx(value, rel=1e-9)
+
+
+@settings(max_examples=4, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_nothing_costs_less_than_its_bound_where_two_tensors_slide(seed: int) -> None:
+    layer = einsum("O[K,P] += A[K,P+R] * B[P+R]", K=2, P=4, R=3)
+    found = optima_and_bounds(layer, one_memory_below(Random(seed))[1])
+    assume(found)
+    assert all(bound <= value * (1 + 1e-9) for value, bound, _ in found)
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_shared_tables_are_those_of_every_bypass_choice(seed: int) -> None:
+    random = Random(seed)
+    layer, machine = one_memory_below(random)
+    search = Search(layer, machine, "energy")
+    search.loop_anywhere()
+    alone, shared = (Choices(search.space, search.slides, 1) for _ in range(2))
+    plans = [plan for plan in search.plans() if alone.are_known(plan)]
+    assume(plans)
+    shared.share(plans)
+    for choices in (alone, shared):
+        choices.up_to(float(whole_bits(layer.tensors, layer, machine.memories[1])))
+    for plan in plans:
+        c = random.randrange(len(search.space.unroll))
+        for roughly in (False, True):
+            own, same = (choices.whole(plan, c, roughly) for choices in (alone, shared))
+            assert np.array_equal(own, same)
+        one, other = (choices.bound(plan, c) for choices in (alone, shared))
+        assert one.tail == other.tail
+        for row, stage, flag in product(range(one.row.max() + 1), one.stage, range(len(one.kind))):
+            functions = []
+            for below in (one, other):
+                states = len(below.stage_next) * len(below.kind)
+                at = row * states + int(below.stage[stage]) * len(below.kind) + flag
+                steps = slice(below.begin[at], below.begin[at + 1])
+                functions.append(np.stack([below.bits[steps], below.cost[steps]]))
+            assert np.array_equal(*functions)
 
 
 WINDOWS = st.tuples(st.integers(1, 3), st.integers(1, 3), st.integers(1, 3), st.integers(1, 3))

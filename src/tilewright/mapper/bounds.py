@@ -229,7 +229,7 @@ def least_energy(
             if output and link == last - 1 and j == hi - lo:
                 rate -= lk.again[t, last]  # entries from zero save reads at the compute unit
             energy += rate * words * ratio
-            if output and link == last - 1 and j == 0:
+            if output and link == last - 1 and j == 0 and lk.fresh[t, link] == 0:
                 energy += lk.again[t, last] * max(0.0, words * ratio - zero)
             if j == 0:
                 if output and link == placed:
@@ -257,7 +257,7 @@ def least_energy(
 
 
 @leaf
-def lower_bound(
+def lower_energy(
     sp: Space,
     lk: Links,
     row: Ints,
@@ -265,15 +265,13 @@ def lower_bound(
     resources: int,
     seg: int,
     placed: Ints,
-    spread_left: float,
     outer: Outer,
     slot: int,
     next_words: Floats,
-) -> tuple[float, float]:
-    """Return lower bounds of the energy and the cycles of every completion of a label.
+) -> float:
+    """Return the energy of every completion of a label at least, but for leakage.
 
-    `outer` is known above the first array; the bits that it counts are those of memory `slot`.
-    `next_words` is for use in between.
+    Parameters are those of `lower_bound`.
     """
     nt = sp.relevant.shape[0]
     na = len(sp.unroll_start) - 1
@@ -300,12 +298,51 @@ def lower_bound(
     if known:
         left = lk.capacity[outer.memory] - floats[LOADS + resources + slot]
         energy = max(energy, above + least_ahead(lk, outer, row, placed, next_words, left))
+    return float(energy)
+
+
+@leaf
+def fewest_cycles(
+    sp: Space,
+    lk: Links,
+    row: Ints,
+    floats: Floats,
+    resources: int,
+    seg: int,
+    placed: Ints,
+    spread_left: float,
+) -> float:
+    """Return the cycles of every completion of a label at least, with the first limited ports."""
     cycles = lk.cycles * sp.operations / (floats[SPREAD] * spread_left)
     for r in range(resources):
         load = floats[LOADS + r]
-        for t in range(nt):
+        for t in range(sp.relevant.shape[0]):
             load += least_load(sp, lk, row, r, seg, t, placed[t])
         cycles = max(cycles, load)
+    return float(cycles)
+
+
+@leaf
+def lower_bound(
+    sp: Space,
+    lk: Links,
+    row: Ints,
+    floats: Floats,
+    resources: int,
+    seg: int,
+    placed: Ints,
+    spread_left: float,
+    outer: Outer,
+    slot: int,
+    next_words: Floats,
+) -> tuple[float, float]:
+    """Return lower bounds of the energy and the cycles of every completion of a label.
+
+    `outer` is known above the first array; the bits that it counts are those of memory `slot`.
+    `next_words` is for use in between.
+    """
+    energy = lower_energy(sp, lk, row, floats, resources, seg, placed, outer, slot, next_words)
+    cycles = fewest_cycles(sp, lk, row, floats, resources, seg, placed, spread_left)
     return energy + lk.leakage * cycles, cycles
 
 

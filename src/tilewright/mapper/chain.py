@@ -127,7 +127,7 @@ def chain_costs(
             if link == last - 1:
                 # entries from zero save reads at the compute unit, refetches do not
                 cost[hi - lo] -= again[last]
-                if k == 0:
+                if k == 0 and not fresh[link]:
                     cost[0] += again[last]
                     rest_base[k] -= again[last] * distinct
         rate = np.zeros(own.stop - own.start)

@@ -11,6 +11,7 @@ from tilewright.architecture.machine import Architecture, Array, Compute, Level,
 from tilewright.errors import InputError, NoMappingError, nearest
 from tilewright.mapper.confirmed import agreed
 from tilewright.mapper.frontier_choices import Choices
+from tilewright.mapper.frontier_ranges import cover
 from tilewright.mapper.frontier_result import Frontier, Point, occupied
 from tilewright.mapper.frontier_sweep import Sweep
 from tilewright.mapper.frontier_walks import Sizes, Walks
@@ -105,22 +106,31 @@ def least_cost(
     wanted = parse_objective(objective if traffic is None else "energy")
     machine = architecture if traffic is None else counting(architecture, traffic)
     search = Search(layer, machine, str(wanted))
-    find = sweep if can_sweep(search, over) else repeat
-    found = find(search, machine, tuple(over), wanted, stop, progress)
+
+    def point(k: Known) -> Point:
+        cost = agreed(layer, sized(machine, over, k.used), str(wanted), k.mapping, k.value)
+        value = wanted.value(cost.energy_pj, float(cost.cycles))
+        if traffic is not None:
+            cost = evaluate(layer, sized(architecture, over, k.used), k.mapping)
+        return Point(k.used, value, k.mapping, cost)
+
+    points: dict[int, Point] = {}  # by the mapping itself, while others are searched
+
+    def check(k: Known) -> None:
+        points[id(k.mapping)] = point(k)
+
+    if can_sweep(search, over):
+        found = sweep(search, machine, tuple(over), wanted, stop, progress, check)
+    else:
+        found = repeat(search, machine, tuple(over), wanted, stop, progress)
     if not found.known and found.finished:
         raise NoMappingError(
             f"no mapping of layer '{layer.name}' on '{architecture.name}' exists, however large "
             f"{' and '.join(over)} may be"
         )
-    points = []
-    for k in undominated(found.known):
-        cost = agreed(layer, sized(machine, over, k.used), str(wanted), k.mapping, k.value)
-        value = wanted.value(cost.energy_pj, float(cost.cycles))
-        if traffic is not None:
-            cost = evaluate(layer, sized(architecture, over, k.used), k.mapping)
-        points.append(Point(k.used, value, k.mapping, cost))
+    every = [points.get(id(k.mapping)) or point(k) for k in undominated(found.known)]
     return Frontier(
-        layer, architecture, tuple(over), str(wanted), traffic, tuple(points), found.finished,
+        layer, architecture, tuple(over), str(wanted), traffic, tuple(every), found.finished,
         found.searches, perf_counter() - start, found.interrupted,
     )  # fmt: skip
 
@@ -148,8 +158,9 @@ def sweep(
     objective: Objective,
     stop: Callable[[], bool],
     progress: Callable[[int], None],
+    check: Callable[[Known], None] = lambda known: None,
 ) -> Found:
-    """Find the optima of all sizes at once."""
+    """Find the optima of all sizes at once; `check` is told of each that may be one."""
     memories = machine.memories
     places = [[m.name for m in memories].index(name) for name in over]
     above, below = (
@@ -173,17 +184,19 @@ def sweep(
     all_sizes = Sweep(
         search, objective, with_sizes, varied, (most[0], most[1]), (units[0], units[1]), walks
     )
+
+    def known(mapping: Mapping, value: float, sizes: Sizes) -> Known:
+        used = tuple(int(sizes[varied.index(p)]) for p in places)
+        return Known(used, used, value, mapping)
+
     interrupted = False
     finished = False
     try:
-        finished = all_sizes.run()
+        finished = cover(all_sizes, lambda *found: check(known(*found)))
     except KeyboardInterrupt:
         interrupted = True
-    known = []
-    for mapping, value, sizes in walks.found():
-        used = tuple(int(sizes[varied.index(p)]) for p in places)
-        known.append(Known(used, used, value, mapping))
-    return Found(known, finished, walks.number, interrupted)
+    optima = [known(*found) for found in walks.found()]
+    return Found(optima, finished, walks.number, interrupted)
 
 
 def repeat(
@@ -229,13 +242,13 @@ def repeat(
         return known[-1]
 
     try:
-        cover(best, len(over))
+        ask(best, len(over))
     except KeyboardInterrupt:
         found.finished, found.interrupted = False, True
     return found
 
 
-def cover(best: Callable[[tuple[float, ...]], Known | None], sizes: int) -> None:
+def ask(best: Callable[[tuple[float, ...]], Known | None], sizes: int) -> None:
     """Ask for the optimum of every choice of sizes that differs from a larger one."""
     last = inf
     while last >= 0:

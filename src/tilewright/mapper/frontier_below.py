@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.mapper.outer import NONE, REGION, RUN, STEPS
-from tilewright.model.kernel import kernel, leaf
+from tilewright.model.kernel import kernel, leaf, leaf_kernel
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
@@ -28,8 +28,13 @@ Positions = NDArray[np.int32]
 class Below(NamedTuple):
     """Step functions of every shape and stage below an array, for one spatial choice.
 
+    The stages are those of a bypass choice that stores at least what the one at hand does: a tensor
+    that the latter does not store has no node to come.
+
     Attributes
     ----------
+    stage : array of stages
+        Stage of the functions that is each stage of the bypass choice at hand.
     row : array of shapes
         Position among those that may stand inside the array in this choice, or -1. Without shapes
         nothing is known.
@@ -56,6 +61,7 @@ class Below(NamedTuple):
         The memory whose bits count.
     """
 
+    stage: Ints
     row: Positions
     begin: Positions
     bits: Floats
@@ -190,6 +196,48 @@ def below_table(
                     used += 1
         begin[(k + 1) * stages * flags] = used
     return begin, all_bits[:used].copy(), all_cost[:used].copy()
+
+
+@leaf_kernel
+def lower_slides(
+    sp: Space,
+    kind: Ints,
+    tensor: Ints,
+    at: Ints,
+    shapes: Ints,
+    row_of: Positions,
+    begin: Floats,
+    end: Floats,
+    place: Floats,
+) -> None:
+    """Lower what nodes cost to the least of their slides, wherever these begin.
+
+    Parameters
+    ----------
+    kind, tensor, at : arrays of flags
+    shapes, row_of : arrays
+        As in `below_table`.
+    begin, end : arrays of (flags, rows)
+        As in `Costs`; the former becomes the least of the rows around each row.
+    place : array of (tensors, rows)
+    """
+    for k in range(len(shapes) - 1, -1, -1):
+        shape = shapes[k]
+        for flag in range(len(kind)):
+            if kind[flag] == NONE:
+                continue
+            t = tensor[flag]
+            place[t, k] = min(place[t, k], begin[flag, k] + end[flag, k])
+            for move in range(len(sp.moves)):
+                d = sp.moves[move, 0]
+                along = d if kind[flag] == RUN else sp.window_of[sp.windows[t], d]
+                digit = sp.digits[shape, d]
+                smaller = sp.quotient[d, digit, sp.moves[move, 1]]
+                if along != at[flag] or smaller < 0:
+                    continue
+                inner = row_of[shape - (digit - smaller) * sp.strides[d]]
+                if inner >= 0:
+                    begin[flag, inner] = min(begin[flag, inner], begin[flag, k])
 
 
 @leaf

@@ -18,7 +18,7 @@ from tilewright.mapper.labels import (
     ZERO,
     objective_value,
 )
-from tilewright.model.kernel import kernel, leaf
+from tilewright.model.kernel import leaf, leaf_kernel
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
@@ -120,8 +120,8 @@ def is_hopeful(
     return bool(ahead < np.inf)
 
 
-@kernel
-def root_value(
+@leaf_kernel
+def root_values(
     sp: Space,
     lk: Links,
     outer: Outer,
@@ -129,22 +129,26 @@ def root_value(
     row: Ints,
     floats: Floats,
     spread_left: float,
-    size: float,
+    words: Floats,
     points: Floats,
     count: int,
-) -> tuple[float, bool]:
-    """Return a lower bound of a bypass choice at a size, and whether it can hold a point.
+    values: Floats,
+) -> bool:
+    """Turn sizes into lower bounds of a bypass choice; return whether it can hold a point.
 
-    The size is that of the memory that `outer` counts.
+    The `values` are sizes of the memory that `outer` counts; `words` are for use in between.
     """
-    words = np.empty(len(lk.length))
     placed = lk.first[0]
     energy, cycles = lower_bound(
         sp, lk, row, floats, aim.resources, 0, placed, spread_left, outer, outer.memory, words
     )
     floats[LEAST_ENERGY], floats[LEAST_CYCLES] = energy, cycles
     hopeful = is_hopeful(sp, lk, outer, aim, row, floats, points, count, placed, 0, words)
-    if len(outer.row) > 0 and outer.memory == aim.varied[0]:
-        paid = paid_above(sp, lk, floats, placed, words) + lk.leakage * cycles
-        energy = max(energy, paid + least_ahead(lk, outer, row, placed, words, size))
-    return objective_value(aim.goal, energy, cycles)[0], hopeful
+    known = len(outer.row) > 0 and outer.memory == aim.varied[0]
+    paid = paid_above(sp, lk, floats, placed, words) + lk.leakage * cycles
+    for i in range(len(values)):
+        own = energy
+        if known:
+            own = max(own, paid + least_ahead(lk, outer, row, placed, words, values[i]))
+        values[i] = objective_value(aim.goal, own, cycles)[0]
+    return hopeful

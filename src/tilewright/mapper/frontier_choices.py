@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.mapper.frontier_below import Below, Costs, Positions, below_table
+from tilewright.mapper.frontier_below import Below, Costs, Positions, below_table, lower_slides
 from tilewright.mapper.frontier_share import Parts, Shares, repeating
 from tilewright.mapper.lattice import Floats, Ints
 from tilewright.mapper.links import Keep, Links
@@ -18,15 +19,46 @@ from tilewright.mapper.tables import Slides
 
 NO_INTS, NO_FLOATS = np.zeros(0, np.int64), np.zeros(0)
 NOTHING = Below(
-    NO_INTS.astype(np.int32), NO_INTS.astype(np.int32), NO_FLOATS, NO_FLOATS, np.zeros((2, 0)),
-    NO_INTS, NO_INTS, NO_INTS, NO_INTS, NO_FLOATS, NO_FLOATS, NO_FLOATS, np.zeros((0, 0)), 0.0,
-    np.zeros((0, 0), np.int64), -1,
+    NO_INTS, NO_INTS.astype(np.int32), NO_INTS.astype(np.int32), NO_FLOATS, NO_FLOATS,
+    np.zeros((2, 0)), NO_INTS, NO_INTS, NO_INTS, NO_INTS, NO_FLOATS, NO_FLOATS, NO_FLOATS,
+    np.zeros((0, 0)), 0.0, np.zeros((0, 0), np.int64), -1,
 )  # fmt: skip
+
+
+class Nodes(NamedTuple):
+    """Store nodes of a bypass choice below an array, in a spatial choice.
+
+    Attributes
+    ----------
+    shapes, row : arrays
+        The shapes that may stand there, and the position of every shape among them, or -1.
+    costs : Costs
+    anywhere : array of (flags, rows)
+        What slides cost where they begin, whatever stands above the array.
+    kind, tensor, at, united, received, sent, copies, union
+        As in `frontier_below.Below`.
+    """
+
+    shapes: Ints
+    row: Positions
+    costs: Costs
+    anywhere: Floats
+    kind: Ints
+    tensor: Ints
+    at: Ints
+    united: Ints
+    received: Floats
+    sent: Floats
+    copies: Floats
+    union: Floats
 
 
 @dataclass
 class Choices:
     """Bounds of one layer on one machine below its only array.
+
+    Bypass choices that do not differ in the tensors that both store below the array share tables:
+    the table of the one that stores most begins at every stage.
 
     Attributes
     ----------
@@ -37,23 +69,29 @@ class Choices:
         Position of the memory below the array whose sizes vary, -1 for none.
     most : float
         Bits of it up to which the bounds hold.
+    hosts : dict
+        The bypass choice whose tables another one shares, and the stages there that are its own.
+    known : dict
+        Bounds of every shape, by the bypass choice with the tables and the spatial choice.
+    roots : dict
+        Bits and pJ of everything that is still to come at each stage, likewise.
+    shares : Shares
+        The parts of the windows that instances share.
     """
 
     sp: Space
     slides: Slides
     memory: int
     most: float = 0.0
+    hosts: dict[Keep, tuple[Plan, Ints]] = field(default_factory=dict)
     known: dict[tuple[Keep, int], Below] = field(default_factory=dict)
-
-    @cached_property
-    def shares(self) -> Shares:
-        """The parts of the windows that instances share."""
-        return Shares(self.sp)
+    roots: dict[tuple[Keep, int, bool], list[Floats]] = field(default_factory=dict)
+    shares: Shares = field(default_factory=Shares)
 
     def up_to(self, most: float) -> None:
         """Find bounds for other sizes of the memory from now on."""
         if most != self.most:
-            self.most, self.known = most, {}
+            self.most, self.known, self.roots = most, {}, {}
 
     def are_known(self, plan: Plan) -> bool:
         """Whether there are bounds of a bypass choice.
@@ -62,21 +100,89 @@ class Choices:
         """
         if len(plan.parts) != 2 or self.memory < 0:
             return False
-        return int(plan.parts[1].stage_count[-1].max()) == 1
+        return int(stored(plan).max()) == 1
+
+    def share(self, plans: Sequence[Plan]) -> None:
+        """Let some bypass choices share tables."""
+        able = [plan for plan in plans if self.are_known(plan)]
+        able.sort(key=lambda plan: (-int(stored(plan).sum()), sum(map(len, plan.keep))))
+        for plan in able:
+            own = stored(plan) == 1
+            host = next(
+                other
+                for other in able
+                if all(other.keep[t] == plan.keep[t] for t in np.flatnonzero(own))
+            )
+            counts = np.where(own, plan.parts[1].stage_count, stored(host))
+            same = (counts[:, None] == host.parts[1].stage_count).all(axis=2)
+            self.hosts[plan.keep] = host, same.argmax(axis=1)
+
+    def host(self, plan: Plan) -> tuple[Plan, Ints]:
+        """Return the bypass choice whose tables another one shares, and its stages there."""
+        return self.hosts.get(plan.keep, (plan, np.arange(len(plan.parts[1].stage_count))))
 
     def bound(self, plan: Plan, choice: int) -> Below:
         """Return the bounds of a bypass choice in a spatial choice."""
-        key = (plan.keep, choice)
+        host, stage = self.host(plan)
+        whole = self.whole(plan, choice)
+        return self.shared(host, choice)._replace(
+            stage=stage, whole=whole, tail=self.tail(plan, choice)
+        )
+
+    def shared(self, host: Plan, choice: int) -> Below:
+        """Return the bounds of a bypass choice but for what goes to the compute unit."""
+        key = (host.keep, choice)
         if key not in self.known:
             image = int(self.sp.mirror_choice[choice])
             if image < choice:
-                self.known[key] = mirrored(self.sp, self.bound(plan, image))
+                self.known[key] = mirrored(self.sp, self.shared(host, image))
             else:
-                self.known[key] = self.fresh(plan, choice)
+                nodes = self.nodes(host, choice)
+                stages = host.parts[1].stage_next
+                self.known[key] = Below(
+                    np.arange(len(stages)), nodes.row, *self.table(host, nodes),
+                    np.zeros((2, 0)), nodes.kind, nodes.tensor, nodes.at, nodes.united,
+                    nodes.received, nodes.sent, nodes.copies, nodes.union, 0.0, stages,
+                    self.memory,
+                )  # fmt: skip
         return self.known[key]
 
-    def fresh(self, plan: Plan, choice: int) -> Below:
-        """Fill the bounds of a bypass choice in a spatial choice."""
+    def whole(self, plan: Plan, choice: int, roughly: bool = False) -> Floats:
+        """Return bits and pJ of everything below the array, see `frontier_below.Below`.
+
+        It takes less time `roughly`: what slides may begin anywhere then, whatever comes between.
+        """
+        host, stage = self.host(plan)
+        own = min(choice, int(self.sp.mirror_choice[choice]))
+        key = (host.keep, own, roughly)
+        if key not in self.roots:
+            nodes = self.nodes(host, own)
+            nodes = nodes._replace(costs=nodes.costs._replace(begin=nodes.anywhere))
+            if roughly:
+                nodes = loosened(self.sp, nodes)
+            begin, bits, cost = self.table(host, nodes)
+            stages = np.arange(len(host.parts[1].stage_next))
+            last = len(begin) - 2 - len(nodes.kind) * stages[::-1]
+            self.roots[key] = [
+                np.stack([bits[i:j], cost[i:j]])
+                for i, j in zip(begin[last], begin[last + 1], strict=True)
+            ]
+        bits, cost = self.roots[key][int(stage[0])]
+        return np.stack([bits, cost + self.tail(plan, choice)])
+
+    def tail(self, plan: Plan, choice: int) -> float:
+        """Return what goes to the compute unit in a bypass choice at least."""
+        return sum(to_compute(self.sp, plan.lk, t, choice) for t in range(len(self.sp.relevant)))
+
+    def table(self, plan: Plan, nodes: Nodes) -> tuple[Positions, Floats, Floats]:
+        """Return the step functions of all shapes."""
+        return below_table(
+            self.sp, nodes.costs, nodes.kind, nodes.tensor, nodes.at, plan.parts[1].stage_next,
+            self.most, nodes.shapes, nodes.row,
+        )  # fmt: skip
+
+    def nodes(self, plan: Plan, choice: int) -> Nodes:
+        """Return what the store nodes of a bypass choice cost in a spatial choice."""
         lk, sp, part = plan.lk, self.sp, plan.parts[1]
         nt = len(sp.relevant)
         kinds = [*self.slides.kinds[:0:-1], (NONE, nt, -1)]
@@ -89,12 +195,8 @@ class Choices:
         union = np.repeat(1.0 / copies[:, None], len(shapes), axis=1)
         place, least = np.full((2, nt, len(shapes)), np.inf)
         begin, anywhere, end = np.full((3, len(kinds), len(shapes)), np.inf)
-        at_begin = np.ones(len(kinds), np.int64)
-        tail = 0.0
-        for t in range(nt):
-            tail += to_compute(sp, lk, t, choice)
-            if part.stage_count[-1, t] == 0:
-                continue
+        united = np.ones(len(kinds), np.int64)
+        for t in np.flatnonzero(stored(plan)).tolist():
             link = int(part.first[t])
             counts = lk.memory[t, link] == self.memory
             bits[t] = lk.bits[t, link] * counts
@@ -103,7 +205,7 @@ class Choices:
             received[t], sent[t] = rates(lk, t, link, t == nt - 1)
             w = int(sp.windows[t])
             each = np.flatnonzero(sp.members[w, :, 0] >= 0).tolist() if w >= 0 else []
-            parts = {e: self.shares.parts(w, e, choice, shapes) for e in each}
+            parts = {e: self.shares.parts(sp, w, e, choice, shapes) for e in each}
             for each_part in parts.values():
                 union[t] *= each_part.union
             words = sp.words[t, shapes] * sp.repeats[shapes]
@@ -113,25 +215,40 @@ class Choices:
                 continue
             least[t, fits] = received[t] * sp.words[t, -1]
             for f in np.flatnonzero(tensor == t).tolist():
-                begin[f], anywhere[f], end[f], at_begin[f] = slide_costs(
+                begin[f], anywhere[f], end[f], united[f] = slide_costs(
                     sp, choice, shapes, (int(kind[f]), t, int(at[f])), parts,
                     self.slides.words[len(kinds) - 1 - f][shapes], words, received[t],
                     sent[t] * union[t],
                 )  # fmt: skip
                 end[f, ~fits] = np.inf
+        costs = Costs(place, least, begin, end, bits)
+        return Nodes(
+            shapes, row, costs, anywhere, kind, tensor, at, united, received, sent, copies, union
+        )
 
-        def table(begin: Floats) -> tuple[Positions, Floats, Floats]:
-            """Return the step functions of all shapes."""
-            costs = Costs(place, least, begin, end, bits)
-            return below_table(sp, costs, kind, tensor, at, part.stage_next, self.most, shapes, row)
 
-        own = table(begin)
-        whole = own if (anywhere == begin).all() else table(anywhere)
-        steps = slice(*whole[0][[-1 - len(kinds) * (len(part.stage_next) - 1) - k for k in (1, 0)]])
-        return Below(
-            row, *own, np.stack([whole[1][steps], whole[2][steps] + tail]), kind, tensor, at,
-            at_begin, received, sent, copies, union, tail, part.stage_next, self.memory,
-        )  # fmt: skip
+def stored(plan: Plan) -> Ints:
+    """Return how often a bypass choice stores each tensor below the first array."""
+    count: Ints = plan.parts[1].stage_count[-1]
+    return count
+
+
+def loosened(sp: Space, nodes: Nodes) -> Nodes:
+    """Return store nodes that cost no more than their slides, without these."""
+    place, least, begin, end, bits = nodes.costs
+    place = place.copy()
+    lower_slides(
+        sp, nodes.kind, nodes.tensor, nodes.at, nodes.shapes, nodes.row, begin.copy(), end, place
+    )
+    slides = sp.windows >= 0
+    if np.count_nonzero(slides) > 1:
+        # one may stand amid the slide of another
+        place[slides] = np.minimum(place, least)[slides]
+    nothing = slice(len(nodes.kind) - 1, None)
+    return nodes._replace(
+        costs=Costs(place, place, begin[nothing], end[nothing], bits), kind=nodes.kind[nothing],
+        tensor=nodes.tensor[nothing], at=nodes.at[nothing],
+    )  # fmt: skip
 
 
 def slide_costs(

@@ -55,12 +55,13 @@ def can_be_completed(
     output = nt - 1
     shape = row[SHAPE]
     arrays = len(sp.unroll_start) - 1
+    begun = below.stage[row[STAGE]]
     carried = 0  # nodes that loops above the array serve, before any other loop
     for t in range(nt):
         served = row[OPEN + t] != shape
         if sp.windows[t] >= 0:
             served = served or row[window_column(nt, arrays, sp.windows[t])] >= 0
-        if served and row[LAST] < 0 and below.stage_next[row[STAGE], t] >= 0:
+        if served and row[LAST] < 0 and below.stage_next[begun, t] >= 0:
             carried |= 1 << t
     paid = floats[ENERGY] + below.tail + lk.leakage * floats[LEAST_CYCLES]
     for k in range(placed[output], lk.length[output]):
@@ -74,7 +75,7 @@ def can_be_completed(
     for chosen in range(1 << nt):
         if chosen & ~carried != 0:
             continue
-        stage = row[STAGE]
+        stage = begun
         cost, bits = paid, used
         for t in range(nt):
             if (chosen >> t) & 1 == 0:

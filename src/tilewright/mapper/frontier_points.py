@@ -25,6 +25,8 @@ class Aim(NamedTuple):
         As in `labels.objective_value`.
     resources, memories : int
         Numbers of bandwidth limits and of memories; a label counts the bits of each memory.
+    limits : int
+        The bandwidth limits that lower bounds count: none where cycles decide between equals alone.
     varied : array of 2
         Positions of the memories whose sizes vary; -1 for none.
     need : array of (segments, stages, 2)
@@ -36,6 +38,7 @@ class Aim(NamedTuple):
     goal: Floats
     resources: int
     memories: int
+    limits: int
     varied: Ints
     need: Floats
     floor: Floats

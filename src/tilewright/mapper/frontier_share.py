@@ -108,12 +108,10 @@ def repeating(sp: Space, w: int, e: int, cut: bool, shapes: Ints, repeats: Bools
 class Shares:
     """The parts of one layer's windows, by the expression and the factors of a spatial choice."""
 
-    sp: Space
     known: dict[tuple[int, ...], Parts] = field(default_factory=dict)
 
-    def parts(self, w: int, e: int, choice: int, shapes: Ints) -> Parts:
+    def parts(self, sp: Space, w: int, e: int, choice: int, shapes: Ints) -> Parts:
         """Return the parts of an index expression of some shapes, the least wherever they stand."""
-        sp = self.sp
         members = sp.members[w, e][sp.members[w, e] >= 0]
         digits = sp.unroll[choice, members]
         key = (w, e, *digits.tolist())

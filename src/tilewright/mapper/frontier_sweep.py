@@ -1,4 +1,4 @@
-"""The frontier of one or two memories from one sweep over their sizes.
+"""The frontier of one or two memories: a sweep over a range of their sizes.
 
 The labels count what a partial mapping uses of both memories, see `frontier_walk`. The tables of
 lower bounds are functions of the bits left in the memory above the first array, but hold for sizes
@@ -6,13 +6,12 @@ of the other memory up to one. So that one is swept, from small sizes to large o
 sizes reach is what larger ones have to beat. The range of its sizes is halved until bounds are
 close, and bypass choices that cannot beat anything in a range are left out of both halves.
 
-A bypass choice that uses one of the memories alone costs the same for all sizes of the other: it is
-searched once. Below the array alone, all sizes are searched at once: see `Sweep.alone`.
+Below the array alone, all sizes are searched at once: see `Sweep.alone`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import inf, sqrt
 
@@ -27,19 +26,22 @@ from tilewright.mapper.objective import Objective
 from tilewright.mapper.plan import Plan, choices_below, most_energy
 from tilewright.mapper.solve import Search
 from tilewright.model.evaluate import evaluate
-from tilewright.model.kernel import interruptible
 
 SLACK = 1.01  # how far above its bound the first size is searched at first
 CLOSE_SLACK = 1.1  # the same where there are few spatial choices
+WINDOW_SLACK = 1.35  # and where windows slide in them
+STRIDE = 1.3  # by what it grows at most each time
+FAR_SLACK = 10.0  # up to here
 MOST_SLACK = 1e9
-WIDTH = 3.0  # of the sizes that are searched at once
+ENOUGH = 0.5  # of the sizes with points, for others to follow in a last walk
+WIDTH = 4.0  # of the sizes that are searched at once
 EASY = 20000  # labels after which a search for a first mapping is broken off
 FEW = 64  # words of a memory below an array, whose sizes are searched at once
 
 
 @dataclass
 class Sweep:
-    """Search of the frontier of one layer on one machine.
+    """Search of ranges of sizes of one layer on one machine.
 
     Attributes
     ----------
@@ -66,65 +68,11 @@ class Sweep:
     unit: Sizes
     walks: Walks
 
-    def run(self) -> bool:
-        """Find all points; return whether that was done before it was stopped."""
-        try:
-            with interruptible():
-                self.cover()
-        except StoppedError:
-            return False
-        return True
-
-    def cover(self) -> None:
-        """Find the points of all sizes."""
-        every = [self.bypass(plan) for plan in self.search.plans()]
-        uses = [tuple((choice.aim.need[0, 0] > 0.0).tolist()) for choice in every]
-        for own in ((False, False), (True, False), (False, True), (True, True)):
-            # what uses one of the memories alone is the same for all sizes of the other
-            alike = [choice for choice, each in zip(every, uses, strict=True) if each == own]
-            if alike:
-                least = np.min([choice.aim.need[0, 0] for choice in alike], axis=0)
-                most = np.where(own, self.most, 0.0)
-                self.quarters(alike, (least[0], least[1]), (most[0], most[1]), 2.0)
-
-    def quarters(self, every: Sequence[Bypass], low: Sizes, high: Sizes, root: float) -> None:
-        """Find the points of a range of sizes of both memories, where both are small last.
-
-        Bounds are the weaker the smaller the sizes are: those take longest.
-        """
-        if high[0] == 0.0 and high[1] <= FEW * self.unit[1]:
-            self.part(every, low, high)
-            return
-        middle = (self.whole(0, root, low[0]), self.whole(1, 2 * root, low[1]))
-        halves = [
-            [(a, m - 1), (m, b)] if a < m <= b else [(a, b)]
-            for a, m, b in zip(low, middle, high, strict=True)
-        ]
-        if len(halves[0]) + len(halves[1]) == 2:
-            self.part(every, low, high)
-            return
-        for first in halves[0][::-1]:
-            for second in halves[1][::-1]:
-                small = first[0] == low[0] and second[0] == low[1]
-                range_low, range_high = (first[0], second[0]), (first[1], second[1])
-                if small:
-                    self.quarters(every, range_low, range_high, 2 * root)
-                else:
-                    self.part(every, range_low, range_high)
-
-    def whole(self, which: int, root: float, least: float) -> float:
-        """Return the root of the largest size of a memory, in whole words."""
-        unit = self.unit[which]
-        if unit == 0.0:
-            return least
-        size = unit * int((self.most[which] / unit) ** (1 / root))
-        return max(least, size if size > unit else 0.0)
-
     def part(self, every: Sequence[Bypass], low: Sizes, high: Sizes) -> None:
         """Find the points of a range of sizes of both memories."""
         self.walks.choices.up_to(high[1])
         if self.walks.value(*low) == inf:
-            self.begin(low)
+            self.begin(every, low)
         if high[0] == 0.0 < low[1] and high[1] <= FEW * self.unit[1]:
             self.alone([c for c in every if self.walks.choices.are_known(c.plan)], low, high)
             every = [c for c in every if not self.walks.choices.are_known(c.plan)]
@@ -135,6 +83,8 @@ class Sweep:
     def bypass(self, plan: Plan) -> Bypass:
         """Return a bypass choice whose labels count the bits of every memory."""
         plan.lk = plan.lk._replace(slot=np.maximum(plan.lk.memory, 0))
+        # in closed form, and so for any sizes
+        plan.energy, plan.cycles = self.search.bound(plan)
         segments = len(plan.parts)
         stages = max(len(part.stage_count) for part in plan.parts)
         need = np.zeros((segments, stages, 2))
@@ -145,17 +95,27 @@ class Sweep:
                 for stage, counts in enumerate(part.stage_count):
                     placed = part.first + counts
                     need[s, stage, which] = sum(own[t, n:].sum() for t, n in enumerate(placed))
+        search = self.search
         aim = Aim(
-            self.search.goal, self.search.resources, len(self.search.of_memory),
-            np.array(self.varied, np.int64), need, np.zeros(2),
+            search.goal, search.resources, len(search.of_memory),
+            search.resources * self.cycles_matter(plan), np.array(self.varied, np.int64), need,
+            np.zeros(2),
         )  # fmt: skip
         return Bypass(plan.lk, plan, aim)
 
-    def begin(self, low: Sizes) -> None:
+    def cycles_matter(self, plan: Plan) -> bool:
+        """Whether cycles do more than decide between mappings of the same value."""
+        goal = self.search.goal
+        return bool(goal[1] != 0.0 or goal[5] < inf or plan.lk.leakage > 0.0)
+
+    def begin(self, every: Sequence[Bypass], low: Sizes) -> None:
         """File a good mapping for some sizes, if one is found in little time."""
         search = self.search
         search.aim(self.objective, self.sized(low))
-        found = search.solve(lambda: search.found.labels > EASY or self.walks.stop())
+        keeps = [c.plan.keep for c in every if (c.aim.need[0, 0] <= low).all()]
+        found = search.solve(
+            lambda: search.found.labels > EASY or self.walks.stop(), plans=search.plans(keeps)
+        )
         if found.mapping is None:
             search.begin(self.walks.stop)
         mapping = search.found.mapping
@@ -172,32 +132,49 @@ class Sweep:
         """Find all points of a range of sizes of the first memory, for a size of the second one."""
         live = self.prepared(every, low, (most, low[1]))
         sizes = sorted({low[0], *(b for choice in live for b in self.steps(choice) if b > low[0])})
-        bounds = [
-            min(
-                (self.walks.at_root(c, size)[0] for c in live if c.aim.need[0, 0, 0] <= size),
-                default=inf,
-            )
-            for size in sizes
-        ]
-        self.climb(live, [(size, low[1]) for size in sizes], bounds)
+        bounds = np.full(len(sizes), inf)
+        for choice in live:
+            at = slice(np.searchsorted(sizes, choice.aim.need[0, 0, 0]), None)
+            np.minimum(bounds[at], self.walks.at_root(choice, sizes[at])[0], out=bounds[at])
+        self.climb(live, [(size, low[1]) for size in sizes], bounds.tolist())
 
     def alone(self, every: Sequence[Bypass], low: Sizes, high: Sizes) -> None:
         """Find all points of a range of sizes of the second memory that need nothing else."""
         live = self.prepared(every, low, high)
-        steps = [self.steps_below(choice.plan) for choice in live]
-        bits = [own[c][0] for own in steps for c in own]
-        sizes = sorted({low[1], *(b for own in bits for b in own.tolist() if b > low[1])})
+        sp = self.search.space
+        images = sp.mirror_choice >= np.arange(len(sp.unroll))
         # a row for each bypass and spatial choice, a column for each size
-        owner = [(k, c) for k, own in enumerate(steps) for c in own]
-        bounds = np.array([at_sizes(*steps[k][c], sizes) for k, c in owner]).reshape(-1, len(sizes))
+        owner = [
+            (k, c)
+            for k, choice in enumerate(live)
+            for c in np.flatnonzero(choice.plan.lk.matters & images).tolist()
+        ]
+        steps = [self.steps_below(live[k].plan, c, roughly=True) for k, c in owner]
+        sizes = sorted({low[1], *(b for bits, _ in steps for b in bits.tolist() if b > low[1])})
+        bounds = np.array([at_sizes(*each, sizes) for each in steps]).reshape(-1, len(sizes))
+        exact: set[int] = set()
+
+        def tighten(rows: Iterable[int]) -> bool:
+            """Raise the bounds of some rows; return whether there was any to raise."""
+            new = set(rows) - exact
+            for i in new:
+                k, c = owner[i]
+                bounds[i] = at_sizes(*self.steps_below(live[k].plan, c), sizes)
+            exact.update(new)
+            return bool(new)
+
         # the best choices first: what they reach is what the others have to beat
+        while owner and tighten(bounds.argmin(axis=0).tolist()):
+            pass
         best = set(bounds.argmin(axis=0).tolist()) if owner else set()
-        some = self.only(live, [pair for i, pair in enumerate(owner) if i in best])
-        ceilings = bounds.min(axis=0, initial=inf)
-        self.climb(some, [(low[0], size) for size in sizes], ceilings, CLOSE_SLACK)
+        ceilings = bounds.min(axis=0, initial=inf).tolist()
+        slack = CLOSE_SLACK if (sp.windows < 0).all() else WINDOW_SLACK
+        some = self.only(live, [owner[i] for i in best])
+        self.climb(some, [(low[0], size) for size in sizes], ceilings, slack, ENOUGH)
         known = np.array([self.walks.value(low[0], size) for size in sizes]) * (1 + labels.TIE)
-        hopeful = np.less_equal(bounds, known).any(axis=1)
-        for choice in self.only(live, [pair for i, pair in enumerate(owner) if hopeful[i]]):
+        tighten(np.flatnonzero((bounds <= known).any(axis=1)).tolist())
+        hopeful = np.flatnonzero((bounds <= known).any(axis=1))
+        for choice in self.only(live, [owner[i] for i in hopeful]):
             self.walks.walk(choice)
 
     def only(self, live: Sequence[Bypass], pairs: Sequence[tuple[int, int]]) -> list[Bypass]:
@@ -211,10 +188,10 @@ class Sweep:
             found.append(replace(live[k], plan=plan))
         return found
 
-    def steps_below(self, plan: Plan) -> dict[int, tuple[Floats, Floats]]:
+    def steps_below(self, plan: Plan, c: int, roughly: bool = False) -> tuple[Floats, Floats]:
         """Return what a bypass choice without nodes above the array costs at least.
 
-        For each spatial choice, bits of the second memory, and the value.
+        In a spatial choice: bits of the second memory, and the value.
         """
         search, lk = self.search, plan.lk
         sp = search.space
@@ -222,15 +199,10 @@ class Sweep:
         # links up to the first whose receiver starts every entry from zero
         own = 1 + np.argmax(np.append(lk.fresh[output], 1))
         paid = search.operations_energy() - lk.again[output, :own].sum() * sp.words[output, -1]
-        found = {}
-        for c in np.flatnonzero(lk.matters & (sp.mirror_choice >= np.arange(len(sp.unroll)))):
-            # all of the bounds would take much memory, and few of them are asked again
-            bits, energy = self.walks.choices.fresh(plan, int(c)).whole
-            cycles = lk.cycles * sp.operations / sp.unroll_product[c]
-            pairs = [(e + paid + lk.leakage * cycles, cycles) for e in energy.tolist()]
-            values = np.array([labels.objective_value(search.goal, *pair)[0] for pair in pairs])
-            found[int(c)] = bits, values
-        return found
+        bits, energy = self.walks.choices.whole(plan, c, roughly)
+        cycles = lk.cycles * sp.operations / sp.unroll_product[c]
+        pairs = [(e + paid + lk.leakage * cycles, cycles) for e in energy.tolist()]
+        return bits, np.array([labels.objective_value(search.goal, *pair)[0] for pair in pairs])
 
     def climb(
         self,
@@ -238,11 +210,12 @@ class Sweep:
         sizes: Sequence[Sizes],
         bounds: Sequence[float],
         slack: float = SLACK,
+        enough: float = 1.0,
     ) -> None:
         """Find all points of some sizes, whose values are at least the bounds.
 
         There is nothing yet to beat. So ceilings a little above the lower bounds stand for points,
-        and rise until there are real ones below them.
+        and rise until there are real ones below them, or below enough of them.
         """
         while True:
             ceilings = [
@@ -251,9 +224,10 @@ class Sweep:
                 if bound * slack < self.walks.value(*size)
             ]
             self.walks.below(live, ceilings if slack < MOST_SLACK else [])
-            if slack >= MOST_SLACK or all(self.walks.value(a, b) <= v for a, b, v in ceilings):
+            reached = sum(self.walks.value(a, b) <= v for a, b, v in ceilings)
+            if slack >= MOST_SLACK or reached >= enough * len(ceilings):
                 return
-            slack **= 2
+            slack = slack**2 if slack > FAR_SLACK else min(slack**2, slack * STRIDE)
 
     def between(self, every: Sequence[Bypass], low: Sizes, high: Sizes) -> None:
         """Find all points between two sizes of each memory, of the second one above the lower."""
@@ -268,7 +242,8 @@ class Sweep:
             for choice in live:
                 self.walks.walk(choice)
             return
-        middle = step * int(sqrt(max(low[1], step) * high[1]) / step)
+        least = max(low[1], step)
+        middle = step * int(min(sqrt(least * high[1]), least * WIDTH**2) / step)
         middle = min(max(middle, low[1] + step), high[1] - 1)
         self.between(live, low, (high[0], middle))
         self.between(live, (low[0], middle), high)
@@ -292,23 +267,22 @@ class Sweep:
             need = choice.aim.need[0, 0]
             aim = choice.aim._replace(floor=floor)
             known = Bypass(choice.links, choice.plan, aim)
-            if (need > high).any() or (
-                choice.plan.known and not self.walks.at_root(known, high[0])[1]
-            ):
+            if (need > high).any() or (choice.plan.known and not self.walks.at_root(known)[1]):
                 continue
             if choice.plan.known and (choice.plan.lk.capacity == capacity).all():
                 live.append(known)
                 continue
             old = choice.plan
-            plan = Plan(old.keep, choice.links._replace(capacity=capacity), old.parts, old.limits)
-            plan.energy, plan.cycles = search.bound(plan)
+            # with less room for higher values no other spatial choices matter
+            lk = choice.links._replace(capacity=capacity, matters=old.lk.matters)
+            plan = Plan(old.keep, lk, old.parts, old.limits, energy=old.energy, cycles=old.cycles)
             plan.bound = labels.objective_value(search.goal, plan.energy, plan.cycles)
             ceiling = self.walks.value(max(low[0], need[0]), max(low[1], need[1]))
             if labels.worse(*plan.bound, ceiling, inf):
                 continue
             self.fill(plan, ceiling)
             fresh = Bypass(choice.links, plan, aim)
-            if self.walks.at_root(fresh, high[0])[1]:
+            if self.walks.at_root(fresh)[1]:
                 live.append(fresh)
         return sorted(live, key=lambda choice: choice.plan.bound)
 
@@ -316,7 +290,7 @@ class Sweep:
         """Fill the tables of a bypass choice for mappings below a ceiling, see `Search.prepare`."""
         search, sp = self.search, self.search.space
         choices = np.diff(sp.unroll_start)
-        if search.goal[1] != 0.0 or search.goal[5] < inf or plan.lk.leakage > 0.0:
+        if self.cycles_matter(plan):
             choices = choices_below(plan, search.goal, sp, ceiling)
         plan.lk = search.tables.reuse.fill(sp, plan.lk)
         most = most_energy(plan, search.goal, (ceiling, inf))

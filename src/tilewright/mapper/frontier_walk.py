@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.mapper.bounds import lower_bound
+from tilewright.mapper.bounds import fewest_cycles, lower_energy
 from tilewright.mapper.charge import Scratch, charge, scratch_for
 from tilewright.mapper.frontier_below import Below
 from tilewright.mapper.frontier_bounds import is_hopeful, use
@@ -128,11 +128,12 @@ def file(
         )
     ):  # fmt: skip
         return n
-    energy, cycles = lower_bound(
-        sp, lk, it[n], fl[n], aim.resources, seg, placed, spread_left, outer, outer.memory, words
+    energy = lower_energy(
+        sp, lk, it[n], fl[n], aim.resources, seg, placed, outer, outer.memory, words
     )
-    fl[n, LEAST_ENERGY] = max(energy, fl[n, LEAST_ENERGY])
+    cycles = fewest_cycles(sp, lk, it[n], fl[n], aim.limits, seg, placed, spread_left)
     fl[n, LEAST_CYCLES] = max(cycles, fl[n, LEAST_CYCLES])
+    fl[n, LEAST_ENERGY] = max(energy + lk.leakage * cycles, fl[n, LEAST_ENERGY])
     if not is_hopeful(sp, lk, outer, aim, it[n], fl[n], points, count, placed, seg, words):
         return n
     return insert(

@@ -11,7 +11,7 @@ import numpy as np
 
 from tilewright.mapper import labels
 from tilewright.mapper.frontier_below import Below
-from tilewright.mapper.frontier_bounds import root_value
+from tilewright.mapper.frontier_bounds import root_values
 from tilewright.mapper.frontier_choices import NOTHING, Choices
 from tilewright.mapper.frontier_cross import cross_all, entries
 from tilewright.mapper.frontier_points import (
@@ -86,12 +86,15 @@ class Walks:
     mappings: list[Mapping] = field(default_factory=list)
     number: int = 0
 
-    def found(self) -> list[tuple[Mapping, float, Sizes]]:
-        """Return the mappings of the points, what is minimised, and the sizes."""
+    def found(self, known: int = 0) -> list[tuple[Mapping, float, Sizes]]:
+        """Return the mappings of the points, what is minimised, and the sizes.
+
+        Those of the first `known` mappings are left out.
+        """
         points = self.points[: self.count]
         return [
             (self.mappings[-2 - int(point[ROW])], float(point[VALUE]), (point[0], point[1]))
-            for point in points[points[:, ROW] != HYPOTHETICAL]
+            for point in points[points[:, ROW] <= -2 - known]
         ]
 
     def value(self, first: float, second: float) -> float:
@@ -113,9 +116,15 @@ class Walks:
         self.mappings.append(mapping)
         self.add(*sizes, value, tie, -1 - len(self.mappings))
 
+    def learn(self, other: Walks) -> None:
+        """File the points of other walks."""
+        for point in other.points[: other.count]:
+            first, second, value, tie, row = point.tolist()
+            self.file(other.mappings[-2 - int(row)], (first, second), value, tie)
+
     def below(self, live: Sequence[Bypass], ceilings: Sequence[tuple[float, float, float]]) -> None:
         """Find points of some bypass choices below ceilings: sizes of both memories, and values."""
-        before = self.points[: self.count].copy()
+        before, count, known = self.points.copy(), self.count, len(self.mappings)
         try:
             for first, second, value in ceilings:
                 self.add(first, second, value, inf, HYPOTHETICAL)
@@ -123,9 +132,9 @@ class Walks:
                 self.walk(choice)
         finally:
             # a ceiling may have put out points of larger sizes
-            after = self.points[: self.count]
-            self.points, self.count = np.zeros_like(self.points), 0
-            for point in np.concatenate([after[after[:, ROW] != HYPOTHETICAL], before]):
+            new = self.points[: self.count]
+            self.points, self.count = before, count
+            for point in new[new[:, ROW] <= -2 - known]:
                 self.add(*point)
 
     @cached_property
@@ -143,17 +152,19 @@ class Walks:
             search.operations_energy(),
         )  # fmt: skip
 
-    def at_root(self, choice: Bypass, size: float) -> tuple[float, bool]:
-        """Return a lower bound at a size of the first memory, and whether there may be points."""
-        bound, hopeful = root_value(
+    def at_root(self, choice: Bypass, sizes: Sequence[float] = ()) -> tuple[Floats, bool]:
+        """Return lower bounds at sizes of the first memory, and whether there may be points."""
+        values = np.array(sizes, np.float64)
+        hopeful = root_values(
             self.search.space, choice.plan.lk, choice.plan.outer, choice.aim, *self.top,
-            self.search.spread_left[0], size, self.points, self.count,
+            self.search.spread_left[0], np.empty(len(choice.plan.keep)), self.points, self.count,
+            values,
         )  # fmt: skip
-        return float(bound), bool(hopeful)
+        return values, hopeful
 
     def walk(self, choice: Bypass) -> None:
         """Find the points of one bypass choice."""
-        if not self.at_root(choice, 0.0)[1]:
+        if not self.at_root(choice)[1]:
             return
         self.number += 1
         self.progress(self.number)
