@@ -111,7 +111,7 @@ def test_shared_tables_are_those_of_every_bypass_choice(seed: int) -> None:
     layer, machine = one_memory_below(random)
     search = Search(layer, machine, "energy")
     search.loop_anywhere()
-    alone, shared = (Choices(search.space, search.slides, 1) for _ in range(2))
+    alone, shared = (Choices(search.space, search.tables.slides, 1) for _ in range(2))
     plans = [plan for plan in search.plans() if alone.are_known(plan)]
     assume(plans)
     shared.share(plans)

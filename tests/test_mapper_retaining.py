@@ -66,7 +66,7 @@ def test_less_than_tiles_where_a_round_does_not_fit() -> None:
 
 
 def test_optimal_where_everything_fits() -> None:
-    result = tw.map(CONV, machine(1 << 16), cache=False)
+    result = tw.map(CONV, machine(1 << 16), cache=False, tiles="divisors")
     assert result.optimal
     assert result.layers[0].proof.gap == 0
 

@@ -26,6 +26,7 @@ from tilewright.mapper.solve import Found, Search
 LAYER = tw.matmul(name="a", M=8, N=4, K=6)
 WINDOW = tw.conv1d(name="w", K=4, C=2, P=6, R=3)
 NETWORK = tw.Network("net", (LAYER, replace(LAYER, name="b", repeat=3), WINDOW))
+DIVISORS = ("--tiles", "divisors")
 MACHINE = tw.load_architecture("simple")
 
 
@@ -49,7 +50,7 @@ class Recorder(Progress):
 
 def mapped(workload: object = NETWORK, **options: object) -> tuple[tw.NetworkResult, Recorder]:
     recorder = Recorder()
-    usual = {"architecture": MACHINE, "progress": recorder}
+    usual = {"architecture": MACHINE, "progress": recorder, "tiles": "divisors"}
     return tw.map(workload, **usual | options), recorder
 
 
@@ -106,7 +107,7 @@ def test_progress_tells_each_layer_once(kind: type[Lines]) -> None:
     for _ in range(2):
         text = StringIO()
         console = Console(file=text, force_terminal=True, width=100)
-        tw.map(NETWORK, MACHINE, progress=kind(console))
+        tw.map(NETWORK, MACHINE, progress=kind(console), tiles="divisors")
         told.append([line for line in text.getvalue().splitlines() if "proven optimal" in line])
     assert [len(lines) for lines in told] == [2, 2]
     assert [sum("from the cache" in line for line in lines) for lines in told] == [0, 2]
@@ -294,7 +295,16 @@ def test_what_one_process_has_solved_another_one_finds(
     tmp_path: Path, cache_directory: Path
 ) -> None:
     (tmp_path / "net.yaml").write_text("{name: a, op: matmul, M: 8, N: 4, K: 6}")
-    command = [sys.executable, "-m", "tilewright", "map", "net.yaml", "simple"]
+    command = [
+        sys.executable,
+        "-m",
+        "tilewright",
+        "map",
+        "net.yaml",
+        "simple",
+        "--tiles",
+        "divisors",
+    ]
     env = os.environ | {"PYTHONPATH": str(Path(tw.__file__).parents[1])}
     running = [
         subprocess.Popen(command, cwd=tmp_path, env=env, stderr=subprocess.PIPE, stdout=-3)
@@ -348,7 +358,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_map_says_what_comes_from_the_cache(capsys: pytest.CaptureFixture[str]) -> None:
     told = []
     for words in ((), (), ("--no-cache",)):
-        assert main(["map", "net.yaml", "simple", "--json", "-", *words]) == 0
+        assert main(["map", "net.yaml", "simple", *DIVISORS, "--json", "-", *words]) == 0
         output, error = capsys.readouterr()
         told.append((json.loads(output)["layers"][0]["proof"], error))
     (first, one), (second, two), (third, three) = told
@@ -374,7 +384,7 @@ def test_the_cache_is_shown_and_cleared(
         return capsys.readouterr().out
 
     assert "entries   0\n" in shown()
-    main(["map", "net.yaml", "simple"])
+    main(["map", "net.yaml", "simple", *DIVISORS])
     capsys.readouterr()
     text = shown()
     assert f"location  {cache_directory}\n" in text
@@ -392,7 +402,7 @@ def test_the_cache_is_shown_and_cleared(
 def test_a_cache_that_cannot_be_cleared_is_one_message(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    main(["map", "net.yaml", "simple"])
+    main(["map", "net.yaml", "simple", *DIVISORS])
     capsys.readouterr()
 
     def refused(*_: object, **__: object) -> None:
@@ -412,3 +422,21 @@ def test_a_cache_that_cannot_be_written_is_one_note(
     notes = [line for line in capsys.readouterr().err.splitlines() if "note" in line]
     assert len(notes) == 1
     assert notes[0].startswith("note: results are not kept in the cache: 'net.yaml' cannot be")
+
+
+def test_results_of_all_tile_sizes_are_kept_though_not_proven(cache_directory: Path) -> None:
+    layer = tw.einsum("O[P,Q] += I[P+R,Q+S] * W[R,S]", P=13, Q=7, R=3, S=3)
+    first, _ = mapped(layer, tiles="all")
+    second, recorder = mapped(layer, tiles="all")
+    assert recorder.found == [layer.name]
+    assert len(files(cache_directory)) == 2
+    kept, proof = second.layers[0].proof, first.layers[0].proof
+    assert not proof.optimal
+    assert (kept.optimal, kept.value, kept.lower_bound, kept.tiles) == (
+        proof.optimal,
+        proof.value,
+        proof.lower_bound,
+        "all",
+    )
+    assert second.layers[0].mapping == first.layers[0].mapping
+    assert mapped(layer, tiles="divisors")[0].layers[0].proof.tiles != "all"

@@ -97,7 +97,8 @@ def map_network(
     progress : Progress, optional
         What is told meanwhile.
     cache : Cache, optional
-        Where proven results are looked up before a search and kept after it.
+        Where results are looked up before a search and kept after it: proven ones, and those of all
+        tile sizes that no limit of time has ended.
     tiles : str
         ``"divisors"``, or ``"all"``: their best mapping is then improved with other sizes, and
         compared with a bound of all.
@@ -127,9 +128,11 @@ def map_network(
         check_possible(layer, architecture)
         check_satisfiable(layer, architecture)
     solved = SolvedLayers(cache, architecture, objective, options={})
-    earlier = {likeness(layer): solved.find(layer) for layer in layers}
-    known: dict[object, Searched] = {kind: hit for kind, hit in earlier.items() if hit}
-    searched = known if tiles == DIVISORS else {}
+    searched = found_earlier(solved, layers)
+    known = searched
+    if tiles == ALL:
+        free = SolvedLayers(cache, architecture, objective, {"tiles": ALL}, tiles)
+        searched = found_earlier(free, layers)
     waiting = [layer for layer in layers if likeness(layer) not in searched]
     workers = max(1, min(workers or os.cpu_count() or 1, len(waiting)))
     budget = Budget(start + (inf if time_limit is None else time_limit), len(waiting), workers)
@@ -153,7 +156,10 @@ def map_network(
             if not stop():  # else its memory may be the least of some mappings only
                 solved.keep(layer, ended)
         if tiles == ALL:
+            proven = ended.found.finished
             ended = improved(layer, architecture, objective, ended, stop)
+            if proven and not stop():
+                free.keep(layer, ended)
         searched[likeness(layer)] = ended
         progress.done(layer, ended.found.value, ended.found.bound, ended.found.finished)
 
@@ -269,6 +275,12 @@ def search(
             "the architecture"
         )
     return Searched(found, size, perf_counter() - start)
+
+
+def found_earlier(solved: SolvedLayers, layers: Sequence[Layer]) -> dict[object, Searched]:
+    """Return what is kept of some layers."""
+    earlier = {likeness(layer): solved.find(layer) for layer in layers}
+    return {kind: hit for kind, hit in earlier.items() if hit}
 
 
 def improved(

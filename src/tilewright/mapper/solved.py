@@ -1,9 +1,9 @@
-"""Layers that have been solved: proven results are kept, and confirmed when they are found."""
+"""Layers that have been solved: results are kept, and confirmed when they are found."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping as Options
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from time import perf_counter
 
@@ -48,11 +48,12 @@ class Searched:
 
 
 class Solved(Strict):
-    """A proven result as it is kept."""
+    """The result of a search that has covered all it covers, as it is kept."""
 
     mapping: Mapping
     value: float
     bound: float
+    finished: bool
     least_memory: bool
     mappings_in_space: float
     seconds: float
@@ -69,6 +70,8 @@ class SolvedLayers:
         What the layers are searched for.
     options : mapping of str to object
         Every option that changes the searched space, see `solution_key`.
+    tiles : str
+        Tile sizes that are searched. Results of all need not be proven to be kept.
 
     Attributes
     ----------
@@ -82,11 +85,13 @@ class SolvedLayers:
         architecture: Architecture,
         objective: str,
         options: Options[str, object],
+        tiles: str = DIVISORS,
     ) -> None:
         self.cache = cache
         self.architecture = architecture
         self.objective = objective
         self.options = options
+        self.tiles = tiles
         self.failure: str | None = None
 
     def key(self, layer: Layer) -> str:
@@ -105,13 +110,14 @@ class SolvedLayers:
         try:
             kept = Solved.model_validate_json(value)
             found = Found(
-                kept.mapping, kept.value, kept.bound, True, least_memory=kept.least_memory
+                kept.mapping, kept.value, kept.bound, kept.finished, least_memory=kept.least_memory
             )
-            self.confirm(layer, Searched(found, kept.mappings_in_space, 0.0))
+            result = Searched(found, kept.mappings_in_space, 0.0, kept.seconds, self.tiles)
+            self.confirm(layer, result)
         except (ValidationError, TilewrightError):
             self.cache.drop(key)
             return None
-        return Searched(found, kept.mappings_in_space, perf_counter() - start, kept.seconds)
+        return replace(result, seconds=perf_counter() - start)
 
     def keep(self, layer: Layer, searched: Searched) -> None:
         """Keep the result of a search that has covered the whole space.
@@ -122,13 +128,15 @@ class SolvedLayers:
             When the model gives the mapping another value.
         """
         found = searched.found
-        if self.cache is None or not found.finished or not isfinite(searched.mappings_in_space):
+        proven = found.finished or self.tiles != DIVISORS
+        if self.cache is None or not proven or not isfinite(searched.mappings_in_space):
             return
         result = self.confirm(layer, searched)
         kept = Solved(
             mapping=result.mapping,
             value=found.value,
             bound=found.bound,
+            finished=found.finished,
             least_memory=found.least_memory,
             mappings_in_space=searched.mappings_in_space,
             seconds=searched.seconds,
