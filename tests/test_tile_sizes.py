@@ -70,7 +70,7 @@ def test_loops_of_one_chunk_cost_nothing(case: Case) -> None:
 @pytest.mark.parametrize("objective", ["energy", "latency", "edp"])
 @pytest.mark.parametrize("machine", ["simple", "eyeriss"])
 def test_all_sizes_are_better_for_awkward_bounds(objective: str, machine: str) -> None:
-    even = tw.map(AWKWARD, machine, objective, cache=False).layers[0]
+    even = tw.map(AWKWARD, machine, objective, cache=False, tiles="divisors").layers[0]
     free = tw.map(AWKWARD, machine, objective, cache=False, tiles="all").layers[0]
     assert free.proof.value <= even.proof.value
     assert free.proof.lower_bound <= free.proof.value
@@ -83,7 +83,7 @@ def test_all_sizes_are_better_for_awkward_bounds(objective: str, machine: str) -
 @pytest.mark.parametrize("seed", range(6))
 def test_no_tile_size_makes_it_worse_than_divisors(seed: int) -> None:
     layer, machine = problem(seed)
-    even = tw.map(layer, machine, "edp", cache=False).layers[0]
+    even = tw.map(layer, machine, "edp", cache=False, tiles="divisors").layers[0]
     free = tw.map(layer, machine, "edp", cache=False, tiles="all").layers[0]
     assert free.proof.value <= even.proof.value * (1 + 1e-9)
     again = tw.map(layer, machine, "edp", cache=False, tiles="all", workers=1).layers[0]
@@ -105,7 +105,7 @@ def test_constraints_hold_for_all_sizes() -> None:
 
 def test_closed_leaves_out_what_does_nothing() -> None:
     machine = tw.load_architecture("simple")
-    mapping = tw.map(AWKWARD, machine, cache=False).layers[0].mapping
+    mapping = tw.map(AWKWARD, machine, cache=False, tiles="divisors").layers[0].mapping
     wider = opened(mapping, AWKWARD, machine)
     sizes = [node.tile for node in wider.nodes if not isinstance(node, Store)]
     narrow = closed(wider, np.array(sizes), AWKWARD)

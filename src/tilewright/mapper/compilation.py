@@ -1,4 +1,4 @@
-"""Compile the kernels of the search before they are needed, on two processors."""
+"""Compile the kernels of the search before they are needed, on several processors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-SECONDS = 30  # what it takes, about
+SECONDS = 40  # what it takes on two processors, about
 
 # the walk alone needs no tables under this constraint; it excludes nothing
 WITHOUT_TABLES = "GLB.even=true"
@@ -18,28 +18,31 @@ WITHOUT_TABLES = "GLB.even=true"
 
 def is_compiled(sweep: bool = False) -> bool:
     """Whether Numba keeps machine code of the search, or the sweep, as it stands in the source."""
-    from tilewright.mapper import frontier_walk, walk
+    from tilewright.mapper import frontier_walk, nest_together, walk
 
-    kernel: Any = frontier_walk.expand_all if sweep else walk.expand
+    kernels: tuple[Any, ...] = (walk.expand, nest_together.least_together)
+    if sweep:
+        kernels = (frontier_walk.expand_all,)
     # nothing public tells whether what is kept is still that of the source
-    return bool(kernel._cache._cache_file._load_index())
+    return all(kernel._cache._cache_file._load_index() for kernel in kernels)
 
 
 def compile_kernels() -> None:
-    """Compile the walk here, and the tables and the model in another process meanwhile.
+    """Compile the walk here, and the rest in other processes meanwhile.
 
-    Numba compiles one function at a time in a process. What the other process compiles is found on
+    Numba compiles one function at a time in a process. What other processes compile is found on
     disk; where nothing can be kept there, it is compiled again when it is needed.
     """
-    other = None
+    others = []
     if (os.cpu_count() or 1) > 1 and sys.executable:
-        command = [sys.executable, "-m", __name__]
         quiet = subprocess.DEVNULL
-        other = subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet)
+        for part in PARTS:
+            command = [sys.executable, "-m", __name__, part]
+            others.append(subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet))
     try:
         compile_walk()
     finally:
-        if other is not None:
+        for other in others:
             other.wait()
 
 
@@ -72,6 +75,18 @@ def compile_rest() -> None:
         tiny.tables.fill(plan, np.diff(tiny.space.unroll_start), jointly, inf)
 
 
+def compile_tiles() -> None:
+    """Find the lower bound of all tile sizes for a tiny layer."""
+    from tilewright.mapper.least import Least
+    from tilewright.mapper.links import keep_choices
+    from tilewright.mapper.objective import parse_objective
+    from tilewright.mapper.tight import tightened
+
+    layer, machine = tiny_problem(None)
+    keep = next(iter(keep_choices(layer, machine)))
+    tightened(Least(layer, machine), [(1.0, keep)], parse_objective("edp"), inf, lambda: False)
+
+
 def tiny_problem(constraint: str | None) -> tuple[Any, Any]:
     """Return a tiny convolution and a machine, under a constraint."""
     from tilewright.architecture.files import load_architecture
@@ -91,5 +106,7 @@ def search(layer: Any, machine: Any) -> Any:
     return Search(layer, machine, "edp")
 
 
+PARTS = {"tables": compile_rest, "tiles": compile_tiles}
+
 if __name__ == "__main__":
-    compile_rest()
+    PARTS[sys.argv[1]]()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tilewright.mapper.labels import objective_value
-from tilewright.mapper.nest_windows import FIELDS, chunks, fits, same_words, windows_of
+from tilewright.mapper.nest_windows import FIELDS, chunks, copy, fits, same_words, windows_of
 from tilewright.model.kernel import kernel, leaf, part
 
 if TYPE_CHECKING:
@@ -201,7 +201,10 @@ def growing_runs(which: Ints, sizes: Ints) -> Ints:
     begins = np.empty(len(which) + 1, np.int64)
     n = 0
     for c in range(len(which)):
-        if c == 0 or which[c] != which[c - 1] or (sizes[c] < sizes[c - 1]).any():
+        grows = c > 0 and which[c] == which[c - 1]
+        for d in range(sizes.shape[1]):
+            grows = grows and sizes[c, d] >= sizes[c - 1, d]
+        if not grows:
             begins[n] = c
             n += 1
     begins[n] = len(which)
@@ -252,9 +255,13 @@ def likely(
     limits = np.empty((len(floor), nd + 1), np.int64)
     for k in range(len(floor)):
         c = begins[k + 1] - 1
-        windows[k], limits[k] = inner.windows[c], inner.limits[c]
+        copy(inner.limits[c], limits[k])
+        for e in range(windows.shape[1]):
+            copy(inner.windows[c, e], windows[k, e])
         for i in range(begins[k], c):
-            windows[k] = np.maximum(windows[k], inner.windows[i])
+            for e in range(windows.shape[1]):
+                for f in range(FIELDS):
+                    windows[k, e, f] = max(windows[k, e, f], inner.windows[i, e, f])
             for d in range(nd + 1):
                 if min(limits[k, d], inner.limits[i, d]) < 0:
                     limits[k, d] = -1
@@ -275,10 +282,10 @@ def likely(
         for d in range(nd):
             times[0, d] = chunks(ns.bounds[d], spreads[s, d])
             steps *= times[0, d]
-        begin[:] = ns.base
+        copy(ns.base, begin)
         add_direct(ns, actives[s], times, begin)
         for k in ranking:
-            cost[:] = begin
+            copy(begin, cost)
             cost[0] += floor[k, 0]
             if value_of(ns, goal, cost, steps) >= ceiling:
                 break
@@ -292,13 +299,13 @@ def likely(
                 if not possible:
                     continue
                 order = ns.inner_orders[inner.which[c]]
-                cost[:] = begin
+                copy(begin, cost)
                 add_inner(ns, order, inner.windows[c], spreads[s], actives[s], times, cost)
                 add_outermost(ns, order, inner.limits[c], spreads[s], actives[s], cost)
                 value = value_of(ns, goal, cost, steps)
                 if value >= ceiling:
                     if ns.window >= 0:
-                        cost[:] = begin
+                        copy(begin, cost)
                         add_inner(ns, order, windows[k], spreads[s], actives[s], times, cost)
                         add_outermost(ns, order, limits[k], spreads[s], actives[s], cost)
                         if value_of(ns, goal, cost, steps) < ceiling:

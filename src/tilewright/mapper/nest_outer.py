@@ -205,7 +205,7 @@ def least_outer(
     least, most = cuts[1], cuts[2]
     longest = np.empty((2, nd), np.int64)
     for d in range(nd):
-        longest[:, d] = ns.bounds[d]
+        longest[0, d] = longest[1, d] = ns.bounds[d]
         if ns.owner[d] == carried:
             longest[1, d] = stay_limit(ns, limits, active, d)
             if longest[1, d] < least[d]:
@@ -219,7 +219,7 @@ def least_outer(
         for i in range(len(order)):
             if order[i] >= 0:
                 place[order[i]] = i
-        if not whole and place[nt] >= 0 and place[nt] < place.max():
+        if not whole and place[nt] >= 0 and last_place(place) > place[nt]:
             continue
         count = 0
         for k in range(2):
@@ -252,7 +252,8 @@ def least_outer(
             size[free[k] // nd, free[k] % nd] = longest[free[k] // nd, free[k] % nd]
         depth = 0
         enter = True
-        slower[:] = 1.0
+        for d in range(nd):
+            slower[0, d] = slower[1, d] = 1.0
         while depth >= 0:
             k, d = free[depth] // nd, free[depth] % nd
             now = 0 if enter else size[k, d]
@@ -300,6 +301,15 @@ def slowed(slower: Floats) -> float:
     for d in range(slower.shape[1]):
         product *= max(slower[0, d], slower[1, d])
     return product
+
+
+@leaf
+def last_place(place: Ints) -> int:
+    """Return the last place of all."""
+    last = -1
+    for own in place:
+        last = max(last, own)
+    return last
 
 
 @leaf

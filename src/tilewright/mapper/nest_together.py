@@ -16,6 +16,7 @@ from tilewright.mapper.nest_ways import (
     least_value,
     leave_out,
 )
+from tilewright.mapper.nest_windows import copy
 from tilewright.model.kernel import kernel
 
 if TYPE_CHECKING:
@@ -77,24 +78,26 @@ def least_together(
         order = ns.inner_orders[inner.which[tile[i]]]
         windows, limits = inner.windows[tile[i]], inner.limits[tile[i]]
         carried = order[0] if len(order) else 0
-        counted[:] = False
-        for k in range(1, len(order)):
-            counted |= ns.owner == order[k]
+        for d in range(nd):
+            counted[d] = False
+            for k in range(1, len(order)):
+                counted[d] |= ns.owner[d] == order[k]
         for d in range(nd):
             pool, filled, row = known_ways(
                 ns.bounds[d], size[d], spread[d], active[d], counted[d], known[d], pool, filled
             )
             rows[d], number[d] = row, pool[row - 1, 1]
-            times[:, d] = pool[row - 1, 2:5]
+            copy(pool[row - 1, 2:5], times[:, d])
         limit = min(ceiling, best * NEAR)
         if least_value(ns, order, windows, limits, spread, active, times, begin, goal) >= limit:
             continue
-        begin[:] = ns.base
+        copy(ns.base, begin)
         add_direct(ns, active, times, begin)
         add_inner(ns, order, windows, spread, active, times, begin)
         steps = 1.0
         for d in range(nd):
-            ways[d, : number[d]] = pool[rows[d] : rows[d] + number[d]]
+            for n in range(number[d]):
+                copy(pool[rows[d] + n], ways[d, n])
             cuts[0, d], cuts[1, d], cuts[2, d], cuts[3, d] = 1, ns.bounds[d], 1, times[0, d]
             for n in range(number[d]):
                 cuts[1, d] = min(cuts[1, d], ways[d, n, 1])
@@ -120,18 +123,19 @@ def least_together(
         more = leave_out(
             ns, order, windows, limits, spread, active, ways, number, times, begin, goal, limit
         )
-        at[:] = 0
+        for d in range(nd):
+            at[d] = 0
         while more:
             steps = 1.0
             whole = len(order) > 0
             for d in range(nd):
                 extent = ways[d, at[d], 0]
-                cuts[:, d] = ways[d, at[d], :4]
-                times[:, d] = ways[d, at[d], 3:]
+                copy(ways[d, at[d]], cuts[:, d])
+                copy(ways[d, at[d], 3:], times[:, d])
                 steps *= times[0, d]
                 if ns.relevant[carried, d] and ns.owner[d] >= 0:
                     whole &= extent == size[d]
-            begin[:] = ns.base
+            copy(ns.base, begin)
             add_direct(ns, active, times, begin)
             add_inner(ns, order, windows, spread, active, times, begin)
             limit = min(reached[i], ceiling, best * NEAR)
@@ -140,7 +144,7 @@ def least_together(
             )
             if value < limit:
                 reached[i] = value
-                found[i, : 2 * nd + 1] = own
+                copy(own, found[i])
                 for d in range(nd):
                     found[i, 2 * nd + 1 + d] = ways[d, at[d], 0]
             more = False
