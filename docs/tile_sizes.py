@@ -29,7 +29,7 @@ def main() -> None:
     for name, layer in CASES:
         for machine in MACHINES:
             begin = process_time()
-            even = tw.map(layer, machine, "edp", cache=False).layers[0]
+            even = tw.map(layer, machine, "edp", cache=False, tiles="divisors").layers[0]
             middle = process_time()
             free = tw.map(layer, machine, "edp", cache=False, tiles="all").layers[0]
             end = process_time()

@@ -277,13 +277,13 @@ def few_registers() -> str:
 def retention() -> str:
     """Return what holding more than tiles saves: against the mapper's best tiles."""
     machine = parse_architecture(parse(ONLY_DRAM))
-    tw.map(tw.matmul(M=2, N=2, K=2), machine, cache=False)  # compiles
+    tw.map(tw.matmul(M=2, N=2, K=2), machine, cache=False, tiles="divisors")  # compiles
     lines = []
     for name, (layer, *_) in (ALEXNET | VGG).items():
         if name in ("Conv33", "Conv43", "Conv52", "Conv53"):
             continue
         found = least(layer)
-        searched = tw.map(layer, machine, time_limit=SECONDS, cache=False)
+        searched = tw.map(layer, machine, time_limit=SECONDS, cache=False, tiles="divisors")
         if not searched.layers:
             lines.append(
                 f"| {name} | {mib(found.compulsory)} | | none in {SECONDS:g} s | "

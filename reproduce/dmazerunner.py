@@ -322,7 +322,7 @@ def own() -> str:
         variants = {"every memory keeps all": kept, "our best": MACHINE}
         for name, machine in variants.items():
             label = f"  {name}, our counts"
-            layers = tw.map(layer, machine, "edp", time_limit=LIMIT).layers
+            layers = tw.map(layer, machine, "edp", time_limit=LIMIT, tiles="divisors").layers
             if not layers:
                 rows.append((label, *[""] * (len(rows[0]) - 2), f"none in {LIMIT:g} s"))
                 continue

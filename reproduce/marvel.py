@@ -366,10 +366,14 @@ def joint() -> str:
         row = [name]
         for platform in PLATFORMS:
             found = decoupled(work, platform, "energy")
-            best = tw.map(work, machine(platform), "energy", workers=1, cache=False).layers[0].proof
+            best = (
+                tw.map(work, machine(platform), "energy", workers=1, cache=False, tiles="divisors")
+                .layers[0]
+                .proof
+            )
             kept = tw.map(
                 work, machine(platform), "energy", workers=1, cache=False,
-                constraints="L2.keep=I,W,O; L1.keep=I,W,O",
+                tiles="divisors", constraints="L2.keep=I,W,O; L1.keep=I,W,O",
             ).layers[0].proof  # fmt: skip
             assert best.optimal and kept.optimal
             ratios.append(found.value / best.value)
@@ -476,7 +480,7 @@ def blocks() -> str:
     proven = 0
     for name in ROWS:
         work, chip = layer(name), machine(PLATFORMS[0])
-        words = tw.map(work, chip, workers=1).layers[0]
+        words = tw.map(work, chip, workers=1, tiles="divisors").layers[0]
         least = words.proof.value
         given = [tw.evaluate(work, chip, words.mapping, layouts=x).energy_pj for x in ({}, "best")]
         begin = perf_counter()
