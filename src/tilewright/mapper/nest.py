@@ -9,7 +9,7 @@ numbers cost at least takes no account of how loops lead from one to the next.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import permutations
+from itertools import combinations, permutations
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -281,6 +281,44 @@ def spatial_choices(least: Least) -> tuple[Ints, Ints] | None:
         actives[:, d] = np.minimum(most[which], choices[:, d] * np.maximum(axes[d], 1))
     actives[choices == 1] = 1
     return choices, actives
+
+
+def one_of_mirrored(ns: Nest, choices: Ints, actives: Ints) -> tuple[Ints, Ints]:
+    """Return spatial choices without those that others become when dimensions change places.
+
+    Such as rows and columns of a convolution, with those of its filter.
+    """
+    nd = len(ns.bounds)
+    pairs = [(i, j) for i in range(nd) for j in range(i) if ns.bounds[i] == ns.bounds[j] > 1]
+    for swapped in [(pair,) for pair in pairs] + list(combinations(pairs, 2)):
+        places = np.arange(nd)
+        for i, j in swapped:
+            places[[i, j]] = places[[j, i]]
+        mirrored = choices[:, places]
+        if (
+            is_mirror(ns, places)
+            and (actives[:, places].sum(axis=0) == actives.sum(axis=0)).all()
+            and len(different(np.concatenate([choices, mirrored]))) == len(different(choices))
+        ):
+            ahead = choices - mirrored
+            first = ahead[np.arange(len(ahead)), (ahead != 0).argmax(axis=1)]
+            return choices[first >= 0], actives[first >= 0]
+    return choices, actives
+
+
+def is_mirror(ns: Nest, places: Ints) -> bool:
+    """Whether a layer is the same when its dimensions change places."""
+    terms = ns.terms.copy()
+    terms[:, :, ::2] = np.where(terms[:, :, ::2] >= 0, places[terms[:, :, ::2]], -1)
+    return bool(
+        (ns.bounds[places] == ns.bounds).all()
+        and (ns.owner[places] == ns.owner).all()
+        and (ns.relevant[:, places] == ns.relevant).all()
+        and all(
+            sorted(map(tuple, own.tolist())) == sorted(map(tuple, now.tolist()))
+            for own, now in zip(ns.terms, terms, strict=True)
+        )
+    )
 
 
 def largest(choices: Ints, d: int) -> tuple[Ints, Ints, Ints]:

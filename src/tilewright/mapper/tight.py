@@ -9,7 +9,7 @@ import numpy as np
 from tilewright.mapper.lattice import Ints
 from tilewright.mapper.least import Least
 from tilewright.mapper.narrow import KeepChoice
-from tilewright.mapper.nest import Nest, nest, spatial_choices
+from tilewright.mapper.nest import Nest, nest, one_of_mirrored, spatial_choices
 from tilewright.mapper.nest_inner import inner_tiles, likely
 from tilewright.mapper.nest_mapping import Tiles
 from tilewright.mapper.nest_together import least_together
@@ -19,7 +19,7 @@ from tilewright.model.kernel import interruptible
 MOST_TILES = 20_000  # in the inner memory
 MOST_PAIRS = 60_000_000  # of such tiles and spatial choices that are looked at
 MOST_LIKELY = 300_000  # that get outer tiles
-SOME = 6  # tiles of each bypass choice that are returned
+SOME = 4  # tiles of each bypass choice that are returned
 CLOSE = 1e-12
 CLOSER = 1.05  # times the bound that is known: the first ceiling
 MOST_CLOSER = 1.5
@@ -100,7 +100,7 @@ def least_tiles(
 ) -> tuple[float, list[Tiles]]:
     """Return what a bypass choice costs at least, or 0 where that takes too long, and tiles."""
     goal = objective.goal()
-    choices, actives = spatial
+    choices, actives = one_of_mirrored(ns, *spatial)
     tiles = inner_tiles(ns, MOST_TILES)
     if len(tiles.which) > MOST_TILES:
         return 0.0, []
