@@ -95,7 +95,7 @@ def test_what_constraints_demand_stays() -> None:
     assert occupied(tidy(mapping, layer, machine), layer, machine)[2] == 4 * 16
 
 
-@pytest.mark.parametrize("seed", [60, 119])
+@pytest.mark.parametrize("seed", [327, 371])
 def test_all_tile_sizes_end_with_it(seed: int) -> None:
     layer, machine = problem(seed)
     before = with_all_sizes(layer, machine, "energy", Search(layer, machine, "energy").solve())

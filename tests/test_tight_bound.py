@@ -87,25 +87,24 @@ def compare(seed: int) -> int:
         mapping, value = climb(layer, machine, objective, found.mapping, never)
         if value >= found.value:
             mapping, value = found.mapping, found.value
-        above = least_below(least, keep, objective, value) > value * (1 + 1e-9) + 1e-12
-        assert not above or has_short_elements(mapping, layer), keep
+        slack = saved_by_short_chunks(mapping, layer)
+        bound = least_below(least, keep, objective, value * slack)
+        assert bound <= value * slack * (1 + 1e-9) + 1e-12, keep
         compared += 1
     return compared
 
 
-def has_short_elements(mapping: tw.Mapping, layer: Layer) -> bool:
-    """Whether elements of the array have chunks of different sizes: the bound leaves them out."""
+def saved_by_short_chunks(mapping: tw.Mapping, layer: Layer) -> float:
+    """Return how much less a mapping may cost than the bound, which leaves short chunks out."""
     chunks = {d: {bound} for d, bound in layer.bounds.items()}
     for node in mapping.nodes:
         if isinstance(node, Store):
             continue
         own = chunks[node.dimension]
-        if isinstance(node, Spatial) and any(c > node.tile and c % node.tile for c in own):
-            return True
-        chunks[node.dimension] = {min(c, node.tile) for c in own} | {
-            c % node.tile for c in own if c % node.tile
-        }
-    return False
+        if any(c > node.tile and c % node.tile for c in own):
+            return 1.05
+        chunks[node.dimension] = {min(c, node.tile) for c in own}
+    return 1.0
 
 
 def test_no_mapping_that_is_found_costs_less() -> None:
@@ -133,12 +132,12 @@ def test_no_mapping_costs_less(case: tuple[Layer, Architecture, tw.Mapping]) -> 
         for tensor in layer.tensors
     )
     cost = evaluate(layer, machine, mapping)
-    if has_short_elements(mapping, layer):
-        return
+    slack = saved_by_short_chunks(mapping, layer)
     for text in OBJECTIVES:
         objective = parse_objective(text)
         value = objective.value(cost.energy_pj, float(cost.cycles))
-        assert least_below(least, keep, objective, value) <= value * (1 + 1e-9) + 1e-12
+        bound = least_below(least, keep, objective, value * slack)
+        assert bound <= value * slack * (1 + 1e-9) + 1e-12
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ SPACE = (
     "array are interchangeable, so choices that differ in them alone are one."
 )
 UNEVEN = (
-    "All tile sizes. The lower bound holds for all mappings, but leaves out what an element of an "
-    "array saves whose chunk is short and which keeps a tile while the others change theirs; the "
-    "best mapping whose tile sizes divide, those with the tiles for which the bound is least, and "
+    "All tile sizes. The lower bound holds for all mappings, but leaves out what a short chunk "
+    "saves that has no more than one step of some loop, so that a tile stays while others change "
+    "theirs; the best mapping whose tile sizes divide, those with the tiles for which the bound is least, and "
     "those of layers with rounder bounds, were improved by changing one or two sizes at a time, "
     "which is optimal where it reaches the bound. Before that: "
 )
