@@ -93,7 +93,7 @@ def map(
     progress : bool or Progress
         Whether to show bars on the standard error stream, or who is told instead.
     cache : bool, str or path
-        Whether proven results are looked up in the user's cache and kept there, or in which
+        Whether results are looked up in the user's cache and kept there, or in which
         directory instead. Where the cache cannot be written, results are only not kept.
     tiles : str, optional
         ``"divisors"``: the best mapping whose tile sizes all divide, with a proof. ``"all"``: then
