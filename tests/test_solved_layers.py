@@ -41,7 +41,7 @@ class Recorder(Progress):
     def started(self, layer: tw.Layer) -> None:
         self.searched.append(layer.name)
 
-    def recalled(self, layer: tw.Layer, best: float) -> None:
+    def recalled(self, layer: tw.Layer, best: float, bound: float, proven: bool) -> None:
         self.found.append(layer.name)
 
     def unkept(self, reason: str) -> None:

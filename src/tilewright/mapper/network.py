@@ -141,7 +141,8 @@ def map_network(
         compile_kernels()
     for layer in layers:
         if hit := searched.get(likeness(layer)):
-            progress.recalled(layer, hit.found.value)
+            own = hit.found
+            progress.recalled(layer, own.value, own.bound, own.finished)
     pool = ThreadPoolExecutor(workers, thread_name_prefix="tilewright")
 
     def task(layer: Layer) -> None:

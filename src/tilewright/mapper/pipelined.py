@@ -215,7 +215,8 @@ def map_pipelined(
         for i, (kind, layer) in enumerate(alike.items()):
             if hit := solved.find(layer):
                 done[kind] = solved.confirm(layer, hit)
-                progress.recalled(layer, hit.found.value)
+                own = hit.found
+                progress.recalled(layer, own.value, own.bound, own.finished)
                 continue
             progress.started(layer)
             left = None if time_limit is None else time_limit - (perf_counter() - start)

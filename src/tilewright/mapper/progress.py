@@ -24,8 +24,8 @@ class Progress:
     def begin(self, layers: int, objective: str) -> None:
         """So many different layers are going to be searched."""
 
-    def recalled(self, layer: Layer, best: float) -> None:
-        """Tell that a layer need not be searched: its proven result is in the cache."""
+    def recalled(self, layer: Layer, best: float, bound: float, proven: bool) -> None:
+        """Tell that a layer need not be searched: its result is in the cache."""
 
     def started(self, layer: Layer) -> None:
         """Tell that the search of a layer begins."""
@@ -73,15 +73,18 @@ class Lines(Progress):
         if not is_compiled():
             self.write(f"compiling kernels once (about {SECONDS} s)")
 
-    def recalled(self, layer: Layer, best: float) -> None:
+    def recalled(self, layer: Layer, best: float, bound: float, proven: bool) -> None:
         """Write the line of a layer that need not be searched."""
-        self.count(layer, f"{best:.6g} {self.unit}, proven optimal, from the cache")
+        self.count(layer, f"{self.known(best, bound, proven)}, from the cache")
 
     def done(self, layer: Layer, best: float, bound: float, proven: bool) -> None:
         """Write the line of a layer."""
+        self.count(layer, self.known(best, bound, proven))
+
+    def known(self, best: float, bound: float, proven: bool) -> str:
+        """Return a value and how good it is."""
         found = f"{best:.6g} {self.unit}" if isfinite(best) else "no mapping yet"
-        known = "proven optimal" if proven else f"gap {gap_text(best, bound)}"
-        self.count(layer, f"{found}, {known}")
+        return f"{found}, {'proven optimal' if proven else f'gap {gap_text(best, bound)}'}"
 
     def count(self, layer: Layer, text: str) -> None:
         """Write how far the network is, and what is known of a layer."""

@@ -14,9 +14,9 @@ SPACE = (
 UNEVEN = (
     "All tile sizes. The lower bound holds for all mappings, but leaves out what a short chunk "
     "saves that has no more than one step of some loop, so that a tile stays while others change "
-    "theirs; the best mapping whose tile sizes divide, those with the tiles for which the bound is least, and "
-    "those of layers with rounder bounds, were improved by changing one or two sizes at a time, "
-    "which is optimal where it reaches the bound. Before that: "
+    "theirs; the best mapping whose tile sizes divide, those with the tiles for which the bound is "
+    "least, and those of layers with rounder bounds, were improved by changing one or two sizes at "
+    "a time, which is optimal where it reaches the bound. Before that: "
 )
 UNSEEN = (
     "Words that neighbours forward are counted in what the mapping costs, but not looked for: "
