@@ -10,7 +10,7 @@ from tilewright.mapper.lattice import Ints
 from tilewright.mapper.least import Least
 from tilewright.mapper.narrow import KeepChoice
 from tilewright.mapper.nest import Nest, nest, one_of_mirrored, spatial_choices
-from tilewright.mapper.nest_inner import inner_tiles, likely
+from tilewright.mapper.nest_inner import Inner, inner_tiles, likely
 from tilewright.mapper.nest_mapping import Tiles
 from tilewright.mapper.nest_together import least_together
 from tilewright.mapper.objective import Objective
@@ -23,6 +23,8 @@ SOME = 4  # tiles of each bypass choice that are returned
 CLOSE = 1e-12
 CLOSER = 1.05  # times the bound that is known: the first ceiling
 MOST_CLOSER = 1.5
+
+Known = dict[KeepChoice, tuple[Nest, Inner] | None]
 
 
 def tightened(
@@ -57,10 +59,11 @@ def tightened(
     if choices is None:
         return min(lowest, ceiling), []
     closer = CLOSER
+    known: Known = {}
     while True:
         # few tiles cost less than a low ceiling
         limit = min(ceiling, lowest * closer) if closer < MOST_CLOSER else ceiling
-        best, found = least_below(least, bounds, choices, objective, limit, stop)
+        best, found = least_below(least, bounds, choices, objective, limit, stop, known)
         if limit == ceiling or (best < limit and found) or stop():
             return best, found
         closer = 1 + (closer - 1) * 4
@@ -73,6 +76,7 @@ def least_below(
     objective: Objective,
     ceiling: float,
     stop: Callable[[], bool],
+    known: Known,
 ) -> tuple[float, list[Tiles]]:
     """Return a lower bound of all mappings below a ceiling, or the ceiling, and tiles below it."""
     best = ceiling
@@ -80,18 +84,31 @@ def least_below(
     for bound, keep in sorted(bounds):
         if bound >= best:
             break
-        tiles = None if stop() else nest(least, keep)
+        if keep not in known and not stop():
+            known[keep] = with_tiles(least, keep)
+        own = known.get(keep)
         value = 0.0
-        if tiles is not None:
-            value, some = least_tiles(tiles, keep, choices, objective, best, least)
+        if own is not None and not stop():
+            value, some = least_tiles(*own, keep, choices, objective, best, least)
             found += some
         best = min(best, max(bound, value))
     return best, sorted(found, key=lambda tiles: tiles.value)
 
 
 @interruptible()
+def with_tiles(least: Least, keep: KeepChoice) -> tuple[Nest, Inner] | None:
+    """Return a bypass choice and its inner tiles, unless it is none to look at, or has too many."""
+    ns = nest(least, keep)
+    if ns is None:
+        return None
+    tiles = inner_tiles(ns, MOST_TILES)
+    return (ns, tiles) if len(tiles.which) <= MOST_TILES else None
+
+
+@interruptible()
 def least_tiles(
     ns: Nest,
+    tiles: Inner,
     keep: KeepChoice,
     spatial: tuple[Ints, Ints],
     objective: Objective,
@@ -101,9 +118,6 @@ def least_tiles(
     """Return what a bypass choice costs at least, or 0 where that takes too long, and tiles."""
     goal = objective.goal()
     choices, actives = one_of_mirrored(ns, *spatial)
-    tiles = inner_tiles(ns, MOST_TILES)
-    if len(tiles.which) > MOST_TILES:
-        return 0.0, []
     choice, tile, values, finished = likely(ns, tiles, choices, actives, goal, ceiling, MOST_PAIRS)
     if not finished or len(choice) > MOST_LIKELY:
         return 0.0, []

@@ -37,7 +37,6 @@ GROWTH = 1.1  # of a bound that has few divisors
 WORTH = 2.0  # times as many divisors make a larger bound worth a search
 MOST_SHAPES = 8192  # of the layer with rounder bounds
 STARTS = 3  # mappings with promising tiles that are improved
-FINISHED = 2  # of all mappings that are reached, those of which two sizes change at a time
 ROUNDER = 5  # layers with rounder bounds that are searched
 FEWER = 1  # of them where promising tiles led close to the bound
 CLOSE_BY = 0.95
@@ -108,7 +107,6 @@ class Best:
     mapping: Mapping
     value: float
     begun: set[tuple[float, tuple[str, ...]]] = field(default_factory=set)
-    reached: list[tuple[float, Mapping]] = field(default_factory=list)
 
     def reaches(self, bound: float) -> bool:
         """Whether nothing can be better."""
@@ -139,7 +137,6 @@ class Best:
             self.layer, self.architecture, self.objective, start, self.stop, pairs=False
         )
         self.take(mapping, value)
-        self.reached.append((value, mapping))
         return True
 
     def take(self, mapping: Mapping, value: float) -> None:
@@ -148,11 +145,10 @@ class Best:
             self.mapping, self.value = mapping, value
 
     def finish(self, bound: float) -> None:
-        """Change two tile sizes at a time of the best mappings that have been reached."""
-        self.reached.sort(key=lambda pair: pair[0])
-        for _, mapping in self.reached[:FINISHED]:
-            if not self.reaches(bound) and not self.stop():
-                self.take(*climb(self.layer, self.architecture, self.objective, mapping, self.stop))
+        """Change two tile sizes of the best mapping at a time."""
+        if not self.reaches(bound) and not self.stop():
+            start = self.mapping
+            self.take(*climb(self.layer, self.architecture, self.objective, start, self.stop))
 
 
 def least_values(
