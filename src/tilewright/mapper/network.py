@@ -145,6 +145,10 @@ def map_network(
             progress.recalled(layer, own.value, own.bound, own.finished)
     pool = ThreadPoolExecutor(workers, thread_name_prefix="tilewright")
 
+    # where time is limited, sizes that divide come first in all layers
+    in_turn = tiles == ALL and time_limit is not None
+    later = Budget(budget.deadline, len(waiting), workers, budget.halted)
+
     def task(layer: Layer) -> None:
         stop = budget.take()
         if stop():
@@ -156,17 +160,30 @@ def map_network(
             ended = search(layer, architecture, objective, stop, progress, hurried)
             if not stop():  # else its memory may be the least of some mappings only
                 solved.keep(layer, ended)
-        if tiles == ALL:
+        searched[likeness(layer)] = ended
+        if not in_turn:
+            finish(layer, stop)
+
+    def finish(layer: Layer, stop: Callable[[], bool]) -> None:
+        ended = searched[likeness(layer)]
+        if tiles == ALL and not stop():
             proven = ended.found.finished
             ended = improved(layer, architecture, objective, ended, stop)
             if proven and not stop():
                 free.keep(layer, ended)
-        searched[likeness(layer)] = ended
+            searched[likeness(layer)] = ended
         progress.done(layer, ended.found.value, ended.found.bound, ended.found.finished)
+
+    def go_on(layer: Layer) -> None:
+        stop = later.take()
+        if likeness(layer) in searched:
+            finish(layer, stop)
 
     interrupted = False
     try:
         collect([pool.submit(task, layer) for layer in waiting], budget.halted)
+        if in_turn:
+            collect([pool.submit(go_on, layer) for layer in waiting], budget.halted)
     except KeyboardInterrupt:
         interrupted = True
         budget.halted.set()
