@@ -204,3 +204,16 @@ def test_different_rows_come_in_order(largest: int) -> None:
     rows = np.random.default_rng(1).integers(1, largest, (50, 3), np.int64, endpoint=True)
     rows = np.concatenate([rows, rows[::2]])
     assert (different(rows) == np.unique(rows, axis=0)).all()
+
+
+def test_limited_time_is_for_sizes_that_divide_first() -> None:
+    layers = [tw.matmul(M=13, N=7, K=11, name="a"), tw.matmul(M=9, N=5, K=6, name="b")]
+    network = tw.Network("two", tuple(layers))
+    free = tw.map(network, "simple", "edp", cache=False)
+    limited = tw.map(network, "simple", "edp", cache=False, time_limit=60)
+    assert [layer.proof.value for layer in limited.layers] == [
+        layer.proof.value for layer in free.layers
+    ]
+    assert all(layer.proof.tiles == "all" for layer in limited.layers)
+    short = tw.map(network, "simple", "edp", cache=False, time_limit=1e-9)
+    assert len(short.layers) + len(short.unmapped) == 2
