@@ -295,11 +295,9 @@ def one_of_mirrored(ns: Nest, choices: Ints, actives: Ints) -> tuple[Ints, Ints]
         for i, j in swapped:
             places[[i, j]] = places[[j, i]]
         mirrored = choices[:, places]
-        if (
-            is_mirror(ns, places)
-            and (actives[:, places].sum(axis=0) == actives.sum(axis=0)).all()
-            and len(different(np.concatenate([choices, mirrored]))) == len(different(choices))
-        ):
+        rows = np.hstack([choices, actives])
+        both = np.vstack([rows, np.hstack([mirrored, actives[:, places]])])
+        if is_mirror(ns, places) and len(different(both)) == len(different(rows)):
             ahead = choices - mirrored
             first = ahead[np.arange(len(ahead)), (ahead != 0).argmax(axis=1)]
             return choices[first >= 0], actives[first >= 0]

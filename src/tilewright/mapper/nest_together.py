@@ -104,19 +104,9 @@ def least_together(
                 cuts[2, d] = max(cuts[2, d], ways[d, n, 2])
             steps *= times[0, d]
         # the best of each dimension together
+        kept = len(order) > 0
         value = least_outer(
-            ns,
-            carried,
-            len(order) > 0,
-            cuts,
-            limits,
-            spread,
-            active,
-            begin,
-            steps,
-            goal,
-            limit,
-            own,
+            ns, carried, kept, cuts, limits, spread, active, begin, steps, goal, limit, own
         )
         if value >= limit:
             continue
@@ -127,7 +117,7 @@ def least_together(
             at[d] = 0
         while more:
             steps = 1.0
-            whole = len(order) > 0
+            whole = kept
             for d in range(nd):
                 extent = ways[d, at[d], 0]
                 copy(ways[d, at[d]], cuts[:, d])

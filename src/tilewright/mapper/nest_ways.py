@@ -81,7 +81,9 @@ def add_way(
         ways[n, 0], ways[n, 1], ways[n, 2] = extent, low, high
         ways[n, 3], ways[n, 4], ways[n, 5] = steps, stays, after
         return n + 1
-    # no room: the last one stands for all others
+    # no room: the last one stands for all others, whatever they are
+    ways[n - 1, 0] = 1
+    ways[n - 1, 1], ways[n - 1, 2] = min(ways[n - 1, 1], low), max(ways[n - 1, 2], high)
     for k in range(3, 6):
         ways[n - 1, k] = 1
     return n

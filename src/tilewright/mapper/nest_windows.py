@@ -278,7 +278,6 @@ def limit_stays(
             other = most_of(
                 ns, order, size, place, place[t], second, spanned[second], grown, extents
             )
-            grown[first] = own
             grown[second] = other
             if fits(ns, order, size, place, place[t], grown, extents):
                 most = max(most, own * other)
@@ -317,7 +316,8 @@ def same_words(
             if t != ns.window:
                 served *= most_pairs
                 continue
-            m, n, far, wide = windows[e, 0], windows[e, 1], windows[e, 2], windows[e, 3]
+            m, n = windows[e, SPAN], windows[e, SPAN + 1]
+            far, wide = windows[e, RUN], windows[e, RUN + 1]
             whole, other = ns.bounds[d], ns.bounds[o]
             # where there is an instance for each iteration, it has no loops
             loops = spread[d] < whole and spread[o] < other

@@ -127,13 +127,12 @@ def map_network(
     for layer in alike.values():
         check_possible(layer, architecture)
         check_satisfiable(layer, architecture)
-    solved = SolvedLayers(cache, architecture, objective, options={})
-    searched = found_earlier(solved, layers)
-    known = searched
+    even = solved = SolvedLayers(cache, architecture, objective, options={})
     if tiles == ALL:
-        free = SolvedLayers(cache, architecture, objective, {"tiles": ALL}, tiles)
-        searched = found_earlier(free, layers)
+        solved = SolvedLayers(cache, architecture, objective, {"tiles": ALL}, tiles)
+    searched = found_earlier(solved, layers)
     waiting = [layer for layer in layers if likeness(layer) not in searched]
+    known = found_earlier(even, waiting) if tiles == ALL else {}
     workers = max(1, min(workers or os.cpu_count() or 1, len(waiting)))
     budget = Budget(start + (inf if time_limit is None else time_limit), len(waiting), workers)
     progress.begin(len(layers), objective)
@@ -159,7 +158,7 @@ def map_network(
             hurried = isfinite(budget.deadline)
             ended = search(layer, architecture, objective, stop, progress, hurried)
             if not stop():  # else its memory may be the least of some mappings only
-                solved.keep(layer, ended)
+                even.keep(layer, ended)
         searched[likeness(layer)] = ended
         if not in_turn:
             finish(layer, stop)
@@ -170,7 +169,7 @@ def map_network(
             proven = ended.found.finished
             ended = improved(layer, architecture, objective, ended, stop)
             if proven and not stop():
-                free.keep(layer, ended)
+                solved.keep(layer, ended)
             searched[likeness(layer)] = ended
         progress.done(layer, ended.found.value, ended.found.bound, ended.found.finished)
 
@@ -193,8 +192,8 @@ def map_network(
         budget.halted.set()
         pool.shutdown(wait=False, cancel_futures=True)
         progress.end()
-    if solved.failure:
-        progress.unkept(solved.failure)
+    if failure := even.failure or solved.failure:
+        progress.unkept(failure)
     results = []
     unmapped = []
     for layer in network.layers:

@@ -79,7 +79,9 @@ def with_all_sizes(
     tiles: list[Tiles] = []
     if not best.reaches(bound):
         bound, tiles = tightened(least, known, wanted, best.value, stop)
-    starts = [(own, start) for own in tiles for start in mappings_of(own, layer, architecture)]
+    starts: list[tuple[Tiles, Mapping]] = []
+    if not best.reaches(bound) and not stop():
+        starts = [(own, start) for own in tiles for start in mappings_of(own, layer, architecture)]
     begun = 0
     for own, start in sorted(starts, key=lambda pair: best.begin(pair[1])):
         # its value is the least of such mappings
@@ -120,10 +122,8 @@ class Best:
     def climb_from(self, start: Mapping) -> bool:
         """Climb from another mapping, which may be too large, unless constraints exclude it.
 
-        It is True unless the mapping is left out.
-
         One of a value that has been tried, with axes in the same order, is the same with dimensions
-        in each other's places.
+        in each other's places: it is left out, and False is returned.
         """
         constrained = self.architecture.statements
         if constrained and not allowed(start, self.layer, self.architecture):

@@ -43,7 +43,7 @@ class PartCompiler(Compiler):
 
     def compile_extra(self, func: Callable[..., object]) -> Any:
         """Compile a function."""
-        library: Any = Part
+        part: Any = Part
         usual: Any = super().compile_extra
-        self.state.library = library(self.state.targetctx.codegen(), func.__qualname__)
+        self.state.library = part(self.state.targetctx.codegen(), func.__qualname__)
         return usual(func)
