@@ -40,7 +40,8 @@ def test_improvements_fall_and_end_above_the_optimum(compared: tw.Comparison) ->
         assert run.value.is_monotonic_decreasing
         assert run.seconds.is_monotonic_increasing
         assert run.evaluated.is_monotonic_increasing
-        assert run.seconds.max() <= 0.3
+        # the first step is taken whatever its time
+        assert (run.seconds.iloc[1:] <= 0.3).all()
     assert (frame.ratio >= 1 - 1e-9).all()
 
 
