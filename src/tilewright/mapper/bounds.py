@@ -215,8 +215,10 @@ def least_energy(
     last = lk.length[t] - 1
     link = placed
     energy = 0.0
+    anew = False  # whether an array has been crossed below which every entry is from zero
     while link < last and lk.arrays[t, link, 1] <= seg:
         lo, hi = lk.arrays[t, link, 0], lk.arrays[t, link, 1]
+        anew |= lk.fresh[t, link] == 1
         ratio = 1.0
         if w >= 0 and hi > lo:
             # instances may share the words of overlapping windows: start from their union
@@ -229,7 +231,7 @@ def least_energy(
             if output and link == last - 1 and j == hi - lo:
                 rate -= lk.again[t, last]  # entries from zero save reads at the compute unit
             energy += rate * words * ratio
-            if output and link == last - 1 and j == 0 and lk.fresh[t, link] == 0:
+            if output and link == last - 1 and j == 0 and not anew:
                 energy += lk.again[t, last] * max(0.0, words * ratio - zero)
             if j == 0:
                 if output and link == placed:
