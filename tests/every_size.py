@@ -6,7 +6,7 @@ Energies of tensors add up, so that each is stored in every way while the others
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import product
 from math import ceil, inf, prod
@@ -77,10 +77,38 @@ def changed(values: tuple[int, ...], i: int, value: int) -> tuple[int, ...]:
     return (*values[:i], value, *values[i + 1 :])
 
 
-def every_front(layer: Layer, machine: Architecture) -> Floats:
+def is_regular(nest: Loops, layer: Layer) -> bool:
+    """Whether no loop of several steps has one step in a short chunk, or an element with less work.
+
+    The steps of a loop are those with work, for each step of the loops around it and each element.
+    """
+    for dimension, bound in layer.bounds.items():
+        own = [loop for loop in nest if loop.dimension == dimension]
+        steps: list[dict[tuple[int, ...], set[int]]] = [{} for _ in own]
+        for iteration in range(bound):
+            at = []
+            left = iteration
+            for loop in own:
+                at.append(left // loop.tile)
+                left %= loop.tile
+            elements = [i for i, loop in zip(at, own, strict=True) if isinstance(loop, Spatial)]
+            for k, loop in enumerate(own):
+                if not isinstance(loop, Spatial):
+                    around = [i for i, o in zip(at[:k], own, strict=False) if isinstance(o, For)]
+                    steps[k].setdefault((*around, -1, *elements), set()).add(at[k])
+        for found in steps:
+            counts = {len(which) for which in found.values()}
+            if 1 in counts and len(counts) > 1:
+                return False
+    return True
+
+
+def every_front(
+    layer: Layer, machine: Architecture, nests: Iterable[Loops] | None = None
+) -> Floats:
     """Return energies and cycles of the mappings that no other one undercuts in both."""
     front = np.zeros((0, 2))
-    for nest in every_nest(layer, machine):
+    for nest in every_nest(layer, machine) if nests is None else nests:
         base = evaluate(layer, machine, stored(nest, layer, machine, {}), check=False)
         sums = np.array([[base.energy_pj, *[0.0] * len(machine.memories)]])
         for tensor in layer.tensors:

@@ -317,7 +317,7 @@ def test_results_are_json_a_table_and_text(result: tw.NetworkResult) -> None:
     assert data == json.loads(json.dumps(result.to_dict()))
     assert set(data["layers"][0]["proof"]) == {
         "optimal", "lower_bound", "value", "gap", "space", "mappings_in_space", "seconds", "cached",
-        "search_seconds", "tiles", "least_memory",
+        "search_seconds", "tiles", "least_memory", "regular", "regular_bound",
     }  # fmt: skip
     for shown, found in zip(data["layers"], result.layers, strict=True):
         assert shown["objective"] == "edp"

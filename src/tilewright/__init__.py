@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from tilewright.mapper.frontier_result import Frontier
     from tilewright.mapper.least_memory import LeastMemory
     from tilewright.mapper.network_front import NetworkFront
-    from tilewright.mapper.result import LayerResult, NetworkResult, Proof
+    from tilewright.mapper.proof import Proof
+    from tilewright.mapper.result import LayerResult, NetworkResult
     from tilewright.mapper.uniform_result import UniformResult
     from tilewright.mapping.files import load_mapping
     from tilewright.mapping.nodes import For, Mapping, Spatial, Store
@@ -169,7 +170,8 @@ HOMES = {
     "mapper.frontier_result": ("Frontier",),
     "mapper.least_memory": ("LeastMemory",),
     "mapper.network_front": ("NetworkFront",),
-    "mapper.result": ("LayerResult", "NetworkResult", "Proof"),
+    "mapper.proof": ("Proof",),
+    "mapper.result": ("LayerResult", "NetworkResult"),
     "mapper.uniform_result": ("UniformResult",),
     "mapping.files": ("load_mapping",),
     "mapping.nodes": ("For", "Mapping", "Spatial", "Store"),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import TilewrightError
 from tilewright.mapper.objective import parse_objective
-from tilewright.mapper.result import LayerResult, Proof
+from tilewright.mapper.proof import Proof
+from tilewright.mapper.result import LayerResult
 from tilewright.mapper.sizes import DIVISORS
 from tilewright.mapper.space_text import space_text
 from tilewright.mapping.nodes import Mapping
@@ -14,6 +15,7 @@ from tilewright.model.result import Evaluation
 from tilewright.workload.layer import Layer
 
 TOLERANCE = 1e-9
+CLOSE = 1e-12
 
 
 class DisagreementError(TilewrightError, RuntimeError):
@@ -36,6 +38,7 @@ def confirmed(
     search_seconds: float | None = None,
     tiles: str = DIVISORS,
     least_memory: bool = False,
+    regular: float | None = None,
 ) -> LayerResult:
     """Return the result for a mapping that the search found, as the model values it.
 
@@ -49,6 +52,8 @@ def confirmed(
         Whether the search covered the whole space.
     mappings_in_space, seconds, search_seconds, tiles, least_memory
         For the proof.
+    regular : float or None
+        A lower bound of all regular mappings.
 
     Raises
     ------
@@ -59,10 +64,12 @@ def confirmed(
     exact = objective_value(evaluation, objective)
     least = exact if finished else min(max(bound, 0.0), exact)
     gap = (exact - least) / exact if exact else 0.0
+    if regular is not None:
+        regular = exact if regular >= value * (1 - CLOSE) else max(regular, least)
     space = space_text(architecture, tiles)
     proof = Proof(
         finished, least, exact, gap, space, mappings_in_space, seconds, search_seconds, tiles,
-        least_memory=least_memory,
+        least_memory=least_memory, regular_bound=None if finished else regular,
     )  # fmt: skip
     return LayerResult(layer, mapping, evaluation, objective, proof)
 

@@ -20,7 +20,8 @@ from tilewright.mapper.blocks import BEST, LayoutsLike, blocks_of
 from tilewright.mapper.key import likeness
 from tilewright.mapper.objective import Objective, name_of, parse_objective
 from tilewright.mapper.progress import Progress
-from tilewright.mapper.result import LayerResult, NetworkResult, Proof
+from tilewright.mapper.proof import Proof
+from tilewright.mapper.result import LayerResult, NetworkResult
 from tilewright.mapper.sizes import ALL, DIVISORS
 from tilewright.mapper.tile import tile_mapping
 from tilewright.model.kernel import interruptible

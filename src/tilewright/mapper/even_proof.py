@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tilewright.architecture.machine import Architecture
 from tilewright.mapper.objective import parse_objective
-from tilewright.mapper.result import LayerResult, Proof
+from tilewright.mapper.proof import Proof
+from tilewright.mapper.result import LayerResult
 from tilewright.mapping.nodes import Mapping
 from tilewright.model.evaluate import evaluate
 from tilewright.workload.layer import Layer

@@ -13,8 +13,9 @@ from tilewright.mapper.columns import aligned
 from tilewright.mapper.dataflow import Dataflow, dataflow
 from tilewright.mapper.number import percent
 from tilewright.mapper.objective import parse_objective
+from tilewright.mapper.proof import standing
 from tilewright.mapper.relaxation import Limit, usage
-from tilewright.mapper.result import LayerResult, standing
+from tilewright.mapper.result import LayerResult
 from tilewright.mapping.files import mapping_data
 from tilewright.mapping.text import mapping_text
 from tilewright.model.result import Evaluation

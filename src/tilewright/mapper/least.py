@@ -105,17 +105,23 @@ class Least:
         self.work = layer.operations * operation_cost(architecture, layer)
         self.known: dict[object, Floats] = {}
 
-    def all_costs(self) -> Iterator[tuple[KeepChoice, Floats, Floats]]:
+    def all_costs(self, apart: bool = False) -> Iterator[tuple[KeepChoice, Floats, Floats]]:
         """Yield every bypass choice and its `cost`."""
         if any(array.forwarding for array in self.architecture.arrays):
             # neighbours pass on words that no memory sends
             yield (), np.full(len(self.cycles), self.work), self.cycles
             return
         for keep in keep_choices(self.layer, self.architecture):
-            yield keep, *self.cost(keep)
+            yield keep, *self.cost(keep, apart)
 
-    def cost(self, keep: KeepChoice) -> tuple[Floats, Floats]:
+    def cost(self, keep: KeepChoice, apart: bool = False) -> tuple[Floats, Floats]:
         """Return energy (pJ) and cycles that no mapping of a bypass choice undercuts.
+
+        Parameters
+        ----------
+        apart : bool
+            Whether to look at each element of an array by itself. Else it is left out what those
+            with less work than others reuse beyond them.
 
         Returns
         -------
@@ -129,9 +135,9 @@ class Least:
         ]
         cycles = self.cycles
         for port in ports(machine):
-            loads = self.least(links, [self.load(link, *port) for link in links])
+            loads = self.least(links, [self.load(link, *port) for link in links], apart)
             cycles = np.maximum(cycles, loads)
-        energy = self.work + self.least(links, [self.energy(link) for link in links])
+        energy = self.work + self.least(links, [self.energy(link) for link in links], apart)
         if leakage := leakage_per_cycle(machine):
             energy = energy + leakage * cycles
         return energy, cycles
@@ -181,7 +187,7 @@ class Least:
         first = self.words[link.tensor] if link.sender == 0 else 0.0
         return Price(share * (reads + writes) * sends, 0.0, -share * reads * sends * first)
 
-    def least(self, links: Sequence[Link], prices: Sequence[Price]) -> Floats:
+    def least(self, links: Sequence[Link], prices: Sequence[Price], apart: bool) -> Floats:
         """Return what the words of all links cost at least, for every spatial choice.
 
         What a link that passes memories sends is part of what crosses into each of them; it counts
@@ -209,22 +215,27 @@ class Least:
                     if (price.sent and cut == m) or (price.received and link.receiver == m)
                 )
                 if own:
-                    parts += self.crossing(m, own, links)
+                    parts += (self.apart if apart else self.crossing)(m, own, links)
             best = np.maximum(best, parts)
         return total + best
 
     def direct(self, link: Link, price: Price) -> Floats:
         """Return what operations cost that read from a memory, or update it, word by word."""
+        operations = float(self.layer.operations)
+        sharing = self.sharing(link, self.segment[link.sender], self.segment[link.receiver])
+        sent = np.maximum(operations / sharing, self.words[link.tensor])
+        return price.sent * sent + price.received * operations
+
+    def sharing(self, link: Link, outside: int, inside: int) -> Floats:
+        """Return how many instances share a word at most when it crosses some arrays."""
         t = link.tensor
-        sharing = self.instances(link, self.irrelevant[t], self.segment[link.sender])
+        arrays = outside, inside
+        sharing = self.instances(t, self.irrelevant[t], arrays)
         for dimensions, pairs in self.windows[t]:
-            outside = self.segment[link.sender]
-            own = np.array([self.instances(link, frozenset([d]), outside) for d in dimensions])
+            own = np.array([self.instances(t, frozenset([d]), arrays) for d in dimensions])
             fewest = np.minimum(pairs, own.prod(axis=0) / own.max(axis=0))
             sharing = sharing * fewest
-        operations = float(self.layer.operations)
-        sent = np.maximum(operations / sharing, self.words[t])
-        return price.sent * sent + price.received * operations
+        return sharing
 
     def crossing(
         self, m: int, priced: tuple[tuple[Link, Price], ...], links: Sequence[Link]
@@ -239,12 +250,12 @@ class Least:
             for (link, price), own in zip(priced, room, strict=True):
                 t = link.tensor
                 operations = float(self.layer.operations)
-                each = self.instances(link, self.irrelevant[t], outside, united=False)
+                crossed = outside, self.segment[link.receiver]
+                each = self.instances(t, self.irrelevant[t], crossed, united=False)
                 sent, received = price.sent * operations, price.received * operations
                 if not self.unites(link, outside):
                     sent, received = 0.0, sent + received
-                arrays = self.spread[outside : self.segment[link.receiver]]
-                spread = dict(zip(self.layer.bounds, arrays.prod(axis=0), strict=True))
+                spread = self.spread_inside(link, outside)
                 stay = Stay(
                     np.full(len(each), sent), received * each, self.relevant[t],
                     self.irrelevant[t], self.windows[t], self.longest[t], own, spread, each,
@@ -256,18 +267,60 @@ class Least:
             self.known[key] = least_crossing(stays, self.layer.bounds) + once
         return self.known[key]
 
-    def instances(
-        self, link: Link, dimensions: frozenset[str], outside: int, united: bool = True
+    def apart(
+        self, m: int, priced: tuple[tuple[Link, Price], ...], links: Sequence[Link]
     ) -> Floats:
-        """Return the instances along dimensions that a link reaches, those that share words."""
+        """Return the same, with stays that each instance of the memory has for itself.
+
+        Of a word that is sent an instance pays its share, or all words are sent once.
+        """
+        room = tuple(self.room(link, links) for link, _ in priced)
+        key = "apart", m, priced, room
+        if key not in self.known:
+            outside, inside = self.segment[m - 1], self.segment[m]
+            operations = float(self.layer.operations)
+            one = np.ones(len(self.cycles))
+            best = np.zeros(len(one))
+            shared = [price.sent > 0 and self.unites(link, outside) for link, price in priced]
+            for once in product(*((False, True) if own else (False,) for own in shared)):
+                stays = []
+                least = np.zeros(len(one))
+                for (link, price), own, all_once in zip(priced, room, once, strict=True):
+                    t = link.tensor
+                    each = price.received * one
+                    if all_once:
+                        least += price.sent * self.words[t]
+                    else:
+                        each = each + price.sent / self.sharing(link, outside, inside)
+                    # words of the fewest pairs are received no less often than others
+                    least += price.received * (self.words[t] - operations / self.longest[t])
+                    spread = self.spread_inside(link, inside)
+                    stay = Stay(
+                        operations * each, 0.0 * one, self.relevant[t], self.irrelevant[t],
+                        self.windows[t], self.longest[t], own, spread, one,
+                    )  # fmt: skip
+                    stays.append(stay)
+                best = np.maximum(best, least_crossing(stays, self.layer.bounds) + least)
+            self.known[key] = best
+        return self.known[key]
+
+    def instances(
+        self, t: int, dimensions: frozenset[str], arrays: tuple[int, int], united: bool = True
+    ) -> Floats:
+        """Return the instances along dimensions of some arrays, those that share words."""
         result = np.ones(len(self.cycles))
-        for k in range(outside, self.segment[link.receiver]):
-            if united and not self.shares(link.tensor, k):
+        for k in range(*arrays):
+            if united and not self.shares(t, k):
                 continue
             for i, d in enumerate(self.layer.bounds):
                 if d in dimensions:
                     result = result * self.spread[k, i]
         return result
+
+    def spread_inside(self, link: Link, outside: int) -> dict[str, Floats]:
+        """Return the instances along each dimension that a link reaches inside some array."""
+        arrays = self.spread[outside : self.segment[link.receiver]]
+        return dict(zip(self.layer.bounds, arrays.prod(axis=0), strict=True))
 
     def unites(self, link: Link, outside: int) -> bool:
         """Whether some array that a link crosses, or none at all, brings a word to several."""

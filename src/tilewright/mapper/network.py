@@ -313,7 +313,7 @@ def improved(
     found = with_all_sizes(layer, machine, objective, ended.found, stop)
     if found.mapping == ended.found.mapping:
         found.least_memory = ended.found.least_memory
-    elif found.mapping is not None and found.finished:
+    elif found.mapping is not None and found.regular == found.value:
         # ties are of interest where nothing is better
         found.mapping = tidied(
             found.mapping, layer, machine, lambda m: costs(m, layer, machine), stop

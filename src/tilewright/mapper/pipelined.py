@@ -31,7 +31,8 @@ from tilewright.mapper.network import beyond_limits, check_possible
 from tilewright.mapper.objective import parse_objective
 from tilewright.mapper.polish import Cost
 from tilewright.mapper.progress import Progress
-from tilewright.mapper.result import LayerResult, NetworkResult, Proof
+from tilewright.mapper.proof import Proof
+from tilewright.mapper.result import LayerResult, NetworkResult
 from tilewright.mapper.satisfiable import check_satisfiable
 from tilewright.mapper.size import mappings_in_space
 from tilewright.mapper.solve import Found, Search

@@ -12,7 +12,8 @@ from tilewright.architecture.machine import Architecture
 from tilewright.mapper.columns import aligned
 from tilewright.mapper.number import number, percent
 from tilewright.mapper.objective import parse_objective
-from tilewright.mapper.sizes import ALL, DIVISORS
+from tilewright.mapper.proof import REGULAR, Proof, standing
+from tilewright.mapper.sizes import ALL
 from tilewright.mapper.space_text import forwards, retains, space_text
 from tilewright.mapping.files import mapping_data
 from tilewright.mapping.nodes import Mapping
@@ -26,72 +27,6 @@ HEADERS = (
     "layer", "repeat", "energy (uJ)", "cycles", "EDP (pJ x cycles)", "utilization", "bound by",
     "gap", "proven",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Proof:
-    """Why a mapping is the best of a space, or how far from it it can be at most.
-
-    Attributes
-    ----------
-    optimal : bool
-        Whether every mapping of the space was covered, by evaluation or by a bound.
-    lower_bound : float
-        No mapping of the space has less; equal to `value` when optimal.
-    value : float
-        Objective of the mapping: pJ, cycles, or pJ x cycles.
-    gap : float
-        (value - lower_bound) / value, in [0, 1]; 0 when optimal.
-    space : str
-        What was searched, in words.
-    mappings_in_space : float
-        Number of different mappings in it. Those that exceed a capacity count, and those that
-        break constraints on tiles, loops or the utilization of a memory.
-    seconds : float
-        Time that the search of this layer took, or to look its result up in the cache.
-    search_seconds : float or None
-        Time that the search took, when its result comes from the cache.
-    tiles : str
-        ``"divisors"``, or ``"all"``: `mappings_in_space` are still those of divisors.
-    reason : str
-        Why it is not proven, where that is neither a limit of time nor a setting.
-    least_memory : bool
-        Whether it is proven that no mapping of the same energy and cycles, whose tile sizes divide,
-        needs less memory, see `ties.least_of_ties`.
-    """
-
-    optimal: bool
-    lower_bound: float
-    value: float
-    gap: float
-    space: str
-    mappings_in_space: float
-    seconds: float
-    search_seconds: float | None = None
-    tiles: str = DIVISORS
-    reason: str = ""
-    least_memory: bool = False
-
-    @property
-    def cached(self) -> bool:
-        """Whether this is the result of an earlier search, looked up in the cache."""
-        return self.search_seconds is not None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the proof as plain data."""
-        return {
-            "optimal": self.optimal,
-            "lower_bound": self.lower_bound,
-            "value": self.value,
-            "gap": self.gap,
-            "space": self.space,
-            "tiles": self.tiles,
-            "least_memory": self.least_memory,
-            "mappings_in_space": self.mappings_in_space,
-            "seconds": self.seconds,
-            "cached": self.cached,
-            "search_seconds": self.seconds if self.search_seconds is None else self.search_seconds,
-        }
 
 
 @dataclass(frozen=True, repr=False)
@@ -169,6 +104,16 @@ class NetworkResult:
         """Whether the mapping of every layer is proven to be the best."""
         return not self.unmapped and all(result.proof.optimal for result in self.layers)
 
+    @property
+    def regular(self) -> bool:
+        """Whether no regular mapping of any layer is proven to be better."""
+        return not self.unmapped and all(result.proof.regular for result in self.layers)
+
+    @property
+    def gap(self) -> float:
+        """By what share of its value the mapping of a layer may be improved at most."""
+        return max((result.proof.gap for result in self.layers), default=0.0)
+
     @cached_property
     def energy_pj(self) -> float:
         """Energy of all layers in pJ, repeats counted."""
@@ -234,7 +179,7 @@ class NetworkResult:
             f"{self.utilization:.1%}",
             "",
             "",
-            "yes" if self.optimal else "no",
+            "yes" if self.optimal else REGULAR if self.regular else "no",
         )
         return [*rows, total]
 
@@ -250,8 +195,17 @@ class NetworkResult:
                 f"All {sum(sizes):.3g} mappings were covered, by evaluation or by a bound, "
                 f"in {self.seconds:.1f} s{self.reuse()}."
             )
+        elif self.regular:
+            every = "every layer" if count > 1 else "the layer"
+            better = parse_objective(self.objective).better
+            text = (
+                f"Proven for {every}: no regular mapping of the space has {better}. "
+                f"Others can be no more than {percent(self.gap)} better. "
+                f"Found in {self.seconds:.1f} s{self.reuse()}."
+            )
         else:
             proven = sum(result.proof.optimal for result in self.layers)
+            regular = sum(result.proof.regular for result in self.layers) - proven
             open_ = [result for result in self.layers if not result.proof.optimal]
             reason = "stopped at the time limit"
             if self.interrupted:
@@ -266,12 +220,18 @@ class NetworkResult:
                 reason = "what memories retain is counted for whole mappings alone"
             elif any(result.proof.tiles == ALL for result in self.layers):
                 reason = "the bound of all tile sizes is not reached"
-            text = f"Not proven: {reason}, with {proven} of {count} layers proven optimal."
+            text = f"Not proven: {reason}, with {proven} of {count} layers proven optimal"
+            text += f", {regular} more among regular mappings." if regular else "."
             if open_:
                 worst = max(open_, key=lambda result: result.proof.gap)
                 text += (
                     f" The largest gap is that of '{worst.layer.name}': no mapping of it can be "
                     f"more than {percent(worst.proof.gap)} better."
+                )
+            if any(result.proof.regular_bound is not None for result in open_):
+                worst = max(open_, key=lambda result: result.proof.regular_gap)
+                text += (
+                    f" Regular ones can be no more than {percent(worst.proof.regular_gap)} better."
                 )
             if self.unmapped:
                 names = ", ".join(layer.name for layer in self.unmapped)
@@ -354,11 +314,6 @@ class NetworkResult:
         return json.dumps(self.to_dict(), indent=indent)
 
 
-def standing(proof: Proof) -> str:
-    """Return how good a value is known to be, in two words."""
-    return "proven optimal" if proof.optimal else f"gap {percent(proof.gap)}"
-
-
 def cells(result: LayerResult) -> tuple[str, ...]:
     """Return the row of a layer in the table of `NetworkResult.rows`."""
     evaluation, proof = result.evaluation, result.proof
@@ -371,5 +326,5 @@ def cells(result: LayerResult) -> tuple[str, ...]:
         f"{evaluation.utilization:.1%}",
         evaluation.bound,
         percent(proof.gap),
-        "yes" if proof.optimal else "no",
+        "yes" if proof.optimal else REGULAR if proof.regular else "no",
     )

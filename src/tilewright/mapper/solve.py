@@ -62,6 +62,7 @@ class Found:
     finished: bool = False
     labels: int = 0
     least_memory: bool = False  # proven that none of the same energy and cycles needs less
+    regular: float | None = None  # bound of all regular mappings, where that is known to be higher
 
 
 class Search:

@@ -55,6 +55,7 @@ class Solved(Strict):
     bound: float
     finished: bool
     least_memory: bool
+    regular: float | None
     mappings_in_space: float
     seconds: float
 
@@ -110,8 +111,9 @@ class SolvedLayers:
         try:
             kept = Solved.model_validate_json(value)
             found = Found(
-                kept.mapping, kept.value, kept.bound, kept.finished, least_memory=kept.least_memory
-            )
+                kept.mapping, kept.value, kept.bound, kept.finished,
+                least_memory=kept.least_memory, regular=kept.regular,
+            )  # fmt: skip
             result = Searched(found, kept.mappings_in_space, 0.0, kept.seconds, self.tiles)
             self.confirm(layer, result)
         except (ValidationError, TilewrightError):
@@ -138,6 +140,7 @@ class SolvedLayers:
             bound=found.bound,
             finished=found.finished,
             least_memory=found.least_memory,
+            regular=found.regular,
             mappings_in_space=searched.mappings_in_space,
             seconds=searched.seconds,
         )
@@ -163,5 +166,5 @@ class SolvedLayers:
             value=found.value, bound=found.bound, finished=found.finished,
             mappings_in_space=searched.mappings_in_space, seconds=searched.seconds,
             search_seconds=searched.search_seconds, tiles=searched.tiles,
-            least_memory=found.least_memory,
+            least_memory=found.least_memory, regular=found.regular,
         )  # fmt: skip

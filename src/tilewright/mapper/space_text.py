@@ -12,11 +12,10 @@ SPACE = (
     "array are interchangeable, so choices that differ in them alone are one."
 )
 UNEVEN = (
-    "All tile sizes. The lower bound holds for all mappings, but leaves out what a short chunk "
-    "saves that has no more than one step of some loop, so that a tile stays while others change "
-    "theirs; the best mapping whose tile sizes divide, those with the tiles for which the bound is "
-    "least, and those of layers with rounder bounds, were improved by changing one or two sizes at "
-    "a time, which is optimal where it reaches the bound. Before that: "
+    "All tile sizes. The best mapping whose tile sizes divide, those with the tiles for which the "
+    "lower bound of all mappings is least, and those of layers with rounder bounds, were improved "
+    "by changing one or two sizes at a time. A mapping is regular where no loop of several steps "
+    "has one step in a short chunk, or in an element with less work. Before that: "
 )
 UNSEEN = (
     "Words that neighbours forward are counted in what the mapping costs, but not looked for: "

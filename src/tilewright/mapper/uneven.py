@@ -66,7 +66,8 @@ def with_all_sizes(
     Returns
     -------
     Found
-        Its bound holds for all tile sizes, and `finished` is only true where that is reached.
+        Its bound holds for all tile sizes, and `finished` is only true where that is reached. That
+        of all regular mappings is tighter.
     """
     if even.mapping is None or all(bound <= 2 for bound in layer.bounds.values()):
         return even
@@ -95,7 +96,11 @@ def with_all_sizes(
         if cut is not None:
             best.climb_from(cut)
     best.finish(bound)
-    return Found(best.mapping, best.value, min(bound, best.value), best.reaches(bound), even.labels)
+    certain = min(certain_bound(least, wanted, stop), best.value)
+    return Found(
+        best.mapping, best.value, certain, best.reaches(certain), even.labels,
+        regular=min(bound, best.value),
+    )  # fmt: skip
 
 
 @dataclass
@@ -169,6 +174,17 @@ def least_values(
             bounds = np.minimum(bounds, objective.values(work, least.cycles))
             return bounds, [(float(bounds.min()), ())]
     return bounds, known
+
+
+def certain_bound(least: Least, objective: Objective, stop: Callable[[], bool]) -> float:
+    """Return a lower bound of all mappings that leaves nothing out."""
+    alone = np.full(len(least.cycles), least.work)
+    bound = inf
+    for i, (_, energy, cycles) in enumerate(least.all_costs(apart=True)):
+        bound = min(bound, float(objective.values(energy, cycles).min()))
+        if i >= SOON and stop():
+            return float(objective.values(alone, least.cycles).min())
+    return bound
 
 
 def rounder_layers(layer: Layer, least: Least, values: Floats) -> Iterator[Layer]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from html import escape
 
 from tilewright.mapper.objective import parse_objective, unit_of
-from tilewright.mapper.result import LayerResult, NetworkResult, Proof
+from tilewright.mapper.proof import Proof
+from tilewright.mapper.result import LayerResult, NetworkResult
 from tilewright.mapper.uniform_result import UniformResult
 from tilewright.report.quantities import (
     cycles,
@@ -52,6 +53,10 @@ def proof_html(result: NetworkResult) -> str:
             "Every mapping of the space below was covered, by evaluation or by a bound: "
             f"none has {parse_objective(result.objective).better}."
         )
+        mark = "proven"
+    elif result.regular:
+        head = "Proven among regular mappings: none of them is better."
+        text = f"Others can be no more than {percent(result.gap)} better."
         mark = "proven"
     else:
         bounds = sum(r.proof.lower_bound * r.layer.repeat for r in result.layers)
@@ -106,6 +111,8 @@ def layer_proof_html(result: LayerResult) -> str:
             f"{value} is the best found; no mapping has less than {bound} (gap "
             f"{percent(proof.gap)}, {space} mappings)."
         )
+        if proof.regular:
+            text += " No regular mapping is better."
     if proof.search_seconds is None:
         return f"<p>{text} Search: {duration(proof.seconds)}.</p>"
     earlier = f"Search: {duration(proof.search_seconds)}, earlier; from the cache"
@@ -116,4 +123,5 @@ def verdict(proof: Proof) -> str:
     """Return whether a mapping is proven best, else its gap."""
     if proof.optimal:
         return '<span class="tick">✓&nbsp;proven</span>'
-    return f'<span class="gap">gap {percent(proof.gap)}</span>'
+    best = "regular, " if proof.regular else ""
+    return f'<span class="gap">{best}gap {percent(proof.gap)}</span>'

@@ -7,7 +7,8 @@ from time import perf_counter
 
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import InputError
-from tilewright.mapper.result import LayerResult, NetworkResult, Proof
+from tilewright.mapper.proof import Proof
+from tilewright.mapper.result import LayerResult, NetworkResult
 from tilewright.model.evaluate import evaluate
 from tilewright.strategies.catalogue import strategy
 from tilewright.strategies.run import Run, improvements
