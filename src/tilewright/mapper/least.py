@@ -246,7 +246,6 @@ class Least:
         if key not in self.known:
             outside = self.segment[m - 1]
             stays = []
-            once = np.zeros(len(self.cycles))
             for (link, price), own in zip(priced, room, strict=True):
                 t = link.tensor
                 operations = float(self.layer.operations)
@@ -258,13 +257,11 @@ class Least:
                 spread = self.spread_inside(link, outside)
                 stay = Stay(
                     np.full(len(each), sent), received * each, self.relevant[t],
-                    self.irrelevant[t], self.windows[t], self.longest[t], own, spread, each,
+                    self.irrelevant[t], self.windows[t], operations / self.words[t], own, spread,
+                    each,
                 )  # fmt: skip
                 stays.append(stay)
-                # every word crosses once, and those of the fewest pairs no less often
-                fewest = self.words[t] - operations / self.longest[t]
-                once += (price.sent + price.received) * fewest
-            self.known[key] = least_crossing(stays, self.layer.bounds) + once
+            self.known[key] = least_crossing(stays, self.layer.bounds)
         return self.known[key]
 
     def apart(
@@ -272,7 +269,8 @@ class Least:
     ) -> Floats:
         """Return the same, with stays that each instance of the memory has for itself.
 
-        Of a word that is sent an instance pays its share, or all words are sent once.
+        Of a word that is sent an instance pays its share, or all words are sent once; where windows
+        overlap, some words serve fewer operations than others, or all are received once as well.
         """
         room = tuple(self.room(link, links) for link, _ in priced)
         key = "apart", m, priced, room
@@ -281,26 +279,28 @@ class Least:
             operations = float(self.layer.operations)
             one = np.ones(len(self.cycles))
             best = np.zeros(len(one))
-            shared = [price.sent > 0 and self.unites(link, outside) for link, price in priced]
-            for once in product(*((False, True) if own else (False,) for own in shared)):
+            ways: list[list[tuple[Floats, float]]] = []
+            for link, price in priced:
+                words = self.words[link.tensor]
+                share = price.sent / self.sharing(link, outside, inside)
+                own = [(price.received + share, 0.0)]
+                if price.sent and self.unites(link, outside):
+                    own.append((price.received * one, price.sent * words))
+                if self.windows[link.tensor]:
+                    own.append((0.0 * one, (price.sent + price.received) * words))
+                ways.append(own)
+            for way in product(*ways):
                 stays = []
-                least = np.zeros(len(one))
-                for (link, price), own, all_once in zip(priced, room, once, strict=True):
+                for (link, _), free, (each, _) in zip(priced, room, way, strict=True):
                     t = link.tensor
-                    each = price.received * one
-                    if all_once:
-                        least += price.sent * self.words[t]
-                    else:
-                        each = each + price.sent / self.sharing(link, outside, inside)
-                    # words of the fewest pairs are received no less often than others
-                    least += price.received * (self.words[t] - operations / self.longest[t])
                     spread = self.spread_inside(link, inside)
                     stay = Stay(
                         operations * each, 0.0 * one, self.relevant[t], self.irrelevant[t],
-                        self.windows[t], self.longest[t], own, spread, one,
+                        self.windows[t], self.longest[t], free, spread, one,
                     )  # fmt: skip
                     stays.append(stay)
-                best = np.maximum(best, least_crossing(stays, self.layer.bounds) + least)
+                once = sum(words for _, words in way)
+                best = np.maximum(best, least_crossing(stays, self.layer.bounds) + once)
             self.known[key] = best
         return self.known[key]
 
