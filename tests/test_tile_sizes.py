@@ -13,12 +13,13 @@ from problems import problem
 from strategies import cases
 from tilewright.errors import InputError
 from tilewright.mapper.crossing import shared
-from tilewright.mapper.least import Least, different, widest_choices
+from tilewright.mapper.least import Least
 from tilewright.mapper.links import keep_choices
 from tilewright.mapper.narrow import narrowed
 from tilewright.mapper.objective import parse_objective
 from tilewright.mapper.solve import Search
 from tilewright.mapper.uneven import closed, opened, rounder
+from tilewright.mapper.widest import different, widest_choices
 from tilewright.mapping.nodes import For, Store
 from tilewright.mapping.validity import check
 from tilewright.model import evaluate

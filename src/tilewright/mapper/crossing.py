@@ -7,8 +7,8 @@ cross are operations / Y in the mean. Of the tensors that cross, let one have th
 The stays of the others lie inside it. The iterations that they span of dimensions relevant to it
 are part of its tile, so that the product of their Y is limited by what this tile holds. Operations
 of short chunks have tiles and stays of their own, within the same limits, and a mean over
-operations is at least the least. Instances that work together count alike: what one with a short
-chunk reuses beyond the others is left out.
+operations is at least the least. Where instances that work together count alike, what one with less
+work reuses beyond the others is left out: for that, Y is the operations in one instance.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from itertools import product
 from math import ceil, gcd, inf, prod
 
@@ -14,6 +15,7 @@ from tilewright.mapper.crossing import Stay, least_crossing
 from tilewright.mapper.lattice import Floats, Ints
 from tilewright.mapper.links import keep_choices, ports, segment_of
 from tilewright.mapper.narrow import KeepChoice
+from tilewright.mapper.widest import widest_choices
 from tilewright.model.energy import (
     element_bits,
     leakage_per_cycle,
@@ -25,8 +27,14 @@ from tilewright.model.energy import (
 from tilewright.workload.footprint import footprint
 from tilewright.workload.layer import Layer, Tensor, Term
 
-MOST_CHOICES = 1 << 15
 CLOSE = 1e-12
+
+
+class Ways(Enum):
+    """Ways to see what words cost of which elements of an array pay shares, see `Least.apart`."""
+
+    ONE = auto()
+    ALL = auto()
 
 
 @dataclass(frozen=True)
@@ -65,6 +73,8 @@ class Least:
 
     Attributes
     ----------
+    choices : array of (choices, arrays, dimensions)
+        As above.
     spread : array of (arrays, dimensions, choices)
         Instances along each dimension.
     """
@@ -78,6 +88,7 @@ class Least:
         self.segment = [*segment_of(architecture), len(architecture.arrays)]
         bounds = layer.bounds
         choices = widest_choices(layer, architecture) if choices is None else choices
+        self.choices = choices
         self.spread = np.moveaxis(choices.astype(np.float64), 0, -1)
         extents = np.array(list(bounds.values()), np.float64)
         steps = np.prod(np.ceil(extents[:, None] / self.spread.prod(axis=0)), axis=0)
@@ -105,23 +116,23 @@ class Least:
         self.work = layer.operations * operation_cost(architecture, layer)
         self.known: dict[object, Floats] = {}
 
-    def all_costs(self, apart: bool = False) -> Iterator[tuple[KeepChoice, Floats, Floats]]:
+    def all_costs(self) -> Iterator[tuple[KeepChoice, Floats, Floats]]:
         """Yield every bypass choice and its `cost`."""
         if any(array.forwarding for array in self.architecture.arrays):
             # neighbours pass on words that no memory sends
             yield (), np.full(len(self.cycles), self.work), self.cycles
             return
         for keep in keep_choices(self.layer, self.architecture):
-            yield keep, *self.cost(keep, apart)
+            yield keep, *self.cost(keep)
 
-    def cost(self, keep: KeepChoice, apart: bool = False) -> tuple[Floats, Floats]:
+    def cost(self, keep: KeepChoice, apart: Ways | None = None) -> tuple[Floats, Floats]:
         """Return energy (pJ) and cycles that no mapping of a bypass choice undercuts.
 
         Parameters
         ----------
-        apart : bool
-            Whether to look at each element of an array by itself. Else it is left out what those
-            with less work than others reuse beyond them.
+        apart : Ways, optional
+            To look at each element of an array by itself, in one way or in all. Without it, it is
+            left out what those with less work than others reuse beyond them.
 
         Returns
         -------
@@ -187,7 +198,7 @@ class Least:
         first = self.words[link.tensor] if link.sender == 0 else 0.0
         return Price(share * (reads + writes) * sends, 0.0, -share * reads * sends * first)
 
-    def least(self, links: Sequence[Link], prices: Sequence[Price], apart: bool) -> Floats:
+    def least(self, links: Sequence[Link], prices: Sequence[Price], apart: Ways | None) -> Floats:
         """Return what the words of all links cost at least, for every spatial choice.
 
         What a link that passes memories sends is part of what crosses into each of them; it counts
@@ -215,7 +226,10 @@ class Least:
                     if (price.sent and cut == m) or (price.received and link.receiver == m)
                 )
                 if own:
-                    parts += (self.apart if apart else self.crossing)(m, own, links)
+                    if apart is None:
+                        parts += self.crossing(m, own, links)
+                    else:
+                        parts += self.apart(m, own, links, apart)
             best = np.maximum(best, parts)
         return total + best
 
@@ -265,7 +279,7 @@ class Least:
         return self.known[key]
 
     def apart(
-        self, m: int, priced: tuple[tuple[Link, Price], ...], links: Sequence[Link]
+        self, m: int, priced: tuple[tuple[Link, Price], ...], links: Sequence[Link], which: Ways
     ) -> Floats:
         """Return the same, with stays that each instance of the memory has for itself.
 
@@ -273,7 +287,7 @@ class Least:
         overlap, some words serve fewer operations than others, or all are received once as well.
         """
         room = tuple(self.room(link, links) for link, _ in priced)
-        key = "apart", m, priced, room
+        key = which, m, priced, room
         if key not in self.known:
             outside, inside = self.segment[m - 1], self.segment[m]
             operations = float(self.layer.operations)
@@ -288,7 +302,7 @@ class Least:
                     own.append((price.received * one, price.sent * words))
                 if self.windows[link.tensor]:
                     own.append((0.0 * one, (price.sent + price.received) * words))
-                ways.append(own)
+                ways.append(own[:1] if which is Ways.ONE else own)
             for way in product(*ways):
                 stays = []
                 for (link, _), free, (each, _) in zip(priced, room, way, strict=True):
@@ -370,66 +384,3 @@ def most_pairs(terms: Sequence[Term], bounds: Mapping[str, int]) -> float:
         return float(min(ceil(m / (b // g)), ceil(n / (a // g))))
     extents = [bounds[t.dimension] for t in terms]
     return float(prod(extents)) / max(extents)
-
-
-def widest_choices(layer: Layer, architecture: Architecture) -> Ints:
-    """Return spatial choices with any factors, one at least as wide as each possible one.
-
-    Returns
-    -------
-    array of (choices, arrays, dimensions)
-        Instances along each dimension. What is wider never costs more here.
-    """
-    bounds = np.array(list(layer.bounds.values()), np.int64)
-    arrays = architecture.arrays
-    choices = np.ones((1, len(arrays), len(bounds)), np.int64)
-    for k, array in enumerate(arrays):
-        for axis, size in array.axes.items():
-            allowed = architecture.allowed_dimensions(array.name, axis)
-            free = [
-                i
-                for i, (d, bound) in enumerate(layer.bounds.items())
-                if bound > 1 and (allowed is None or d in allowed)
-            ]
-            factors = np.array(axis_factors(bounds, free, size), np.int64)
-            if len(choices) * len(factors) > MOST_CHOICES:
-                choices, factors = rounded_up(choices), rounded_up(factors)
-            wider = np.repeat(choices, len(factors), axis=0)
-            wider[:, k] = np.minimum(wider[:, k] * np.tile(factors, (len(choices), 1)), bounds)
-            choices = different(wider.reshape(len(wider), -1)).reshape(-1, *wider.shape[1:])
-    return choices
-
-
-def different(rows: Ints) -> Ints:
-    """Return the rows of positive numbers that differ, in order."""
-    radix = rows.max(axis=0) + 1
-    weights = np.append(np.cumprod(radix[:0:-1].astype(np.float64))[::-1], 1.0)
-    if weights[0] * radix[0] >= 2.0**62:
-        return np.asarray(np.unique(rows, axis=0))
-    # one number for a row is sorted in a fraction of the time
-    return rows[np.unique(rows @ weights.astype(np.int64), return_index=True)[1]]
-
-
-def axis_factors(bounds: Ints, free: Sequence[int], size: int) -> list[tuple[int, ...]]:
-    """Return the ways to unroll dimensions along one axis that leave no room for another unit."""
-    choices = [(1,) * len(bounds)]
-    for i in free:
-        choices += [
-            (*choice[:i], factor, *choice[i + 1 :])
-            for choice in choices
-            for factor in range(2, min(int(bounds[i]), size // prod(choice)) + 1)
-        ]
-
-    def fills(choice: tuple[int, ...]) -> bool:
-        used = prod(choice)
-        return not any(
-            choice[i] < bounds[i] and used // choice[i] * (choice[i] + 1) <= size for i in free
-        )
-
-    return [choice for choice in choices if fills(choice)]
-
-
-def rounded_up(choices: Ints) -> Ints:
-    """Return fewer choices, with numbers of instances that are powers of two."""
-    powers = 1 << np.ceil(np.log2(choices)).astype(np.int64)
-    return different(powers.reshape(len(powers), -1)).reshape(-1, *powers.shape[1:])

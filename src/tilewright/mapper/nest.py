@@ -15,16 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tilewright.mapper.least import (
-    Least,
-    Link,
-    axis_factors,
-    different,
-    most_pairs,
-    sliding,
-)
+from tilewright.mapper.least import Least, Link, most_pairs, sliding
 from tilewright.mapper.links import ports
 from tilewright.mapper.narrow import KeepChoice
+from tilewright.mapper.widest import axis_factors, different
 from tilewright.model.energy import leakage_per_cycle
 
 if TYPE_CHECKING:

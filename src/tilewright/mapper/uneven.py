@@ -19,7 +19,7 @@ import numpy as np
 from tilewright.architecture.machine import Architecture, Array
 from tilewright.errors import MappingError
 from tilewright.mapper.lattice import Floats, Ints, divisors
-from tilewright.mapper.least import Least
+from tilewright.mapper.least import Least, Ways
 from tilewright.mapper.links import segment_of
 from tilewright.mapper.narrow import KeepChoice, narrowed
 from tilewright.mapper.nest_mapping import Tiles, mappings_of
@@ -96,7 +96,7 @@ def with_all_sizes(
         if cut is not None:
             best.climb_from(cut)
     best.finish(bound)
-    certain = min(certain_bound(least, wanted, stop), best.value)
+    certain = certain_bound(least, known, wanted, best.value, stop)
     return Found(
         best.mapping, best.value, certain, best.reaches(certain), even.labels,
         regular=min(bound, best.value),
@@ -176,14 +176,28 @@ def least_values(
     return bounds, known
 
 
-def certain_bound(least: Least, objective: Objective, stop: Callable[[], bool]) -> float:
-    """Return a lower bound of all mappings that leaves nothing out."""
-    alone = np.full(len(least.cycles), least.work)
-    bound = inf
-    for i, (_, energy, cycles) in enumerate(least.all_costs(apart=True)):
-        bound = min(bound, float(objective.values(energy, cycles).min()))
-        if i >= SOON and stop():
-            return float(objective.values(alone, least.cycles).min())
+def certain_bound(
+    least: Least,
+    known: list[tuple[float, KeepChoice]],
+    objective: Objective,
+    ceiling: float,
+    stop: Callable[[], bool],
+) -> float:
+    """Return a lower bound of all mappings below a ceiling, regular or not, or the ceiling."""
+    alone = objective.values(np.full(len(least.cycles), least.work), least.cycles)
+    bound = ceiling
+    near = Least(least.layer, least.architecture, least.choices[alone < ceiling])
+    for n, (_, keep) in enumerate(sorted(known)):
+        if not keep or (n >= SOON and stop()):
+            return min(bound, float(alone.min()))
+        if len(near.choices) == 0:
+            break
+        values = objective.values(*near.cost(keep, Ways.ONE))
+        low = values < bound
+        if low.any():
+            some = Least(least.layer, least.architecture, near.choices[low])
+            values = np.maximum(values[low], objective.values(*some.cost(keep, Ways.ALL)))
+            bound = min(bound, float(values.min()))
     return bound
 
 
