@@ -9,6 +9,7 @@ import numpy as np
 from tilewright.mapper.labels import objective_value
 from tilewright.mapper.nest_windows import FIELDS, chunks, copy, fits, same_words, windows_of
 from tilewright.model.kernel import kernel, leaf, part
+from tilewright.model.record import record
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
@@ -25,6 +26,7 @@ def value_of(ns: Nest, goal: Floats, cost: Floats, steps: float) -> float:
     return float(value)
 
 
+@record
 class Inner(NamedTuple):
     """Tiles in the memory below the array.
 

@@ -18,6 +18,7 @@ Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
+ALWAYS = (Path(__file__), HERE / "record.py")  # what every kernel builds on
 IMPORT = re.compile(r"^from (tilewright[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
 WORD = re.compile(r"\w+")
 
@@ -49,7 +50,7 @@ def read(path: Path) -> tuple[bytes, frozenset[Path]]:
 def module_digest(path: Path) -> str:
     """Return a digest of a Python file and of all files of this package that it builds on."""
     digest = blake2b(digest_size=16)
-    found, left = {path, Path(__file__)}, [path, Path(__file__)]
+    found, left = {path, *ALWAYS}, [path, *ALWAYS]
     while left:
         new = read(left.pop())[1] - found
         found |= new
