@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
+from numba.core.compiler import Compiler, Flags
 
 
 class Part(JITCodeLibrary):
@@ -52,6 +52,22 @@ def no_collection() -> Iterator[None]:
             gc.enable()
 
 
+class KernelFlags(Flags):
+    """Numba's flags, faster to look up: it does so for every call and operator of a kernel."""
+
+    __slots__ = ()
+    HASH = hash(Flags())  # does not depend on what is set
+
+    def __hash__(self) -> int:
+        """Return that of any flags."""
+        return self.HASH
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the same is set, or what is not set is the same by default."""
+        usual: Any = super().__eq__
+        return isinstance(other, Flags) and (self._values == other._values or usual(other))
+
+
 class KernelCompiler(Compiler):
     """The usual steps.
 
@@ -62,6 +78,8 @@ class KernelCompiler(Compiler):
     def compile_extra(self, func: Callable[..., object]) -> Any:
         """Compile a function."""
         usual: Any = super().compile_extra
+        flags: Any = KernelFlags
+        self.state.flags = flags(self.state.flags)
         with no_collection():
             return usual(func)
 

@@ -1,4 +1,4 @@
-"""Named tuples that kernels are given by pointer, and the collector that waits for compilation."""
+"""Named tuples that kernels are given by pointer, and what makes them compile sooner."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from numba.core.compiler import Flags
 from numpy.typing import NDArray
 
 from tilewright.model.kernel import kernel, leaf
-from tilewright.model.parts import no_collection
+from tilewright.model.parts import KernelFlags, no_collection
 from tilewright.model.record import record
 
 
@@ -89,3 +90,13 @@ def test_collection_is_afterwards_as_it_was(enabled):
         assert gc.isenabled() == enabled
     finally:
         (gc.enable if was else gc.disable)()
+
+
+def test_flags_of_kernels_are_looked_up_as_other_flags_are():
+    usual, other = Flags(), Flags()
+    other.nrt = not usual.nrt
+    own = KernelFlags(usual)
+    assert own == usual and usual == own and hash(own) == hash(usual)
+    assert own != other and other != own
+    usual.nrt = own.nrt  # set to what it is by default
+    assert own == usual and KernelFlags(usual) == own
