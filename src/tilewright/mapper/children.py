@@ -11,10 +11,12 @@ from tilewright.mapper.lattice import Floats, Ints
 from tilewright.mapper.links import Links
 from tilewright.mapper.problem import Bools, Space
 from tilewright.mapper.reuse import Memory, Reuse, Row, memory_of
+from tilewright.model.record import record
 
 MOST_ORDERED = 4  # tensors stored below an array whose orders are told apart
 
 
+@record
 class Children(NamedTuple):
     """The links that cross one array, and the memories that receive them.
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.model.parts import no_collection
+
 SECONDS = 40  # what it takes on two processors, about
 
 # the walk alone needs no tables under this constraint; it excludes nothing
@@ -40,7 +42,8 @@ def compile_kernels() -> None:
             command = [sys.executable, "-m", __name__, part]
             others.append(subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet))
     try:
-        compile_walk()
+        with no_collection():
+            compile_walk()
     finally:
         for other in others:
             other.wait()
@@ -109,4 +112,5 @@ def search(layer: Any, machine: Any) -> Any:
 PARTS = {"tables": compile_rest, "tiles": compile_tiles}
 
 if __name__ == "__main__":
-    PARTS[sys.argv[1]]()
+    with no_collection():
+        PARTS[sys.argv[1]]()

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from tilewright.mapper.outer import NONE, REGION, RUN, STEPS
 from tilewright.model.kernel import kernel, leaf, leaf_kernel
+from tilewright.model.record import record
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
@@ -25,6 +26,7 @@ Positions = NDArray[np.int32]
 """There are many."""
 
 
+@record
 class Below(NamedTuple):
     """Step functions of every shape and stage below an array, for one spatial choice.
 
@@ -80,6 +82,7 @@ class Below(NamedTuple):
     memory: int
 
 
+@record
 class Costs(NamedTuple):
     """What store nodes below an array cost, in pJ; infinite where they cannot stand.
 

@@ -16,6 +16,7 @@ from tilewright.mapper.outer import NONE, REGION, RUN
 from tilewright.mapper.plan import Plan
 from tilewright.mapper.problem import Bools, Space
 from tilewright.mapper.tables import Slides
+from tilewright.model.record import record
 
 NO_INTS, NO_FLOATS = np.zeros(0, np.int64), np.zeros(0)
 NOTHING = Below(
@@ -25,6 +26,7 @@ NOTHING = Below(
 )  # fmt: skip
 
 
+@record
 class Nodes(NamedTuple):
     """Store nodes of a bypass choice below an array, in a spatial choice.
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from tilewright.mapper.labels import TIE
 from tilewright.model.kernel import leaf, leaf_kernel, part
+from tilewright.model.record import record
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
@@ -16,6 +17,7 @@ VALUE, SECOND, ROW = 2, 3, 4  # columns; the first two are the bits used of each
 COLUMNS = 5
 
 
+@record
 class Aim(NamedTuple):
     """What all labels of one bypass choice are compared by (plain arrays for the kernels).
 

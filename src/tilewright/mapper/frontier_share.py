@@ -11,12 +11,14 @@ import numpy as np
 from tilewright.mapper.charge import united_words
 from tilewright.mapper.slides import does_repeat, may_repeat
 from tilewright.model.kernel import leaf_kernel
+from tilewright.model.record import record
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
     from tilewright.mapper.problem import Bools, Space
 
 
+@record
 class Parts(NamedTuple):
     """Of the words of tiles in all instances, by the tile.
 

@@ -13,9 +13,11 @@ from tilewright.mapper.lattice import Floats, Ints, Lattice
 from tilewright.mapper.narrow import KeepChoice, about_memories
 from tilewright.mapper.problem import Bools
 from tilewright.mapping.names import role_names
+from tilewright.model.record import record
 from tilewright.workload.layer import Layer
 
 
+@record
 class Limits(NamedTuple):
     """What constraints ask of the walk (plain arrays for the kernels).
 

@@ -16,6 +16,7 @@ from tilewright.mapper.narrow import KeepChoice, worth_walking
 from tilewright.mapper.problem import Bools, Space
 from tilewright.mapper.remaining import Reach
 from tilewright.model.energy import leakage_per_cycle
+from tilewright.model.record import record
 from tilewright.workload.layer import Layer
 
 NOTHING_KNOWN = Reach(
@@ -27,6 +28,7 @@ NOTHING_KNOWN = Reach(
 )
 
 
+@record
 class Links(NamedTuple):
     """What one bypass choice costs (plain arrays for the kernels).
 

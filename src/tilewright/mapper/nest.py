@@ -20,6 +20,7 @@ from tilewright.mapper.links import ports
 from tilewright.mapper.narrow import KeepChoice
 from tilewright.mapper.widest import axis_factors, different
 from tilewright.model.energy import leakage_per_cycle
+from tilewright.model.record import record
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
@@ -30,6 +31,7 @@ MOST_CHOICES = 1 << 17
 MOST_INSTANCES = 4096  # along a dimension
 
 
+@record
 class Nest(NamedTuple):
     """One bypass choice of a layer on a machine.
 

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from tilewright.mapper.ascending import ascending
 from tilewright.mapper.labels import objective_value
 from tilewright.mapper.nest_windows import FIELDS, chunks, copy, fits, same_words, windows_of
-from tilewright.model.kernel import kernel, leaf, part
+from tilewright.model.kernel import called_leaf, kernel, leaf, part
+from tilewright.model.record import record
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
@@ -25,6 +27,7 @@ def value_of(ns: Nest, goal: Floats, cost: Floats, steps: float) -> float:
     return float(value)
 
 
+@record
 class Inner(NamedTuple):
     """Tiles in the memory below the array.
 
@@ -56,7 +59,8 @@ def inner_tiles(ns: Nest, most: int) -> Inner:
     sizes, limits = np.empty((room, nd), np.int64), np.empty((room, nd + 1), np.int64)
     windows = np.ones((room, ne, FIELDS), np.int64)
     n = 0
-    size, spanned, grown, extents, free = np.ones((5, nd), np.int64)
+    own = np.ones((5, nd), np.int64)
+    size, spanned, grown, extents, free = own[0], own[1], own[2], own[3], own[4]
     place = np.empty(nt, np.int64)
     for o in range(len(ns.inner_orders)):
         order = ns.inner_orders[o]
@@ -66,9 +70,9 @@ def inner_tiles(ns: Nest, most: int) -> Inner:
         open_ones = 0
         size[:] = 1
         for d in range(nd):
-            own = ns.owner[d]
-            kept = own >= 0 and place[own] > 0
-            alone = own >= 0 and place[own] < 0 and len(order) > 0
+            t = ns.owner[d]
+            kept = t >= 0 and place[t] > 0
+            alone = t >= 0 and place[t] < 0 and len(order) > 0
             if kept or alone:
                 free[open_ones] = d
                 open_ones += 1
@@ -84,7 +88,7 @@ def inner_tiles(ns: Nest, most: int) -> Inner:
                     ns, order, size, place, kind, spanned, grown, extents, windows[n], limits[n]
                 ):
                     which[n] = o
-                    sizes[n] = size
+                    copy(size, sizes[n])
                     n += 1
             more = False
             k = open_ones - 1
@@ -98,7 +102,7 @@ def inner_tiles(ns: Nest, most: int) -> Inner:
     return Inner(which[:n], sizes[:n], windows[:n], limits[:n])
 
 
-@leaf
+@called_leaf
 def add_inner(
     ns: Nest, order: Ints, windows: Ints, spread: Ints, active: Ints, times: Ints, cost: Floats
 ) -> None:
@@ -241,12 +245,12 @@ def likely(
     """
     nr, nd = len(ns.base), len(ns.bounds)
     room = 1 << 10
-    choice, tile = np.empty((2, room), np.int64)
+    choice, tile = np.empty(room, np.int64), np.empty(room, np.int64)
     values = np.empty(room)
     n = 0
     times = np.ones((3, nd), np.int64)
     alone = np.ones(nd, np.int64)
-    begin, cost = np.empty((2, nr))
+    begin, cost = np.empty(nr), np.empty(nr)
     begins = growing_runs(inner.which, inner.sizes)
     # what the largest tile of a run costs at least in any spatial choice, the cheapest ones first;
     # larger ones may leave less room to windows
@@ -273,7 +277,8 @@ def likely(
             times[1, d] = chunks(ns.bounds[d], inner.sizes[c, d])
         add_inner(ns, order, windows[k], alone, ns.bounds, times, floor[k])
         add_outermost(ns, order, limits[k], alone, ns.bounds, floor[k])
-    ranking = np.argsort(floor[:, 0])
+    ranking, unused = np.empty(len(floor), np.int64), np.empty(len(floor), np.int64)
+    ascending(floor[:, 0], ranking, unused)
     looks = 0
     for s in range(len(spreads)):
         if looks > most:
@@ -284,7 +289,8 @@ def likely(
             steps *= times[0, d]
         copy(ns.base, begin)
         add_direct(ns, actives[s], times, begin)
-        for k in ranking:
+        for i in range(len(ranking)):
+            k = int(ranking[i])
             copy(begin, cost)
             cost[0] += floor[k, 0]
             if value_of(ns, goal, cost, steps) >= ceiling:

@@ -17,13 +17,23 @@ from tilewright.mapper.nest_ways import (
     leave_out,
 )
 from tilewright.mapper.nest_windows import copy
-from tilewright.model.kernel import kernel
+from tilewright.model.kernel import kernel, leaf
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
     from tilewright.mapper.nest import Nest
 
 NEAR = 1.002  # times the least value: what else is returned
+
+
+@leaf
+def largest(rows: Ints) -> int:
+    """Return the largest of all numbers in rows of them."""
+    most = rows[0, 0]
+    for i in range(rows.shape[0]):
+        for k in range(rows.shape[1]):
+            most = max(most, rows[i, k])
+    return int(most)
 
 
 @kernel
@@ -64,8 +74,9 @@ def least_together(
     ways = np.empty((nd, MOST_WAYS, 6), np.int64)
     # ways to cut that are known, each after a row of what they depend on, how many, and the least
     pool, filled = np.empty((FIRST_ROWS, 6), np.int64), 0
-    known = np.zeros((nd, spreads.max() + 1, min(inner.sizes.max() + 1, MOST_KNOWN)), np.int64)
-    number, rows, at = np.empty((3, nd), np.int64)
+    instances, longest = largest(spreads), min(largest(inner.sizes) + 1, MOST_KNOWN)
+    known = np.zeros((nd, instances + 1, longest), np.int64)
+    number, rows, at = np.empty(nd, np.int64), np.empty(nd, np.int64), np.empty(nd, np.int64)
     cuts = np.empty((4, nd), np.int64)
     times = np.empty((3, nd), np.int64)
     counted = np.empty(nd, np.bool_)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright.mapper.slides import pair_words
-from tilewright.model.kernel import leaf
+from tilewright.model.kernel import called_leaf, leaf
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
@@ -82,7 +82,7 @@ def fits(
     return total <= ns.inner_room
 
 
-@leaf
+@called_leaf
 def most_of(
     ns: Nest,
     order: Ints,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tilewright.model.kernel import leaf
+from tilewright.model.record import record
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
@@ -20,6 +21,7 @@ RUN, REGION, NONE = 1, 2, 3
 STEPS = 16  # of a function; where there are more, two become one that bounds both
 
 
+@record
 class Outer(NamedTuple):
     """Step functions of every state, one after the other.
 
@@ -53,6 +55,7 @@ class Outer(NamedTuple):
     memory: int
 
 
+@record
 class Flags(NamedTuple):
     """The flags of an `Outer`, and how they follow from each other.
 
@@ -80,6 +83,7 @@ class Flags(NamedTuple):
     mirror: Ints
 
 
+@record
 class Nodes(NamedTuple):
     """The store nodes above the first array.
 

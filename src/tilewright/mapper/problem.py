@@ -15,6 +15,7 @@ from tilewright.architecture.machine import Architecture, Array, Memory
 from tilewright.mapper.lattice import Floats, Ints, Lattice
 from tilewright.mapper.narrow import about_memories
 from tilewright.mapping.constraints import array_fault
+from tilewright.model.record import record
 from tilewright.workload.layer import Layer
 
 Bools = NDArray[np.bool_]
@@ -22,6 +23,7 @@ Bools = NDArray[np.bool_]
 MAX_DIMS_IN_EXPRESSION = 3
 
 
+@record
 class Space(NamedTuple):
     """What every bypass choice of one layer and machine shares (plain arrays for the kernels).
 

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tilewright.mapper.slides import SLIDES, STAYS
 from tilewright.model.kernel import leaf, leaf_kernel
+from tilewright.model.record import record
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
     from tilewright.mapper.problem import Space
 
 
+@record
 class Reach(NamedTuple):
     """Operations per word and iteration of the irrelevant dimensions, by what a memory has left.
 

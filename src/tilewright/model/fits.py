@@ -12,11 +12,13 @@ import numpy as np
 
 from tilewright.model.boxes import box_footprint
 from tilewright.model.kernel import kernel, part
+from tilewright.model.record import record
 from tilewright.model.types import Bools, Ints
 
 BLOCK = 128  # mappings that go through a kernel together: their state stays in the cache
 
 
+@record
 class Limits(NamedTuple):
     """What tile sizes must fit.
 

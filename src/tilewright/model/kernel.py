@@ -12,12 +12,13 @@ from typing import Any, TypeVar, cast
 
 from numba import njit, types
 
-from tilewright.model.parts import PartCompiler
+from tilewright.model.parts import KernelCompiler, PartCompiler
 
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
+ALWAYS = (Path(__file__), HERE / "record.py")  # what every kernel builds on
 IMPORT = re.compile(r"^from (tilewright[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
 WORD = re.compile(r"\w+")
 
@@ -49,7 +50,7 @@ def read(path: Path) -> tuple[bytes, frozenset[Path]]:
 def module_digest(path: Path) -> str:
     """Return a digest of a Python file and of all files of this package that it builds on."""
     digest = blake2b(digest_size=16)
-    found, left = {path, Path(__file__)}, [path, Path(__file__)]
+    found, left = {path, *ALWAYS}, [path, *ALWAYS]
     while left:
         new = read(left.pop())[1] - found
         found |= new
@@ -123,7 +124,7 @@ def pasted(function: Kernel, **options: bool) -> Kernel:
 def stamped(function: Kernel, **options: bool) -> Kernel:
     """Compile a function, with the digest of what it is made of as the stamp of what is kept."""
     compiler: Any = njit
-    compiled = compiler(cache=True, nogil=True, **options)(function)
+    compiled = compiler(cache=True, nogil=True, pipeline_class=KernelCompiler, **options)(function)
     compiled._cache._cache_file._source_stamp = module_digest(Path(function.__code__.co_filename))
     return cast("Kernel", with_general_arguments(compiled))
 

@@ -12,12 +12,14 @@ from typing import NamedTuple
 
 from tilewright.model.kernel import kernel, part
 from tilewright.model.program import Program
+from tilewright.model.record import record
 from tilewright.model.types import Bools, Ints
 
 HASH = -7046029254386353131  # 2^64 / golden ratio, odd: neighbouring keys land far apart
 HASHED, ANEW = -1, -2  # instead of the first node of a level
 
 
+@record
 class Trees(NamedTuple):
     """Which loops each tree follows, and the tables whose rows its nodes have."""
 
@@ -28,6 +30,7 @@ class Trees(NamedTuple):
     table_shift: Ints  # per table: where its row begins within the node's numbers
 
 
+@record
 class Memo(NamedTuple):
     """The nodes of all trees, and their numbers.
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tilewright.model.record import record
 from tilewright.model.types import Ints
 
 CHAIN, TOTAL, WINDOW, HELD, PEAK, DISTINCT = range(6)
 NONE, OWN_STEPS = -1, -2  # instead of a place in the row: zero, or the difference of two `all`
 
 
+@record
 class Program(NamedTuple):
     """Everything that the kernels need to know of a mapping structure.
 

@@ -13,11 +13,13 @@ from tilewright.model.combine import query_values
 from tilewright.model.fits import BLOCK
 from tilewright.model.kernel import kernel, part
 from tilewright.model.program import Program
+from tilewright.model.record import record
 from tilewright.model.types import Bools, Floats, Ints
 
 NO_SUM = -1
 
 
+@record
 class Costs(NamedTuple):
     """How counts make up energy and cycles; sums are weighted sums of query values."""
 
