@@ -114,6 +114,29 @@ def test_no_mapping_that_is_found_costs_less_in_many_problems(seed: int) -> None
     compare(seed)
 
 
+@pytest.mark.parametrize("seed", [*range(12), 755])  # the last one would have shown a fault
+def test_no_mapping_costs_less_where_there_are_two_arrays(seed: int) -> None:
+    layer, _, text = problem(seed)
+    random = Random(seed)
+    machine = random_machine(random)
+    while len(machine.arrays) != 2:
+        machine = random_machine(random)
+    least, objective = Least(layer, narrowed(machine, layer)), parse_objective(text)
+    if layer.operations > 3000:
+        return
+    try:
+        keeps = list(keep_choices(layer, least.architecture))
+    except tw.NoMappingError:
+        return
+    random.shuffle(keeps)
+    for keep in keeps[:3]:
+        search = Search(layer, machine, text)
+        found = search.solve(plans=search.plans([keep]))
+        if found.mapping is not None:
+            bounds = objective.values(*least.cost(keep)).min(), least_apart(least, keep, objective)
+            assert max(bounds) <= found.value * (1 + 1e-9), keep
+
+
 @settings(max_examples=100, deadline=None)
 @given(cases())
 def test_no_mapping_costs_less(case: tuple[Layer, Architecture, tw.Mapping]) -> None:

@@ -263,7 +263,8 @@ class Least:
             for (link, price), own in zip(priced, room, strict=True):
                 t = link.tensor
                 operations = float(self.layer.operations)
-                crossed = outside, self.segment[link.receiver]
+                # further in fewer instances may be at work than there are
+                crossed = outside, self.segment[m]
                 each = self.instances(t, self.irrelevant[t], crossed, united=False)
                 sent, received = price.sent * operations, price.received * operations
                 if not self.unites(link, outside):
