@@ -221,7 +221,8 @@ class NetworkResult:
             elif any(result.proof.tiles == ALL for result in self.layers):
                 reason = "the bound of all tile sizes is not reached"
             text = f"Not proven: {reason}, with {proven} of {count} layers proven optimal"
-            text += f", {regular} more among regular mappings." if regular else "."
+            more = f"{regular} more" if proven else f"{regular}"
+            text += f", {more} among regular mappings." if regular else "."
             if open_:
                 worst = max(open_, key=lambda result: result.proof.gap)
                 text += (
