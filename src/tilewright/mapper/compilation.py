@@ -12,7 +12,7 @@ import numpy as np
 
 from tilewright.model.parts import no_collection
 
-SECONDS = 40  # what it takes on two processors, about
+SECONDS = 30  # what it takes on two processors, about
 
 # the walk alone needs no tables under this constraint; it excludes nothing
 WITHOUT_TABLES = "GLB.even=true"

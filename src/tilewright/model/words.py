@@ -177,7 +177,7 @@ def _first_chunks(
             sums[2, m] += chunk[2, c, m] * min(extent, 1)
 
 
-@kernel
+@part
 def _split(t: Ints, chunk: Ints, count: int) -> int:
     """Cut classes into spatial chunks; return how many classes there are then.
 
