@@ -33,6 +33,7 @@ from tilewright.workload.layer import Layer
 
 MATMUL = "O[M,N] += I[M,K] * W[K,N]"
 POINTWISE = "O[K,P,Q] += I[C,P,Q] * W[K,C]"
+CONV = "O[K,P,Q] += I[C,P+R,Q+S] * W[K,C,R,S]"
 STRIDED = "O[K,P,Q] += I[C,2*P+R,2*Q+S] * W[K,C,R,S]"
 KINDS = ("matmul", "matmul", "conv1d", "conv1d", "conv2d", "depthwise", "pooling", "dot", "scatter")
 BOUNDS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 16, 24, 32)
@@ -171,6 +172,8 @@ def test_no_mapping_costs_less(case: tuple[Layer, Architecture, tw.Mapping]) -> 
         (POINTWISE, {"K": 64, "C": 256, "P": 56, "Q": 56}, "eyeriss", "edp"),
         (POINTWISE, {"K": 256, "C": 1024, "P": 14, "Q": 14}, "eyeriss", "edp"),
         (STRIDED, {"K": 512, "C": 512, "P": 7, "Q": 7, "R": 3, "S": 3}, "eyeriss", "edp"),
+        (STRIDED, {"K": 256, "C": 256, "P": 14, "Q": 14, "R": 3, "S": 3}, "eyeriss", "edp"),
+        (CONV, {"K": 64, "C": 64, "P": 13, "Q": 13, "R": 3, "S": 3}, "eyeriss", "edp"),
     ],
 )
 def test_no_regular_mapping_of_awkward_layers_is_better(

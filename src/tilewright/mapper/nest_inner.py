@@ -8,7 +8,8 @@ import numpy as np
 
 from tilewright.mapper.ascending import ascending
 from tilewright.mapper.labels import objective_value
-from tilewright.mapper.nest_windows import FIELDS, chunks, copy, fits, same_words, windows_of
+from tilewright.mapper.nest_served import fill_same
+from tilewright.mapper.nest_windows import FIELDS, LESS, chunks, copy, fits, windows_of
 from tilewright.model.kernel import called_leaf, kernel, leaf, part
 from tilewright.model.record import record
 
@@ -38,6 +39,8 @@ class Inner(NamedTuple):
     sizes : array of (tiles, dimensions)
         Iterations that the tile of the dimension's owner stays through; where it is not kept,
         extents of the outermost tile; else 1.
+    kinds : array of tiles
+        How far loops on windows reach, see `windows_of`.
     windows : array of (tiles, expressions, FIELDS)
         Of the tensor with windows, see `windows_of`.
     limits : array of (tiles, dimensions + 1)
@@ -46,6 +49,7 @@ class Inner(NamedTuple):
 
     which: Ints
     sizes: Ints
+    kinds: Ints
     windows: Ints
     limits: Ints
 
@@ -55,7 +59,7 @@ def inner_tiles(ns: Nest, most: int) -> Inner:
     """Return all tiles that fit the inner memory, or more than `most` of them."""
     nd, nt, ne = len(ns.bounds), len(ns.words), ns.terms.shape[1]
     room = 1 << 10
-    which = np.empty(room, np.int64)
+    which, kinds = np.empty(room, np.int64), np.empty(room, np.int64)
     sizes, limits = np.empty((room, nd), np.int64), np.empty((room, nd + 1), np.int64)
     windows = np.ones((room, ne, FIELDS), np.int64)
     n = 0
@@ -78,16 +82,16 @@ def inner_tiles(ns: Nest, most: int) -> Inner:
                 open_ones += 1
         more = fits(ns, order, size, place, -1, grown, extents)
         while more and n <= most:
-            if n + ne + 2 > room:
-                which = np.concatenate((which, which))
+            if n + 2 * ne + 2 > room:
+                which, kinds = np.concatenate((which, which)), np.concatenate((kinds, kinds))
                 sizes, limits = np.concatenate((sizes, sizes)), np.concatenate((limits, limits))
                 windows = np.concatenate((windows, windows))
                 room *= 2
-            for kind in range(2 + ne):
+            for kind in range(2 + 2 * ne):
                 if windows_of(
                     ns, order, size, place, kind, spanned, grown, extents, windows[n], limits[n]
                 ):
-                    which[n] = o
+                    which[n], kinds[n] = o, kind
                     copy(size, sizes[n])
                     n += 1
             more = False
@@ -99,17 +103,17 @@ def inner_tiles(ns: Nest, most: int) -> Inner:
                 if not more:
                     size[d] = 1
                     k -= 1
-    return Inner(which[:n], sizes[:n], windows[:n], limits[:n])
+    return Inner(which[:n], sizes[:n], kinds[:n], windows[:n], limits[:n])
 
 
 @called_leaf
-def add_inner(
-    ns: Nest, order: Ints, windows: Ints, spread: Ints, active: Ints, times: Ints, cost: Floats
-) -> None:
+def add_inner(ns: Nest, order: Ints, same: Floats, times: Ints, cost: Floats) -> None:
     """Add what comes into the inner memory, but for the outermost tile.
 
     Parameters
     ----------
+    same : array of (2, tensors)
+        Iterations of windows that give the same word at most, see `nest_served.fill_same`.
     times : array of (3, dimensions)
         The steps of each dimension, one after the other, and how often the tile of its owner
         changes: in all instances, and one after the other.
@@ -121,8 +125,8 @@ def add_inner(
             if ns.owner[d] == t:
                 got *= times[1, d]
                 sent *= times[2, d]
-        got *= max(ns.words[t], ns.points[t] / same_words(ns, t, windows, spread, active, False))
-        sent *= max(ns.words[t], ns.points[t] / same_words(ns, t, windows, spread, active, True))
+        got *= max(ns.words[t], ns.points[t] / same[0, t])
+        sent *= max(ns.words[t], ns.points[t] / same[1, t])
         if not ns.unites[t]:
             sent = got
         for r in range(len(cost)):
@@ -161,6 +165,8 @@ def add_direct(ns: Nest, active: Ints, times: Ints, cost: Floats) -> None:
 @leaf
 def stay_limit(ns: Nest, limits: Ints, active: Ints, d: int) -> int:
     """Return how many iterations of a dimension the outermost tile stays through at most."""
+    if limits[d] == LESS:
+        return max(1, int(ns.bounds[d]) - 1)
     return int(min(ns.bounds[d], limits[d] * active[d]) if limits[d] >= 0 else ns.bounds[d])
 
 
@@ -251,10 +257,12 @@ def likely(
     times = np.ones((3, nd), np.int64)
     alone = np.ones(nd, np.int64)
     begin, cost = np.empty(nr), np.empty(nr)
+    same, whole = np.empty((2, len(ns.words))), np.empty((2, len(ns.words)))
     begins = growing_runs(inner.which, inner.sizes)
     # what the largest tile of a run costs at least in any spatial choice, the cheapest ones first;
     # larger ones may leave less room to windows
     floor = np.zeros((len(begins) - 1, nr))
+    sames = np.empty((len(floor), 2, len(ns.words)))
     windows = np.empty((len(floor), *inner.windows.shape[1:]), np.int64)
     limits = np.empty((len(floor), nd + 1), np.int64)
     for k in range(len(floor)):
@@ -275,7 +283,8 @@ def likely(
         times[0], times[2] = 1, 1
         for d in range(nd):
             times[1, d] = chunks(ns.bounds[d], inner.sizes[c, d])
-        add_inner(ns, order, windows[k], alone, ns.bounds, times, floor[k])
+        fill_same(ns, windows[k], alone, ns.bounds, sames[k])
+        add_inner(ns, order, sames[k], times, floor[k])
         add_outermost(ns, order, limits[k], alone, ns.bounds, floor[k])
     ranking, unused = np.empty(len(floor), np.int64), np.empty(len(floor), np.int64)
     ascending(floor[:, 0], ranking, unused)
@@ -295,6 +304,7 @@ def likely(
             cost[0] += floor[k, 0]
             if value_of(ns, goal, cost, steps) >= ceiling:
                 break
+            filled = False
             for c in range(begins[k + 1] - 1, begins[k] - 1, -1):
                 looks += 1
                 possible = True
@@ -306,17 +316,26 @@ def likely(
                     continue
                 order = ns.inner_orders[inner.which[c]]
                 copy(begin, cost)
-                add_inner(ns, order, inner.windows[c], spreads[s], actives[s], times, cost)
+                add_inner(ns, order, sames[k], times, cost)
+                add_outermost(ns, order, limits[k], spreads[s], actives[s], cost)
+                if value_of(ns, goal, cost, steps) >= ceiling:
+                    break  # smaller tiles cost more
+                if ns.window >= 0:
+                    if not filled:
+                        fill_same(ns, windows[k], spreads[s], actives[s], whole)
+                        filled = True
+                    copy(begin, cost)
+                    add_inner(ns, order, whole, times, cost)
+                    add_outermost(ns, order, limits[k], spreads[s], actives[s], cost)
+                    if value_of(ns, goal, cost, steps) >= ceiling:
+                        break
+                fill_same(ns, inner.windows[c], spreads[s], actives[s], same)
+                copy(begin, cost)
+                add_inner(ns, order, same, times, cost)
                 add_outermost(ns, order, inner.limits[c], spreads[s], actives[s], cost)
                 value = value_of(ns, goal, cost, steps)
                 if value >= ceiling:
-                    if ns.window >= 0:
-                        copy(begin, cost)
-                        add_inner(ns, order, windows[k], spreads[s], actives[s], times, cost)
-                        add_outermost(ns, order, limits[k], spreads[s], actives[s], cost)
-                        if value_of(ns, goal, cost, steps) < ceiling:
-                            continue
-                    break  # smaller tiles cost more
+                    continue
                 if n == room:
                     choice, tile = np.concatenate((choice, choice)), np.concatenate((tile, tile))
                     values = np.concatenate((values, values))

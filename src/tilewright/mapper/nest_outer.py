@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tilewright.mapper.nest_above import fits_outer, is_held, window_serves
 from tilewright.mapper.nest_inner import (
     stay_limit,
     stay_limit_together,
     value_of,
 )
-from tilewright.mapper.nest_windows import chunks, tile_words
+from tilewright.mapper.nest_windows import chunks
 from tilewright.model.kernel import leaf, part
 
 if TYPE_CHECKING:
@@ -26,57 +27,20 @@ def instances_of(bound: int, stay: int, instances: int) -> float:
 
 
 @leaf
-def is_held(ns: Nest, place: Ints, carried: int, d: int) -> bool:
-    """Whether a tile lies inside that of the carried tensor, and stays no longer than it spans."""
-    nt = len(ns.words)
-    own = ns.owner[d]
-    return bool(own >= 0 and 0 <= place[nt] < place[own] and ns.relevant[carried, d])
-
-
-@leaf
-def fits_outer(
-    ns: Nest,
-    order: Ints,
-    place: Ints,
-    carried: int,
-    size: Ints,
-    least: Ints,
-    extents: Ints,
-) -> bool:
-    """Whether the tiles fit the outer memory; they span what those inside them stay through."""
-    nt = len(ns.words)
-    total = 0.0
-    for i in range(len(order)):
-        t = order[i]
-        if t < 0 or t == nt:
-            continue
-        for d in range(len(least)):
-            own = ns.owner[d]
-            extents[d] = least[d]
-            if own < 0:
-                continue
-            if place[own] > i and not is_held(ns, place, carried, d):
-                extents[d] = max(least[d], size[0, d])
-            if own == carried and place[nt] > i:
-                extents[d] = max(extents[d], size[1, d])
-        bits = ns.outer_bits[t] * tile_words(ns, t, extents)
-        if bits > ns.outer_share[t]:
-            return False
-        total += bits
-    return total <= ns.outer_room
-
-
-@leaf
 def add_outer(
     ns: Nest,
     order: Ints,
     carried: int,
     size: Ints,
     spread: Ints,
+    served: float,
     begin: Floats,
     cost: Floats,
 ) -> None:
-    """Fill the cost with what comes into the outer memory, and the carried tile below the array."""
+    """Fill the cost with what comes into the outer memory, and the carried tile below the array.
+
+    So many iterations of windows give the same word at most.
+    """
     nt = len(ns.words)
     for r in range(len(cost)):
         cost[r] = begin[r]
@@ -98,7 +62,10 @@ def add_outer(
                 each = ns.sent[r, whose] * count + ns.received[r, whose] * got
             else:
                 each = ns.price[r, whose] * count
-            cost[r] += each * ns.words[whose]
+            words = ns.words[whose]
+            if t == ns.window:
+                words = max(words, ns.points[t] / served)
+            cost[r] += each * words
 
 
 @leaf
@@ -160,6 +127,7 @@ def least_outer(
     carried: int,
     whole: bool,
     cuts: Ints,
+    spans: Ints,
     limits: Ints,
     spread: Ints,
     active: Ints,
@@ -183,6 +151,8 @@ def least_outer(
     cuts : array of (4, dimensions)
         Of each dimension, what an element has, the least and the most that all together have, and
         the fewest steps.
+    spans : array of dimensions
+        What the carried tile spans at most, see `nest_above.fill_spans`.
     limits : array of (dimensions + 1)
         How long the carried tile stays at most, see `nest_windows.windows_of`.
     spread, active : arrays of dimensions
@@ -197,7 +167,7 @@ def least_outer(
     best = ceiling
     cost = np.empty(len(begin))
     place = np.empty(nt + 1, np.int64)
-    extents = np.empty(nd, np.int64)
+    grown, extents = np.empty(nd, np.int64), np.empty(nd, np.int64)
     size = np.empty((2, nd), np.int64)
     free = np.empty(2 * nd, np.int64)
     loose = np.zeros(2 * nd, np.bool_)
@@ -221,6 +191,7 @@ def least_outer(
                 place[order[i]] = i
         if not whole and place[nt] >= 0 and last_place(place) > place[nt]:
             continue
+        slides = ns.window >= 0 and place[ns.window] > 0
         count = 0
         for k in range(2):
             for d in range(nd):
@@ -237,13 +208,18 @@ def least_outer(
                     free[count] = k * nd + d
                     size[k, d] = least[d]
                     count += 1
-        if not fits_outer(ns, order, place, carried, size, least, extents):
+        if not fits_outer(ns, order, place, carried, size, least, -1, extents, extents):
             continue
         if limited(size, limits) > together:
             continue
-        add_outer(ns, order, carried, size, spread, begin, cost)
+        add_outer(ns, order, carried, size, spread, np.inf, begin, cost)
         if count == 0:
             value = value_of(ns, goal, cost, steps)
+            if value < best and slides:
+                value = slid_value(
+                    ns, order, place, carried, size, least, spans, spread, begin, cost,
+                    steps, goal, grown, extents,
+                )  # fmt: skip
             if value < best:
                 best = value
                 note(size, o, found)
@@ -264,7 +240,7 @@ def least_outer(
                     ns.bounds[d], now, loose[depth], least[d], most[d], longest[k, d]
                 )
                 size[k, d] = now
-                add_outer(ns, order, carried, size, spread, begin, cost)
+                add_outer(ns, order, carried, size, spread, np.inf, begin, cost)
                 value = value_of(ns, goal, cost, steps * slowed(slower))
             if not more or value >= best:
                 # shorter stays cost more
@@ -281,16 +257,56 @@ def least_outer(
                     continue
             for j in range(depth + 1, count):
                 size[free[j] // nd, free[j] % nd] = least[free[j] % nd]
-            fine = fits_outer(ns, order, place, carried, size, least, extents)
+            fine = fits_outer(ns, order, place, carried, size, least, -1, extents, extents)
             fine = fine and limited(size, limits) <= together
             if fine and depth == count - 1:
-                best = value
-                note(size, o, found)
+                if slides:
+                    value = slid_value(
+                        ns, order, place, carried, size, least, spans, spread, begin, cost,
+                        steps * slowed(slower), goal, grown, extents,
+                    )  # fmt: skip
+                if value < best:
+                    best = value
+                    note(size, o, found)
             for j in range(depth + 1, count):
                 size[free[j] // nd, free[j] % nd] = longest[free[j] // nd, free[j] % nd]
             enter = fine and depth < count - 1
             if enter:
                 depth += 1
+    return best
+
+
+@leaf
+def slid_value(
+    ns: Nest,
+    order: Ints,
+    place: Ints,
+    carried: int,
+    size: Ints,
+    least: Ints,
+    spans: Ints,
+    spread: Ints,
+    begin: Floats,
+    cost: Floats,
+    steps: float,
+    goal: Floats,
+    grown: Ints,
+    extents: Ints,
+) -> float:
+    """Return the least value where a tile with windows lies inside another one.
+
+    The outermost tile may also stay for less than all: then it comes in twice at least.
+    """
+    best = np.inf
+    for first in range(2):
+        served = window_serves(ns, order, place, carried, size, least, spans, first, grown, extents)
+        add_outer(ns, order, carried, size, spread, served, begin, cost)
+        for r in range(first * len(cost)):
+            if order[0] == len(ns.words):
+                cost[r] += (ns.sent[r, carried] + ns.received[r, carried]) * ns.words[carried]
+            else:
+                cost[r] += ns.price[r, order[0]] * ns.words[order[0]]
+        best = min(best, value_of(ns, goal, cost, steps))
     return best
 
 

@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tilewright.mapper.nest_above import fill_spans
+from tilewright.mapper.nest_cases import case_fields, known_cases, tighten_same
 from tilewright.mapper.nest_inner import Inner, add_direct, add_inner
 from tilewright.mapper.nest_outer import least_outer
+from tilewright.mapper.nest_served import fill_same
 from tilewright.mapper.nest_ways import (
     FIRST_ROWS,
     MOST_KNOWN,
@@ -77,10 +80,15 @@ def least_together(
     instances, longest = largest(spreads), min(largest(inner.sizes) + 1, MOST_KNOWN)
     known = np.zeros((nd, instances + 1, longest), np.int64)
     number, rows, at = np.empty(nd, np.int64), np.empty(nd, np.int64), np.empty(nd, np.int64)
+    spans = np.empty(nd, np.int64)
     cuts = np.empty((4, nd), np.int64)
     times = np.empty((3, nd), np.int64)
     counted = np.empty(nd, np.bool_)
     own = np.empty(2 * nd + 1, np.int64)
+    # what tiles of a window may do, and where the cases of each tile begin and end, or 0
+    cases, taken = np.empty((FIRST_ROWS, case_fields(ns)), np.int64), 0
+    begins = np.zeros((len(inner.which), 2), np.int64)
+    same = np.empty((2, len(ns.words)))
     begin = np.empty(len(ns.base))
     for i in range(len(choice)):
         if values[i] >= best:
@@ -99,12 +107,19 @@ def least_together(
             )
             rows[d], number[d] = row, pool[row - 1, 1]
             copy(pool[row - 1, 2:5], times[:, d])
+        fill_spans(ns, order, size, active, spans)
         limit = min(ceiling, best * NEAR)
-        if least_value(ns, order, windows, limits, spread, active, times, begin, goal) >= limit:
+        fill_same(ns, windows, spread, active, same)
+        if least_value(ns, order, same, limits, spread, active, times, begin, goal) >= limit:
             continue
+        if len(order) > 1 and ns.window in order[1:]:
+            cases, taken = known_cases(ns, inner, tile[i], begins[tile[i]], cases, taken)
+            tighten_same(ns, cases, begins[tile[i]], spread, active, same)
+            if least_value(ns, order, same, limits, spread, active, times, begin, goal) >= limit:
+                continue
         copy(ns.base, begin)
         add_direct(ns, active, times, begin)
-        add_inner(ns, order, windows, spread, active, times, begin)
+        add_inner(ns, order, same, times, begin)
         steps = 1.0
         for d in range(nd):
             for n in range(number[d]):
@@ -117,12 +132,12 @@ def least_together(
         # the best of each dimension together
         kept = len(order) > 0
         value = least_outer(
-            ns, carried, kept, cuts, limits, spread, active, begin, steps, goal, limit, own
+            ns, carried, kept, cuts, spans, limits, spread, active, begin, steps, goal, limit, own
         )
         if value >= limit:
             continue
         more = leave_out(
-            ns, order, windows, limits, spread, active, ways, number, times, begin, goal, limit
+            ns, order, same, limits, spread, active, ways, number, times, begin, goal, limit
         )
         for d in range(nd):
             at[d] = 0
@@ -138,10 +153,22 @@ def least_together(
                     whole &= extent == size[d]
             copy(ns.base, begin)
             add_direct(ns, active, times, begin)
-            add_inner(ns, order, windows, spread, active, times, begin)
+            add_inner(ns, order, same, times, begin)
             limit = min(reached[i], ceiling, best * NEAR)
             value = least_outer(
-                ns, carried, whole, cuts, limits, spread, active, begin, steps, goal, limit, own
+                ns,
+                carried,
+                whole,
+                cuts,
+                spans,
+                limits,
+                spread,
+                active,
+                begin,
+                steps,
+                goal,
+                limit,
+                own,
             )
             if value < limit:
                 reached[i] = value

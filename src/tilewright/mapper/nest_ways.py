@@ -203,7 +203,7 @@ def known_ways(
 def least_value(
     ns: Nest,
     order: Ints,
-    windows: Ints,
+    same: Floats,
     limits: Ints,
     spread: Ints,
     active: Ints,
@@ -218,7 +218,7 @@ def least_value(
     for r in range(len(cost)):
         cost[r] = ns.base[r]
     add_direct(ns, active, times, cost)
-    add_inner(ns, order, windows, spread, active, times, cost)
+    add_inner(ns, order, same, times, cost)
     add_outermost(ns, order, limits, spread, active, cost)
     return value_of(ns, goal, cost, steps)
 
@@ -227,7 +227,7 @@ def least_value(
 def leave_out(
     ns: Nest,
     order: Ints,
-    windows: Ints,
+    same: Floats,
     limits: Ints,
     spread: Ints,
     active: Ints,
@@ -256,7 +256,7 @@ def leave_out(
         for n in range(number[d]):
             for k in range(3):
                 times[k, d] = ways[d, n, 3 + k]
-            if least_value(ns, order, windows, limits, spread, active, times, cost, goal) < ceiling:
+            if least_value(ns, order, same, limits, spread, active, times, cost, goal) < ceiling:
                 for k in range(ways.shape[2]):
                     ways[d, kept, k] = ways[d, n, k]
                 kept += 1

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from math import gcd
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from tilewright.mapper.slides import pair_words
 from tilewright.model.kernel import called_leaf, leaf
@@ -15,9 +12,11 @@ if TYPE_CHECKING:
     from tilewright.mapper.nest import Nest
 
 # what is known of an expression: the most that the tile spans of both dimensions, how far it may
-# slide along them, along which it may come back, and how far both of them reach together
-SPAN, RUN, FIRST, SECOND, FAR = 0, 2, 4, 5, 6
-FIELDS = 8
+# slide along them, whether it may come back after each run along one of them, how far both of them
+# reach together, and whether it may come back after some runs only
+SPAN, RUN, BACK, FAR, RARE = 0, 2, 4, 6, 8
+FIELDS = 10
+LESS = -2  # a limit: less than all
 
 
 @leaf
@@ -95,15 +94,16 @@ def most_of(
     extents: Ints,
 ) -> int:
     """Return how much of a dimension fits at most in the tiles up to the last-th."""
-    low, high = 1, most
+    before = grown[d]
+    low, high = before, max(before, most)
     while low < high:
         grown[d] = (low + high + 1) // 2
         if fits(ns, order, size, place, last, grown, extents):
             low = grown[d]
         else:
             high = grown[d] - 1
-    grown[d] = 1
-    return low
+    grown[d] = before
+    return int(low)
 
 
 @leaf
@@ -124,6 +124,18 @@ def most_spanned(
 
 
 @leaf
+def within(
+    ns: Nest, order: Ints, size: Ints, place: Ints, i: int, d: int, grown: Ints, extents: Ints
+) -> int:
+    """Return how far loops on a dimension reach inside the i-th tile: what it spans, or stays."""
+    if ns.owner[d] == order[i]:
+        return int(size[d] if i > 0 else ns.bounds[d])
+    if i == 0 and ns.owner[d] >= 0 and place[ns.owner[d]] < 0:
+        return int(size[d])
+    return int(most_of(ns, order, size, place, i, d, ns.bounds[d], grown, extents))
+
+
+@leaf
 def reach(
     ns: Nest,
     order: Ints,
@@ -134,14 +146,14 @@ def reach(
     run: int,
     other: int,
     beyond: bool,
-    spanned: Ints,
+    narrow: bool,
     grown: Ints,
     extents: Ints,
 ) -> int:
     """Return how far loops on a dimension reach that no other loop relevant to a tile is inside of.
 
     Inside of the tile around it they reach as far as that one spans, or stays. Beyond they reach
-    if what that one stays through is part of the tile.
+    if what the tiles around it stay through is all part of the tile.
 
     Parameters
     ----------
@@ -149,24 +161,27 @@ def reach(
         Dimensions whose loops may be inside of them, or -1.
     beyond : bool
         Whether they reach beyond the outermost tile.
-    spanned : array of dimensions
-        What the tile spans at most.
+    narrow : bool
+        Whether loops on the other dimension that the outermost tile stays through hinder that.
     """
+    far = int(ns.bounds[d])
     for i in range(place[t] - 1, -1, -1):
-        own = order[i]
-        if ns.owner[d] == own:
-            most = size[d] if i > 0 else ns.bounds[d]
-        elif i == 0 and ns.owner[d] >= 0 and place[ns.owner[d]] < 0:
-            most = size[d]
-        else:
-            most = most_of(ns, order, size, place, i, d, ns.bounds[d], grown, extents)
         free = True
         for k in range(len(size)):
-            if ns.owner[k] == own and k not in (run, other) and ns.bounds[k] > 1:
-                free &= spanned[k] >= size[k] if i > 0 else beyond
-        if not free:
-            return int(most)
-    return int(ns.bounds[d])
+            inside = k == run or (k == other and (i > 0 or not narrow))
+            if ns.owner[k] == order[i] and not inside and ns.bounds[k] > 1:
+                if i > 0:
+                    grown[k] = size[k]
+                else:
+                    free = beyond
+        if not free or not fits(ns, order, size, place, place[t], grown, extents):
+            for k in range(len(size)):
+                grown[k] = 1
+            far = within(ns, order, size, place, i, d, grown, extents)
+            break
+    for k in range(len(size)):
+        grown[k] = 1
+    return far
 
 
 @leaf
@@ -188,12 +203,15 @@ def windows_of(
     ----------
     kind : int
         0 where loops on windows do not reach beyond the outermost tile, 1 where those do that a
-        tile slides along, else those around them on the other dimension of expression kind - 2.
+        tile slides along, 2 + e where those around them do, on the other dimension of expression e,
+        and bring back the tile. Where the outermost tile spans one iteration of that dimension, it
+        stays for as long as the run is, which is limited; or else the tile comes back now and then,
+        with loops on the first dimension around those: from 2 + expressions on.
     grown : array of dimensions
         For use in between: ones.
     windows : array of (expressions, FIELDS)
     limits : array of (dimensions + 1)
-        Of each dimension, or -1, and the most iterations of all limited ones together.
+        Of each dimension, LESS or -1, and the most iterations of all limited ones together.
 
     Returns
     -------
@@ -208,8 +226,9 @@ def windows_of(
         d, _, o, _ = ns.terms[t, e]
         windows[e, SPAN], windows[e, SPAN + 1] = ns.bounds[max(d, 0)], ns.bounds[max(o, 0)]
         windows[e, RUN], windows[e, RUN + 1] = windows[e, SPAN], windows[e, SPAN + 1]
-        windows[e, FIRST], windows[e, SECOND] = 1, 1
+        windows[e, BACK], windows[e, BACK + 1] = 1, 1
         windows[e, FAR], windows[e, FAR + 1] = windows[e, SPAN], windows[e, SPAN + 1]
+        windows[e, RARE], windows[e, RARE + 1] = 0, 0
     if t < 0 or place[t] <= 0:
         return kind == 0
     for d in range(nd):
@@ -217,28 +236,48 @@ def windows_of(
         if ns.relevant[t, d]:
             spanned[d] = most_spanned(ns, order, size, place, t, d, grown, extents)
     differs = kind == 0
-    for e in range(len(windows)):
+    ne = len(windows)
+    for e in range(ne):
         if ns.terms[t, e, 2] < 0:
             continue
+        tight = is_narrow(ns, order, size, place, e, grown, extents)
+        slides, back = kind == 1, kind == 1 or kind == 2 + e or kind == 2 + ne + e
         for k in range(2):
             d, o = ns.terms[t, e, 2 * k], ns.terms[t, e, 2 - 2 * k]
-            slides, back = kind == 1, kind == 1 or kind == 2 + e
-            far = reach(ns, order, size, place, t, d, d, -1, slides, spanned, grown, extents)
-            around = reach(ns, order, size, place, t, o, d, -1, back, spanned, grown, extents)
+            far = reach(ns, order, size, place, t, d, d, -1, slides, False, grown, extents)
+            around = reach(ns, order, size, place, t, o, o, d, back, tight, grown, extents)
             windows[e, SPAN + k], windows[e, RUN + k] = spanned[d], far
             windows[e, FAR + k] = reach(
-                ns, order, size, place, t, d, d, o, back, spanned, grown, extents
+                ns, order, size, place, t, d, d, o, back, tight, grown, extents
             )
-            windows[e, FIRST + k] = far > 1 and around > 1
+            windows[e, BACK + k] = far > 1 and around > 1
             if kind == 1 and ns.owner[d] != order[0]:
-                near = reach(ns, order, size, place, t, d, d, -1, False, spanned, grown, extents)
+                near = reach(ns, order, size, place, t, d, d, -1, False, False, grown, extents)
                 differs |= far > near
-            if kind == 2 + e and ns.owner[d] == order[0]:
-                near = reach(ns, order, size, place, t, o, d, -1, False, spanned, grown, extents)
-                differs |= around > near
+            if kind > 1 and back and ns.owner[d] == order[0]:
+                near = reach(ns, order, size, place, t, o, o, d, False, tight, grown, extents)
+                differs |= around > near and (kind == 2 + e or tight)
+            if kind == 2 + ne + e:
+                windows[e, RARE + k] = windows[e, BACK + k] > 0 and ns.owner[d] == order[0]
+                windows[e, BACK + k] = 0
     if kind > 0 and differs:
         limit_stays(ns, order, size, place, kind, spanned, grown, extents, limits)
     return differs
+
+
+@leaf
+def is_narrow(
+    ns: Nest, order: Ints, size: Ints, place: Ints, e: int, grown: Ints, extents: Ints
+) -> bool:
+    """Whether the outermost tile stays for one dimension of an expression and spans 1 of the other.
+
+    Then a tile inside of it slides along the first one for as long as the outermost tile stays.
+    """
+    d, o = ns.terms[ns.window, e, 0], ns.terms[ns.window, e, 2]
+    if ns.owner[d] == ns.owner[o] or order[0] not in (ns.owner[d], ns.owner[o]):
+        return False
+    other = o if ns.owner[d] == order[0] else d
+    return within(ns, order, size, place, 0, other, grown, extents) == 1
 
 
 @leaf
@@ -255,14 +294,28 @@ def limit_stays(
 ) -> None:
     """Fill how long the outermost tile stays at most where loops reach beyond it.
 
-    What it stays through is part of the tile that slides.
+    What it stays through is part of the tile that slides, but for the run after which that comes
+    back, see `nest_served.come_back`, or does so after some, if there are loops around it.
     """
     t = ns.window
+    ne = ns.terms.shape[1]
+    e = (kind - 2) % ne
+    narrow = 1 < kind < 2 + ne and is_narrow(ns, order, size, place, e, grown, extents)
+    slid = -1
+    longer = 0
     first = second = -1
     together = 1
     for d in range(len(size)):
-        own = kind > 1 and (d == ns.terms[t, kind - 2, 0] or d == ns.terms[t, kind - 2, 2])
-        if ns.owner[d] != order[0] or own or ns.bounds[d] == 1:
+        if ns.owner[d] != order[0] or ns.bounds[d] == 1:
+            continue
+        if kind > 1 and (d == ns.terms[t, e, 0] or d == ns.terms[t, e, 2]):
+            if kind >= 2 + ne:
+                limits[d] = LESS
+            if narrow:
+                slid, k = d, 0 if d == ns.terms[t, e, 0] else 2
+                o, a, b = ns.terms[t, e, 2 - k], ns.terms[t, e, 1 + k], ns.terms[t, e, 3 - k]
+                longer = b * spanned[o] // a
+                limits[d] = spanned[d] + longer
             continue
         limits[d] = spanned[d]
         if first < 0:
@@ -271,7 +324,13 @@ def limit_stays(
             second = d
         else:
             together *= spanned[d]
-    if second >= 0:
+    if slid >= 0 and second >= 0:
+        together *= limits[slid]
+    elif slid >= 0:
+        second = slid
+    if second >= 0 and first < 0:
+        limits[len(size)] = limits[second]
+    elif second >= 0:
         most = 1
         for own in range(1, spanned[first] + 1):
             grown[first] = own
@@ -280,123 +339,9 @@ def limit_stays(
             )
             grown[second] = other
             if fits(ns, order, size, place, place[t], grown, extents):
-                most = max(most, own * other)
+                most = max(most, own * (other + (longer if second == slid else 0)))
             grown[second] = 1
         grown[first] = 1
         limits[len(size)] = together * most
     elif first >= 0:
         limits[len(size)] = spanned[first]
-
-
-@leaf
-def same_words(
-    ns: Nest, t: int, windows: Ints, spread: Ints, active: Ints, together: bool
-) -> float:
-    """Return how many iterations of a tensor's windows give the same word at most while it stays.
-
-    The tile may slide along one expression; the other expressions stay as they are.
-
-    Parameters
-    ----------
-    windows : array of (expressions, FIELDS)
-        See `windows_of`.
-    spread, active : arrays of dimensions
-        Instances that it takes for even chunks, and the most that work at a time.
-    together : bool
-        Whether words are counted that all instances share.
-    """
-    most = 1.0
-    for slid in range(-1, ns.terms.shape[1]):
-        served = 1.0
-        for e in range(ns.terms.shape[1]):
-            d, a, o, b = ns.terms[t, e]
-            if o < 0:
-                continue
-            most_pairs = ns.pairs[t, e]
-            if t != ns.window:
-                served *= most_pairs
-                continue
-            m, n = windows[e, SPAN], windows[e, SPAN + 1]
-            far, wide = windows[e, RUN], windows[e, RUN + 1]
-            whole, other = ns.bounds[d], ns.bounds[o]
-            # where there is an instance for each iteration, it has no loops
-            loops = spread[d] < whole and spread[o] < other
-            along = loops and windows[e, FIRST] > 0
-            across = loops and windows[e, SECOND] > 0
-            if together and (active[d] > 1 or active[o] > 1):
-                m, n = min(whole, m * active[d]), min(other, n * active[o])
-                far, wide = min(whole, far * active[d]), min(other, wide * active[o])
-                first, second = windows[e, FAR] * active[d], windows[e, FAR + 1] * active[o]
-                first, second = min(whole, first), min(other, second)
-                most_pairs = min(most_pairs, sum_of_sets(first, second, whole, other, a, b))
-                own = sum_of_sets(m, n, whole, other, a, b)
-                if e == slid:
-                    own = max(own, sum_of_sets(far, n, whole, other, a, b))
-                    own = max(own, sum_of_sets(m, wide, whole, other, a, b))
-                    if along or across:
-                        own = most_pairs
-            else:
-                if spread[d] == whole:
-                    m = far = whole = 1
-                if spread[o] == other:
-                    n = wide = other = 1
-                first, second = min(whole, windows[e, FAR]), min(other, windows[e, FAR + 1])
-                words = pair_words(first, second, a, b, False)
-                most_pairs = min(most_pairs, first * second / words)
-                own = m * n / pair_words(m, n, a, b, False)
-                if e == slid:
-                    own = max(own, slid_along(m, n, far, a, b), slid_along(n, m, wide, b, a))
-                    if along:
-                        own = max(own, come_back(m, n, whole, other, a, b))
-                    if across:
-                        own = max(own, come_back(n, m, other, whole, b, a))
-            served *= min(most_pairs, own)
-        most = max(most, served)
-    return most
-
-
-@leaf
-def sum_of_sets(m: int, n: int, whole: int, other: int, a: int, b: int) -> float:
-    """Return the pairs for a word of a*i + b*j at most, for m values of i and n of j, anywhere.
-
-    In each class of remainders, two sets add up to |A| + |B| - 1 words at least.
-    """
-    g = gcd(a, b)
-    classes = chunks(n, chunks(other, a // g))
-    words = n + classes * (m - 1)
-    classes = chunks(m, chunks(whole, b // g))
-    return m * n / max(words, m + classes * (n - 1))
-
-
-@leaf
-def slid_along(m: int, n: int, run: int, a: int, b: int) -> float:
-    """Return the pairs for a word at most where a tile of m x n slides along the first term.
-
-    It shares words with the tile before.
-    """
-    g = gcd(a, b)
-    kept = max(0, n - a // g) * min(1.0, max(0, 2 * m - b // g) / m)
-    return run * n / (n + (run - 1) * (n - kept))
-
-
-@leaf
-def come_back(m: int, n: int, run: int, around: int, a: int, b: int) -> float:
-    """Return the pairs for a word at most where a tile slides along the first term and comes back.
-
-    The tile is the same when the loop on the other term has moved it by as much as the run, see
-    `slides.back_and_forth`. Where a term makes steps, the values of the other one need the same
-    remainders.
-
-    Parameters
-    ----------
-    run, around : int
-        Bounds of both dimensions.
-    """
-    if a == 1 and b == 1:
-        return float(m + n)
-    g = gcd(a, b)
-    if b == g and around < 2 * (a // g):
-        return 1.0
-    if a == g and run < 2 * (b // g):
-        return run / (b // g)
-    return np.inf

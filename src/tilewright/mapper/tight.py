@@ -16,8 +16,8 @@ from tilewright.mapper.nest_together import least_together
 from tilewright.mapper.objective import Objective
 from tilewright.model.kernel import interruptible
 
-MOST_TILES = 20_000  # in the inner memory
-MOST_PAIRS = 60_000_000  # of such tiles and spatial choices that are looked at
+MOST_TILES = 200_000  # in the inner memory
+MOST_PAIRS = 5_000_000  # of such tiles and spatial choices that are looked at
 MOST_LIKELY = 300_000  # that get outer tiles
 SOME = 4  # tiles of each bypass choice that are returned
 CLOSE = 1e-12
@@ -25,6 +25,7 @@ CLOSER = 1.05  # times the bound that is known: the first ceiling
 MOST_CLOSER = 1.5
 
 Known = dict[KeepChoice, tuple[Nest, Inner] | None]
+Inners = dict[tuple[bool, ...], Inner]
 
 
 def tightened(
@@ -60,10 +61,11 @@ def tightened(
         return min(lowest, ceiling), []
     closer = CLOSER
     known: Known = {}
+    inners: Inners = {}
     while True:
         # few tiles cost less than a low ceiling
         limit = min(ceiling, lowest * closer) if closer < MOST_CLOSER else ceiling
-        best, found = least_below(least, bounds, choices, objective, limit, stop, known)
+        best, found = least_below(least, bounds, choices, objective, limit, stop, known, inners)
         if limit == ceiling or (best < limit and found) or stop():
             return best, found
         closer = 1 + (closer - 1) * 4
@@ -77,6 +79,7 @@ def least_below(
     ceiling: float,
     stop: Callable[[], bool],
     known: Known,
+    inners: Inners,
 ) -> tuple[float, list[Tiles]]:
     """Return a lower bound of all mappings below a ceiling, or the ceiling, and tiles below it."""
     best = ceiling
@@ -85,7 +88,7 @@ def least_below(
         if bound >= best:
             break
         if keep not in known and not stop():
-            known[keep] = with_tiles(least, keep)
+            known[keep] = with_tiles(least, keep, inners)
         own = known.get(keep)
         value = 0.0
         if own is not None and not stop():
@@ -96,12 +99,18 @@ def least_below(
 
 
 @interruptible()
-def with_tiles(least: Least, keep: KeepChoice) -> tuple[Nest, Inner] | None:
-    """Return a bypass choice and its inner tiles, unless it is none to look at, or has too many."""
+def with_tiles(least: Least, keep: KeepChoice, inners: Inners) -> tuple[Nest, Inner] | None:
+    """Return a bypass choice and its inner tiles, unless it is none to look at, or has too many.
+
+    Choices that keep the same tensors below the array have the same ones.
+    """
     ns = nest(least, keep)
     if ns is None:
         return None
-    tiles = inner_tiles(ns, MOST_TILES)
+    inside = tuple(map(bool, ns.inside))
+    if inside not in inners:
+        inners[inside] = inner_tiles(ns, MOST_TILES)
+    tiles = inners[inside]
     return (ns, tiles) if len(tiles.which) <= MOST_TILES else None
 
 
