@@ -269,7 +269,8 @@ class Least:
                 sent, received = price.sent * operations, price.received * operations
                 if not self.unites(link, outside):
                     sent, received = 0.0, sent + received
-                spread = self.spread_inside(link, outside)
+                arrays = self.spread[outside : self.segment[link.receiver]]
+                spread = dict(zip(self.layer.bounds, arrays.prod(axis=0), strict=True))
                 stay = Stay(
                     np.full(len(each), sent), received * each, self.relevant[t],
                     self.irrelevant[t], self.windows[t], operations / self.words[t], own, spread,
@@ -282,22 +283,30 @@ class Least:
     def apart(
         self, m: int, priced: tuple[tuple[Link, Price], ...], links: Sequence[Link], which: Ways
     ) -> Floats:
-        """Return the same, with stays that each instance of the memory has for itself.
+        """Return the same, with stays that each instance of a receiver has for itself.
 
         Of a word that is sent an instance pays its share, or all words are sent once; where windows
         overlap, some words serve fewer operations than others, or all are received once as well.
         """
-        room = tuple(self.room(link, links) for link, _ in priced)
+        # a memory further in may have the smaller part of what those outside of it stay through
+        levels = [self.segment[link.receiver] for link, _ in priced]
+        room = tuple(
+            own if level == min(levels) or own == 0.0 else inf
+            for own, level in zip(
+                (self.room(link, links) for link, _ in priced), levels, strict=True
+            )
+        )
         key = which, m, priced, room
         if key not in self.known:
-            outside, inside = self.segment[m - 1], self.segment[m]
+            outside = self.segment[m - 1]
             operations = float(self.layer.operations)
             one = np.ones(len(self.cycles))
+            alone = dict.fromkeys(self.layer.bounds, one)
             best = np.zeros(len(one))
             ways: list[list[tuple[Floats, float]]] = []
             for link, price in priced:
                 words = self.words[link.tensor]
-                share = price.sent / self.sharing(link, outside, inside)
+                share = price.sent / self.sharing(link, outside, self.segment[link.receiver])
                 own = [(price.received + share, 0.0)]
                 if price.sent and self.unites(link, outside):
                     own.append((price.received * one, price.sent * words))
@@ -308,10 +317,9 @@ class Least:
                 stays = []
                 for (link, _), free, (each, _) in zip(priced, room, way, strict=True):
                     t = link.tensor
-                    spread = self.spread_inside(link, inside)
                     stay = Stay(
                         operations * each, 0.0 * one, self.relevant[t], self.irrelevant[t],
-                        self.windows[t], self.longest[t], free, spread, one,
+                        self.windows[t], self.longest[t], free, alone, one,
                     )  # fmt: skip
                     stays.append(stay)
                 once = sum(words for _, words in way)
@@ -331,11 +339,6 @@ class Least:
                 if d in dimensions:
                     result = result * self.spread[k, i]
         return result
-
-    def spread_inside(self, link: Link, outside: int) -> dict[str, Floats]:
-        """Return the instances along each dimension that a link reaches inside some array."""
-        arrays = self.spread[outside : self.segment[link.receiver]]
-        return dict(zip(self.layer.bounds, arrays.prod(axis=0), strict=True))
 
     def unites(self, link: Link, outside: int) -> bool:
         """Whether some array that a link crosses, or none at all, brings a word to several."""
