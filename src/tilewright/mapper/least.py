@@ -30,11 +30,15 @@ from tilewright.workload.layer import Layer, Tensor, Term
 CLOSE = 1e-12
 
 
-class Ways(Enum):
-    """Ways to see what words cost of which elements of an array pay shares, see `Least.apart`."""
+class Pays(Enum):
+    """Who pays for a word that is sent to several elements of an array, see `Least.apart`.
 
-    ONE = auto()
+    Each of them its share, all together for all words once, or whichever costs more.
+    """
+
+    EACH = auto()
     ALL = auto()
+    EITHER = auto()
 
 
 @dataclass(frozen=True)
@@ -125,14 +129,14 @@ class Least:
         for keep in keep_choices(self.layer, self.architecture):
             yield keep, *self.cost(keep)
 
-    def cost(self, keep: KeepChoice, apart: Ways | None = None) -> tuple[Floats, Floats]:
+    def cost(self, keep: KeepChoice, apart: Pays | None = None) -> tuple[Floats, Floats]:
         """Return energy (pJ) and cycles that no mapping of a bypass choice undercuts.
 
         Parameters
         ----------
-        apart : Ways, optional
-            To look at each element of an array by itself, in one way or in all. Without it, it is
-            left out what those with less work than others reuse beyond them.
+        apart : Pays, optional
+            To look at each element of an array by itself. Without it, it is left out what those
+            with less work than others reuse beyond them.
 
         Returns
         -------
@@ -198,7 +202,7 @@ class Least:
         first = self.words[link.tensor] if link.sender == 0 else 0.0
         return Price(share * (reads + writes) * sends, 0.0, -share * reads * sends * first)
 
-    def least(self, links: Sequence[Link], prices: Sequence[Price], apart: Ways | None) -> Floats:
+    def least(self, links: Sequence[Link], prices: Sequence[Price], apart: Pays | None) -> Floats:
         """Return what the words of all links cost at least, for every spatial choice.
 
         What a link that passes memories sends is part of what crosses into each of them; it counts
@@ -281,50 +285,47 @@ class Least:
         return self.known[key]
 
     def apart(
-        self, m: int, priced: tuple[tuple[Link, Price], ...], links: Sequence[Link], which: Ways
+        self, m: int, priced: tuple[tuple[Link, Price], ...], links: Sequence[Link], pays: Pays
     ) -> Floats:
         """Return the same, with stays that each instance of a receiver has for itself.
 
-        Of a word that is sent an instance pays its share, or all words are sent once; where windows
-        overlap, some words serve fewer operations than others, or all are received once as well.
+        Where all together pay for all words once and windows overlap, these are received once as
+        well: some serve fewer operations than others.
         """
+        if pays is Pays.EITHER:
+            ways = (Pays.EACH, Pays.ALL)
+            return np.maximum(*(self.apart(m, priced, links, way) for way in ways))
         # a memory further in may have the smaller part of what those outside of it stay through
         levels = [self.segment[link.receiver] for link, _ in priced]
         room = tuple(
-            own if level == min(levels) or own == 0.0 else inf
-            for own, level in zip(
-                (self.room(link, links) for link, _ in priced), levels, strict=True
-            )
+            inf if level > min(levels) else self.room(link, links)
+            for (link, _), level in zip(priced, levels, strict=True)
         )
-        key = which, m, priced, room
+        key = pays, m, priced, room
         if key not in self.known:
             outside = self.segment[m - 1]
             operations = float(self.layer.operations)
             one = np.ones(len(self.cycles))
             alone = dict.fromkeys(self.layer.bounds, one)
-            best = np.zeros(len(one))
-            ways: list[list[tuple[Floats, float]]] = []
-            for link, price in priced:
-                words = self.words[link.tensor]
-                share = price.sent / self.sharing(link, outside, self.segment[link.receiver])
-                own = [(price.received + share, 0.0)]
-                if price.sent and self.unites(link, outside):
-                    own.append((price.received * one, price.sent * words))
-                if self.windows[link.tensor]:
-                    own.append((0.0 * one, (price.sent + price.received) * words))
-                ways.append(own[:1] if which is Ways.ONE else own)
-            for way in product(*ways):
-                stays = []
-                for (link, _), free, (each, _) in zip(priced, room, way, strict=True):
-                    t = link.tensor
-                    stay = Stay(
-                        operations * each, 0.0 * one, self.relevant[t], self.irrelevant[t],
-                        self.windows[t], self.longest[t], free, alone, one,
-                    )  # fmt: skip
-                    stays.append(stay)
-                once = sum(words for _, words in way)
-                best = np.maximum(best, least_crossing(stays, self.layer.bounds) + once)
-            self.known[key] = best
+            once = 0.0
+            stays = []
+            for (link, price), free in zip(priced, room, strict=True):
+                t = link.tensor
+                each = price.received * one
+                if pays is Pays.EACH or not self.unites(link, outside):
+                    sharing = self.sharing(link, outside, self.segment[link.receiver])
+                    each = each + price.sent / sharing
+                elif self.windows[t]:
+                    once += (price.sent + price.received) * self.words[t]
+                    each = 0.0 * one
+                else:
+                    once += price.sent * self.words[t]
+                stay = Stay(
+                    operations * each, 0.0 * one, self.relevant[t], self.irrelevant[t],
+                    self.windows[t], self.longest[t], free, alone, one,
+                )  # fmt: skip
+                stays.append(stay)
+            self.known[key] = least_crossing(stays, self.layer.bounds) + once
         return self.known[key]
 
     def instances(

@@ -85,7 +85,7 @@ def known_cases(
     return cases, taken + count
 
 
-@leaf
+@called_leaf
 def tighten_same(
     ns: Nest, cases: Ints, own: Ints, spread: Ints, active: Ints, same: Floats
 ) -> None:
@@ -97,7 +97,7 @@ def tighten_same(
         same[k, ns.window] = min(same[k, ns.window], most)
 
 
-@leaf
+@called_leaf
 def cases_of(
     ns: Nest,
     order: Ints,
@@ -287,7 +287,7 @@ def case_serves(
     return best
 
 
-@leaf
+@called_leaf
 def most_in(ns: Nest, case: Ints, e: int, k: int, spread: Ints) -> int:
     """Return what the tile in an instance spans at most of a dimension of an expression."""
     d = ns.terms[ns.window, e, 2 * k]
@@ -298,21 +298,21 @@ def most_in(ns: Nest, case: Ints, e: int, k: int, spread: Ints) -> int:
     return int(max(case[at], most))
 
 
-@leaf
+@called_leaf
 def least_words(ns: Nest, case: Ints, e: int) -> float:
     """Return the words of an expression that the tile spans at least."""
     _, a, _, b = ns.terms[ns.window, e]
     return pair_words(case[HEAD + 4 * e], case[HEAD + 4 * e + 2], a, b, False)
 
 
-@leaf
+@called_leaf
 def span_serves(ns: Nest, case: Ints, e: int, spread: Ints, active: Ints, together: bool) -> float:
     """Return what an expression serves at most along which the tile stays."""
     m, n = most_in(ns, case, e, 0, spread), most_in(ns, case, e, 1, spread)
     return served(ns, e, STAYS, m, n, 1, 1, spread, active, together)
 
 
-@leaf
+@called_leaf
 def room_serves(
     ns: Nest, case: Ints, e: int, room: int, spread: Ints, active: Ints, together: bool
 ) -> float:
@@ -334,7 +334,7 @@ def room_serves(
     return best
 
 
-@leaf
+@called_leaf
 def slid_serves(
     ns: Nest,
     case: Ints,

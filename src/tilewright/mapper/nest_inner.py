@@ -133,7 +133,7 @@ def add_inner(ns: Nest, order: Ints, same: Floats, times: Ints, cost: Floats) ->
             cost[r] += ns.sent[r, t] * sent + ns.received[r, t] * got
 
 
-@leaf
+@called_leaf
 def add_direct(ns: Nest, active: Ints, times: Ints, cost: Floats) -> None:
     """Add what the compute unit reads through the array, with no memory below it.
 
@@ -182,7 +182,7 @@ def stay_limit_together(ns: Nest, limits: Ints, active: Ints) -> float:
     return together
 
 
-@leaf
+@called_leaf
 def add_outermost(
     ns: Nest, order: Ints, limits: Ints, spread: Ints, active: Ints, cost: Floats
 ) -> None:

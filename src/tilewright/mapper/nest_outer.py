@@ -13,7 +13,7 @@ from tilewright.mapper.nest_inner import (
     value_of,
 )
 from tilewright.mapper.nest_windows import chunks
-from tilewright.model.kernel import leaf, part
+from tilewright.model.kernel import called_leaf, leaf, part
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
@@ -26,7 +26,7 @@ def instances_of(bound: int, stay: int, instances: int) -> float:
     return float(instances * (bound // stay) + (1 if bound % stay else 0))
 
 
-@leaf
+@called_leaf
 def add_outer(
     ns: Nest,
     order: Ints,
@@ -75,7 +75,7 @@ def aligned(stay: int, low: int, high: int) -> int:
     return max(stay, times * low)
 
 
-@leaf
+@called_leaf
 def unaligned_steps(bound: int, stay: int, extent: int, low: int, high: int) -> int:
     """Return the fewest steps of a bound in chunks of a stay, which all elements do not divide.
 
@@ -89,7 +89,7 @@ def unaligned_steps(bound: int, stay: int, extent: int, low: int, high: int) -> 
     return int(count * times * extent + left // part * min(extent, part) + min(left % part, extent))
 
 
-@leaf
+@called_leaf
 def next_stay(
     bound: int, now: int, loose: bool, low: int, high: int, longest: int
 ) -> tuple[int, bool]:
@@ -276,7 +276,7 @@ def least_outer(
     return best
 
 
-@leaf
+@called_leaf
 def slid_value(
     ns: Nest,
     order: Ints,

@@ -21,7 +21,7 @@ STAYS, SLIDES, RETURNS, RARELY = -1, 0, 2, 4
 WAYS = 6
 
 
-@leaf
+@called_leaf
 def fill_same(ns: Nest, windows: Ints, spread: Ints, active: Ints, same: Floats) -> None:
     """Fill how many iterations of windows give the same word of a tensor at most.
 
@@ -148,7 +148,7 @@ def served(
     return float(min(ns.pairs[ns.window, e], max(own, min(slid, most))))
 
 
-@leaf
+@called_leaf
 def pairs_of(
     m: int, n: int, whole: int, other: int, cut: bool, torn: bool, a: int, b: int
 ) -> float:
@@ -176,7 +176,7 @@ def pairs_of(
     return min(sum_of_sets(m, n, whole, other, torn, a), sum_of_sets(n, m, other, whole, cut, b))
 
 
-@leaf
+@called_leaf
 def sum_of_sets(m: int, n: int, whole: int, other: int, torn: bool, a: int) -> float:
     """Return the pairs for a word of a*i + b*j at most, for m values of i, anywhere, and n of j.
 
@@ -187,7 +187,7 @@ def sum_of_sets(m: int, n: int, whole: int, other: int, torn: bool, a: int) -> f
     return whole * n / (count * n + classes * (whole - count))
 
 
-@leaf
+@called_leaf
 def rarely(n: int, a: int, together: bool) -> float:
     """Return the pairs for a word at most where a tile comes back after every few runs.
 
@@ -217,7 +217,7 @@ def slid_along(m: int, n: int, run: int, a: int, b: int) -> float:
     return run * n / (n + (run - 1) * (n - kept))
 
 
-@leaf
+@called_leaf
 def come_back(m: int, n: int, run: int, around: int, a: int, b: int) -> float:
     """Return the pairs for a word at most where a tile slides along the first term and comes back.
 
@@ -240,7 +240,7 @@ def come_back(m: int, n: int, run: int, around: int, a: int, b: int) -> float:
     return min(own, run / b)
 
 
-@leaf
+@called_leaf
 def come_back_cut(m: int, n: int, run: int, around: int, a: int, b: int) -> float:
     """Return what `come_back` does where an array cuts the loops, so that a run makes leaps.
 

@@ -14,7 +14,7 @@ from tilewright.mapper.nest_inner import (
     value_of,
 )
 from tilewright.mapper.nest_windows import chunks
-from tilewright.model.kernel import leaf, part
+from tilewright.model.kernel import called_leaf, leaf, part
 
 if TYPE_CHECKING:
     from tilewright.mapper.lattice import Floats, Ints
@@ -32,7 +32,7 @@ def turns_of(bound: int, extent: int, together: int) -> int:
     return int(bound // together * extent + min(extent, bound % together))
 
 
-@leaf
+@called_leaf
 def stays_of(bound: int, instances: int, extent: int, stay: int, steps: int) -> tuple[int, int]:
     """Return in how many stays instances have all of a bound at least, and one after the other.
 
@@ -89,7 +89,7 @@ def add_way(
     return n
 
 
-@leaf
+@called_leaf
 def ways_to_cut(
     bound: int, size: int, instances: int, active: int, counted: bool, ways: Ints
 ) -> int:
@@ -199,7 +199,7 @@ def known_ways(
     return pool, filled + 1 + count, row
 
 
-@leaf
+@called_leaf
 def least_value(
     ns: Nest,
     order: Ints,
@@ -223,7 +223,7 @@ def least_value(
     return value_of(ns, goal, cost, steps)
 
 
-@leaf
+@called_leaf
 def leave_out(
     ns: Nest,
     order: Ints,

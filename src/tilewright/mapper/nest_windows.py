@@ -32,7 +32,7 @@ def copy(own: Floats | Ints, to: Floats | Ints) -> None:
         to[i] = own[i]
 
 
-@leaf
+@called_leaf
 def tile_words(ns: Nest, t: int, extents: Ints) -> float:
     """Return the words of a tile."""
     words = 1.0
@@ -56,7 +56,7 @@ def extent(ns: Nest, size: Ints, place: Ints, i: int, d: int) -> int:
     return int(size[d]) if spans else 1
 
 
-@leaf
+@called_leaf
 def fits(
     ns: Nest,
     order: Ints,
@@ -106,7 +106,7 @@ def most_of(
     return int(low)
 
 
-@leaf
+@called_leaf
 def most_spanned(
     ns: Nest, order: Ints, size: Ints, place: Ints, t: int, d: int, grown: Ints, extents: Ints
 ) -> int:
@@ -123,7 +123,7 @@ def most_spanned(
     return most_of(ns, order, size, place, place[t], d, most, grown, extents)
 
 
-@leaf
+@called_leaf
 def within(
     ns: Nest, order: Ints, size: Ints, place: Ints, i: int, d: int, grown: Ints, extents: Ints
 ) -> int:
@@ -135,7 +135,7 @@ def within(
     return int(most_of(ns, order, size, place, i, d, ns.bounds[d], grown, extents))
 
 
-@leaf
+@called_leaf
 def reach(
     ns: Nest,
     order: Ints,
@@ -184,7 +184,7 @@ def reach(
     return far
 
 
-@leaf
+@called_leaf
 def windows_of(
     ns: Nest,
     order: Ints,
@@ -265,7 +265,7 @@ def windows_of(
     return differs
 
 
-@leaf
+@called_leaf
 def is_narrow(
     ns: Nest, order: Ints, size: Ints, place: Ints, e: int, grown: Ints, extents: Ints
 ) -> bool:
@@ -280,7 +280,7 @@ def is_narrow(
     return within(ns, order, size, place, 0, other, grown, extents) == 1
 
 
-@leaf
+@called_leaf
 def limit_stays(
     ns: Nest,
     order: Ints,

@@ -10,7 +10,7 @@ import numpy as np
 
 from tilewright.architecture.machine import Architecture
 from tilewright.mapper.lattice import Floats, Ints, divisors
-from tilewright.mapper.least import Least, Ways
+from tilewright.mapper.least import Least, Pays
 from tilewright.mapper.links import Keep, keep_choices
 from tilewright.mapper.narrow import narrowed
 from tilewright.mapper.objective import Objective
@@ -74,7 +74,8 @@ def style_bounds(
     widest = np.array([instances(layer, machine, each, tiles) for each in axes], np.int64)
     least = Least(layer, machine, widest)
     keeps = tuple(keep_choices(layer, machine))
-    apart = Ways.ALL if tiles == ALL else None  # where sizes divide, all elements work alike
+    # where sizes divide, all elements work alike
+    apart = Pays.EITHER if tiles == ALL else None
     # allowing for rounding
     costs = np.array([least.cost(keep, apart) for keep in keeps]) * (1 - CLOSE)
     energy, cycles = costs[:, 0], costs[:, 1]
