@@ -18,7 +18,7 @@ from tilewright.model.kernel import interruptible
 
 MOST_TILES = 200_000  # in the inner memory
 MOST_PAIRS = 5_000_000  # of such tiles and spatial choices that are looked at
-MOST_LIKELY = 300_000  # that get outer tiles
+MOST_LIKELY = 100_000  # that get outer tiles
 SOME = 4  # tiles of each bypass choice that are returned
 CLOSE = 1e-12
 CLOSER = 1.05  # times the bound that is known: the first ceiling
