@@ -39,6 +39,7 @@ KINDS = ("matmul", "matmul", "conv1d", "conv1d", "conv2d", "depthwise", "pooling
 BOUNDS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 16, 24, 32)
 OBJECTIVES = ("energy", "latency", "edp", "energy*latency^0.5")
 MANY = range(40, 3000)
+TELLING = (10447, 30896)  # each of them would have shown a fault
 
 
 def never() -> bool:
@@ -107,6 +108,11 @@ def loops_of(mapping: tw.Mapping) -> tuple[For | Spatial, ...]:
 
 def test_no_mapping_that_is_found_costs_less() -> None:
     assert sum(compare(seed) for seed in range(40)) > 60
+
+
+@pytest.mark.parametrize("seed", TELLING)
+def test_no_mapping_that_is_found_costs_less_in_telling_problems(seed: int) -> None:
+    assert compare(seed)
 
 
 @pytest.mark.slow
