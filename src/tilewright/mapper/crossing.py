@@ -40,7 +40,8 @@ class Stay:
         The dimensions of each expression of several terms, and how many of their iterations give
         the same word at most.
     longest : float
-        Most operations that a word serves.
+        Most operations that a word serves, or for one order of tiles in all what words serve in the
+        mean: they all cross once at least.
     room : float
         Iterations of the relevant dimensions that a tile of it spans at most in one instance.
     spread : dict of str to array of choices

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from math import gcd
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tilewright.mapper.nest_windows import BACK, FAR, RARE, RUN, SPAN, chunks
-from tilewright.mapper.slides import pair_words
+from tilewright.mapper.slides import gcd, pair_words
 from tilewright.model.kernel import called_leaf, leaf
 
 if TYPE_CHECKING:

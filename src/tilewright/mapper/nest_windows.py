@@ -1,4 +1,4 @@
-"""How many iterations of a sliding window a word serves while tiles lie inside one another."""
+"""How much a sliding tile spans, and how far it slides, while tiles lie inside one another."""
 
 from __future__ import annotations
 

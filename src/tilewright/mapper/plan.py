@@ -69,7 +69,7 @@ def segments(keep: Keep, lk: Links, of_memory: list[int], arrays: int) -> list[S
 
 
 def weigh(plan: Plan, goal: Floats, least: Least) -> None:
-    """Raise the bound of a bypass choice to that of every mapping, whatever its tile sizes."""
+    """Raise the bound of a bypass choice to that of every regular mapping of all tile sizes."""
     energy, cycles = least.cost(plan.keep)
     values = energy ** goal[0] * cycles ** goal[1]
     values[(energy > goal[4] * CLOSE) | (cycles > goal[5] * CLOSE)] = inf

@@ -13,7 +13,7 @@ SPACE = (
 )
 UNEVEN = (
     "All tile sizes. The best mapping whose tile sizes divide, those with the tiles for which the "
-    "lower bound of all mappings is least, and those of layers with rounder bounds, were improved "
+    "bound of regular mappings is least, and those of layers with rounder bounds, were improved "
     "by changing one or two sizes at a time. A mapping is regular where no loop of several steps "
     "has one step in a short chunk, or in an element with less work. Before that: "
 )

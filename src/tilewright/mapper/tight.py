@@ -1,4 +1,4 @@
-"""A tighter lower bound of all tile sizes, and the tiles that it belongs to."""
+"""A tighter lower bound of regular mappings of all tile sizes, and the tiles that it belongs to."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def tightened(
     ceiling: float,
     stop: Callable[[], bool],
 ) -> tuple[float, list[Tiles]]:
-    """Return a lower bound of all mappings below a ceiling, and the most promising tiles.
+    """Return a lower bound of all regular mappings below a ceiling, and the most promising tiles.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def least_below(
     known: Known,
     inners: Inners,
 ) -> tuple[float, list[Tiles]]:
-    """Return a lower bound of all mappings below a ceiling, or the ceiling, and tiles below it."""
+    """Return a lower bound of regular mappings below a ceiling, or that, and tiles below it."""
     best = ceiling
     found: list[Tiles] = []
     for bound, keep in sorted(bounds):

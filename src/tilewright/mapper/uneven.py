@@ -1,9 +1,9 @@
 """Tile sizes that do not divide: from the best mappings whose sizes do, step by step.
 
 The search among divisors gives mappings to begin with, for the layer itself and for some whose
-awkward bounds are a little larger; others have the tiles for which the lower bound of all mappings
-is least. Loops of one chunk are added wherever a loop may stand, and one or two tile sizes at a
-time are changed as long as that helps. What is reached is optimal where it equals the bound.
+awkward bounds are a little larger; others have the tiles for which the bound of regular mappings is
+least. Loops of one chunk are added wherever a loop may stand, and one or two tile sizes at a time
+are changed as long as that helps. What is reached is optimal where it equals a bound of all.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def with_all_sizes(
     certain = certain_bound(least, known, wanted, best.value, stop)
     return Found(
         best.mapping, best.value, certain, best.reaches(certain), even.labels,
-        regular=min(bound, best.value),
+        regular=best.value if best.reaches(bound) else bound,
     )  # fmt: skip
 
 
@@ -159,7 +159,7 @@ class Best:
 def least_values(
     least: Least, objective: Objective, stop: Callable[[], bool]
 ) -> tuple[Floats, list[tuple[float, KeepChoice]]]:
-    """Return the lower bound of all mappings for each spatial choice, and for each bypass choice.
+    """Return the bound of regular mappings for each spatial choice, and for each bypass choice.
 
     Where it is stopped, the first is that of the operations alone, and the second has one for all.
     """
