@@ -16,7 +16,8 @@ from problems import machine as random_machine
 from strategies import cases, dimensions_of, layer_of
 from tilewright.architecture.machine import Architecture, Array
 from tilewright.errors import MappingError
-from tilewright.mapper.least import Least, Pays
+from tilewright.mapper.elements import Pays
+from tilewright.mapper.least import Least
 from tilewright.mapper.links import keep_choices
 from tilewright.mapper.narrow import KeepChoice, narrowed
 from tilewright.mapper.nest import nest, spatial_choices
@@ -99,7 +100,7 @@ def compare(seed: int) -> int:
 
 def least_apart(least: Least, keep: KeepChoice, objective: Objective) -> float:
     """Return the bound of a bypass choice that holds for irregular mappings, too."""
-    return float(objective.values(*least.cost(keep, Pays.EITHER)).min())
+    return float(objective.values(*least.cost(keep, Pays.EITHER, objective)).min())
 
 
 def loops_of(mapping: tw.Mapping) -> tuple[For | Spatial, ...]:

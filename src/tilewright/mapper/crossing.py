@@ -39,7 +39,7 @@ class Stay:
     windows : tuple of (tuple of str, float)
         The dimensions of each expression of several terms, and how many of their iterations give
         the same word at most.
-    longest : float
+    longest : float or array of choices
         Most operations that a word serves, or for one order of tiles in all what words serve in the
         mean: they all cross once at least.
     room : float
@@ -55,7 +55,7 @@ class Stay:
     relevant: frozenset[str]
     irrelevant: frozenset[str]
     windows: tuple[tuple[tuple[str, ...], float], ...]
-    longest: float
+    longest: float | Floats
     room: float
     spread: Mapping[str, Floats]
     instances: Floats
@@ -68,7 +68,7 @@ class Stay:
         """
         both = self.sent + self.received
         if not self.received.any():
-            return [(both, np.full(len(both), self.longest), np.zeros(len(both)))]
+            return [(both, self.longest * np.ones(len(both)), np.zeros(len(both)))]
         most = self.longest * self.instances
         ways = [(both, most, np.zeros(len(both)))]
         if self.sent.any():

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import Enum, auto
 from itertools import product
-from math import ceil, gcd, inf, prod
+from math import inf, prod
 
 import numpy as np
 
 from tilewright.architecture.machine import Architecture, Memory
 from tilewright.mapper.crossing import Stay, least_crossing
+from tilewright.mapper.elements import Pace, Pays, by_element
 from tilewright.mapper.lattice import Floats, Ints
 from tilewright.mapper.links import keep_choices, ports, segment_of
 from tilewright.mapper.narrow import KeepChoice
+from tilewright.mapper.objective import Objective
+from tilewright.mapper.pairs import most_pairs, sliding
 from tilewright.mapper.widest import widest_choices
 from tilewright.model.energy import (
     element_bits,
@@ -25,20 +27,9 @@ from tilewright.model.energy import (
     write_cost,
 )
 from tilewright.workload.footprint import footprint
-from tilewright.workload.layer import Layer, Tensor, Term
+from tilewright.workload.layer import Layer
 
 CLOSE = 1e-12
-
-
-class Pays(Enum):
-    """Who pays for a word that is sent to several elements of an array, see `Least.apart`.
-
-    Each of them its share, all together for all words once, or whichever costs more.
-    """
-
-    EACH = auto()
-    ALL = auto()
-    EITHER = auto()
 
 
 @dataclass(frozen=True)
@@ -95,7 +86,9 @@ class Least:
         self.choices = choices
         self.spread = np.moveaxis(choices.astype(np.float64), 0, -1)
         extents = np.array(list(bounds.values()), np.float64)
-        steps = np.prod(np.ceil(extents[:, None] / self.spread.prod(axis=0)), axis=0)
+        # of the element that has most work
+        self.extents = np.ceil(extents[:, None] / self.spread.prod(axis=0))
+        steps = np.prod(self.extents, axis=0)
         self.cycles = np.ceil(architecture.compute.cycles * steps * (1 - CLOSE))
         self.words = [float(footprint(t, bounds)) for t in layer.tensors]
         self.relevant = [frozenset(t.dimensions) for t in layer.tensors]
@@ -129,14 +122,19 @@ class Least:
         for keep in keep_choices(self.layer, self.architecture):
             yield keep, *self.cost(keep)
 
-    def cost(self, keep: KeepChoice, apart: Pays | None = None) -> tuple[Floats, Floats]:
+    def cost(
+        self, keep: KeepChoice, pays: Pays | None = None, objective: Objective | None = None
+    ) -> tuple[Floats, Floats]:
         """Return energy (pJ) and cycles that no mapping of a bypass choice undercuts.
 
         Parameters
         ----------
-        apart : Pays, optional
+        pays : Pays, optional
             To look at each element of an array by itself. Without it, it is left out what those
             with less work than others reuse beyond them.
+        objective : Objective, optional
+            What is minimised, for a higher bound with `pays`. Where energy counts for no more than
+            cycles, r times as many cycles may need less energy, but no less than 1 / r of it.
 
         Returns
         -------
@@ -150,9 +148,10 @@ class Least:
         ]
         cycles = self.cycles
         for port in ports(machine):
-            loads = self.least(links, [self.load(link, *port) for link in links], apart)
+            loads = self.least(links, [self.load(link, *port) for link in links], pays)
             cycles = np.maximum(cycles, loads)
-        energy = self.work + self.least(links, [self.energy(link) for link in links], apart)
+        slower = self.slower(cycles, objective)
+        energy = self.work + self.least(links, [self.energy(link) for link in links], pays, slower)
         if leakage := leakage_per_cycle(machine):
             energy = energy + leakage * cycles
         return energy, cycles
@@ -202,11 +201,29 @@ class Least:
         first = self.words[link.tensor] if link.sender == 0 else 0.0
         return Price(share * (reads + writes) * sends, 0.0, -share * reads * sends * first)
 
-    def least(self, links: Sequence[Link], prices: Sequence[Price], apart: Pays | None) -> Floats:
+    def slower(self, cycles: Floats, objective: Objective | None) -> Floats | None:
+        """Return how many times the fewest cycles there are before more cost what they may save."""
+        if objective is None:
+            return None
+        energy, delay = objective.powers
+        if 0 < energy <= delay and objective.most_energy == inf:
+            return np.asarray(np.minimum(cycles, objective.most_cycles) / self.cycles)
+        if objective.most_cycles < inf:
+            return np.asarray(np.maximum(objective.most_cycles / self.cycles, 1.0))
+        return None
+
+    def least(
+        self,
+        links: Sequence[Link],
+        prices: Sequence[Price],
+        pays: Pays | None,
+        slower: Floats | None = None,
+    ) -> Floats:
         """Return what the words of all links cost at least, for every spatial choice.
 
-        What a link that passes memories sends is part of what crosses into each of them; it counts
-        where that gives the highest bound.
+        No more cycles are looked at than so many times the fewest. What a link that passes memories
+        sends is part of what crosses into each of them; it counts where that gives the highest
+        bound.
         """
         total = np.full(len(self.cycles), sum(price.once for price in prices))
         ways: list[list[int]] = []
@@ -219,6 +236,7 @@ class Least:
                 ways.append([m for m in cuts if self.segment[m - 1] == same])
             else:
                 ways.append([link.receiver])
+        pace = None if slower is None else Pace(slower, self.work + total)
         best = np.zeros(len(total))
         inward = [(k, p) for k, p in zip(links, prices, strict=True) if k.receiver < self.compute]
         for chosen in product(*ways):
@@ -230,10 +248,10 @@ class Least:
                     if (price.sent and cut == m) or (price.received and link.receiver == m)
                 )
                 if own:
-                    if apart is None:
+                    if pays is None:
                         parts += self.crossing(m, own, links)
                     else:
-                        parts += self.apart(m, own, links, apart)
+                        parts += by_element(self, m, own, links, pays, pace)
             best = np.maximum(best, parts)
         return total + best
 
@@ -284,50 +302,6 @@ class Least:
             self.known[key] = least_crossing(stays, self.layer.bounds)
         return self.known[key]
 
-    def apart(
-        self, m: int, priced: tuple[tuple[Link, Price], ...], links: Sequence[Link], pays: Pays
-    ) -> Floats:
-        """Return the same, with stays that each instance of a receiver has for itself.
-
-        Where all together pay for all words once and windows overlap, these are received once as
-        well: some serve fewer operations than others.
-        """
-        if pays is Pays.EITHER:
-            ways = (Pays.EACH, Pays.ALL)
-            return np.maximum(*(self.apart(m, priced, links, way) for way in ways))
-        # a memory further in may have the smaller part of what those outside of it stay through
-        levels = [self.segment[link.receiver] for link, _ in priced]
-        room = tuple(
-            inf if level > min(levels) else self.room(link, links)
-            for (link, _), level in zip(priced, levels, strict=True)
-        )
-        key = pays, m, priced, room
-        if key not in self.known:
-            outside = self.segment[m - 1]
-            operations = float(self.layer.operations)
-            one = np.ones(len(self.cycles))
-            alone = dict.fromkeys(self.layer.bounds, one)
-            once = 0.0
-            stays = []
-            for (link, price), free in zip(priced, room, strict=True):
-                t = link.tensor
-                each = price.received * one
-                if pays is Pays.EACH or not self.unites(link, outside):
-                    sharing = self.sharing(link, outside, self.segment[link.receiver])
-                    each = each + price.sent / sharing
-                elif self.windows[t]:
-                    once += (price.sent + price.received) * self.words[t]
-                    each = 0.0 * one
-                else:
-                    once += price.sent * self.words[t]
-                stay = Stay(
-                    operations * each, 0.0 * one, self.relevant[t], self.irrelevant[t],
-                    self.windows[t], self.longest[t], free, alone, one,
-                )  # fmt: skip
-                stays.append(stay)
-            self.known[key] = least_crossing(stays, self.layer.bounds) + once
-        return self.known[key]
-
     def instances(
         self, t: int, dimensions: frozenset[str], arrays: tuple[int, int], united: bool = True
     ) -> Floats:
@@ -373,19 +347,3 @@ class Least:
         """Return the bits that a word of a link takes in the memory that receives it."""
         memory = self.architecture.memories[link.receiver]
         return element_bits(memory, self.layer.tensors[link.tensor]) * memory.buffering
-
-
-def sliding(tensor: Tensor, bounds: Mapping[str, int]) -> list[tuple[Term, ...]]:
-    """Return the terms of expressions of which several dimensions have more than one iteration."""
-    live = [tuple(t for t in terms if bounds[t.dimension] > 1) for terms in tensor.expressions]
-    return [terms for terms in live if len(terms) > 1]
-
-
-def most_pairs(terms: Sequence[Term], bounds: Mapping[str, int]) -> float:
-    """Return how many iterations of an index expression give the same word at most."""
-    if len(terms) == 2:
-        (a, m), (b, n) = ((t.coefficient, bounds[t.dimension]) for t in terms)
-        g = gcd(a, b)
-        return float(min(ceil(m / (b // g)), ceil(n / (a // g))))
-    extents = [bounds[t.dimension] for t in terms]
-    return float(prod(extents)) / max(extents)

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tilewright.mapper.least import Least, Link, most_pairs, sliding
+from tilewright.mapper.least import Least, Link
 from tilewright.mapper.links import ports
 from tilewright.mapper.narrow import KeepChoice
+from tilewright.mapper.pairs import most_pairs, sliding
 from tilewright.mapper.widest import axis_factors, different
 from tilewright.model.energy import leakage_per_cycle
 from tilewright.model.record import record

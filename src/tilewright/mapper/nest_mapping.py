@@ -8,9 +8,9 @@ from itertools import product
 from math import prod
 
 from tilewright.architecture.machine import Architecture, Array
-from tilewright.mapper.least import sliding
 from tilewright.mapper.links import segment_of
 from tilewright.mapper.narrow import KeepChoice
+from tilewright.mapper.pairs import sliding
 from tilewright.mapping.nodes import For, Node, Spatial, Store
 from tilewright.mapping.nodes import Mapping as LoopNest
 from tilewright.workload.layer import Layer

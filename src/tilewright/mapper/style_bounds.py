@@ -9,8 +9,9 @@ from math import prod
 import numpy as np
 
 from tilewright.architecture.machine import Architecture
+from tilewright.mapper.elements import Pays
 from tilewright.mapper.lattice import Floats, Ints, divisors
-from tilewright.mapper.least import Least, Pays
+from tilewright.mapper.least import Least
 from tilewright.mapper.links import Keep, keep_choices
 from tilewright.mapper.narrow import narrowed
 from tilewright.mapper.objective import Objective

@@ -18,8 +18,9 @@ import numpy as np
 
 from tilewright.architecture.machine import Architecture, Array
 from tilewright.errors import MappingError
+from tilewright.mapper.elements import Pays
 from tilewright.mapper.lattice import Floats, Ints, divisors
-from tilewright.mapper.least import Least, Pays
+from tilewright.mapper.least import Least
 from tilewright.mapper.links import segment_of
 from tilewright.mapper.narrow import KeepChoice, narrowed
 from tilewright.mapper.nest_mapping import Tiles, mappings_of
@@ -192,11 +193,13 @@ def certain_bound(
             return min(bound, float(alone.min()))
         if len(near.choices) == 0:
             break
-        values = objective.values(*near.cost(keep, Pays.ALL))
+        values = objective.values(*near.cost(keep, Pays.ALL, objective))
         low = values < bound
         if low.any():
             some = Least(least.layer, least.architecture, near.choices[low])
-            values = np.maximum(values[low], objective.values(*some.cost(keep, Pays.EITHER)))
+            values = np.maximum(
+                values[low], objective.values(*some.cost(keep, Pays.EITHER, objective))
+            )
             bound = min(bound, float(values.min()))
     return bound
 

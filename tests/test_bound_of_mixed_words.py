@@ -1,0 +1,103 @@
+"""The bound of all mappings where elements with less work keep what the others fetch again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import pytest
+
+import tilewright as tw
+from tilewright.architecture.machine import Architecture, Array, Compute, Memory
+from tilewright.errors import MappingError
+from tilewright.mapper import mixed
+from tilewright.mapper.elements import Pays
+from tilewright.mapper.least import Least
+from tilewright.mapper.narrow import KeepChoice, narrowed
+from tilewright.mapper.objective import parse_objective
+from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
+from tilewright.workload.layer import Layer
+
+OBJECTIVES = [parse_objective(text) for text in ("energy", "edp", "energy*latency^0.5")]
+
+
+def machine(elements: int, buffer: int, registers: int, read: float) -> Architecture:
+    """Return a machine on which only the outermost memory costs energy."""
+    return Architecture(
+        "mixed",
+        (
+            Memory("DRAM", 8, read_energy=read, write_energy=10.0),
+            Memory("GLB", 8, capacity_bits=8 * buffer),
+            Array("A", {"X": elements}),
+            Memory("RF", 8, capacity_bits=8 * registers),
+            Compute("MAC", energy=0.0),
+        ),
+    )
+
+
+def mappings(layer: Layer, near: str, far: str, elements: int) -> Iterator[Mapping]:
+    """Yield mappings of which the first elements have two steps of K, and the others one."""
+    buffer, registers = Store("GLB", (near,)), Store("RF", (far,))
+    m, n, k = For("M", 1), For("N", 1), For("K", elements)
+    array = Spatial("K", 1, "X", "A")
+    nests: list[tuple[Node, ...]] = [
+        (m, buffer, k, array, registers),
+        (m, buffer, k, array, registers, n),
+        (n, m, buffer, k, array, registers),
+        (m, buffer, n, k, array, registers),
+        (k, m, buffer, array, registers),
+    ]
+    for nest in nests:
+        yield Mapping(
+            (
+                Store("DRAM", ("I", "W", "O")),
+                *(
+                    node
+                    for node in nest
+                    if isinstance(node, Store) or layer.bounds[node.dimension] > node.tile
+                ),
+            )
+        )
+
+
+def keep_of(layer: Layer, near: str, far: str) -> KeepChoice:
+    chains = {near: (0, 1), far: (0, 2)}
+    return tuple(chains.get(tensor.name, (0,)) for tensor in layer.tensors)
+
+
+def closest(near: str, far: str) -> float:
+    """Return the largest ratio of the bound to what mappings of its bypass choice cost."""
+    most = 0.0
+    for m, elements, n, more in product((2, 3, 20), (2, 4, 16), (1, 2), (1, 2)):
+        layer = tw.einsum("O[M,N] += I[M,K] * W[K,N]", M=m, N=n, K=elements + more)
+        for buffer, registers, read in product((1, 2), (1, 2), (1.0, 2.0, 10.0)):
+            target = machine(elements, buffer, registers, read)
+            least = Least(layer, narrowed(target, layer))
+            keep = keep_of(layer, near, far)
+            for objective in OBJECTIVES:
+                bound = objective.values(*least.cost(keep, Pays.EITHER, objective)).min()
+                for mapping in mappings(layer, near, far, elements):
+                    try:
+                        cost = tw.evaluate(layer, target, mapping)
+                    except MappingError:
+                        continue
+                    value = objective.value(cost.energy_pj, float(cost.cycles))
+                    most = max(most, float(bound) / value)
+    return most
+
+
+@pytest.mark.parametrize(("near", "far"), [("O", "W"), ("I", "W"), ("W", "I")])
+def test_elements_with_less_work_do_not_undercut_the_bound(near: str, far: str) -> None:
+    assert 0.9 < closest(near, far) <= 1 + 1e-9
+
+
+def test_what_such_elements_save_is_allowed_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    begin = mixed.Outermost.__init__
+
+    def without(self: mixed.Outermost, *args: Any) -> None:
+        begin(self, *args)
+        self.saved, self.both_saved = 0 * self.saved, 0 * self.both_saved
+
+    monkeypatch.setattr(mixed.Outermost, "__init__", without)
+    assert closest("O", "W") > 1.05
