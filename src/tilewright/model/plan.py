@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,8 +18,7 @@ from tilewright.model.words import F, G, H, S, T, U
 from tilewright.workload.layer import Layer
 
 
-@dataclass(frozen=True)
-class Group:
+class Group(NamedTuple):
     """Dimensions that share an index expression of a tensor, or one irrelevant dimension."""
 
     dims: tuple[int, ...]
@@ -26,8 +26,7 @@ class Group:
     relevant: bool
 
 
-@dataclass(frozen=True)
-class Factor:
+class Factor(NamedTuple):
     """What a query needs of a group: a kernel, and the loops that it looks at."""
 
     kind: int
@@ -35,14 +34,7 @@ class Factor:
     loops: tuple[int, ...]
     modes: tuple[int, ...]
 
-    def __hash__(self) -> int:
-        return self._hash
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash((self.kind, self.group, self.loops, self.modes))
-
-    @cached_property
+    @property
     def depth(self) -> int:
         """Number of temporal loops."""
         return self.modes.count(T)
@@ -58,8 +50,7 @@ class Factor:
         return sums * (self.depth + 1)
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """A group's part in a query.
 
     Attributes
@@ -183,7 +174,12 @@ def compile_queries(layer: Layer, structure: Structure, queries: Iterable[Query]
     loop_dim = [number[node.dimension] for node in structure.loops] + list(number.values())
     groups_of = {t: groups(layer, t) for t in range(-1, len(layer.tensors))}
     bounds = list(layer.bounds.values())
-    parts = {query: _parts(query, groups_of[query.tensor], loop_dim, bounds) for query in queries}
+    loops_of = {
+        group: [i for i, d in enumerate(loop_dim) if d in group.dims]
+        for own in groups_of.values()
+        for group in own
+    }
+    parts = {query: _parts(query, groups_of[query.tensor], loops_of, bounds) for query in queries}
     parts = _with_whole_chains(dict(sorted(parts.items(), key=lambda item: not item[1][1])))
     varying = sum(bool(chosen) for _, chosen in parts.values())
 
@@ -234,30 +230,33 @@ def _with_whole_chains(
     def whole(part: Part) -> Part:
         if part.factor.kind != kinds.TOTAL:
             return part
-        chain = replace(part.factor, kind=kinds.CHAIN)
-        return replace(part, factor=chain) if chain in factors else part
+        chain = part.factor._replace(kind=kinds.CHAIN)
+        return part._replace(factor=chain) if chain in factors else part
 
     return {q: (scale, [whole(part) for part in chosen]) for q, (scale, chosen) in parts.items()}
 
 
 def _parts(
-    query: Query, groups: tuple[Group, ...], loop_dim: list[int], bounds: list[int]
+    query: Query,
+    groups: tuple[Group, ...],
+    loops_of: dict[Group, list[int]],
+    bounds: list[int],
 ) -> tuple[int, list[Part]]:
     """Return the constant factor of a query and the part of each group that is not constant."""
     scale = 1
     parts = []
     for group in groups:
-        loops = tuple(i for i in range(len(query.modes)) if loop_dim[i] in group.dims)
-        modes = tuple(query.modes[i] for i in loops)
-        volume = prod(bounds[d] for d in group.dims)
+        if not group.relevant and query.kind in (Kind.PEAK, Kind.DISTINCT):
+            continue
+        loops_here = loops_of[group]
+        loops = tuple(loops_here[: bisect_left(loops_here, len(query.modes))])
+        modes = tuple([query.modes[i] for i in loops])
+        volume = prod([bounds[d] for d in group.dims])
         single = len(group.dims) == 1
         match query.kind:
             case Kind.PEAK:
-                if group.relevant:
-                    parts.append(Part(Factor(kinds.PEAK, group, loops, ()), True))
+                parts.append(Part(Factor(kinds.PEAK, group, loops, ()), True))
             case Kind.DISTINCT:
-                if not group.relevant:
-                    continue
                 if F not in modes:
                     parts.append(Part(Factor(kinds.PEAK, group, (), ()), True))
                 elif single:
