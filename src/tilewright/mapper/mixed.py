@@ -75,7 +75,11 @@ def least_mixed(
     best = np.full(len(stays[0].sent), inf)
     if any(stay.room == 0 for stay in stays):
         return best
-    limits = {id(f): most_inside(f, [s for s in stays if s is not f], bounds) for f in far}
+    limits = {}
+    for f in far:
+        others = [stay for stay in stays if stay is not f]
+        most = np.prod(np.array([stay.longest for stay in others]), axis=0)
+        limits[id(f)] = np.minimum(most_inside(f, others, bounds), most)
     for first in far:
         rest = [stay for stay in stays if stay is not first]
         limit = limits[id(first)]
@@ -95,9 +99,9 @@ def least_mixed(
     saved = np.max([way.saved for way in ways], axis=0)
     # with more cycles than this allows for, what is certain without them is more
     energy = np.maximum(floor + best, 0.0)
-    most = energy**2 / np.maximum(2 * (1 + idle) * (floor + alike) - energy, TINY)
+    heaviest = energy**2 / np.maximum(2 * (1 + idle) * (floor + alike) - energy, TINY)
     for times in WEIGHTS:
-        weight = np.minimum(times * saved, most) if times < inf else most
+        weight = np.minimum(times * saved, heaviest) if times < inf else heaviest
         least = np.min([alike, *(way.weighted(weight, kept_by_all) for way in ways)], axis=0)
         best = np.maximum(best, least - weight * idle)
     return np.asarray(best)

@@ -107,8 +107,10 @@ def inner_tiles(ns: Nest, most: int) -> Inner:
 
 
 @called_leaf
-def add_inner(ns: Nest, order: Ints, same: Floats, times: Ints, cost: Floats) -> None:
+def add_inner(ns: Nest, order: Ints, same: Floats, times: Ints, cost: Floats) -> float:
     """Add what comes into the inner memory, but for the outermost tile.
+
+    The energy is returned of what is sent past the outer memory.
 
     Parameters
     ----------
@@ -118,6 +120,7 @@ def add_inner(ns: Nest, order: Ints, same: Floats, times: Ints, cost: Floats) ->
         The steps of each dimension, one after the other, and how often the tile of its owner
         changes: in all instances, and one after the other.
     """
+    past = 0.0
     for i in range(1, len(order)):
         t = order[i]
         got = sent = 1.0
@@ -131,6 +134,9 @@ def add_inner(ns: Nest, order: Ints, same: Floats, times: Ints, cost: Floats) ->
             sent = got
         for r in range(len(cost)):
             cost[r] += ns.sent[r, t] * sent + ns.received[r, t] * got
+        if not ns.outside[t]:
+            past += ns.sent[0, t] * sent
+    return past
 
 
 @called_leaf
@@ -205,6 +211,26 @@ def add_outermost(
                 cost[r] += (ns.sent[r, t] * sent + ns.received[r, t] * got) * ns.words[t]
 
 
+@called_leaf
+def add_all(
+    ns: Nest,
+    order: Ints,
+    same: Floats,
+    times: Ints,
+    limits: Ints,
+    spread: Ints,
+    active: Ints,
+    around: Floats,
+    cost: Floats,
+) -> None:
+    """Add all of it, and no less energy than `around` says."""
+    past = add_inner(ns, order, same, times, cost)
+    inside = cost[0]
+    add_outermost(ns, order, limits, spread, active, cost)
+    carried = around[order[0] if len(order) else 0]
+    cost[0] = max(cost[0], inside + carried, inside - past + around[len(ns.words)])
+
+
 @part
 def growing_runs(which: Ints, sizes: Ints) -> Ints:
     """Return where runs of tiles begin that grow from one to the next, and the end of the last."""
@@ -227,6 +253,7 @@ def likely(
     inner: Inner,
     spreads: Ints,
     actives: Ints,
+    around: Floats,
     goal: Floats,
     ceiling: float,
     most: int,
@@ -237,6 +264,9 @@ def likely(
     ----------
     spreads, actives
         As `nest.spatial_choices` returns them.
+    around : array of (spreads, tensors + 1)
+        Energy that the outer memory needs at least together with the outermost inner tile, by whose
+        tile that is, and together with all that is sent past it.
     most : int
         Pairs that are looked at; where there are more, it ends.
 
@@ -265,6 +295,10 @@ def likely(
     sames = np.empty((len(floor), 2, len(ns.words)))
     windows = np.empty((len(floor), *inner.windows.shape[1:]), np.int64)
     limits = np.empty((len(floor), nd + 1), np.int64)
+    least = np.full(len(ns.words) + 1, np.inf)
+    for s in range(len(spreads)):
+        for t in range(len(least)):
+            least[t] = min(least[t], around[s, t])
     for k in range(len(floor)):
         c = begins[k + 1] - 1
         copy(inner.limits[c], limits[k])
@@ -284,8 +318,7 @@ def likely(
         for d in range(nd):
             times[1, d] = chunks(ns.bounds[d], inner.sizes[c, d])
         fill_same(ns, windows[k], alone, ns.bounds, sames[k])
-        add_inner(ns, order, sames[k], times, floor[k])
-        add_outermost(ns, order, limits[k], alone, ns.bounds, floor[k])
+        add_all(ns, order, sames[k], times, limits[k], alone, ns.bounds, least, floor[k])
     ranking, unused = np.empty(len(floor), np.int64), np.empty(len(floor), np.int64)
     ascending(floor[:, 0], ranking, unused)
     looks = 0
@@ -315,9 +348,9 @@ def likely(
                 if not possible:
                     continue
                 order = ns.inner_orders[inner.which[c]]
+                own = around[s]
                 copy(begin, cost)
-                add_inner(ns, order, sames[k], times, cost)
-                add_outermost(ns, order, limits[k], spreads[s], actives[s], cost)
+                add_all(ns, order, sames[k], times, limits[k], spreads[s], actives[s], own, cost)
                 if value_of(ns, goal, cost, steps) >= ceiling:
                     break  # smaller tiles cost more
                 if ns.window >= 0:
@@ -325,14 +358,13 @@ def likely(
                         fill_same(ns, windows[k], spreads[s], actives[s], whole)
                         filled = True
                     copy(begin, cost)
-                    add_inner(ns, order, whole, times, cost)
-                    add_outermost(ns, order, limits[k], spreads[s], actives[s], cost)
+                    add_all(ns, order, whole, times, limits[k], spreads[s], actives[s], own, cost)
                     if value_of(ns, goal, cost, steps) >= ceiling:
                         break
                 fill_same(ns, inner.windows[c], spreads[s], actives[s], same)
                 copy(begin, cost)
-                add_inner(ns, order, same, times, cost)
-                add_outermost(ns, order, inner.limits[c], spreads[s], actives[s], cost)
+                windows_limits = inner.limits[c]
+                add_all(ns, order, same, times, windows_limits, spreads[s], actives[s], own, cost)
                 value = value_of(ns, goal, cost, steps)
                 if value >= ceiling:
                     continue

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tilewright.mapper.lattice import Ints
-from tilewright.mapper.least import Least
+from tilewright.mapper.lattice import Floats, Ints
+from tilewright.mapper.least import Least, Link, Price
 from tilewright.mapper.narrow import KeepChoice
 from tilewright.mapper.nest import Nest, nest, one_of_mirrored, spatial_choices
 from tilewright.mapper.nest_inner import Inner, inner_tiles, likely
@@ -19,6 +19,7 @@ from tilewright.model.kernel import interruptible
 MOST_TILES = 200_000  # in the inner memory
 MOST_PAIRS = 5_000_000  # of such tiles and spatial choices that are looked at
 MOST_LIKELY = 100_000  # that get outer tiles
+MOST_AROUND = 20_000  # spatial choices for which these are bounded first
 SOME = 4  # tiles of each bypass choice that are returned
 CLOSE = 1e-12
 CLOSER = 1.05  # times the bound that is known: the first ceiling
@@ -64,7 +65,9 @@ def tightened(
     inners: Inners = {}
     while True:
         # few tiles cost less than a low ceiling
-        limit = min(ceiling, lowest * closer) if closer < MOST_CLOSER else ceiling
+        limit = lowest * closer
+        if closer >= MOST_CLOSER or limit * CLOSER > ceiling:
+            limit = ceiling
         best, found = least_below(least, bounds, choices, objective, limit, stop, known, inners)
         if limit == ceiling or (best < limit and found) or stop():
             return best, found
@@ -127,7 +130,10 @@ def least_tiles(
     """Return what a bypass choice costs at least, or 0 where that takes too long, and tiles."""
     goal = objective.goal()
     choices, actives = one_of_mirrored(ns, *spatial)
-    choice, tile, values, finished = likely(ns, tiles, choices, actives, goal, ceiling, MOST_PAIRS)
+    around = around_inner(least, ns, keep, actives)
+    choice, tile, values, finished = likely(
+        ns, tiles, choices, actives, around, goal, ceiling, MOST_PAIRS
+    )
     if not finished or len(choice) > MOST_LIKELY:
         return 0.0, []
     order = np.argsort(values, kind="stable")
@@ -156,3 +162,32 @@ def least_tiles(
             )
         )
     return value, found
+
+
+def around_inner(least: Least, ns: Nest, keep: KeepChoice, actives: Ints) -> Floats:
+    """Return what the outer memory needs at least, in pJ, as `nest_inner.likely` takes it."""
+    result = np.zeros((len(actives), len(keep) + 1))
+    outer = next((m for chain in keep for m in chain[1:] if least.segment[m] == 0), None)
+    if outer is None or len(actives) > MOST_AROUND:
+        return result
+    wide = Least(least.layer, least.architecture, actives[:, None, :])
+    links = [
+        Link(t, *pair)
+        for t, chain in enumerate(keep)
+        for pair in zip(chain, (*chain[1:], least.compute), strict=True)
+    ]
+    near = [
+        (link, Price(float(ns.price[0, link.tensor]))) for link in links if link.receiver == outer
+    ]
+    inner = [link for link in links if outer < link.receiver < least.compute]
+    for link in inner:
+        t = link.tensor
+        own = (link, Price(float(ns.sent[0, t]), float(ns.received[0, t])))
+        result[:, t] = wide.crossing(outer, (*near, own), links)
+    past = [
+        (link, Price(float(ns.sent[0, link.tensor])))
+        for link in inner
+        if not ns.outside[link.tensor]
+    ]
+    result[:, -1] = wide.crossing(outer, (*near, *past), links)
+    return result * (1 - CLOSE)
