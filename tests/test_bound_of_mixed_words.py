@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -97,7 +98,99 @@ def test_what_such_elements_save_is_allowed_for(monkeypatch: pytest.MonkeyPatch)
 
     def without(self: mixed.Outermost, *args: Any) -> None:
         begin(self, *args)
-        self.saved, self.both_saved = 0 * self.saved, 0 * self.both_saved
+        self.kept = {f: 0 * kept for f, kept in self.kept.items()}
 
     monkeypatch.setattr(mixed.Outermost, "__init__", without)
     assert closest("O", "W") > 1.05
+
+
+Bits = dict[str, int]
+
+
+def product_of(sizes: tuple[int, int, int], bits: Bits) -> Layer:
+    """Return a product of M, N, K whose words take so many bits."""
+    m, n, k = sizes
+    layer = tw.einsum("O[M,N] += I[M,K] * W[K,N]", M=m, N=n, K=k)
+    return replace(layer, tensors=tuple(replace(t, bits=bits[t.name]) for t in layer.tensors))
+
+
+def ratio(layer: Layer, target: Architecture, keep: KeepChoice, text: str, *nodes: Node) -> float:
+    """Return the bound of a bypass choice over the value of a mapping."""
+    cost = tw.evaluate(layer, target, Mapping((Store("DRAM", ("I", "W", "O")), *nodes)))
+    objective = parse_objective(text.replace("now", f"{cost.cycles}"))
+    values = objective.values(
+        *Least(layer, narrowed(target, layer)).cost(keep, Pays.EITHER, objective)
+    )
+    return float(values.min()) / objective.value(cost.energy_pj, float(cost.cycles))
+
+
+@pytest.mark.parametrize("text", ["edp", "ed2p", "energy, latency<=now"])
+@pytest.mark.parametrize(
+    ("m", "k", "elements", "w", "prices", "glb", "apart"),
+    [
+        (8, 11, 7, 17, (1.0, 1.25), 135, False),
+        (6, 9, 7, 8, (1.0, 0.625), 135, False),
+        (2, 13, 9, 9, (512.0, 0.0), 137, True),
+    ],
+)
+def test_a_cheap_word_need_not_stay(
+    text: str,
+    m: int,
+    k: int,
+    elements: int,
+    w: int,
+    prices: tuple[float, float],
+    glb: int,
+    apart: bool,
+) -> None:
+    layer = product_of((m, 1, k), {"I": 1, "W": w, "O": 128})
+    target = Architecture(
+        "cheap",
+        (
+            Memory("DRAM", 8, read_energy=prices[0], write_energy=prices[1]),
+            Memory("GLB", 8, capacity_bits=glb),
+            Array("A", {"X": elements}),
+            Memory("RF", 8, capacity_bits=w),
+            Compute("MAC", energy=0.0),
+        ),
+    )
+    loop = For("K", elements)
+    middle = (Store("GLB", ("O",)), loop, Store("GLB", ("I",)))
+    nodes = (
+        For("M", 1), *(middle if apart else (loop, Store("GLB", ("I", "O")))),
+        Spatial("K", 1, "X", "A"), Store("RF", ("W",)),
+    )  # fmt: skip
+    assert ratio(layer, target, ((0, 1), (0, 2), (0, 1)), text, *nodes) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("text", ["edp", "energy, latency<=now"])
+@pytest.mark.parametrize(("cycles", "m"), [(0.1, 9), (0.25, 4), (1.5, 2), (1.01, 9)])
+def test_operations_may_take_parts_of_cycles(text: str, cycles: float, m: int) -> None:
+    layer = product_of((m, 1, 1), {"I": 1, "W": 8, "O": 1})
+    target = Architecture(
+        "parts",
+        (
+            Memory("DRAM", 8, read_energy=1.0, write_energy=0.0),
+            Array("A", {"X": m}, multicast=False),
+            Memory("RF", 8, capacity_bits=8),
+            Compute("MAC", energy=0.0, cycles=cycles),
+        ),
+    )
+    nodes = [Store("RF", ("W",))]
+    assert ratio(layer, target, ((0,), (0, 1), (0,)), text, *nodes) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("text", ["edp", "ed2p", "energy"])
+def test_partial_sums_that_begin_from_zero_may_be_most_of_the_energy(text: str) -> None:
+    layer = product_of((1, 1, 3), {"I": 1, "W": 1, "O": 64})
+    target = Architecture(
+        "sums",
+        (
+            Memory("DRAM", 8, read_energy=10.0, write_energy=1.0),
+            Array("A", {"X": 3}, reduction=False),
+            Memory("RF", 8, capacity_bits=64),
+            Compute("MAC", energy=0.0),
+        ),
+    )
+    nodes = [Store("RF", ("O",))]
+    assert ratio(layer, target, ((0,), (0,), (0, 1)), text, *nodes) <= 1 + 1e-9

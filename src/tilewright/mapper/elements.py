@@ -38,14 +38,25 @@ class Pays(Enum):
 
 @dataclass(frozen=True)
 class Pace:
-    """How many times the fewest cycles are looked at, and what all mappings cost at least (pJ)."""
+    """How long mappings may take that are looked at.
+
+    Attributes
+    ----------
+    slower : array of choices
+        How many times the fewest cycles, before more cost what they may save, or are too many.
+    floor : array of choices
+        What all mappings need at least besides what crosses inward, in pJ.
+    limited : bool
+        Whether more cycles are too many.
+    """
 
     slower: Floats
     floor: Floats
+    limited: bool
 
     def key(self) -> bytes:
         """Return what tells it from others."""
-        return self.slower.tobytes() + self.floor.tobytes()
+        return self.slower.tobytes() + self.floor.tobytes() + bytes([self.limited])
 
 
 def by_element(
@@ -93,7 +104,7 @@ def by_element(
                 sharing = least.sharing(link, outside, least.segment[link.receiver])
                 each = each + price.sent / sharing
                 if pace is not None and least.segment[link.receiver] > 0:
-                    longest = longest_in_one(least, link, pace.slower)
+                    longest = longest_in_one(least, link, pace)
             elif least.windows[t]:
                 once += (price.sent + price.received) * least.words[t]
                 each = 0.0 * one
@@ -137,18 +148,23 @@ def mixed(
             elements = least.spread.prod(axis=(0, 1))
             cycles = operations * least.architecture.compute.cycles / elements
             idle = np.maximum(pace.slower * least.cycles / cycles - 1, 0.0)
-            floor = pace.floor
+            # each of the memories that this may be asked for has its part
+            floor = pace.floor / least.segment[1 : least.compute].count(0)
         least.known[key] = least_mixed(near, far, least.layer.bounds, idle, floor)
     return least.known[key]
 
 
-def longest_in_one(least: Least, link: Link, slower: Floats) -> Floats:
+def longest_in_one(least: Least, link: Link, pace: Pace) -> Floats:
     """Return how many operations a word serves at most in one instance of its receiver.
 
-    The element that has most work takes all cycles. It has no less of any dimension than there is
-    for each, and no more than the cycles leave to it.
+    The element that has most work takes all steps. It has no less of any dimension than there is
+    for each, and no more than the steps leave to it. If what all mappings need were negative, more
+    cycles could make up for it.
     """
     t = link.tensor
+    cycles = least.architecture.compute.cycles * least.extents.prod(axis=0)
+    slower = np.maximum(pace.slower * least.cycles / cycles, 1.0)
+    slower = np.where((pace.floor >= 0) | pace.limited, slower, inf)
     names = list(least.layer.bounds)
     further = least.spread[least.segment[link.receiver] :].prod(axis=0)
     extents = dict(zip(names, least.extents * further, strict=True))

@@ -201,15 +201,15 @@ class Least:
         first = self.words[link.tensor] if link.sender == 0 else 0.0
         return Price(share * (reads + writes) * sends, 0.0, -share * reads * sends * first)
 
-    def slower(self, cycles: Floats, objective: Objective | None) -> Floats | None:
-        """Return how many times the fewest cycles there are before more cost what they may save."""
+    def slower(self, cycles: Floats, objective: Objective | None) -> tuple[Floats, bool] | None:
+        """Return `slower` and `limited` of a `Pace`."""
         if objective is None:
             return None
         energy, delay = objective.powers
         if 0 < energy <= delay and objective.most_energy == inf:
-            return np.asarray(np.minimum(cycles, objective.most_cycles) / self.cycles)
+            return np.minimum(cycles, objective.most_cycles) / self.cycles, False
         if objective.most_cycles < inf:
-            return np.asarray(np.maximum(objective.most_cycles / self.cycles, 1.0))
+            return np.maximum(objective.most_cycles / self.cycles, 1.0), True
         return None
 
     def least(
@@ -217,13 +217,17 @@ class Least:
         links: Sequence[Link],
         prices: Sequence[Price],
         pays: Pays | None,
-        slower: Floats | None = None,
+        slower: tuple[Floats, bool] | None = None,
     ) -> Floats:
         """Return what the words of all links cost at least, for every spatial choice.
 
-        No more cycles are looked at than so many times the fewest. What a link that passes memories
-        sends is part of what crosses into each of them; it counts where that gives the highest
-        bound.
+        What a link that passes memories sends is part of what crosses into each of them; it counts
+        where that gives the highest bound.
+
+        Parameters
+        ----------
+        slower : (array of choices, bool), optional
+            Of the `Pace`.
         """
         total = np.full(len(self.cycles), sum(price.once for price in prices))
         ways: list[list[int]] = []
@@ -236,7 +240,7 @@ class Least:
                 ways.append([m for m in cuts if self.segment[m - 1] == same])
             else:
                 ways.append([link.receiver])
-        pace = None if slower is None else Pace(slower, self.work + total)
+        pace = None if slower is None else Pace(slower[0], self.work + total, slower[1])
         best = np.zeros(len(total))
         inward = [(k, p) for k, p in zip(links, prices, strict=True) if k.receiver < self.compute]
         for chosen in product(*ways):

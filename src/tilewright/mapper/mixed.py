@@ -89,20 +89,27 @@ def least_mixed(
                 saved = stay.sent * limits[id(stay)] / (first.longest * limit)
                 cost = cost - np.minimum(part, saved)
         best = np.minimum(best, first.sent / first.longest + cost)
-    ways = [Outermost(first, stays, limits, bounds) for first in near]
-    # what costs least if no element kept anything for longer than others
-    alike = np.min([best, *(way.cost for way in ways)], axis=0)
-    kept_by_all = best
-    best = np.min([best, *(way.cost - way.saved for way in ways)], axis=0)
+    # with v between its least and most values
+    ways = [
+        Outermost(first, served, stays, limits, bounds)
+        for first in near
+        for served in (first.longest * np.ones(len(best)), np.ones(len(best)))
+    ]
+    some = [way.least() for way in ways]
+    # what costs least where all elements keep a far word, or near words serve an operation
+    ends = np.min([best, *some[1::2]], axis=0)
+    best = np.min([best, *some], axis=0)
     if idle is None or floor is None:
         return np.asarray(best)
-    saved = np.max([way.saved for way in ways], axis=0)
+    # what costs least if no element kept anything for longer than others
+    alike = np.min([ends, *(way.cost for way in ways)], axis=0)
     # with more cycles than this allows for, what is certain without them is more
     energy = np.maximum(floor + best, 0.0)
     heaviest = energy**2 / np.maximum(2 * (1 + idle) * (floor + alike) - energy, TINY)
+    saved = np.maximum(alike - best, TINY * alike)
     for times in WEIGHTS:
         weight = np.minimum(times * saved, heaviest) if times < inf else heaviest
-        least = np.min([alike, *(way.weighted(weight, kept_by_all) for way in ways)], axis=0)
+        least = np.min([alike, *(way.weighted(weight, ends) for way in ways)], axis=0)
         best = np.maximum(best, least - weight * idle)
     return np.asarray(best)
 
@@ -110,70 +117,108 @@ def least_mixed(
 class Outermost:
     """A near word that stays longest, and what elements save that keep far words beyond.
 
+    Parameters
+    ----------
+    first : Stay
+        Of the near word.
+    served : array of choices
+        Operations that it serves.
+    stays : sequence of Stay
+        All of them.
+    limits : mapping of int to array of choices
+        By the id of each far one.
+    bounds : mapping of str to int
+        Iterations of every dimension.
+
     Attributes
     ----------
     cost : array of choices
         Of all words, if elements kept none for longer than others.
-    saved : array of choices
-        What they save of that at most.
     """
 
     def __init__(
         self,
         first: Stay,
+        served: Floats,
         stays: Sequence[Stay],
         limits: Mapping[int, Floats],
         bounds: Mapping[str, int],
     ) -> None:
-        self.first = first
-        self.limits = limits
         self.rest = [stay for stay in stays if stay is not first]
         self.limit = most_inside(first, self.rest, bounds)
         self.most = [
             np.minimum(stay.longest, most_inside(first, [stay], bounds)) for stay in self.rest
         ]
-        self.base = first.sent / first.longest
+        self.base = first.sent / served
         self.cost = self.base + inside(self.rest, self.most, self.limit)[0]
-        served = first.longest * np.minimum(self.limit, np.prod(self.most, axis=0))
-        kept = [stay.sent * limits[id(stay)] for stay in self.rest if id(stay) in limits]
-        least = self.base + sum(
-            stay.sent / (stay.longest if id(stay) in limits else most)
-            for stay, most in zip(self.rest, self.most, strict=True)
+        # of each far tensor, all elements can keep this much for each word of the other one
+        self.kept = {f: limits[id(s)] / served for f, s in enumerate(self.rest) if id(s) in limits}
+        self.floor = self.base + sum(
+            stay.sent / (stay.longest if f in self.kept else most)
+            for f, (stay, most) in enumerate(zip(self.rest, self.most, strict=True))
         )
-        self.saved = np.minimum(np.max(kept, axis=0) / served, self.cost - least)
-        self.both_saved = np.minimum(np.sum(kept, axis=0) / served, self.cost - least)
-        self.several = len(kept) > 1
 
-    def weighted(self, weight: Floats, kept_by_all: Floats) -> Floats:
+    def least(self) -> Floats:
+        """Return the least cost of all words, where some elements keep words.
+
+        It is infinite where they all keep them.
+        """
+        none = np.zeros(len(self.cost))
+        if len(self.kept) > 1:
+            highest = np.max([self.rest[f].sent * kept for f, kept in self.kept.items()], axis=0)
+        else:
+            highest = None
+        return self.where_some_keep(none, highest)
+
+    def weighted(self, weight: Floats, ends: Floats) -> Floats:
         """Return the least cost of all words and more cycles, where some elements keep words.
 
-        It is infinite where they all keep them, which costs so much at least. Both of two far
-        tensors may save as much as fits, until that is more than they save together: there is that
-        way towards all elements keeping one of them.
+        Both of two far tensors may save as much as fits, until that is more than they save
+        together: there is that way towards what `ends` is the least cost of.
+        """
+        best = self.where_some_keep(weight, None)
+        if len(self.kept) > 1:
+            ahead = np.maximum(ends - (self.cost - self.base), 0.0)
+            more = ends - ahead * ends / (2 * weight + ends)
+            best = np.minimum(best, more)
+        return best
+
+    def where_some_keep(self, weight: Floats, highest: Floats | None) -> Floats:
+        """Return the least cost of all words and weighted cycles, where some elements keep words.
+
+        What they save is what each far tensor costs without, times the share that is kept, or for
+        two of them the sum of price x kept, or the highest of these, over the product of both Y.
         """
         best = np.full(len(weight), inf)
-        if self.several:
-            ahead = np.maximum(kept_by_all - (self.cost - self.base), 0.0)
-            best = kept_by_all - ahead * kept_by_all / (2 * weight + kept_by_all)
-        for f, stay in enumerate(self.rest):
-            if id(stay) not in self.limits:
-                continue
-            # of the tensor, all elements can keep this much for each word of the other one
-            kept = self.limits[id(stay)] / self.first.longest
+        for f, kept in self.kept.items():
+            stay = self.rest[f]
             if len(self.rest) == 1:
-                cost, share = self.cost, kept
-            else:
-                other = self.rest[1 - f]
-                price = other.sent - (weight - stay.sent / stay.longest) * kept
-                rest = list(self.rest)
-                rest[1 - f] = replace(other, sent=np.maximum(price, TINY))
-                cost, parts = inside(rest, self.most, self.limit)
-                cost = self.base + cost
-                share = kept * parts[1 - f] / np.maximum(price, TINY)
-                share = np.where(price > 0, share, 1.0)
-            some = cost - self.both_saved + weight * (1.0 if len(self.rest) > 1 else 1 - share)
-            best = np.where(share < 1, np.minimum(best, some), best)
-        return best
+                y = np.minimum(self.most[f], np.maximum(self.limit, 1.0))
+                price = stay.sent / y - stay.sent / stay.longest
+                cost = self.base + stay.sent / y - kept * price + weight * (1 - kept)
+                best = np.where(kept < 1, np.minimum(best, cost), best)
+                continue
+            other, other_kept = self.rest[1 - f], self.kept.get(1 - f, np.zeros(len(weight)))
+            once = stay.sent / stay.longest
+            saved = kept * stay.sent
+            if len(self.kept) > 1:
+                once = np.zeros(len(weight))
+                saved = saved + other_kept * other.sent if highest is None else highest
+            # along the border of what fits, or where neither is limited
+            price = other.sent - (weight - once) * kept
+            rest = list(self.rest)
+            rest[1 - f] = replace(other, sent=np.maximum(price, TINY * other.sent))
+            _, parts = inside(rest, self.most, self.limit)
+            y = rest[1 - f].sent / parts[1 - f]
+            cost = self.base + price / y + parts[f] - saved * parts[f] / stay.sent / y + weight
+            some = (kept < y) & (other_kept * parts[f] < stay.sent)
+            best = np.where(some, np.minimum(best, cost), best)
+            # where the other word serves an operation, and the far one as many as it may or one
+            longest = np.minimum(self.most[f], np.maximum(self.limit, 1.0))
+            for y in (longest, np.ones(len(weight))) if len(self.kept) > 1 else (longest,):
+                cost = self.base + price + (stay.sent - saved) / y + weight
+                best = np.where((kept < 1) & (other_kept < y), np.minimum(best, cost), best)
+        return np.asarray(np.maximum(best, self.floor))
 
 
 def inside(
