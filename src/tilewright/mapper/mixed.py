@@ -89,27 +89,25 @@ def least_mixed(
                 saved = stay.sent * limits[id(stay)] / (first.longest * limit)
                 cost = cost - np.minimum(part, saved)
         best = np.minimum(best, first.sent / first.longest + cost)
-    # with v between its least and most values
+    # with v at its least and at its most
     ways = [
         Outermost(first, served, stays, limits, bounds)
         for first in near
         for served in (first.longest * np.ones(len(best)), np.ones(len(best)))
     ]
-    some = [way.least() for way in ways]
-    # what costs least where all elements keep a far word, or near words serve an operation
-    ends = np.min([best, *some[1::2]], axis=0)
-    best = np.min([best, *some], axis=0)
-    if idle is None or floor is None:
-        return np.asarray(best)
     # what costs least if no element kept anything for longer than others
-    alike = np.min([ends, *(way.cost for way in ways)], axis=0)
+    alike = np.min([best, *(way.cost for way in ways)], axis=0)
+    kept_by_all = best
+    best = np.min([best, *(way.least(np.zeros(len(best))) for way in ways)], axis=0)
+    if idle is None or floor is None or len(far) > 1:
+        return np.asarray(best)
     # with more cycles than this allows for, what is certain without them is more
     energy = np.maximum(floor + best, 0.0)
     heaviest = energy**2 / np.maximum(2 * (1 + idle) * (floor + alike) - energy, TINY)
     saved = np.maximum(alike - best, TINY * alike)
     for times in WEIGHTS:
         weight = np.minimum(times * saved, heaviest) if times < inf else heaviest
-        least = np.min([alike, *(way.weighted(weight, ends) for way in ways)], axis=0)
+        least = np.min([alike, kept_by_all, *(way.least(weight) for way in ways)], axis=0)
         best = np.maximum(best, least - weight * idle)
     return np.asarray(best)
 
@@ -158,66 +156,36 @@ class Outermost:
             for f, (stay, most) in enumerate(zip(self.rest, self.most, strict=True))
         )
 
-    def least(self) -> Floats:
-        """Return the least cost of all words, where some elements keep words.
-
-        It is infinite where they all keep them.
-        """
-        none = np.zeros(len(self.cost))
-        if len(self.kept) > 1:
-            highest = np.max([self.rest[f].sent * kept for f, kept in self.kept.items()], axis=0)
-        else:
-            highest = None
-        return self.where_some_keep(none, highest)
-
-    def weighted(self, weight: Floats, ends: Floats) -> Floats:
-        """Return the least cost of all words and more cycles, where some elements keep words.
-
-        Both of two far tensors may save as much as fits, until that is more than they save
-        together: there is that way towards what `ends` is the least cost of.
-        """
-        best = self.where_some_keep(weight, None)
-        if len(self.kept) > 1:
-            ahead = np.maximum(ends - (self.cost - self.base), 0.0)
-            more = ends - ahead * ends / (2 * weight + ends)
-            best = np.minimum(best, more)
-        return best
-
-    def where_some_keep(self, weight: Floats, highest: Floats | None) -> Floats:
+    def least(self, weight: Floats) -> Floats:
         """Return the least cost of all words and weighted cycles, where some elements keep words.
 
-        What they save is what each far tensor costs without, times the share that is kept, or for
-        two of them the sum of price x kept, or the highest of these, over the product of both Y.
+        It is infinite where they all keep them.
         """
         best = np.full(len(weight), inf)
         for f, kept in self.kept.items():
             stay = self.rest[f]
+            once = stay.sent / stay.longest
             if len(self.rest) == 1:
-                y = np.minimum(self.most[f], np.maximum(self.limit, 1.0))
-                price = stay.sent / y - stay.sent / stay.longest
-                cost = self.base + stay.sent / y - kept * price + weight * (1 - kept)
+                each = stay.sent / np.minimum(self.most[f], np.maximum(self.limit, 1.0))
+                cost = self.base + each - kept * (each - once) + weight * (1 - kept)
                 best = np.where(kept < 1, np.minimum(best, cost), best)
                 continue
-            other, other_kept = self.rest[1 - f], self.kept.get(1 - f, np.zeros(len(weight)))
-            once = stay.sent / stay.longest
-            saved = kept * stay.sent
-            if len(self.kept) > 1:
-                once = np.zeros(len(weight))
-                saved = saved + other_kept * other.sent if highest is None else highest
-            # along the border of what fits, or where neither is limited
-            price = other.sent - (weight - once) * kept
+            # these are kept first; then the other ones, where elements have all of these
+            other = self.rest[1 - f]
+            later = np.minimum(1.0, self.kept.get(1 - f, 0.0) / stay.longest)
+            price = other.sent * (1 - later) - (weight - once) * kept
             rest = list(self.rest)
             rest[1 - f] = replace(other, sent=np.maximum(price, TINY * other.sent))
+            base = self.base + weight + later * other.sent / other.longest
+            # along the border of what fits, or where neither is limited
             _, parts = inside(rest, self.most, self.limit)
             y = rest[1 - f].sent / parts[1 - f]
-            cost = self.base + price / y + parts[f] - saved * parts[f] / stay.sent / y + weight
-            some = (kept < y) & (other_kept * parts[f] < stay.sent)
-            best = np.where(some, np.minimum(best, cost), best)
-            # where the other word serves an operation, and the far one as many as it may or one
-            longest = np.minimum(self.most[f], np.maximum(self.limit, 1.0))
-            for y in (longest, np.ones(len(weight))) if len(self.kept) > 1 else (longest,):
-                cost = self.base + price + (stay.sent - saved) / y + weight
-                best = np.where((kept < 1) & (other_kept < y), np.minimum(best, cost), best)
+            cost = base + price / y + parts[f] * (1 - kept / y)
+            best = np.where(kept < y, np.minimum(best, cost), best)
+            # where the other word serves an operation
+            each = stay.sent / np.minimum(self.most[f], np.maximum(self.limit, 1.0))
+            cost = base + price + each * (1 - kept)
+            best = np.where(kept < 1, np.minimum(best, cost), best)
         return np.asarray(np.maximum(best, self.floor))
 
 

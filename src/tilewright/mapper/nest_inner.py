@@ -9,7 +9,15 @@ import numpy as np
 from tilewright.mapper.ascending import ascending
 from tilewright.mapper.labels import objective_value
 from tilewright.mapper.nest_served import fill_same
-from tilewright.mapper.nest_windows import FIELDS, LESS, chunks, copy, fits, windows_of
+from tilewright.mapper.nest_windows import (
+    FIELDS,
+    LESS,
+    MOST_DIMENSIONS,
+    chunks,
+    copy,
+    fits,
+    windows_of,
+)
 from tilewright.model.kernel import called_leaf, kernel, leaf, part
 from tilewright.model.record import record
 
@@ -43,7 +51,7 @@ class Inner(NamedTuple):
         How far loops on windows reach, see `windows_of`.
     windows : array of (tiles, expressions, FIELDS)
         Of the tensor with windows, see `windows_of`.
-    limits : array of (tiles, dimensions + 1)
+    limits : array of (tiles, dimensions + 2)
         How long the outermost tile stays at most in an instance, see `windows_of`.
     """
 
@@ -60,7 +68,7 @@ def inner_tiles(ns: Nest, most: int) -> Inner:
     nd, nt, ne = len(ns.bounds), len(ns.words), ns.terms.shape[1]
     room = 1 << 10
     which, kinds = np.empty(room, np.int64), np.empty(room, np.int64)
-    sizes, limits = np.empty((room, nd), np.int64), np.empty((room, nd + 1), np.int64)
+    sizes, limits = np.empty((room, nd), np.int64), np.empty((room, nd + 2), np.int64)
     windows = np.ones((room, ne, FIELDS), np.int64)
     n = 0
     own = np.ones((5, nd), np.int64)
@@ -173,7 +181,13 @@ def stay_limit(ns: Nest, limits: Ints, active: Ints, d: int) -> int:
     """Return how many iterations of a dimension the outermost tile stays through at most."""
     if limits[d] == LESS:
         return max(1, int(ns.bounds[d]) - 1)
-    return int(min(ns.bounds[d], limits[d] * active[d]) if limits[d] >= 0 else ns.bounds[d])
+    if limits[d] < 0:
+        return int(ns.bounds[d])
+    instances = active[d]
+    run = limits[len(active) + 1]
+    if run >= 0 and run // MOST_DIMENSIONS == d:
+        instances *= active[run % MOST_DIMENSIONS]
+    return int(min(ns.bounds[d], limits[d] * instances))
 
 
 @leaf
@@ -185,7 +199,8 @@ def stay_limit_together(ns: Nest, limits: Ints, active: Ints) -> float:
     for d in range(len(active)):
         if limits[d] >= 0:
             together *= active[d]
-    return together
+    run = limits[len(active) + 1]
+    return together * (active[run % MOST_DIMENSIONS] if run >= 0 else 1)
 
 
 @called_leaf
@@ -294,7 +309,7 @@ def likely(
     floor = np.zeros((len(begins) - 1, nr))
     sames = np.empty((len(floor), 2, len(ns.words)))
     windows = np.empty((len(floor), *inner.windows.shape[1:]), np.int64)
-    limits = np.empty((len(floor), nd + 1), np.int64)
+    limits = np.empty((len(floor), nd + 2), np.int64)
     least = np.full(len(ns.words) + 1, np.inf)
     for s in range(len(spreads)):
         for t in range(len(least)):
@@ -313,6 +328,11 @@ def likely(
                     limits[k, d] = -1
                 else:
                     limits[k, d] = max(limits[k, d], inner.limits[i, d])
+            for run in (limits[k, nd + 1], inner.limits[i, nd + 1]):
+                if run >= 0 and limits[k, nd + 1] != inner.limits[i, nd + 1]:
+                    limits[k, run // MOST_DIMENSIONS] = limits[k, nd] = -1
+            if limits[k, nd + 1] != inner.limits[i, nd + 1]:
+                limits[k, nd + 1] = -1
         order = ns.inner_orders[inner.which[c]]
         times[0], times[2] = 1, 1
         for d in range(nd):

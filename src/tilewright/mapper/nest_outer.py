@@ -153,7 +153,7 @@ def least_outer(
         the fewest steps.
     spans : array of dimensions
         What the carried tile spans at most, see `nest_above.fill_spans`.
-    limits : array of (dimensions + 1)
+    limits : array of (dimensions + 2)
         How long the carried tile stays at most, see `nest_windows.windows_of`.
     spread, active : arrays of dimensions
         Instances.

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 SPAN, RUN, BACK, FAR, RARE = 0, 2, 4, 6, 8
 FIELDS = 10
 LESS = -2  # a limit: less than all
+MOST_DIMENSIONS = 64
 
 
 @leaf
@@ -210,8 +211,10 @@ def windows_of(
     grown : array of dimensions
         For use in between: ones.
     windows : array of (expressions, FIELDS)
-    limits : array of (dimensions + 1)
-        Of each dimension, LESS or -1, and the most iterations of all limited ones together.
+    limits : array of (dimensions + 2)
+        Of each dimension, LESS or -1, and the most iterations of all limited ones together. Last is
+        a dimension x `MOST_DIMENSIONS` + another one, or -1: where an array cuts that one, its
+        loops make larger steps, and the limit of the first is as many times that.
 
     Returns
     -------
@@ -220,7 +223,7 @@ def windows_of(
     """
     t = ns.window
     nd = len(size)
-    for d in range(nd + 1):
+    for d in range(nd + 2):
         limits[d] = -1
     for e in range(len(windows)):
         d, _, o, _ = ns.terms[t, e]
@@ -315,6 +318,7 @@ def limit_stays(
                 slid, k = d, 0 if d == ns.terms[t, e, 0] else 2
                 o, a, b = ns.terms[t, e, 2 - k], ns.terms[t, e, 1 + k], ns.terms[t, e, 3 - k]
                 longer = b * spanned[o] // a
+                limits[len(size) + 1] = d * MOST_DIMENSIONS + o
                 limits[d] = spanned[d] + longer
             continue
         limits[d] = spanned[d]
