@@ -194,3 +194,21 @@ def test_partial_sums_that_begin_from_zero_may_be_most_of_the_energy(text: str) 
     )
     nodes = [Store("RF", ("O",))]
     assert ratio(layer, target, ((0,), (0,), (0, 1)), text, *nodes) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("text", ["edp", "energy"])
+@pytest.mark.parametrize("filters", [2, 4])
+def test_windows_of_elements_overlap_where_one_dimension_is_cut(text: str, filters: int) -> None:
+    # words of I are sent to several elements, which use each of them once
+    layer = tw.einsum("O[P] += I[C,P+R] * W[C,R]", C=8, P=4, R=filters)
+    target = Architecture(
+        "windows",
+        (
+            Memory("DRAM", 8, read_energy=1.0, write_energy=10.0),
+            Array("A", {"X": 4}),
+            Memory("RF", 8, capacity_bits=8 * (filters + 1)),
+            Compute("MAC", energy=0.0),
+        ),
+    )
+    nodes = [Spatial("P", 1, "X", "A"), Store("RF", ("O",)), For("C", 1), Store("RF", ("I",))]
+    assert ratio(layer, target, ((0, 1), (0,), (0, 1)), text, *nodes) <= 1 + 1e-9

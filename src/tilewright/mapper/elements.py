@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from math import gcd, inf
+from math import inf, prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +17,6 @@ import numpy as np
 from tilewright.mapper.crossing import Stay, least_crossing
 from tilewright.mapper.lattice import Floats
 from tilewright.mapper.mixed import MOST_MIXED, least_mixed
-from tilewright.mapper.pairs import sliding
 
 if TYPE_CHECKING:
     from tilewright.mapper.least import Least, Link, Price
@@ -101,7 +100,7 @@ def by_element(
             each = price.received * one
             longest = least.longest[t] * one
             if pays is Pays.EACH or not least.unites(link, outside):
-                sharing = least.sharing(link, outside, least.segment[link.receiver])
+                sharing = least.sharing(link, outside, least.segment[link.receiver], tiles=True)
                 each = each + price.sent / sharing
                 if pace is not None and least.segment[link.receiver] > 0:
                     longest = longest_in_one(least, link, pace)
@@ -168,16 +167,7 @@ def longest_in_one(least: Least, link: Link, pace: Pace) -> Floats:
     names = list(least.layer.bounds)
     further = least.spread[least.segment[link.receiver] :].prod(axis=0)
     extents = dict(zip(names, least.extents * further, strict=True))
-    longest = slower.copy()
+    longest = slower * prod(pairs for _, pairs in least.windows[t])
     for d in least.irrelevant[t]:
         longest *= extents[d]
-    for terms, (_, pairs) in zip(
-        sliding(least.layer.tensors[t], least.layer.bounds), least.windows[t], strict=True
-    ):
-        own = np.full(len(slower), pairs)
-        if len(terms) == 2:
-            (a, m), (b, n) = ((k.coefficient, slower * extents[k.dimension]) for k in terms)
-            g = gcd(a, b)
-            own = np.minimum(own, np.minimum(np.ceil(m / (b // g)), np.ceil(n / (a // g))))
-        longest *= own
     return np.minimum(longest * (1 + CLOSE), least.longest[t])

@@ -266,14 +266,19 @@ class Least:
         sent = np.maximum(operations / sharing, self.words[link.tensor])
         return price.sent * sent + price.received * operations
 
-    def sharing(self, link: Link, outside: int, inside: int) -> Floats:
-        """Return how many instances share a word at most when it crosses some arrays."""
+    def sharing(self, link: Link, outside: int, inside: int, tiles: bool = False) -> Floats:
+        """Return how many instances share a word at most when it crosses some arrays.
+
+        Each needs one word for an iteration, or those of a tile: then windows of all instances
+        along one dimension alone may overlap.
+        """
         t = link.tensor
         arrays = outside, inside
         sharing = self.instances(t, self.irrelevant[t], arrays)
         for dimensions, pairs in self.windows[t]:
             own = np.array([self.instances(t, frozenset([d]), arrays) for d in dimensions])
-            fewest = np.minimum(pairs, own.prod(axis=0) / own.max(axis=0))
+            least = 1.0 if tiles else own.max(axis=0)
+            fewest = np.minimum(pairs, own.prod(axis=0) / least)
             sharing = sharing * fewest
         return sharing
 
