@@ -13,19 +13,19 @@ elements hold that only in those elements that have little of it. Tiles of so ma
     share <= limit / product of Y of the other tensors
 
 of the operations, and the limit is the one of `crossing.most_inside`. A mean over all operations is
-at least the least of one such way through the loops. With v = 1 / Y of the near word that goes
-first, what all words cost is linear in v, and in the logarithms of Y along the border of what fits.
-So it is least in one of these:
+at least the least of one such way through the loops. With v = 1 / Y of the near word that stays
+longest and the other Y as they are there, what all words cost is linear in v. It is least
 
-- all elements keep the tile of a far tensor through the stays of the others, as in `crossing`;
-- the near word stays longest, and some elements keep far tiles: what they save is at most
-  max(price x limit) / product of all Y.
+- where all elements keep the tile of a far tensor through the stays of the others, as in
+  `crossing`;
+- where v is as small as can be, or 1. Some elements keep far tiles then: first those of one tensor,
+  whose words they need once; then, if there are two, those of the other one.
 
 Where energy counts for no more than cycles, there is less to save. If all elements together can
 keep x of a far tensor, and the tiles that are kept have the share s of the operations, then others
 work for longer: there are (1 - s) / (1 - s / x) times the cycles that all of them need together,
 which is at least 1 + z with z = s (1 / x - 1). With any weight for z, energy + weight x z has a
-least value A as above, and energy >= A - weight x z.
+least value A as above, and energy >= A - weight x z. This is done for one far tensor.
 """
 
 from __future__ import annotations
