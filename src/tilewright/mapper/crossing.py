@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, permutations, product
-from math import inf
+from math import inf, prod
 
 import numpy as np
 
@@ -122,30 +122,21 @@ def most_inside(outer: Stay, stays: Sequence[Stay], bounds: Mapping[str, int]) -
     """Return the most that the product of Y can be for stays inside the tile of another one.
 
     An iteration of a dimension relevant to the tile takes up room for one stay that spans it. What
-    several stays span of a dimension, or any of an irrelevant one, may be the whole of it.
+    several stays span of a dimension, or any of an irrelevant one, may be the whole of it. A word
+    of a window may come back after the stay of the outer tile, or slide on: it serves all pairs.
     """
     counts = dict.fromkeys(bounds, 0)
     for stay in stays:
         for d in stay.irrelevant:
             counts[d] += 1
-    # of the dimensions of a window all but any one tell how many iterations give the same word
-    windows = [window for stay in stays for window in stay.windows]
-    least = np.full(len(outer.sent), inf)
-    for left_out in product(*(dimensions for dimensions, _ in windows)):
-        limit = np.full(len(least), outer.room)
-        spanned = {d for d, count in counts.items() if count}
-        for out, (dimensions, pairs) in zip(left_out, windows, strict=True):
-            own = set(dimensions) - {out}
-            if own <= outer.relevant - spanned:
-                spanned |= own
-            else:
-                limit *= pairs
-        for d in spanned:
-            if d in outer.relevant:
-                limit *= outer.spread[d]
-            limit *= float(bounds[d]) ** (counts[d] - (d in outer.relevant and counts[d] > 0))
-        least = np.minimum(least, limit)
-    return least
+    pairs = prod(most for stay in stays for _, most in stay.windows)
+    limit = np.full(len(outer.sent), outer.room * pairs)
+    for d, count in counts.items():
+        takes_room = count > 0 and d in outer.relevant
+        if takes_room:
+            limit *= outer.spread[d]
+        limit *= float(bounds[d]) ** (count - takes_room)
+    return limit
 
 
 def shared(prices: Floats, most: Floats, limit: Floats) -> Floats:
