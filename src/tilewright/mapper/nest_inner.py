@@ -383,8 +383,8 @@ def likely(
                         break
                 fill_same(ns, inner.windows[c], spreads[s], actives[s], same)
                 copy(begin, cost)
-                windows_limits = inner.limits[c]
-                add_all(ns, order, same, times, windows_limits, spreads[s], actives[s], own, cost)
+                stays = inner.limits[c]
+                add_all(ns, order, same, times, stays, spreads[s], actives[s], own, cost)
                 value = value_of(ns, goal, cost, steps)
                 if value >= ceiling:
                     continue

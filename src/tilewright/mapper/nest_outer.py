@@ -127,6 +127,7 @@ def least_outer(
     carried: int,
     whole: bool,
     cuts: Ints,
+    most_held: Ints,
     spans: Ints,
     limits: Ints,
     spread: Ints,
@@ -151,6 +152,8 @@ def least_outer(
     cuts : array of (4, dimensions)
         Of each dimension, what an element has, the least and the most that all together have, and
         the fewest steps.
+    most_held : array of dimensions
+        What the carried tiles of all elements may span beyond what others need.
     spans : array of dimensions
         What the carried tile spans at most, see `nest_above.fill_spans`.
     limits : array of (dimensions + 2)
@@ -201,7 +204,7 @@ def least_outer(
                     continue
                 held = k == 0 and is_held(ns, place, carried, d)
                 if held:
-                    size[k, d] = most[d]
+                    size[k, d] = max(most[d], most_held[d])
                 elif (k == 0 and place[own] > 0) or (
                     k == 1 and own == carried and (place[nt] > 0 or limits[d] >= 0)
                 ):

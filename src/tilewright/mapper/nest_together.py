@@ -19,7 +19,7 @@ from tilewright.mapper.nest_ways import (
     least_value,
     leave_out,
 )
-from tilewright.mapper.nest_windows import copy
+from tilewright.mapper.nest_windows import copy, most_of
 from tilewright.model.kernel import kernel, leaf
 
 if TYPE_CHECKING:
@@ -85,6 +85,8 @@ def least_together(
     times = np.empty((3, nd), np.int64)
     counted = np.empty(nd, np.bool_)
     own = np.empty(2 * nd + 1, np.int64)
+    place, held = np.empty(len(ns.words), np.int64), np.empty(nd, np.int64)
+    grown, extents = np.ones(nd, np.int64), np.empty(nd, np.int64)
     # what tiles of a window may do, and where the cases of each tile begin and end, or 0
     cases, taken = np.empty((FIRST_ROWS, case_fields(ns)), np.int64), 0
     begins = np.zeros((len(inner.which), 2), np.int64)
@@ -117,6 +119,15 @@ def least_together(
             tighten_same(ns, cases, begins[tile[i]], spread, active, same)
             if least_value(ns, order, same, limits, spread, active, times, begin, goal) >= limit:
                 continue
+        place[:] = -1
+        for k in range(len(order)):
+            place[order[k]] = k
+        for d in range(nd):
+            held[d] = 0
+            if ns.owner[d] >= 0 and ns.relevant[carried, d] and place[ns.owner[d]] > 1:
+                # the outermost tile may span more of it than those inside
+                most = most_of(ns, order, size, place, 0, d, ns.bounds[d], grown, extents)
+                held[d] = min(ns.bounds[d], most * active[d])
         copy(ns.base, begin)
         add_direct(ns, active, times, begin)
         add_inner(ns, order, same, times, begin)
@@ -132,7 +143,20 @@ def least_together(
         # the best of each dimension together
         kept = len(order) > 0
         value = least_outer(
-            ns, carried, kept, cuts, spans, limits, spread, active, begin, steps, goal, limit, own
+            ns,
+            carried,
+            kept,
+            cuts,
+            held,
+            spans,
+            limits,
+            spread,
+            active,
+            begin,
+            steps,
+            goal,
+            limit,
+            own,
         )
         if value >= limit:
             continue
@@ -160,6 +184,7 @@ def least_together(
                 carried,
                 whole,
                 cuts,
+                held,
                 spans,
                 limits,
                 spread,
