@@ -141,6 +141,9 @@ class Least:
         two arrays of choices
         """
         machine = self.architecture
+        if self.windows[-1] and not all(array.reduction for array in machine.arrays):
+            # a word may stay further in while it goes further out, and is not fetched again
+            return np.full(len(self.cycles), self.work), self.cycles
         links = [
             Link(t, sender, receiver)
             for t, chain in enumerate(keep)
