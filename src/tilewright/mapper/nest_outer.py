@@ -147,8 +147,8 @@ def least_outer(
     carried : int
         The tensor whose tile is outermost in the inner memory, or 0.
     whole : bool
-        Whether all elements together span no more of the dimensions relevant to it than their
-        tiles. Else it is loaded anew for every tile in the outer memory.
+        Whether its tile may span all that an element has of the dimensions relevant to it. Else it
+        is loaded anew for every tile in the outer memory.
     cuts : array of (4, dimensions)
         Of each dimension, what an element has, the least and the most that all together have, and
         the fewest steps.

@@ -85,7 +85,8 @@ def least_together(
     times = np.empty((3, nd), np.int64)
     counted = np.empty(nd, np.bool_)
     own = np.empty(2 * nd + 1, np.int64)
-    place, held = np.empty(len(ns.words), np.int64), np.empty(nd, np.int64)
+    place = np.empty(len(ns.words), np.int64)
+    held, widest = np.empty(nd, np.int64), np.empty(nd, np.int64)
     grown, extents = np.ones(nd, np.int64), np.empty(nd, np.int64)
     # what tiles of a window may do, and where the cases of each tile begin and end, or 0
     cases, taken = np.empty((FIRST_ROWS, case_fields(ns)), np.int64), 0
@@ -123,11 +124,11 @@ def least_together(
         for k in range(len(order)):
             place[order[k]] = k
         for d in range(nd):
-            held[d] = 0
+            held[d] = widest[d] = 0
             if ns.owner[d] >= 0 and ns.relevant[carried, d] and place[ns.owner[d]] > 1:
                 # the outermost tile may span more of it than those inside
-                most = most_of(ns, order, size, place, 0, d, ns.bounds[d], grown, extents)
-                held[d] = min(ns.bounds[d], most * active[d])
+                widest[d] = most_of(ns, order, size, place, 0, d, ns.bounds[d], grown, extents)
+                held[d] = min(ns.bounds[d], widest[d] * active[d])
         copy(ns.base, begin)
         add_direct(ns, active, times, begin)
         add_inner(ns, order, same, times, begin)
@@ -174,7 +175,7 @@ def least_together(
                 copy(ways[d, at[d], 3:], times[:, d])
                 steps *= times[0, d]
                 if ns.relevant[carried, d] and ns.owner[d] >= 0:
-                    whole &= extent == size[d]
+                    whole &= extent == size[d] or extent <= widest[d]
             copy(ns.base, begin)
             add_direct(ns, active, times, begin)
             add_inner(ns, order, same, times, begin)
