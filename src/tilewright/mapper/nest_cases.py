@@ -325,7 +325,7 @@ def room_serves(
     best = 1.0
     for n in range(case[at + 2], end + 1):
         m = room // n
-        if n > a and m > b:
+        if n > a and m >= b:
             m = (room - b * (n - a)) // a
         if m < case[at]:
             break
