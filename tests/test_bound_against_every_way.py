@@ -11,10 +11,14 @@ from random import Random
 import numpy as np
 import pytest
 
+import tilewright as tw
 from tilewright.mapper import mixed
 from tilewright.mapper.crossing import Stay
-from tilewright.mapper.mixed import least_mixed
+from tilewright.mapper.mixed import Group, least_mixed
+from tilewright.mapper.pairs import Windows
 
+ANY = tw.matmul(M=2, N=2, K=2)
+NONE = Windows(ANY.tensors[0], ANY.bounds)
 CYCLES = (0.0, 0.01, 0.1, 0.3, 1.0, 4.0, 1e9)  # more than all elements need together
 
 
@@ -70,7 +74,7 @@ class Case:
         one = np.ones(1)
         none: frozenset[str] = frozenset()
         stays = [
-            Stay(price * one, 0 * one, none, none, (), self.step**n * one, limit, {}, one)
+            Stay(price * one, 0 * one, none, none, NONE, 1.0, self.step**n * one, limit, {}, one)
             for price, n, limit in zip(self.prices, self.loops, self.limits, strict=True)
         ]
 
@@ -80,9 +84,10 @@ class Case:
         monkeypatch.setattr(mixed, "most_inside", most_inside)
         near = [stay for stay, is_near in zip(stays, self.near, strict=True) if is_near]
         far = [stay for stay, is_near in zip(stays, self.near, strict=True) if not is_near]
+        groups = [Group(1.0, near, far)]
         if idle is None:
-            return float(least_mixed(near, far, {})[0])
-        return float(least_mixed(near, far, {}, idle * one, self.floor * one)[0])
+            return float(least_mixed(groups, {})[0])
+        return float(least_mixed(groups, {}, idle * one, self.floor * one)[0])
 
 
 def compare(seed: int, monkeypatch: pytest.MonkeyPatch) -> float:

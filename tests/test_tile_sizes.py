@@ -144,25 +144,23 @@ def test_bound_of_every_tile_size_is_at_most_the_optimum_of_divisors(seed: int) 
         assert min(values) <= best.value * (1 + 1e-12)
 
 
-def test_resource_is_shared_at_the_least_cost() -> None:
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_resource_is_shared_at_the_least_cost(count: int) -> None:
     """Against all whole-number splits: the least is below them, and near the best."""
     rng = np.random.default_rng(0)
     for _ in range(20):
-        prices, most = rng.uniform(0.1, 9, 3), rng.integers(1, 60, 3).astype(float)
+        prices, most = rng.uniform(0.1, 9, count), rng.integers(1, 60, count).astype(float)
         limit = float(rng.integers(1, 5000))
-        grids = np.meshgrid(*(np.arange(1, m + 1) for m in most), indexing="ij")
-        fits = grids[0] * grids[1] * grids[2] <= limit
-        costs = sum(p / g for p, g in zip(prices, grids, strict=True))
-        assert isinstance(costs, np.ndarray)
-        best = costs[fits].min()
-        least = float(shared(prices[:, None], most[:, None], np.array([limit]))[0])
-        assert least <= best * (1 + 1e-9)
-        scale = [np.geomspace(1, m, 120) for m in most]
-        grids = np.meshgrid(*scale, indexing="ij")
-        fits = grids[0] * grids[1] * grids[2] <= limit * (1 + 1e-9)
-        costs = sum(p / g for p, g in zip(prices, grids, strict=True))
-        assert isinstance(costs, np.ndarray)
-        assert costs[fits].min() <= least * 1.06
+        least = float(shared(prices[:, None], most[:, None], np.array([limit])).sum())
+        for scale, allowed in (
+            ([np.arange(1, m + 1) for m in most], limit),
+            ([np.geomspace(1, m, 120) for m in most], limit * (1 + 1e-9)),
+        ):
+            grids = np.array(np.meshgrid(*scale, indexing="ij")).reshape(count, -1)
+            costs = (prices[:, None] / grids).sum(axis=0)
+            best = costs[grids.prod(axis=0) <= allowed].min()
+            assert least <= best * (1 + 2e-9)
+        assert best <= least * 1.06
 
 
 def test_wider_choices_exceed_every_other_one() -> None:

@@ -21,8 +21,10 @@ from math import inf, prod
 import numpy as np
 
 from tilewright.mapper.lattice import Floats
+from tilewright.mapper.pairs import Windows
 
 MOST_ORDERED = 4  # tensors whose orders are all looked at
+TINY, LEAST = 1e-30, 1e-300  # relative, and absolute
 
 
 @dataclass(frozen=True)
@@ -36,14 +38,15 @@ class Stay:
         for each operation and for each operation in each instance that shares it.
     relevant, irrelevant : frozenset of str
         Its dimensions.
-    windows : tuple of (tuple of str, float)
-        The dimensions of each expression of several terms, and how many of their iterations give
-        the same word at most.
+    windows : Windows
+        Its sliding expressions.
+    pairs : float
+        How many of their iterations give the same word at most, where prices are not for each.
     longest : float or array of choices
         Most operations that a word serves, or for one order of tiles in all what words serve in the
         mean: they all cross once at least.
     room : float
-        Iterations of the relevant dimensions that a tile of it spans at most in one instance.
+        Words of its tile in one instance, at most.
     spread : dict of str to array of choices
         Instances along each dimension.
     instances : array of choices
@@ -54,7 +57,8 @@ class Stay:
     received: Floats
     relevant: frozenset[str]
     irrelevant: frozenset[str]
-    windows: tuple[tuple[tuple[str, ...], float], ...]
+    windows: Windows
+    pairs: float
     longest: float | Floats
     room: float
     spread: Mapping[str, Floats]
@@ -91,24 +95,45 @@ def least_crossing(stays: Sequence[Stay], bounds: Mapping[str, int]) -> Floats:
     array of choices
         Infinite when a tensor does not fit.
     """
-    best = np.full(len(stays[0].sent), inf)
     if any(stay.room == 0 for stay in stays):
-        return best
-    for first, *rest in orders(stays):
-        value = (first.sent + first.received / first.instances) / first.longest
+        return np.full(len(stays[0].sent), inf)
+    inside = Inside(bounds)
+    known: list[Floats] = []
+    shares: list[tuple[Floats, Floats, Floats]] = []
+    which: list[tuple[int, Floats]] = []
+    for n, (first, *rest) in enumerate(orders(stays)):
+        known.append((first.sent + first.received / first.instances) / first.longest)
         if rest:
-            limit = most_inside(first, rest, bounds)
-            inside = [
-                most_inside(outer, [inner], bounds) for outer, inner in pairwise((first, *rest))
-            ]
-            most_costly = np.zeros(len(best))
+            limit = inside.most(first, rest)
+            pairs = [inside.most(outer, [inner]) for outer, inner in pairwise((first, *rest))]
             for ways in product(*(stay.prices() for stay in rest)):
                 prices, most, added = (np.array(own) for own in zip(*ways, strict=True))
-                cost = shared(prices, np.minimum(most, inside), limit) + added.sum(axis=0)
-                most_costly = np.maximum(most_costly, cost)
-            value = value + most_costly
-        best = np.minimum(best, value)
-    return best
+                shares.append((prices, np.minimum(most, pairs), limit))
+                which.append((n, added.sum(axis=0)))
+    if not shares:
+        return np.asarray(np.min(known, axis=0))
+    # all at once
+    prices, most, limits = (np.concatenate(own, axis=-1) for own in zip(*shares, strict=True))
+    costs = np.split(shared(prices, most, limits).sum(axis=0), len(shares))
+    most_costly = np.zeros((len(known), len(stays[0].sent)))
+    for (n, added), cost in zip(which, costs, strict=True):
+        most_costly[n] = np.maximum(most_costly[n], cost + added)
+    return np.asarray((np.array(known) + most_costly).min(axis=0))
+
+
+class Inside:
+    """What `most_inside` says of some stays, each of which is looked at more than once."""
+
+    def __init__(self, bounds: Mapping[str, int]) -> None:
+        self.bounds = bounds
+        self.known: dict[tuple[int, frozenset[int]], Floats] = {}
+
+    def most(self, outer: Stay, stays: Sequence[Stay]) -> Floats:
+        """Return the most that the product of Y can be for stays inside the tile of another one."""
+        key = id(outer), frozenset(map(id, stays))
+        if key not in self.known:
+            self.known[key] = most_inside(outer, stays, self.bounds)
+        return self.known[key]
 
 
 def orders(stays: Sequence[Stay]) -> Iterable[Sequence[Stay]]:
@@ -129,8 +154,9 @@ def most_inside(outer: Stay, stays: Sequence[Stay], bounds: Mapping[str, int]) -
     for stay in stays:
         for d in stay.irrelevant:
             counts[d] += 1
-    pairs = prod(most for stay in stays for _, most in stay.windows)
-    limit = np.full(len(outer.sent), outer.room * pairs)
+    spanned = frozenset(d for d, count in counts.items() if count > 0)
+    iterations = outer.windows.most_iterations(outer.room, spanned)
+    limit = np.full(len(outer.sent), float(iterations) * prod(stay.pairs for stay in stays))
     for d, count in counts.items():
         takes_room = count > 0 and d in outer.relevant
         if takes_room:
@@ -140,7 +166,7 @@ def most_inside(outer: Stay, stays: Sequence[Stay], bounds: Mapping[str, int]) -
 
 
 def shared(prices: Floats, most: Floats, limit: Floats) -> Floats:
-    """Return the least sum of price / y where 1 <= y <= most and the product of all y <= limit.
+    """Return price / y for the y of the least sum, where 1 <= y <= most and their product <= limit.
 
     In logarithms this divides a resource among convex functions, solved by fixing variables at
     their bounds (Bitran, Hax, Management Science 27, 1981).
@@ -149,10 +175,24 @@ def shared(prices: Floats, most: Floats, limit: Floats) -> Floats:
     ----------
     prices, most : arrays of (variables, choices)
     limit : array of choices
+
+    Returns
+    -------
+    array of (variables, choices)
     """
+    limit = np.maximum(limit, 1.0)
+    if len(prices) == 1:
+        return np.asarray(prices / np.minimum(most, limit))
+    if len(prices) == 2:
+        (one, other), (top, last) = prices, most
+        limit = np.minimum(limit, top * last)
+        low, high = np.maximum(1.0, limit / last), np.minimum(top, limit)
+        y = np.sqrt(limit * one / np.maximum(other, TINY * one + LEAST))
+        y = np.clip(y, np.minimum(low, high), high)
+        return np.array([one / y, other / np.minimum(last, limit / y)])
     tops = np.log(most)
-    left = np.log(np.maximum(limit, 1.0))
-    wanted = np.log(np.maximum(prices, 1e-300))
+    left = np.log(limit)
+    wanted = np.log(np.maximum(prices, LEAST))
     size = tops.copy()
     free = np.broadcast_to(tops.sum(axis=0) > left, tops.shape).copy()
     left = left - np.where(free, 0.0, tops).sum(axis=0)
@@ -169,4 +209,4 @@ def shared(prices: Floats, most: Floats, limit: Floats) -> Floats:
         free &= ~fixed
         if not fixed.any():
             break
-    return np.asarray((prices * np.exp(-size)).sum(axis=0))
+    return np.asarray(prices * np.exp(-size))

@@ -7,16 +7,16 @@ holds for all of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
-from math import inf, prod
+from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tilewright.mapper.crossing import Stay, least_crossing
 from tilewright.mapper.lattice import Floats
-from tilewright.mapper.mixed import MOST_MIXED, least_mixed
+from tilewright.mapper.mixed import MOST_MIXED, Group, least_mixed
 
 if TYPE_CHECKING:
     from tilewright.mapper.least import Least, Link, Price
@@ -73,20 +73,19 @@ def by_element(
     than others.
     """
     levels = [least.segment[link.receiver] for link, _ in priced]
-    if (
+    together = (
         min(levels) == 0 < max(levels)
         and len(levels) <= MOST_MIXED
-        and all(least.unites(k, 0) and not least.windows[k.tensor] for k, _ in priced)
-    ):
+        and all(least.unites(k, 0) for k, _ in priced)
+        and not least.windows[-1]
+    )
+    if together and not any(least.windows[k.tensor].most > 1 for k, _ in priced):
         return mixed(least, m, priced, links, pace)
     if pays is Pays.EITHER:
         ways = (Pays.EACH, Pays.ALL)
-        return np.maximum(*(by_element(least, m, priced, links, way, pace) for way in ways))
-    # a memory further in may have the smaller part of what those outside of it stay through
-    room = tuple(
-        inf if level > min(levels) else least.room(link, links)
-        for (link, _), level in zip(priced, levels, strict=True)
-    )
+        best = np.maximum(*(by_element(least, m, priced, links, way, pace) for way in ways))
+        return np.maximum(best, mixed(least, m, priced, links, pace)) if together else best
+    room = tuple(least.room(link, links) for link, _ in priced)
     key = pays, m, priced, room, None if pace is None else pace.key()
     if key not in least.known:
         outside = least.segment[m - 1]
@@ -94,28 +93,102 @@ def by_element(
         one = np.ones(len(least.cycles))
         alone = dict.fromkeys(least.layer.bounds, one)
         once = 0.0
-        stays = []
-        for (link, price), free in zip(priced, room, strict=True):
+        words: list[Words] = []
+        for (link, price), own, level in zip(priced, room, levels, strict=True):
             t = link.tensor
-            each = price.received * one
-            longest = least.longest[t] * one
-            if pays is Pays.EACH or not least.unites(link, outside):
-                sharing = least.sharing(link, outside, least.segment[link.receiver], tiles=True)
-                each = each + price.sent / sharing
-                if pace is not None and least.segment[link.receiver] > 0:
-                    longest = longest_in_one(least, link, pace)
-            elif least.windows[t]:
-                once += (price.sent + price.received) * least.words[t]
-                each = 0.0 * one
-            else:
-                once += price.sent * least.words[t]
+            # a memory further in may have the smaller part of what those outside stay through
+            free = own if level == min(levels) else inf
+            longest = least.longest[t] / least.windows[t].most * one
+            sent = price.sent
+            if pays is Pays.ALL and least.unites(link, outside):
+                once += sent * least.words[t]
+                sent = 0.0
+            elif pace is not None and least.segment[link.receiver] > 0:
+                longest = longest_in_one(least, link, pace)
+            each, single = prices(least, link, outside, own, sent, price.received)
             stay = Stay(
                 operations * each, 0.0 * one, least.relevant[t], least.irrelevant[t],
-                least.windows[t], longest, free, alone, one,
+                least.windows[t], 1.0, longest, free, alone, one,
             )  # fmt: skip
-            stays.append(stay)
-        least.known[key] = least_crossing(stays, least.layer.bounds) + once
+            words.append(Words(stay, operations * single))
+        parts = [share * least_crossing(own, least.layer.bounds) for share, own in by_pairs(words)]
+        least.known[key] = np.asarray(np.sum(parts, axis=0)) + once
     return least.known[key]
+
+
+def prices(
+    least: Least, link: Link, outside: int, room: float, sent: float, received: float
+) -> tuple[Floats, Floats]:
+    """Return what an operation of an element pays for a word that serves no other one.
+
+    It shares what is sent with elements that have other iterations of irrelevant dimensions. For
+    windows, it pays that for all iterations that give the word, wherever they are, or for those of
+    a stay in as many elements as may share that: whichever costs more in the mean.
+
+    Returns
+    -------
+    two arrays of choices
+        What does not depend on how many iterations give the word, and what is divided by that.
+    """
+    t = link.tensor
+    windows = least.windows[t]
+    arrays = outside, least.segment[link.receiver]
+    sharing = least.instances(t, least.irrelevant[t], arrays)
+    one = np.ones(len(sharing))
+    if windows.most == 1:
+        return received + sent / sharing, 0.0 * one
+    inside = windows.most_pairs(room) * one
+    everywhere = inside.copy()
+    for dimensions, pairs in zip(windows.dimensions, windows.pairs, strict=True):
+        everywhere *= np.minimum(pairs, least.instances(t, dimensions, arrays))
+    each, single = np.zeros((2, len(sharing)))
+    for cost, served in ((received * one, inside), (sent / sharing, everywhere)):
+        few = served < windows.mean
+        each = each + np.where(few, cost / served, 0.0)
+        single = single + np.where(few, 0.0, cost)
+    return each, single
+
+
+@dataclass(frozen=True)
+class Words:
+    """A stay, and what its words cost besides, divided by the iterations of windows that give one.
+
+    Attributes
+    ----------
+    single : array of choices
+        Price if there were a word for each operation.
+    """
+
+    stay: Stay
+    single: Floats
+
+
+def by_pairs(words: Sequence[Words]) -> list[tuple[float, list[Stay]]]:
+    """Return groups of operations by how many iterations of windows give their word.
+
+    The least cost is concave in prices. So its mean over words, for each of which the number is
+    another one, is at least that of two kinds with the same mean price: of as many as can be, and
+    of one. Where several tensors slide, that is done for the first of them.
+
+    Returns
+    -------
+    list of (float, list of Stay)
+        The share of all operations, and the stays with all of their prices.
+    """
+    slide = [i for i, own in enumerate(words) if own.single.any()]
+    kinds: list[tuple[float, float]] = [(1.0, 1.0)]
+    if slide:
+        windows = words[slide[0]].stay.windows
+        alone = (windows.most / windows.mean - 1) / (windows.most - 1)
+        kinds = [(1 - alone, windows.most), (alone, 1.0)]
+    groups = []
+    for share, most in kinds:
+        stays = []
+        for i, own in enumerate(words):
+            pairs = most if slide and i == slide[0] else own.stay.windows.most
+            stays.append(replace(own.stay, sent=own.stay.sent + own.single / pairs))
+        groups.append((share, stays))
+    return groups
 
 
 def mixed(
@@ -131,17 +204,21 @@ def mixed(
     if key not in least.known:
         operations = float(least.layer.operations)
         one = np.ones(len(least.cycles))
-        near: list[Stay] = []
-        far: list[Stay] = []
+        near: list[Words] = []
+        far: list[Words] = []
         for (link, price), free in zip(priced, room, strict=True):
             t = link.tensor
             inside = least.segment[link.receiver]
             spread = dict(zip(least.layer.bounds, least.spread[:inside].prod(axis=0), strict=True))
+            windows = least.windows[t]
+            slides = windows.most > 1
+            cost = operations * (price.sent + price.received) * one
             stay = Stay(
-                operations * (price.sent + price.received) * one, 0.0 * one, least.relevant[t],
-                least.irrelevant[t], (), least.longest[t] * one, free, spread, one,
+                0.0 * cost if slides else cost, 0.0 * one, least.relevant[t], least.irrelevant[t],
+                windows, 1.0, least.longest[t] / windows.most * one, free, spread, one,
             )  # fmt: skip
-            (far if inside else near).append(stay)
+            words = Words(stay, cost if slides else 0.0 * cost)
+            (far if inside else near).append(words)
         idle = floor = None
         if pace is not None:
             elements = least.spread.prod(axis=(0, 1))
@@ -149,12 +226,16 @@ def mixed(
             idle = np.maximum(pace.slower * least.cycles / cycles - 1, 0.0)
             # each of the memories that this may be asked for has its part
             floor = pace.floor / least.segment[1 : least.compute].count(0)
-        least.known[key] = least_mixed(near, far, least.layer.bounds, idle, floor)
+        groups = [
+            Group(share, own[: len(near)], own[len(near) :])
+            for share, own in by_pairs([*near, *far])
+        ]
+        least.known[key] = least_mixed(groups, least.layer.bounds, idle, floor)
     return least.known[key]
 
 
 def longest_in_one(least: Least, link: Link, pace: Pace) -> Floats:
-    """Return how many operations a word serves at most in one instance of its receiver.
+    """Return how many operations a word serves at most in one instance, for each pair of a window.
 
     The element that has most work takes all steps. It has no less of any dimension than there is
     for each, and no more than the steps leave to it. If what all mappings need were negative, more
@@ -167,7 +248,7 @@ def longest_in_one(least: Least, link: Link, pace: Pace) -> Floats:
     names = list(least.layer.bounds)
     further = least.spread[least.segment[link.receiver] :].prod(axis=0)
     extents = dict(zip(names, least.extents * further, strict=True))
-    longest = slower * prod(pairs for _, pairs in least.windows[t])
+    longest = slower
     for d in least.irrelevant[t]:
         longest *= extents[d]
-    return np.minimum(longest * (1 + CLOSE), least.longest[t])
+    return np.minimum(longest * (1 + CLOSE), least.longest[t] / least.windows[t].most)

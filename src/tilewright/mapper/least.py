@@ -16,7 +16,7 @@ from tilewright.mapper.lattice import Floats, Ints
 from tilewright.mapper.links import keep_choices, ports, segment_of
 from tilewright.mapper.narrow import KeepChoice
 from tilewright.mapper.objective import Objective
-from tilewright.mapper.pairs import most_pairs, sliding
+from tilewright.mapper.pairs import Windows
 from tilewright.mapper.widest import widest_choices
 from tilewright.model.energy import (
     element_bits,
@@ -94,21 +94,10 @@ class Least:
         self.relevant = [frozenset(t.dimensions) for t in layer.tensors]
         self.irrelevant = [frozenset(bounds) - own for own in self.relevant]
         repeats = [float(prod(bounds[d] for d in own)) for own in self.irrelevant]
-        self.windows = [
-            tuple(
-                (tuple(term.dimension for term in terms), most_pairs(terms, bounds))
-                for terms in sliding(tensor, bounds)
-            )
-            for tensor in layer.tensors
-        ]
-        # operations of a word: at most, and in the mean per irrelevant iteration
+        self.windows = [Windows(tensor, bounds) for tensor in layer.tensors]
+        # operations of a word at most
         self.longest = [
-            float(repeat * prod(pairs for _, pairs in windows))
-            for repeat, windows in zip(repeats, self.windows, strict=True)
-        ]
-        self.mean = [
-            layer.operations / (words * repeat)
-            for words, repeat in zip(self.words, repeats, strict=True)
+            repeat * windows.most for repeat, windows in zip(repeats, self.windows, strict=True)
         ]
         self.work = layer.operations * operation_cost(architecture, layer)
         self.known: dict[object, Floats] = {}
@@ -269,20 +258,15 @@ class Least:
         sent = np.maximum(operations / sharing, self.words[link.tensor])
         return price.sent * sent + price.received * operations
 
-    def sharing(self, link: Link, outside: int, inside: int, tiles: bool = False) -> Floats:
-        """Return how many instances share a word at most when it crosses some arrays.
-
-        Each needs one word for an iteration, or those of a tile: then windows of all instances
-        along one dimension alone may overlap.
-        """
+    def sharing(self, link: Link, outside: int, inside: int) -> Floats:
+        """Return how many instances share a word for an iteration when it crosses some arrays."""
         t = link.tensor
         arrays = outside, inside
         sharing = self.instances(t, self.irrelevant[t], arrays)
-        for dimensions, pairs in self.windows[t]:
+        windows = self.windows[t]
+        for dimensions, pairs in zip(windows.dimensions, windows.pairs, strict=True):
             own = np.array([self.instances(t, frozenset([d]), arrays) for d in dimensions])
-            least = 1.0 if tiles else own.max(axis=0)
-            fewest = np.minimum(pairs, own.prod(axis=0) / least)
-            sharing = sharing * fewest
+            sharing = sharing * np.minimum(pairs, own.prod(axis=0) / own.max(axis=0))
         return sharing
 
     def crossing(
@@ -307,8 +291,8 @@ class Least:
                 spread = dict(zip(self.layer.bounds, arrays.prod(axis=0), strict=True))
                 stay = Stay(
                     np.full(len(each), sent), received * each, self.relevant[t],
-                    self.irrelevant[t], self.windows[t], operations / self.words[t], own, spread,
-                    each,
+                    self.irrelevant[t], self.windows[t], self.windows[t].most,
+                    operations / self.words[t], own, spread, each,
                 )  # fmt: skip
                 stays.append(stay)
             self.known[key] = least_crossing(stays, self.layer.bounds)
@@ -338,7 +322,7 @@ class Least:
         return array.reduction if self.layer.tensors[t].is_output else array.multicast
 
     def room(self, link: Link, links: Sequence[Link]) -> float:
-        """Return how many iterations of relevant dimensions a tile of a link spans at most."""
+        """Return how many words a tile of a link has at most."""
         memory = self.architecture.memories[link.receiver]
         bits = self.bits(link)
         free = inf if memory.capacity_bits is None else float(memory.capacity_bits)
@@ -353,7 +337,7 @@ class Least:
             )
         if free < bits:
             return 0.0
-        return self.mean[link.tensor] * (free // bits if free < inf else inf)
+        return free // bits if free < inf else inf
 
     def bits(self, link: Link) -> int:
         """Return the bits that a word of a link takes in the memory that receives it."""

@@ -24,29 +24,32 @@ longest and the other Y as they are there, what all words cost is linear in v. I
 Where energy counts for no more than cycles, there is less to save. If all elements together can
 keep x of a far tensor, and the tiles that are kept have the share s of the operations, then others
 work for longer: there are (1 - s) / (1 - s / x) times the cycles that all of them need together,
-which is at least 1 + z with z = s (1 / x - 1). With any weight for z, energy + weight x z has a
-least value A as above, and energy >= A - weight x z. This is done for one far tensor.
+which is at least 1 + z with z = s (1 / x - 1). So s is at most t x, with t (1 - x) <= z for the
+largest x and t <= 1. With any weight for z, energy + weight x z has a least value A, which is that
+of t = 0 or t = 1, and energy >= A - weight x z. Two far tensors have a t each, and half of the
+weight.
+
+Words of a window serve all iterations that give them, but stay as a tile only inside of loops on
+irrelevant dimensions: Y is that of these, and prices are for each iteration that gives the word.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from math import inf
 
 import numpy as np
 
-from tilewright.mapper.crossing import Stay, most_inside
+from tilewright.mapper.crossing import TINY, Stay, most_inside, shared
 from tilewright.mapper.lattice import Floats
 
 MOST_MIXED = 3  # tensors
-TINY = 1e-30
 WEIGHTS = (1.5, 2.5, 5.0, 10.0, 20.0, 50.0, inf)  # of more cycles, times what elements save
 
 
 def least_mixed(
-    near: Sequence[Stay],
-    far: Sequence[Stay],
+    groups: Sequence[Group],
     bounds: Mapping[str, int],
     idle: Floats | None = None,
     floor: Floats | None = None,
@@ -55,9 +58,9 @@ def least_mixed(
 
     Parameters
     ----------
-    near, far : sequences of Stay
-        At least one of each, at most `MOST_MIXED` together, without windows. All prices are for
-        words sent.
+    groups : sequence of Group
+        Operations that differ in prices. Each has the same tensors, at least one near and one far,
+        at most `MOST_MIXED` together.
     bounds : mapping of str to int
         Iterations of every dimension.
     idle : array of choices, optional
@@ -71,45 +74,79 @@ def least_mixed(
     array of choices
         Infinite when a tensor does not fit.
     """
-    stays = [*near, *far]
-    best = np.full(len(stays[0].sent), inf)
-    if any(stay.room == 0 for stay in stays):
-        return best
-    limits = {}
-    for f in far:
-        others = [stay for stay in stays if stay is not f]
-        most = np.prod(np.array([stay.longest for stay in others]), axis=0)
-        limits[id(f)] = np.minimum(most_inside(f, others, bounds), most)
-    for first in far:
-        rest = [stay for stay in stays if stay is not first]
-        limit = limits[id(first)]
-        cost, parts = inside(rest, [stay.longest for stay in rest], limit)
-        for stay, part in zip(rest, parts, strict=True):
-            if id(stay) in limits:
-                saved = stay.sent * limits[id(stay)] / (first.longest * limit)
-                cost = cost - np.minimum(part, saved)
-        best = np.minimum(best, first.sent / first.longest + cost)
-    # with v at its least and at its most
-    ways = [
-        Outermost(first, served, stays, limits, bounds)
-        for first in near
-        for served in (first.longest * np.ones(len(best)), np.ones(len(best)))
-    ]
-    # what costs least if no element kept anything for longer than others
-    alike = np.min([best, *(way.cost for way in ways)], axis=0)
-    kept_by_all = best
-    best = np.min([best, *(way.least(np.zeros(len(best))) for way in ways)], axis=0)
-    if idle is None or floor is None or len(far) > 1:
+    first = groups[0]
+    if any(stay.room == 0 for stay in (*first.near, *first.far)):
+        return np.full(len(first.near[0].sent), inf)
+    ways = [(group.share, Ways(group, bounds)) for group in groups]
+    none = np.zeros(len(first.near[0].sent))
+    best = np.sum([share * own.least(none) for share, own in ways], axis=0)
+    if idle is None or floor is None:
         return np.asarray(best)
+    # what costs least if no element kept anything for longer than others
+    alike = np.sum([share * own.alike for share, own in ways], axis=0)
     # with more cycles than this allows for, what is certain without them is more
     energy = np.maximum(floor + best, 0.0)
     heaviest = energy**2 / np.maximum(2 * (1 + idle) * (floor + alike) - energy, TINY)
     saved = np.maximum(alike - best, TINY * alike)
     for times in WEIGHTS:
         weight = np.minimum(times * saved, heaviest) if times < inf else heaviest
-        least = np.min([alike, kept_by_all, *(way.least(weight) for way in ways)], axis=0)
+        least = np.sum([share * own.least(weight / len(first.far)) for share, own in ways], axis=0)
         best = np.maximum(best, least - weight * idle)
     return np.asarray(best)
+
+
+@dataclass(frozen=True)
+class Group:
+    """A share of all operations, and the near and far words for them.
+
+    Prices of the stays are for words sent, if all operations were such.
+    """
+
+    share: float
+    near: Sequence[Stay]
+    far: Sequence[Stay]
+
+
+class Ways:
+    """What words of a group cost at least.
+
+    Attributes
+    ----------
+    alike : array of choices
+        If no element kept anything for longer than others.
+    """
+
+    def __init__(self, group: Group, bounds: Mapping[str, int]) -> None:
+        stays = [*group.near, *group.far]
+        limits = {}
+        for f in group.far:
+            others = [stay for stay in stays if stay is not f]
+            most = np.prod(np.array([stay.longest for stay in others]), axis=0)
+            limits[id(f)] = np.minimum(most_inside(f, others, bounds), most)
+        # all elements keep the tile of a far tensor
+        one = np.ones(len(stays[0].sent))
+        best = np.full(len(stays[0].sent), inf)
+        for first in group.far:
+            rest = [stay for stay in stays if stay is not first]
+            limit = limits[id(first)]
+            parts = shared_by(rest, [stay.longest * one for stay in rest], limit)
+            cost = parts.sum(axis=0)
+            for stay, part in zip(rest, parts, strict=True):
+                if id(stay) in limits:
+                    saved = stay.sent * limits[id(stay)] / (first.longest * limit)
+                    cost = cost - np.minimum(part, saved)
+            best = np.minimum(best, first.sent / first.longest + cost)
+        # with v at its least and at its most
+        self.outermost = [
+            Outermost(first, served, stays, limits, bounds)
+            for first in group.near
+            for served in (first.longest * one, one)
+        ]
+        self.alike = np.min([best, *(way.cost for way in self.outermost)], axis=0)
+
+    def least(self, weight: Floats) -> Floats:
+        """Return the least cost of all words and, for each far tensor, of weighted cycles."""
+        return np.asarray(np.min([self.alike, *(w.least(weight) for w in self.outermost)], axis=0))
 
 
 class Outermost:
@@ -143,12 +180,13 @@ class Outermost:
         bounds: Mapping[str, int],
     ) -> None:
         self.rest = [stay for stay in stays if stay is not first]
-        self.limit = most_inside(first, self.rest, bounds)
+        self.limit = np.maximum(most_inside(first, self.rest, bounds), 1.0)
         self.most = [
-            np.minimum(stay.longest, most_inside(first, [stay], bounds)) for stay in self.rest
+            np.maximum(np.minimum(stay.longest, most_inside(first, [stay], bounds)), 1.0)
+            for stay in self.rest
         ]
         self.base = first.sent / served
-        self.cost = self.base + inside(self.rest, self.most, self.limit)[0]
+        self.cost = self.base + shared_by(self.rest, self.most, self.limit).sum(axis=0)
         # of each far tensor, all elements can keep this much for each word of the other one
         self.kept = {f: limits[id(s)] / served for f, s in enumerate(self.rest) if id(s) in limits}
         self.floor = self.base + sum(
@@ -163,48 +201,49 @@ class Outermost:
         """
         best = np.full(len(weight), inf)
         for f, kept in self.kept.items():
-            stay = self.rest[f]
-            once = stay.sent / stay.longest
             if len(self.rest) == 1:
-                each = stay.sent / np.minimum(self.most[f], np.maximum(self.limit, 1.0))
+                stay = self.rest[f]
+                once = stay.sent / stay.longest
+                each = stay.sent / np.minimum(self.most[f], self.limit)
                 cost = self.base + each - kept * (each - once) + weight * (1 - kept)
                 best = np.where(kept < 1, np.minimum(best, cost), best)
                 continue
-            # these are kept first; then the other ones, where elements have all of these
-            other = self.rest[1 - f]
-            later = np.minimum(1.0, self.kept.get(1 - f, 0.0) / stay.longest)
-            price = other.sent * (1 - later) - (weight - once) * kept
-            rest = list(self.rest)
-            rest[1 - f] = replace(other, sent=np.maximum(price, TINY * other.sent))
-            base = self.base + weight + later * other.sent / other.longest
-            # along the border of what fits, or where neither is limited
-            _, parts = inside(rest, self.most, self.limit)
-            y = rest[1 - f].sent / parts[1 - f]
-            cost = base + price / y + parts[f] * (1 - kept / y)
-            best = np.where(kept < y, np.minimum(best, cost), best)
-            # where the other word serves an operation
-            each = stay.sent / np.minimum(self.most[f], np.maximum(self.limit, 1.0))
-            cost = base + price + each * (1 - kept)
-            best = np.where(kept < 1, np.minimum(best, cost), best)
+            best = np.minimum(best, self.first_of_two(f, weight, later=False))
+            if 1 - f in self.kept:
+                best = np.minimum(best, self.first_of_two(f, weight, later=True))
         return np.asarray(np.maximum(best, self.floor))
 
+    def first_of_two(self, f: int, weight: Floats, later: bool) -> Floats:
+        """Return it where words of one tensor are kept first, with all stays of the other.
 
-def inside(
-    stays: Sequence[Stay], most: Sequence[Floats | float], limit: Floats
-) -> tuple[Floats, list[Floats]]:
-    """Return the least sum of sent / y of one or two stays, where 1 <= y <= most, and its parts.
+        With `later`, those of the other one are kept then, where elements have all of these.
+        """
+        stay, other, kept = self.rest[f], self.rest[1 - f], self.kept[f]
+        most, most_other = self.most[f], self.most[1 - f]
+        share = others = 0.0 * kept
+        if later:
+            others = self.kept[1 - f]
+            share = np.minimum(1.0, others / stay.longest)
+        base = self.base + weight + share * other.sent / other.longest
+        # with a = 1 / Y of the other one, and u = 1 / Y of this one
+        rising = other.sent * (1 - share) - (weight - stay.sent / stay.longest) * kept
+        low = 1 / np.minimum(most_other, self.limit)
+        high = np.minimum(1.0, 1 / kept)
+        falling = np.array([stay.sent, stay.sent - weight * others]) / self.limit
+        inner = np.sqrt(np.maximum(falling, 0.0) / np.maximum(rising, TINY * other.sent))
+        alone = np.minimum(1.0, 1 / np.maximum(others, TINY))
+        a = np.array([low, high, most / self.limit, 1 / (self.limit * alone), *inner])
+        a = np.clip(a, low, np.maximum(low, high))
+        least = np.maximum(1 / most, 1 / (self.limit * a))
+        cost = np.full(len(weight), inf)
+        for u in (least, np.maximum(least, alone)):
+            own = a * rising + stay.sent * u * (1 - kept * a)
+            if later:
+                own = own + weight * np.maximum(0.0, 1 - others * u)
+            cost = np.minimum(cost, own.min(axis=0))
+        return np.asarray(np.where(low <= high, base + cost, inf))
 
-    The product of all y is at most the limit.
-    """
-    limit = np.maximum(limit, 1.0)
-    highest = [np.maximum(own, 1.0) for own in most]
-    if len(stays) == 1:
-        parts = [stays[0].sent / np.minimum(highest[0], limit)]
-    else:
-        one, other = stays
-        low = np.maximum(1.0, limit / highest[1])
-        high = np.minimum(highest[0], limit)
-        y = np.sqrt(limit * one.sent / np.maximum(other.sent, TINY * one.sent))
-        y = np.clip(y, np.minimum(low, high), high)
-        parts = [one.sent / y, other.sent / np.minimum(highest[1], limit / y)]
-    return np.sum(parts, axis=0), parts
+
+def shared_by(stays: Sequence[Stay], most: Sequence[Floats], limit: Floats) -> Floats:
+    """Return what words of one or two stays cost at least, see `crossing.shared`."""
+    return shared(np.array([stay.sent for stay in stays]), np.array(most), limit)
