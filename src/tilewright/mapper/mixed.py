@@ -123,30 +123,73 @@ class Ways:
             others = [stay for stay in stays if stay is not f]
             most = np.prod(np.array([stay.longest for stay in others]), axis=0)
             limits[id(f)] = np.minimum(most_inside(f, others, bounds), most)
-        # all elements keep the tile of a far tensor
         one = np.ones(len(stays[0].sent))
-        best = np.full(len(stays[0].sent), inf)
-        for first in group.far:
-            rest = [stay for stay in stays if stay is not first]
-            limit = limits[id(first)]
-            parts = shared_by(rest, [stay.longest * one for stay in rest], limit)
-            cost = parts.sum(axis=0)
-            for stay, part in zip(rest, parts, strict=True):
-                if id(stay) in limits:
-                    saved = stay.sent * limits[id(stay)] / (first.longest * limit)
-                    cost = cost - np.minimum(part, saved)
-            best = np.minimum(best, first.sent / first.longest + cost)
+        self.kept = [
+            Kept(first, [stay for stay in stays if stay is not first], limits)
+            for first in group.far
+        ]
         # with v at its least and at its most
         self.outermost = [
             Outermost(first, served, stays, limits, bounds)
             for first in group.near
             for served in (first.longest * one, one)
         ]
-        self.alike = np.min([best, *(way.cost for way in self.outermost)], axis=0)
+        costs = [way.cost for way in self.kept] + [way.cost for way in self.outermost]
+        self.alike = np.asarray(np.min(costs, axis=0))
 
     def least(self, weight: Floats) -> Floats:
         """Return the least cost of all words and, for each far tensor, of weighted cycles."""
-        return np.asarray(np.min([self.alike, *(w.least(weight) for w in self.outermost)], axis=0))
+        kept = [way.least(weight) for way in self.kept]
+        return np.asarray(
+            np.min([self.alike, *kept, *(way.least(weight) for way in self.outermost)], axis=0)
+        )
+
+
+class Kept:
+    """A far tensor whose tile all elements keep through the stays of the others.
+
+    Parameters
+    ----------
+    first : Stay
+        Of the far tensor.
+    rest : sequence of Stay
+        One or two others, one of them near.
+    limits : mapping of int to array of choices
+        By the id of each far one.
+
+    Attributes
+    ----------
+    cost : array of choices
+        Of all words, if elements kept none for longer than others.
+    """
+
+    def __init__(self, first: Stay, rest: Sequence[Stay], limits: Mapping[int, Floats]) -> None:
+        self.limit = limits[id(first)]
+        self.base = first.sent / first.longest
+        # another far one comes first
+        self.rest = sorted(rest, key=lambda stay: id(stay) not in limits)
+        self.most = [np.maximum(stay.longest * np.ones(len(self.base)), 1.0) for stay in self.rest]
+        self.cost = self.base + shared_by(self.rest, self.most, self.limit).sum(axis=0)
+        # of that one, all elements can keep this much for each iteration of its stay
+        kept = limits.get(id(self.rest[0]))
+        self.share = None if kept is None else kept / (first.longest * self.limit)
+
+    def least(self, weight: Floats) -> Floats:
+        """Return the least cost of all words and weighted cycles, where some keep two of them."""
+        if self.share is None:
+            return np.asarray(self.cost)
+        one, other = (stay.sent for stay in self.rest)
+        top, last = self.most
+        limit = np.minimum(np.maximum(self.limit, 1.0), top * last)
+        # beyond, all elements keep both
+        low = np.maximum(1.0, limit / last)
+        high = np.minimum(np.minimum(top, limit), 1 / self.share)
+        once = one / top
+        rising = other / limit - (weight - once) * self.share
+        y = np.sqrt(one / np.maximum(rising, TINY * one))
+        y = np.array([low, np.clip(y, np.minimum(low, high), high), high])
+        costs = one * (1 / y - self.share) + rising * y
+        return np.asarray(np.where(low <= high, self.base + weight + costs.min(axis=0), inf))
 
 
 class Outermost:
