@@ -72,19 +72,15 @@ def by_element(
     words once and windows overlap, these are received once as well: some serve fewer operations
     than others.
     """
-    levels = [least.segment[link.receiver] for link, _ in priced]
-    together = (
-        min(levels) == 0 < max(levels)
-        and len(levels) <= MOST_MIXED
-        and all(least.unites(k, 0) for k, _ in priced)
-        and not least.windows[-1]
-    )
-    if together and not any(least.windows[k.tensor].most > 1 for k, _ in priced):
+    together = mixes(least, priced)
+    direct = any(link.receiver == least.compute for link, _ in priced)
+    if together and (direct or not any(least.windows[k.tensor].most > 1 for k, _ in priced)):
         return mixed(least, m, priced, links, pace)
     if pays is Pays.EITHER:
         ways = (Pays.EACH, Pays.ALL)
         best = np.maximum(*(by_element(least, m, priced, links, way, pace) for way in ways))
         return np.maximum(best, mixed(least, m, priced, links, pace)) if together else best
+    levels = [least.segment[link.receiver] for link, _ in priced]
     room = tuple(least.room(link, links) for link, _ in priced)
     key = pays, m, priced, room, None if pace is None else pace.key()
     if key not in least.known:
@@ -114,6 +110,18 @@ def by_element(
         parts = [share * least_crossing(own, least.layer.bounds) for share, own in by_pairs(words)]
         least.known[key] = np.asarray(np.sum(parts, axis=0)) + once
     return least.known[key]
+
+
+def mixes(least: Least, priced: Sequence[tuple[Link, Price]]) -> bool:
+    """Whether words for memories above the arrays are bounded together with others, see `mixed`."""
+    levels = [least.segment[link.receiver] for link, _ in priced]
+    return (
+        min(levels) == 0 < max(levels)
+        and len(levels) <= MOST_MIXED
+        and all(least.unites(link, 0) for link, _ in priced)
+        and not least.windows[-1]
+        and all(k.receiver < least.compute or least.windows[k.tensor].most == 1 for k, _ in priced)
+    )
 
 
 def prices(
@@ -199,26 +207,32 @@ def mixed(
     pace: Pace | None,
 ) -> Floats:
     """Return it where words for memories above the arrays cross with words for the elements."""
-    room = tuple(least.room(link, links) for link, _ in priced)
+    room = tuple(
+        least.room(link, links) if link.receiver < least.compute else inf for link, _ in priced
+    )
     key = m, priced, room, None if pace is None else pace.key()
     if key not in least.known:
         operations = float(least.layer.operations)
         one = np.ones(len(least.cycles))
-        near: list[Words] = []
-        far: list[Words] = []
+        kinds: tuple[list[Words], ...] = ([], [], [])
         for (link, price), free in zip(priced, room, strict=True):
             t = link.tensor
             inside = least.segment[link.receiver]
             spread = dict(zip(least.layer.bounds, least.spread[:inside].prod(axis=0), strict=True))
             windows = least.windows[t]
             slides = windows.most > 1
+            direct = link.receiver == least.compute
+            longest = least.longest[t] / windows.most * one
+            if direct:
+                longest = least.instances(t, least.irrelevant[t], (0, inside))
             cost = operations * (price.sent + price.received) * one
             stay = Stay(
                 0.0 * cost if slides else cost, 0.0 * one, least.relevant[t], least.irrelevant[t],
-                windows, 1.0, least.longest[t] / windows.most * one, free, spread, one,
+                windows, 1.0, longest, free, spread, one,
             )  # fmt: skip
-            words = Words(stay, cost if slides else 0.0 * cost)
-            (far if inside else near).append(words)
+            kinds[2 if direct else min(inside, 1)].append(
+                Words(stay, cost if slides else 0.0 * cost)
+            )
         idle = floor = None
         if pace is not None:
             elements = least.spread.prod(axis=(0, 1))
@@ -226,9 +240,10 @@ def mixed(
             idle = np.maximum(pace.slower * least.cycles / cycles - 1, 0.0)
             # each of the memories that this may be asked for has its part
             floor = pace.floor / least.segment[1 : least.compute].count(0)
+        begin, end = len(kinds[0]), len(kinds[0]) + len(kinds[1])
         groups = [
-            Group(share, own[: len(near)], own[len(near) :])
-            for share, own in by_pairs([*near, *far])
+            Group(share, own[:begin], own[begin:end], own[end:])
+            for share, own in by_pairs([words for kind in kinds for words in kind])
         ]
         least.known[key] = least_mixed(groups, least.layer.bounds, idle, floor)
     return least.known[key]

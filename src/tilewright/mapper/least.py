@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import inf, prod
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from tilewright.architecture.machine import Architecture, Memory
 from tilewright.mapper.crossing import Stay, least_crossing
-from tilewright.mapper.elements import Pace, Pays, by_element
+from tilewright.mapper.elements import Pace, Pays, by_element, mixes
 from tilewright.mapper.lattice import Floats, Ints
 from tilewright.mapper.links import keep_choices, ports, segment_of
 from tilewright.mapper.narrow import KeepChoice
@@ -223,40 +223,51 @@ class Least:
         """
         total = np.full(len(self.cycles), sum(price.once for price in prices))
         ways: list[list[int]] = []
+        passing: dict[int, list[tuple[Link, Price]]] = {}
         for link, price in zip(links, prices, strict=True):
             if link.receiver == self.compute:
-                total += self.direct(link, price)
+                total += price.received * self.layer.operations
+                if price.sent:
+                    passing.setdefault(link.sender + 1, []).append((link, Price(price.sent)))
             elif price.sent:
                 cuts = range(link.sender + 1, link.receiver + 1)
                 same = self.segment[link.sender]
                 ways.append([m for m in cuts if self.segment[m - 1] == same])
             else:
                 ways.append([link.receiver])
-        pace = None if slower is None else Pace(slower[0], self.work + total, slower[1])
+        direct = {
+            m: np.sum([self.direct(*own) for own in found], axis=0) for m, found in passing.items()
+        }
+        certain = self.work + total + sum(direct.values())
+        pace = None if slower is None else Pace(slower[0], certain, slower[1])
         best = np.zeros(len(total))
         inward = [(k, p) for k, p in zip(links, prices, strict=True) if k.receiver < self.compute]
         for chosen in product(*ways):
             parts = np.zeros(len(total))
-            for m in range(1, self.compute):
+            for m in range(1, self.compute + 1):
                 own = tuple(
                     (link, Price(price.sent * (cut == m), price.received * (link.receiver == m)))
                     for (link, price), cut in zip(inward, chosen, strict=True)
                     if (price.sent and cut == m) or (price.received and link.receiver == m)
                 )
-                if own:
-                    if pays is None:
-                        parts += self.crossing(m, own, links)
-                    else:
-                        parts += by_element(self, m, own, links, pays, pace)
+                past = passing.get(m, [])
+                own_parts = direct.get(m, 0.0)
+                if own and pays is None:
+                    own_parts = own_parts + self.crossing(m, own, links)
+                elif own and pays is not None:
+                    own_parts = own_parts + by_element(self, m, own, links, pays, pace)
+                    if past and mixes(self, (*own, *past)):
+                        less = None if pace is None else replace(pace, floor=certain - direct[m])
+                        with_past = by_element(self, m, (*own, *past), links, pays, less)
+                        own_parts = np.maximum(own_parts, with_past)
+                parts += own_parts
             best = np.maximum(best, parts)
         return total + best
 
     def direct(self, link: Link, price: Price) -> Floats:
-        """Return what operations cost that read from a memory, or update it, word by word."""
-        operations = float(self.layer.operations)
+        """Return what sends cost of words that operations read from a memory, or update."""
         sharing = self.sharing(link, self.segment[link.sender], self.segment[link.receiver])
-        sent = np.maximum(operations / sharing, self.words[link.tensor])
-        return price.sent * sent + price.received * operations
+        return price.sent * np.maximum(self.layer.operations / sharing, self.words[link.tensor])
 
     def sharing(self, link: Link, outside: int, inside: int) -> Floats:
         """Return how many instances share a word for an iteration when it crosses some arrays."""

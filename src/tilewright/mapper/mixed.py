@@ -59,8 +59,8 @@ def least_mixed(
     Parameters
     ----------
     groups : sequence of Group
-        Operations that differ in prices. Each has the same tensors, at least one near and one far,
-        at most `MOST_MIXED` together.
+        Operations that differ in prices. Each has the same tensors, at least one near, and one far
+        or direct, at most `MOST_MIXED` together.
     bounds : mapping of str to int
         Iterations of every dimension.
     idle : array of choices, optional
@@ -80,7 +80,7 @@ def least_mixed(
     ways = [(group.share, Ways(group, bounds)) for group in groups]
     none = np.zeros(len(first.near[0].sent))
     best = np.sum([share * own.least(none) for share, own in ways], axis=0)
-    if idle is None or floor is None:
+    if idle is None or floor is None or not first.far:
         return np.asarray(best)
     # what costs least if no element kept anything for longer than others
     alike = np.sum([share * own.alike for share, own in ways], axis=0)
@@ -99,12 +99,14 @@ def least_mixed(
 class Group:
     """A share of all operations, and the near and far words for them.
 
-    Prices of the stays are for words sent, if all operations were such.
+    Others go from the memory outside directly to operations, in several elements at a time. Prices
+    of the stays are for words sent, if all operations were such.
     """
 
     share: float
     near: Sequence[Stay]
     far: Sequence[Stay]
+    direct: Sequence[Stay] = ()
 
 
 class Ways:
@@ -117,7 +119,7 @@ class Ways:
     """
 
     def __init__(self, group: Group, bounds: Mapping[str, int]) -> None:
-        stays = [*group.near, *group.far]
+        stays = [*group.near, *group.far, *group.direct]
         limits = {}
         for f in group.far:
             others = [stay for stay in stays if stay is not f]

@@ -193,7 +193,7 @@ def certain_bound(
             return min(bound, float(alone.min()))
         if len(near.choices) == 0:
             break
-        values = objective.values(*near.cost(keep, Pays.ALL, objective))
+        values = objective.values(*near.cost(keep, Pays.ALL))
         low = values < bound
         if low.any():
             some = Least(least.layer, least.architecture, near.choices[low])
