@@ -212,3 +212,15 @@ def test_windows_of_elements_overlap_where_one_dimension_is_cut(text: str, filte
     )
     nodes = [Spatial("P", 1, "X", "A"), Store("RF", ("O",)), For("C", 1), Store("RF", ("I",))]
     assert ratio(layer, target, ((0, 1), (0,), (0, 1)), text, *nodes) <= 1 + 1e-9
+
+
+def test_a_tile_above_the_array_has_what_its_elements_share_directly() -> None:
+    # all of K is cut by the array, so that a tile of W has all of it, and two of eight N
+    layer = tw.einsum("O[M,N] += I[M,K] * W[K,N]", M=16, N=8, K=4)
+    target = machine(4, 8, 1, 1.0)
+    nodes = [
+        For("N", 2), Store("GLB", ("W",)), For("M", 1), Spatial("K", 1, "X", "A"),
+        Store("RF", ("I",)), For("N", 1),
+    ]  # fmt: skip
+    for text in ("energy", "edp"):
+        assert 0.97 < ratio(layer, target, ((0, 2), (0, 1), (0,)), text, *nodes) <= 1 + 1e-9

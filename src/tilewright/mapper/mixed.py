@@ -273,7 +273,7 @@ class Outermost:
         # with a = 1 / Y of the other one, and u = 1 / Y of this one
         rising = other.sent * (1 - share) - (weight - stay.sent / stay.longest) * kept
         low = 1 / np.minimum(most_other, self.limit)
-        high = np.minimum(1.0, 1 / kept)
+        high = np.minimum(1.0, 1 / np.maximum(kept, TINY))
         falling = np.array([stay.sent, stay.sent - weight * others]) / self.limit
         inner = np.sqrt(np.maximum(falling, 0.0) / np.maximum(rising, TINY * other.sent))
         alone = np.minimum(1.0, 1 / np.maximum(others, TINY))
