@@ -68,9 +68,8 @@ def by_element(
 ) -> Floats:
     """Return what links cost at least that cross inward to memory m.
 
-    Stays are those that each instance of a receiver has for itself. Where all together pay for all
-    words once and windows overlap, these are received once as well: some serve fewer operations
-    than others.
+    Stays are those that each instance of a receiver has for itself. Links may be among them that
+    go on to operations directly, if they are bounded together with others, see `mixes`.
     """
     together = mixes(least, priced)
     direct = any(link.receiver == least.compute for link, _ in priced)

@@ -235,39 +235,40 @@ class Least:
                 ways.append([m for m in cuts if self.segment[m - 1] == same])
             else:
                 ways.append([link.receiver])
-        direct = {
-            m: np.sum([self.direct(*own) for own in found], axis=0) for m, found in passing.items()
-        }
+        direct = {m: self.direct(own) for m, own in passing.items()}
         certain = self.work + total + sum(direct.values())
         pace = None if slower is None else Pace(slower[0], certain, slower[1])
         best = np.zeros(len(total))
         inward = [(k, p) for k, p in zip(links, prices, strict=True) if k.receiver < self.compute]
         for chosen in product(*ways):
-            parts = np.zeros(len(total))
-            for m in range(1, self.compute + 1):
+            parts = sum(direct.values()) + np.zeros(len(total))
+            for m in range(1, self.compute):
                 own = tuple(
                     (link, Price(price.sent * (cut == m), price.received * (link.receiver == m)))
                     for (link, price), cut in zip(inward, chosen, strict=True)
                     if (price.sent and cut == m) or (price.received and link.receiver == m)
                 )
-                past = passing.get(m, [])
-                own_parts = direct.get(m, 0.0)
                 if own and pays is None:
-                    own_parts = own_parts + self.crossing(m, own, links)
+                    parts += self.crossing(m, own, links)
                 elif own and pays is not None:
-                    own_parts = own_parts + by_element(self, m, own, links, pays, pace)
-                    if past and mixes(self, (*own, *past)):
+                    inside = by_element(self, m, own, links, pays, pace)
+                    every = (*own, *passing.get(m, ()))
+                    if len(every) > len(own) and mixes(self, every):
                         less = None if pace is None else replace(pace, floor=certain - direct[m])
-                        with_past = by_element(self, m, (*own, *past), links, pays, less)
-                        own_parts = np.maximum(own_parts, with_past)
-                parts += own_parts
+                        together = by_element(self, m, every, links, pays, less)
+                        inside = np.maximum(inside, together - direct[m])
+                    parts += inside
             best = np.maximum(best, parts)
         return total + best
 
-    def direct(self, link: Link, price: Price) -> Floats:
+    def direct(self, passing: Sequence[tuple[Link, Price]]) -> Floats:
         """Return what sends cost of words that operations read from a memory, or update."""
-        sharing = self.sharing(link, self.segment[link.sender], self.segment[link.receiver])
-        return price.sent * np.maximum(self.layer.operations / sharing, self.words[link.tensor])
+        parts = np.zeros(len(self.cycles))
+        for link, price in passing:
+            sharing = self.sharing(link, self.segment[link.sender], self.segment[link.receiver])
+            words = np.maximum(self.layer.operations / sharing, self.words[link.tensor])
+            parts += price.sent * words
+        return parts
 
     def sharing(self, link: Link, outside: int, inside: int) -> Floats:
         """Return how many instances share a word for an iteration when it crosses some arrays."""
