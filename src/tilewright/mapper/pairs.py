@@ -13,6 +13,7 @@ from tilewright.workload.footprint import footprint
 from tilewright.workload.layer import Tensor, Term
 
 MOST_SHAPES = 100_000  # of tiles of an expression that are looked at
+MOST_STEPS = 1000  # in words where there are more
 AGAIN = 4 / 3  # times as many pairs where a tile comes back after some runs
 
 
@@ -115,10 +116,14 @@ class Windows:
         return self.known[key]
 
     def tiles(self, terms: Sequence[Term]) -> Tiles:
-        """Return all tiles of an expression; where there are too many, one that is like none."""
+        """Return all tiles of an expression, or of many ones what no tile exceeds."""
         most = most_pairs(terms, self.bounds)
-        if len(terms) > 2 or prod(self.bounds[t.dimension] for t in terms) > MOST_SHAPES:
-            return Tiles(np.ones(1), most * np.ones(1), most * np.ones(1))
+        every = prod(self.bounds[t.dimension] for t in terms)
+        if len(terms) > 2 or every > MOST_SHAPES:
+            words = np.unique(np.geomspace(1, max(1.0, every / most), MOST_STEPS).astype(np.int64))
+            following = np.append(words[1:] - 1, every)
+            iterations = np.minimum(most * following, every)
+            return Tiles(words.astype(np.float64), iterations, most * np.ones(len(words)))
         (a, bound), (b, other) = ((t.coefficient, self.bounds[t.dimension]) for t in terms)
         a, b = a // gcd(a, b), b // gcd(a, b)
         m, n = (np.indices((bound, other)).reshape(2, -1) + 1).astype(np.float64)
