@@ -28,7 +28,9 @@ from tilewright.mapping.validity import check
 from tilewright.workload.layer import Layer, Tensor
 
 OBJECTIVES = ("energy", "latency", "edp")
-SEEDS = [*range(16), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(16, 100))]
+# the first one alone takes half a minute
+SLOW = 0, *range(16, 100)
+SEEDS = [*range(1, 16), *(pytest.param(seed, marks=pytest.mark.slow) for seed in SLOW)]
 FEW_CHOICES = 12
 WITHIN = 0.25
 
