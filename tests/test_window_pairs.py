@@ -64,7 +64,7 @@ def test_no_loops_reuse_a_word_more_often(layer: Layer) -> None:
             cost = tw.evaluate(layer, machine, mapping)
             reads = cost.memories["DRAM"].tensors["I"].reads
             most[words] = max(most.get(words, 0.0), layer.operations / reads)
-    assert all(pairs <= windows.most_pairs(words) * (1 + 1e-12) for words, pairs in most.items())
+    assert all(pairs <= windows.most_reuse(words) * (1 + 1e-12) for words, pairs in most.items())
 
 
 SUM = tw.einsum("O[P] += I[P+R+T] * W[R,T]", P=4, R=3, T=2)
@@ -102,6 +102,6 @@ def test_no_tile_of_many_spans_more_iterations(r: int) -> None:
 def test_few_words_are_not_reused_as_often_as_all() -> None:
     layer = plane(14, 14, 3, 3)
     windows = Windows(layer.tensors[0], layer.bounds)
-    pairs = [windows.most_pairs(words) for words in (1, 2, 4, 12, 40, 256)]
+    pairs = [windows.most_reuse(words) for words in (1, 2, 4, 12, 40, 256)]
     assert pairs == sorted(pairs)
     assert pairs[0] < 3 < pairs[2] < 4 < pairs[3] < 7 < pairs[-1] <= windows.most == 9

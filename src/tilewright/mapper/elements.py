@@ -144,7 +144,7 @@ def prices(
     one = np.ones(len(sharing))
     if windows.most == 1:
         return received + sent / sharing, 0.0 * one
-    inside = windows.most_pairs(room) * one
+    inside = windows.most_reuse(room) * one
     everywhere = inside.copy()
     for dimensions, pairs in zip(windows.dimensions, windows.pairs, strict=True):
         everywhere *= np.minimum(pairs, least.instances(t, dimensions, arrays))
@@ -219,19 +219,18 @@ def mixed(
             inside = least.segment[link.receiver]
             spread = dict(zip(least.layer.bounds, least.spread[:inside].prod(axis=0), strict=True))
             windows = least.windows[t]
-            slides = windows.most > 1
             direct = link.receiver == least.compute
             longest = least.longest[t] / windows.most * one
             if direct:
                 longest = least.instances(t, least.irrelevant[t], (0, inside))
-            cost = operations * (price.sent + price.received) * one
+            each, single = operations * (price.sent + price.received) * one, 0.0 * one
+            if windows.most > 1:
+                each, single = single, each
             stay = Stay(
-                0.0 * cost if slides else cost, 0.0 * one, least.relevant[t], least.irrelevant[t],
+                each, 0.0 * one, least.relevant[t], least.irrelevant[t],
                 windows, 1.0, longest, free, spread, one,
             )  # fmt: skip
-            kinds[2 if direct else min(inside, 1)].append(
-                Words(stay, cost if slides else 0.0 * cost)
-            )
+            kinds[2 if direct else min(inside, 1)].append(Words(stay, single))
         idle = floor = None
         if pace is not None:
             elements = least.spread.prod(axis=(0, 1))

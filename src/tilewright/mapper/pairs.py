@@ -92,7 +92,7 @@ class Windows:
             self.known[key] = float((most * others).max())
         return self.known[key]
 
-    def most_pairs(self, words: float) -> float:
+    def most_reuse(self, words: float) -> float:
         """Return how many iterations a word gives in the mean while it is in a tile, at most.
 
         Between two loads of a whole tile one expression slides, and the others stay.
