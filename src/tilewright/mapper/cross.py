@@ -127,6 +127,8 @@ def send(
     for choice in range(begin, end):
         if n == len(it):
             return n, choice
+        if not may_divide(sp, shape, choice):
+            continue
         # choices come with the largest product first
         spread = fl[i, SPREAD] * sp.unroll_product[choice] * spread_left
         fewest = lk.cycles * sp.operations / spread
@@ -163,6 +165,12 @@ def on_their_way(sp: Space, lk: Links, choice: int, scratch: Scratch) -> float:
             delivered = sp.unroll_reuse[choice, t] * scratch.words[t]
         energy += lk.rate[choice, t] * delivered
     return energy
+
+
+@leaf
+def may_divide(sp: Space, shape: int, choice: int) -> bool:
+    """Whether a spatial choice may divide a shape; it does where each factor has its own bit."""
+    return bool(sp.unroll_bits[choice] & ~sp.divisor_bits[shape] == 0)
 
 
 @leaf

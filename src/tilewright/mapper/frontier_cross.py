@@ -8,7 +8,7 @@ import numpy as np
 
 from tilewright.mapper.bounds import least_words
 from tilewright.mapper.charge import Scratch, scratch_for
-from tilewright.mapper.cross import on_their_way, pass_array, shape_inside
+from tilewright.mapper.cross import may_divide, on_their_way, pass_array, shape_inside
 from tilewright.mapper.frontier_below import Below
 from tilewright.mapper.frontier_bounds import reach
 from tilewright.mapper.frontier_points import VALUE, Aim, fitting
@@ -117,6 +117,8 @@ def enter(
         scratch.words[t] = least_words(sp, row, t)
         inside += lk.rest_base[array, t] + lk.rest_slope[array, t] * scratch.words[t]
     for choice in range(start, end):
+        if not may_divide(sp, row[SHAPE], choice):
+            continue
         spread = floats[SPREAD] * sp.unroll_product[choice] * spread_left
         fewest = lk.cycles * sp.operations / spread
         value, _ = objective_value(aim.goal, bound + lk.leakage * fewest, fewest)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tilewright.mapper.cross import may_divide
 from tilewright.mapper.options import least_tiles, order_fits
 from tilewright.model.kernel import leaf, leaf_kernel
 
@@ -149,7 +150,8 @@ def shapes_that_matter(
     And whose reuse counts there: `counts`, for each shape and row. Without shapes, nobody asks.
     """
     for k in range(len(shapes)):
-        matter[k] = False
+        matter[k] = known = False
+        rest = len(sp.repeats) - 1 - shapes[k]
         delivered(sp, ch, shapes[k], words, inside)
         for t in range(len(words)):
             fewest[t] = words[t]
@@ -161,11 +163,14 @@ def shapes_that_matter(
             if len(counts) == 0:
                 matter[k] = True
                 break
-            if not matter[k]:
-                matter[k] = True
+            if not known:
+                known = True
                 moved_words(sp, ch, ch.most, words, inside, moved, fewest)
             for c in range(ch.groups[g], ch.groups[g + 1]):
+                if not may_divide(sp, rest, ch.choices[c]):
+                    continue
                 if paid[shapes[k]] + across_cost(ch, c, carried, words, moved) <= most:
+                    matter[k] = True
                     for t in range(len(words)):
                         if t != carried and ch.rows[c, t] >= 0:
                             counts[k, ch.rows[c, t]] = True
@@ -203,12 +208,15 @@ def lower_column(
         if not matter[k]:
             continue
         shape = shapes[k]
+        rest = len(sp.repeats) - 1 - shape
         delivered(sp, ch, shape, words, inside)
         moved_words(sp, ch, reuse[min(k, len(reuse) - 1)], words, inside, moved, fewest)
         for g in range(len(ch.least)):
             if not group_matters(ch, g, carried, paid[shape], most, fewest):
                 continue
             for c in range(ch.groups[g], ch.groups[g + 1]):
+                if not may_divide(sp, rest, ch.choices[c]):
+                    continue
                 total = across_cost(ch, c, carried, words, moved)
                 if paid[shape] + total > most:
                     continue

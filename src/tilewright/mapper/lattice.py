@@ -135,3 +135,26 @@ def lattice(layer: Layer) -> Lattice:
         repeats,
         words,
     )
+
+
+def factor_bits(tiles: Lattice, unroll: Ints) -> tuple[Ints, Ints]:
+    """Return bits for the factors of each spatial choice, and for those that divide each shape.
+
+    A choice divides no shape that lacks one of its bits. Each factor of each dimension has its own
+    bit, unless there are more than 62: then some share one.
+
+    Parameters
+    ----------
+    unroll : array of (choices, dimensions)
+        Digit of the factor of each dimension.
+    """
+    of_choice = np.zeros(len(unroll), np.int64)
+    of_shape = np.zeros(len(tiles.repeats), np.int64)
+    before = 0
+    for d, size in enumerate(tiles.sizes.tolist()):
+        own = np.array([0, *(1 << (before + q) % 62 for q in range(size - 1))], np.int64)
+        before += size - 1
+        divides = tiles.quotient[d, :size, :size] >= 0
+        of_choice |= own[unroll[:, d]]
+        of_shape |= np.bitwise_or.reduce(divides * own, axis=1)[tiles.digits[:, d]]
+    return of_choice, of_shape

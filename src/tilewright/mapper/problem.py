@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tilewright.architecture.constraints import Constraint
 from tilewright.architecture.machine import Architecture, Array, Memory
-from tilewright.mapper.lattice import Floats, Ints, Lattice
+from tilewright.mapper.lattice import Floats, Ints, Lattice, factor_bits
 from tilewright.mapper.narrow import about_memories
 from tilewright.mapping.constraints import array_fault
 from tilewright.model.record import record
@@ -53,6 +53,9 @@ class Space(NamedTuple):
         share, see `most_served`; for three terms, no fewer words than 1 + sum(factor - 1).
     most_sharing : array of (arrays, tensors)
         The most of it among the choices of each array.
+    unroll_bits : array of choices
+    divisor_bits : array of shapes
+        The factors of a spatial choice, and those that divide a shape, see `lattice.factor_bits`.
     operations : float
     mirror : array of shapes
         The shape that costs the same, with some dimensions in the places of others, see `symmetry`;
@@ -86,6 +89,8 @@ class Space(NamedTuple):
     unroll_reuse: Floats
     unroll_sharing: Floats
     most_sharing: Floats
+    unroll_bits: Ints
+    divisor_bits: Ints
     operations: float
     mirror: Ints
     mirror_choice: Ints
@@ -302,6 +307,7 @@ def space(
             np.array([sharing[a:b].max(axis=0, initial=1.0) for a, b in pairwise(start)]).reshape(
                 -1, nt
             ),
+            *factor_bits(tiles, unroll),
             float(layer.operations),
             np.arange(len(tiles.repeats)),
             np.arange(len(unroll)),
