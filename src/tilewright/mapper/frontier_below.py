@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.mapper.outer import NONE, REGION, RUN, STEPS
+from tilewright.mapper.outer_table import shortened
 from tilewright.model.kernel import kernel, leaf, leaf_kernel
 from tilewright.model.record import record
 
@@ -143,18 +144,7 @@ def lower(
                 bits[k + at + 1 - after], cost[k + at + 1 - after] = bits[k], cost[k]
             n += at + 1 - after
         bits[at], cost[at] = b, c
-    while n > STEPS:
-        # the two steps that differ least in cost become one
-        least = np.inf
-        at = 0
-        for k in range(n - 1):
-            if cost[k] - cost[k + 1] < least:
-                least, at = cost[k] - cost[k + 1], k
-        cost[at] = cost[at + 1]
-        for k in range(at + 1, n - 1):
-            bits[k], cost[k] = bits[k + 1], cost[k + 1]
-        n -= 1
-    return n
+    return n if n <= 3 * STEPS else shortened(bits, cost, n)
 
 
 @kernel
@@ -329,6 +319,7 @@ def fill_below(
                         own_bits, own_cost, n, all_bits, all_cost, first, end, more_bits,
                         more_cost, limit,
                     )  # fmt: skip
+            n = shortened(own_bits, own_cost, n)
             own_end[stage, flag] = used + n
             for q in range(n):
                 all_bits[used + q] = own_bits[q]

@@ -217,11 +217,11 @@ def lower_column(
             for c in range(ch.groups[g], ch.groups[g + 1]):
                 if not may_divide(sp, rest, ch.choices[c]):
                     continue
-                total = across_cost(ch, c, carried, words, moved)
-                if paid[shape] + total > most:
-                    continue
                 above = above_array(sp, shape, ch.choices[c])
-                if above >= 0 and ch.allowed[above] and paid[above] + total <= most:
+                if above < 0 or not ch.allowed[above]:
+                    continue
+                total = across_cost(ch, c, carried, words, moved)
+                if max(paid[shape], paid[above]) + total <= most:
                     above = min(above, sp.mirror[above])
                     table[above, column] = min(table[above, column], total)
                     matters[ch.choices[c]] = True

@@ -301,6 +301,7 @@ def fill_steps(
                 )  # fmt: skip
             if n == 0:
                 continue
+            n = shortened(own_bits, own_cost, n)
             begin_of[here, flag] = used
             length[here, flag] = n
             for k in range(n):
@@ -354,20 +355,24 @@ def merge(
             new_bits[n] = b
             new_cost[n] = c
             n += 1
-    while n > STEPS:
-        # the two steps that differ least in cost become one
-        least = np.inf
-        at = 0
-        for k in range(n - 1):
-            difference = new_cost[k] - new_cost[k + 1]
-            if difference < least:
-                least, at = difference, k
-        new_cost[at] = new_cost[at + 1]
-        for k in range(at + 1, n - 1):
-            new_bits[k] = new_bits[k + 1]
-            new_cost[k] = new_cost[k + 1]
-        n -= 1
     for k in range(n):
         bits[k] = new_bits[k]
         cost[k] = new_cost[k]
+    return n if n <= 3 * STEPS else shortened(bits, cost, n)
+
+
+@leaf
+def shortened(bits: Floats, cost: Floats, n: int) -> int:
+    """Make the two steps that differ least in cost one while there are too many."""
+    while n > STEPS:
+        least = np.inf
+        at = 0
+        for k in range(n - 1):
+            difference = cost[k] - cost[k + 1]
+            if difference < least:
+                least, at = difference, k
+        cost[at] = cost[at + 1]
+        for k in range(at + 1, n - 1):
+            bits[k], cost[k] = bits[k + 1], cost[k + 1]
+        n -= 1
     return n
