@@ -7,6 +7,7 @@ the positions in the sorted divisor lists. Making a shape smaller always makes i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -23,6 +24,12 @@ def divisors(n: int) -> list[int]:
     """Return the divisors of n in ascending order."""
     small = [d for d in range(1, int(n**0.5) + 1) if n % d == 0]
     return small + [n // d for d in reversed(small) if d * d != n]
+
+
+@lru_cache(maxsize=1 << 16)
+def divisor_count(n: int) -> int:
+    """Return the number of divisors of n."""
+    return len(divisors(n))
 
 
 def prime_factors(n: int) -> list[int]:

@@ -22,6 +22,7 @@ from tilewright.mapping.validity import check
 from tilewright.workload.layer import Layer
 
 Order = tuple[list[int], int, list[tuple[int, ...]]]
+Move = tuple[Item, ...]
 
 
 def tidied(
@@ -72,11 +73,15 @@ def tidied(
 
     cost, best = price(mapping), order(mapping)
     tried = {mapping}
+    failed: set[Move] = set()
     found = True
     while found:
         found = False
-        orders = {one: order(one) for one in neighbours(mapping, layer) if one not in tried}
-        for one in sorted((n for n in orders if orders[n] < best), key=lambda n: orders[n]):
+        moves = {one: move for move, one in neighbours(mapping, layer) if one not in tried}
+        orders = {one: order(one) for one in moves}
+        less = [one for one in moves if orders[one] < best]
+        # what was of no use before seldom is now
+        for one in sorted(less, key=lambda one: (moves[one] in failed, orders[one])):
             if stop():
                 return mapping
             tried.add(one)
@@ -84,6 +89,7 @@ def tidied(
                 mapping, cost, best = one, own, orders[one]
                 found = True
                 break
+            failed.add(moves[one])
     return mapping
 
 
@@ -111,13 +117,14 @@ def is_even(mapping: Mapping) -> bool:
     return True
 
 
-def neighbours(mapping: Mapping, layer: Layer) -> Iterator[Mapping]:
+def neighbours(mapping: Mapping, layer: Layer) -> Iterator[tuple[Move, Mapping]]:
     """Yield the mappings that differ in the place of a node, or of factors of a loop.
 
-    Some are not valid. The first one is the given one, but for tiles of other than equal size.
+    Each comes with what was moved, and what it stands behind. Some are not valid. The first one is
+    the given one, but for tiles of other than equal size.
     """
     items = items_of(mapping, layer)
-    yield mapping_of(items, layer)
+    yield items[:1], mapping_of(items, layer)
     for i, item in enumerate(items):
         if item.factor == 0:
             whole = items[:i] + items[i + 1 :]
@@ -134,7 +141,7 @@ def neighbours(mapping: Mapping, layer: Layer) -> Iterator[Mapping]:
             ]
         for moved, rest in moves:
             for j in range(1, len(rest) + 1):
-                yield mapping_of(joined((*rest[:j], moved, *rest[j:])), layer)
+                yield (moved, rest[j - 1]), mapping_of(joined((*rest[:j], moved, *rest[j:])), layer)
 
 
 def joined(items: Items) -> Items:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from collections.abc import Mapping as Dict
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import islice
 from math import ceil, inf, prod
 
@@ -19,7 +20,7 @@ import numpy as np
 from tilewright.architecture.machine import Architecture, Array
 from tilewright.errors import MappingError
 from tilewright.mapper.elements import Pays
-from tilewright.mapper.lattice import Floats, Ints, divisors
+from tilewright.mapper.lattice import Floats, Ints, divisor_count
 from tilewright.mapper.least import Least
 from tilewright.mapper.links import segment_of
 from tilewright.mapper.narrow import KeepChoice, narrowed
@@ -255,18 +256,19 @@ def rounder_bounds(instances: Dict[str, int], layer: Layer) -> dict[str, int]:
     found = dict(layer.bounds)
     for d in sorted(found, key=lambda d: -found[d]):
         tried = found | {d: instances[d] * rounder(ceil(found[d] / instances[d]))}
-        if prod(len(divisors(bound)) for bound in tried.values()) <= MOST_SHAPES:
+        if prod(divisor_count(bound) for bound in tried.values()) <= MOST_SHAPES:
             found = tried
     return found
 
 
+@lru_cache(maxsize=1 << 12)
 def rounder(bound: int) -> int:
     """Return a bound that is little larger and has many more divisors, or the bound itself."""
     if bound == 1:
         return 1
     larger = range(bound + 1, int(bound * GROWTH) + 2)
-    best = max(larger, key=lambda n: (len(divisors(n)), -n))
-    return best if len(divisors(best)) >= WORTH * len(divisors(bound)) else bound
+    best = max(larger, key=lambda n: (divisor_count(n), -n))
+    return best if divisor_count(best) >= WORTH * divisor_count(bound) else bound
 
 
 def opened(mapping: Mapping, layer: Layer, architecture: Architecture) -> Mapping:
