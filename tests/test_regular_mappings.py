@@ -77,6 +77,15 @@ def test_bounds_hold_in_many_problems(seed: int) -> None:
     compare(seed)
 
 
+@pytest.mark.parametrize("seed", [85, 114])
+def test_an_irregular_mapping_with_loops_in_another_order_is_found(seed: int) -> None:
+    layer, machine = awkward(seed)
+    front = every_front(layer, machine)
+    assert tw.map(layer, machine, cache=False).layers[0].proof.value == pytest.approx(
+        front[:, 0].min(), rel=1e-9
+    )
+
+
 def test_a_loop_is_irregular_where_an_element_has_one_of_its_two_steps() -> None:
     layer = tw.einsum("O[M,N] += I[M,K] * W[K,N]", M=1, N=2, K=5)
     array = Spatial("K", 1, "X", "A")

@@ -17,8 +17,9 @@ from tilewright.mapper.least import Least
 from tilewright.mapper.links import keep_choices
 from tilewright.mapper.narrow import narrowed
 from tilewright.mapper.objective import parse_objective
+from tilewright.mapper.open_loops import closed, opened
 from tilewright.mapper.solve import Search
-from tilewright.mapper.uneven import closed, opened, rounder
+from tilewright.mapper.uneven import rounder
 from tilewright.mapper.widest import different, widest_choices
 from tilewright.mapping.nodes import For, Store
 from tilewright.mapping.validity import check

@@ -17,19 +17,19 @@ from math import ceil, inf, prod
 
 import numpy as np
 
-from tilewright.architecture.machine import Architecture, Array
+from tilewright.architecture.machine import Architecture
 from tilewright.errors import MappingError
 from tilewright.mapper.elements import Pays
-from tilewright.mapper.lattice import Floats, Ints, divisor_count
+from tilewright.mapper.lattice import Floats, divisor_count
 from tilewright.mapper.least import Least
-from tilewright.mapper.links import segment_of
 from tilewright.mapper.narrow import KeepChoice, narrowed
 from tilewright.mapper.nest_mapping import Tiles, mappings_of
 from tilewright.mapper.objective import Objective, parse_objective
+from tilewright.mapper.open_loops import closed, in_any_order, opened
 from tilewright.mapper.solve import Found, Search
 from tilewright.mapper.steps import neighbours
 from tilewright.mapper.tight import tightened
-from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
+from tilewright.mapping.nodes import Mapping, Spatial, Store
 from tilewright.mapping.validity import check
 from tilewright.model.batch import evaluate_batch
 from tilewright.model.evaluate import evaluate
@@ -44,6 +44,7 @@ FEWER = 1  # of them where promising tiles led close to the bound
 CLOSE_BY = 0.95
 PROMISING = 32  # of the better mappings of a step, those checked against constraints
 SOON = 64  # bypass choices that are bounded even when there is no time left
+SMALL = 1 << 12  # operations of a layer whose loops are looked at in other orders at last
 CLOSE = 1e-12
 
 
@@ -98,6 +99,8 @@ def with_all_sizes(
         if cut is not None:
             best.climb_from(cut)
     best.finish(bound)
+    if layer.operations <= SMALL and not stop():
+        best.reorder()
     certain = certain_bound(least, known, wanted, best.value, stop)
     return Found(
         best.mapping, best.value, certain, best.reaches(certain), even.labels,
@@ -156,6 +159,13 @@ class Best:
         if not self.reaches(bound) and not self.stop():
             start = self.mapping
             self.take(*climb(self.layer, self.architecture, self.objective, start, self.stop))
+
+    def reorder(self) -> None:
+        """Change two tile sizes at a time, of loops in any order: irregular mappings need that."""
+        start = self.mapping
+        self.take(
+            *climb(self.layer, self.architecture, self.objective, start, self.stop, orders=True)
+        )
 
 
 def least_values(
@@ -271,79 +281,6 @@ def rounder(bound: int) -> int:
     return best if divisor_count(best) >= WORTH * divisor_count(bound) else bound
 
 
-def opened(mapping: Mapping, layer: Layer, architecture: Architecture) -> Mapping:
-    """Return the mapping with a loop of one chunk wherever there is none of a dimension."""
-    dimensions = [d for d in layer.dimensions if layer.bounds[d] > 1]
-    extent = dict(layer.bounds)
-    above = dict(
-        zip((m.name for m in architecture.memories), segment_of(architecture), strict=True)
-    )
-    nodes: list[Node] = []
-    block: set[str] = set()
-
-    def fill() -> None:
-        if nodes and not isinstance(nodes[-1], Spatial):
-            nodes.extend(For(d, extent[d]) for d in dimensions if d not in block)
-        block.clear()
-
-    def widen(array: Array) -> None:
-        used = {(n.axis, n.dimension) for n in spatial if n.array == array.name}
-        for axis in array.axes:
-            allowed = architecture.allowed_dimensions(array.name, axis)
-            for d in dimensions:
-                if (axis, d) not in used and (allowed is None or d in allowed):
-                    nodes.append(Spatial(d, extent[d], axis, array.name))
-
-    def pass_idle(count: int) -> None:
-        while len(architecture.arrays) - len(arrays) < count:
-            fill()
-            widen(arrays.pop(0))
-
-    arrays = list(architecture.arrays)
-    names = [array.name for array in arrays]
-    spatial = [node for node in mapping.nodes if isinstance(node, Spatial)]
-    for node, following in zip(mapping.nodes, (*mapping.nodes[1:], None), strict=True):
-        if isinstance(node, Store):
-            pass_idle(above[node.memory])
-            if nodes and not isinstance(nodes[-1], Store):
-                fill()
-            nodes.append(node)
-            continue
-        if isinstance(node, Spatial):
-            pass_idle(names.index(node.array))
-            fill()
-        else:
-            block.add(node.dimension)
-        nodes.append(node)
-        extent[node.dimension] = node.tile
-        if isinstance(node, Spatial) and not isinstance(following, Spatial):
-            own = names.index(node.array)
-            if own == len(names) - len(arrays):
-                widen(arrays.pop(0))
-    pass_idle(len(names))
-    return Mapping(tuple(nodes))
-
-
-def closed(mapping: Mapping, tiles: Ints, layer: Layer) -> Mapping:
-    """Return the mapping with these tile sizes, without loops of one chunk."""
-    extent = dict(layer.bounds)
-    left = iter(tiles.tolist())
-    nodes: list[Node] = []
-    for node in mapping.nodes:
-        if isinstance(node, Store):
-            last = nodes[-1] if nodes else None
-            if isinstance(last, Store) and last.memory == node.memory and len(nodes) > 1:
-                nodes[-1] = Store(last.memory, (*last.tensors, *node.tensors))
-            else:
-                nodes.append(node)
-            continue
-        tile = next(left)
-        if tile < extent[node.dimension]:
-            nodes.append(replace(node, tile=tile))
-            extent[node.dimension] = tile
-    return Mapping(tuple(nodes))
-
-
 def climb(
     layer: Layer,
     architecture: Architecture,
@@ -351,9 +288,15 @@ def climb(
     start: Mapping,
     stop: Callable[[], bool],
     pairs: bool = True,
+    orders: bool = False,
 ) -> tuple[Mapping, float]:
-    """Change one tile size at a time, or two, as long as the objective falls."""
+    """Change one tile size at a time, or two, as long as the objective falls.
+
+    With `orders` loops may come in any order besides.
+    """
     structure = opened(start, layer, architecture)
+    if orders:
+        structure = in_any_order(structure, layer)
     loops = [node for node in structure.nodes if not isinstance(node, Store)]
     tiles = np.array([node.tile for node in loops], np.int64)
     bounds = np.array([layer.bounds[node.dimension] for node in loops], np.int64)
