@@ -60,6 +60,7 @@ def unrolled(search: Search, allowed: Sequence[Collection[SpatialSet]]) -> Searc
             unroll_product=sp.unroll_product[rows],
             unroll_reuse=sp.unroll_reuse[rows],
             unroll_sharing=sp.unroll_sharing[rows],
+            unroll_bits=sp.unroll_bits[rows],
             mirror=np.arange(len(sp.mirror)),
             mirror_choice=np.arange(len(rows)),
             mirror_dimension=np.arange(len(sp.side)),
