@@ -14,6 +14,8 @@ from tilewright.errors import InputError
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.model import count
 from tilewright.model import kernel as kernels
+from tilewright.model.boxes import distinct_words, touched_words
+from tilewright.model.types import Ints
 from tilewright.model.windows import window
 from tilewright.model.words import F, S, T, U, chains, temporal_loops
 from tilewright.workload.layer import Layer, Tensor, Term
@@ -32,6 +34,13 @@ LAYER = Layer(
         Tensor("O", ((Term(1, "K"),), (Term(1, "P"),), (Term(1, "Q"),)), "O"),
     ),
 )
+
+
+@kernels.kernel
+def touched(coef: Ints, bounds: Ints, dim: Ints, tile: Ints, mode: Ints) -> tuple[int, int]:
+    """Return the words of a group that the first instance touches, in closed form and walked."""
+    walked = touched_words(coef, bounds, dim, tile, mode)
+    return distinct_words(coef, bounds, dim, tile, mode), walked.sum()
 
 
 def machine(**network: bool) -> Architecture:
@@ -143,7 +152,7 @@ def test_classes_of_equal_instances_count_what_a_walk_counts(
     chains(tile.reshape(-1, 1), apart, bound, False, work, 0, classes)
     one, bounds = np.ones(1, np.int64), np.array([bound], np.int64)
     counted = np.ones(bound, np.bool_)
-    window(one, bounds, np.zeros(len(tile), np.int64), tile, mode, counted, walked, 0)
+    window(one, bounds, np.zeros(len(tile), np.int64), tile, mode, counted, False, walked, 0)
     assert classes[: 2 * width].tolist() == walked[: 2 * width].tolist()
     total = np.zeros(2, np.int64)
     chains(tile.reshape(-1, 1), apart, bound, True, work, 0, total)
@@ -151,6 +160,42 @@ def test_classes_of_equal_instances_count_what_a_walk_counts(
     # consecutive tiles of one dimension share no word: none stays, all of them slide in
     assert not walked[2 * width : 3 * width].any()
     assert walked[3 * width + 1 :].tolist() == np.diff(walked[:width]).tolist()
+
+
+@st.composite
+def cut_windows(draw: st.DrawFn) -> list[list[int]]:
+    """Draw coefficients and bounds of a group, and dimensions, tiles and kinds of its loops."""
+    bounds = draw(st.lists(st.integers(1, 24), min_size=2, max_size=2))
+    if draw(st.booleans()):
+        bounds = [min(bound, 6) for bound in (*bounds, draw(st.integers(1, 4)))]
+    coefs = [draw(st.integers(1, 4)) for _ in bounds]
+    dims, tiles, modes = [], [], []
+    extents = list(bounds)
+    for _ in range(draw(st.integers(0, 6))):
+        d = draw(st.integers(0, len(bounds) - 1))
+        extents[d] = draw(st.integers(1, extents[d]))
+        dims.append(d)
+        tiles.append(extents[d])
+        modes.append(draw(st.sampled_from([T, T, T, S, U, F])))
+    return [coefs, bounds, dims, tiles, modes]
+
+
+@settings(max_examples=400, deadline=None)
+@given(drawn=cut_windows())
+def test_one_of_like_chunks_stands_for_all(drawn: list[list[int]]) -> None:
+    coef, bounds, dim, tile, mode = (np.array(own, np.int64) for own in drawn)
+    counted = np.ones(1 + int((coef * (bounds - 1)).sum()), np.bool_)
+    rows = np.zeros((2, 4 * (temporal_loops(mode) + 1)), np.int64)
+    for row, everything in zip(rows, (False, True), strict=True):
+        window(coef, bounds, dim, tile, mode, counted, everything, row, 0)
+    assert rows[0].tolist() == rows[1].tolist()
+
+
+@settings(max_examples=200, deadline=None)
+@given(drawn=cut_windows())
+def test_the_words_ever_touched_are_those_walked(drawn: list[list[int]]) -> None:
+    known, walked = touched(*(np.array(own, np.int64) for own in drawn))
+    assert known == walked
 
 
 def test_a_window_that_holds_the_same_words_again_does_not_move() -> None:

@@ -115,16 +115,22 @@ def chunk_counts(bounds: Ints, dim: Ints, tile: Ints) -> Ints:
 
 
 @part
+def box_footprint_of_two(coef: Ints, extent: Ints) -> int:
+    """Return the distinct words of a box of a group of two dimensions."""
+    a, b = coef[0], coef[1]
+    while b:
+        a, b = b, a % b
+    shared = max(0, extent[0] - coef[1] // a) * max(0, extent[1] - coef[0] // a)
+    return int(extent[0] * extent[1] - shared)
+
+
+@part
 def box_footprint(coef: Ints, extent: Ints) -> int:
     """Return the distinct words of a box of a group."""
     if len(coef) == 1:
         return int(extent[0])
     if len(coef) == 2:
-        a, b = coef[0], coef[1]
-        while b:
-            a, b = b, a % b
-        shared = max(0, extent[0] - coef[1] // a) * max(0, extent[1] - coef[0] // a)
-        return int(extent[0] * extent[1] - shared)
+        return box_footprint_of_two(coef, extent)
     none = np.empty(0, np.int64)
     return distinct_words(coef, extent, none, none, none)
 
@@ -132,6 +138,12 @@ def box_footprint(coef: Ints, extent: Ints) -> int:
 @part
 def distinct_words(coef: Ints, bounds: Ints, dim: Ints, tile: Ints, mode: Ints) -> int:
     """Return the words of a group that the first instance (F loops) ever touches."""
+    count = chunk_counts(bounds, dim, tile)
+    alone = False
+    for i in range(len(dim)):
+        alone = alone or ((mode[i] == F or mode[i] == G) and count[i] > 1)
+    if not alone and len(coef) == 2:
+        return box_footprint_of_two(coef, bounds)
     return int(touched_words(coef, bounds, dim, tile, mode).sum())
 
 

@@ -29,10 +29,14 @@ def window(
     tile: Ints,
     mode: Ints,
     counted: Bools,
+    everything: bool,
     row: Ints,
     at: int,
 ) -> None:
     """Put `all`, `only`, `adv` and `slide` of a group of several dimensions into a row.
+
+    From the second one on, the chunks of a loop that are not short are alike, but for the place of
+    their words: one of them stands for all where every word counts.
 
     Parameters
     ----------
@@ -42,6 +46,8 @@ def window(
         Dimension (its position in the group), chunk size and kind of its loops, outermost first.
     counted : array of words
         The words that count; none of the others does.
+    everything : bool
+        Whether all of them count.
     """
     loops = len(dim)
     depth = temporal_loops(mode)
@@ -88,6 +94,10 @@ def window(
         stamp += 1
         seen = 0
         slid = 0
+        times = 1
+        for i in range(loops):
+            if everything and mode[i] == T and index[i] == 1:
+                times *= _alike(i, bounds, dim, tile, mode, index)
         while True:  # over one set of united instances
             if descend(bounds, dim, tile, index, low, extent):
                 several = _later_work(q, bounds, dim, tile, mode, index)
@@ -130,25 +140,47 @@ def window(
             carry = digits - 1
             while carry >= 0:
                 i = order[carry]
-                index[i] += 1
+                if everything and mode[i] == T and index[i] == 1:
+                    index[i] += _alike(i, bounds, dim, tile, mode, index)
+                else:
+                    index[i] += 1
                 if index[i] < count[i]:
                     break
                 index[i] = 0
                 carry -= 1
             if carry < 0 or carry < digits - united:
                 break
-        row[at + q] += seen
-        row[slide + q] += slid
+        row[at + q] += times * seen
+        row[slide + q] += times * slid
         for x in range(seen):
             word = touched[x]
-            row[only + max(q, latest[word])] += 1
+            row[only + max(q, latest[word])] += times
             if q > 0 and not changed[word]:
-                row[adv + q] += 1
+                row[adv + q] += times
         if carry < 0:
             break
     for q in range(depth):
         row[at + q + 1] += row[at + q]
         row[only + q + 1] += row[only + q]
+
+
+@part
+def _alike(i: int, bounds: Ints, dim: Ints, tile: Ints, mode: Ints, index: Ints) -> int:
+    """Return how many chunks of a temporal loop are like its second one, that one included.
+
+    They have a whole chunk before them, and are whole, for every instance that has work.
+    """
+    extent = bounds[dim[i]]
+    for j in range(i):
+        if dim[j] != dim[i]:
+            continue
+        if mode[j] == T or mode[j] == F:
+            extent = min(tile[j], extent - index[j] * tile[j])
+        elif extent > tile[j]:
+            if extent % tile[j] > 0:
+                return 1
+            extent = tile[j]
+    return max(1, extent // tile[i] - 1)
 
 
 @part
@@ -175,7 +207,8 @@ def whole_window(
         counted = touched_words(coef, bounds, dim, tile, mode)
     else:
         counted = np.ones(span, np.bool_)
-    window(coef, bounds, dim[:above], tile[:above], mode[:above], counted, row, at)
+    everything = above == len(mode)
+    window(coef, bounds, dim[:above], tile[:above], mode[:above], counted, everything, row, at)
 
 
 @part
