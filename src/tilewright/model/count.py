@@ -161,7 +161,7 @@ def count(layer: Layer, architecture: Architecture, mapping: Mapping) -> Counts:
     Notes
     -----
     The time does not depend on the number of operations, except where dimensions share an index
-    expression (sliding windows): it is proportional to the product of their bounds. With neighbour
+    expression (sliding windows): it grows with the product of their bounds at most. With neighbour
     forwarding it is proportional to the bounds of all dimensions, and where array elements idle
     besides, the forwarded words of that link are found step by step, as the simulator does.
     """

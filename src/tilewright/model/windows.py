@@ -1,7 +1,8 @@
 """Compiled kernels: groups of several dimensions, such as ``P + R``, by walking their own loops.
 
 The boxes of all steps and instances partition the group's iterations, so the work is proportional
-to the product of the bounds of its few dimensions, whatever the rest of the nest.
+to the product of the bounds of its few dimensions at most, whatever the rest of the nest: like
+chunks are walked once.
 """
 
 from __future__ import annotations
