@@ -181,7 +181,7 @@ def _alike(i: int, bounds: Ints, dim: Ints, tile: Ints, mode: Ints, index: Ints)
             if extent % tile[j] > 0:
                 return 1
             extent = tile[j]
-    return max(1, extent // tile[i] - 1)
+    return int(max(1, extent // tile[i] - 1))
 
 
 @part
