@@ -151,6 +151,7 @@ def shapes_that_matter(
     """
     for k in range(len(shapes)):
         matter[k] = known = False
+        # bounds divided by its extents: divisors in ascending order change places
         rest = len(sp.repeats) - 1 - shapes[k]
         delivered(sp, ch, shapes[k], words, inside)
         for t in range(len(words)):
@@ -208,6 +209,7 @@ def lower_column(
         if not matter[k]:
             continue
         shape = shapes[k]
+        # bounds divided by its extents: divisors in ascending order change places
         rest = len(sp.repeats) - 1 - shape
         delivered(sp, ch, shape, words, inside)
         moved_words(sp, ch, reuse[min(k, len(reuse) - 1)], words, inside, moved, fewest)
