@@ -16,6 +16,7 @@ from tilewright.mapper.cache import Cache
 from tilewright.mapper.compilation import compile_kernels, is_compiled
 from tilewright.mapper.confirmed import DisagreementError
 from tilewright.mapper.front import Front, trade_offs
+from tilewright.mapper.helpers import Helpers
 from tilewright.mapper.key import likeness
 from tilewright.mapper.lattice import divisors
 from tilewright.mapper.narrow import narrowed
@@ -143,6 +144,7 @@ def map_network(
             own = hit.found
             progress.recalled(layer, own.value, own.bound, own.finished)
     pool = ThreadPoolExecutor(workers, thread_name_prefix="tilewright")
+    helpers = Helpers(workers - 1)
 
     # where time is limited, sizes that divide come first in all layers
     in_turn = tiles == ALL and time_limit is not None
@@ -167,7 +169,7 @@ def map_network(
         ended = searched[likeness(layer)]
         if tiles == ALL and not stop():
             proven = ended.found.finished
-            ended = improved(layer, architecture, objective, ended, stop)
+            ended = helpers.compute(improved, layer, architecture, objective, ended, stop=stop)
             if proven and not stop():
                 solved.keep(layer, ended)
             searched[likeness(layer)] = ended
@@ -191,6 +193,7 @@ def map_network(
     finally:
         budget.halted.set()
         pool.shutdown(wait=False, cancel_futures=True)
+        helpers.close()
         progress.end()
     if failure := even.failure or solved.failure:
         progress.unkept(failure)

@@ -20,6 +20,7 @@ from time import perf_counter
 
 from tilewright.mapper.best_style import BestStyle
 from tilewright.mapper.dataflow import dataflow
+from tilewright.mapper.helpers import Helpers
 from tilewright.mapper.narrow import narrowed
 from tilewright.mapper.network import collect
 from tilewright.mapper.ranking import Ranking
@@ -105,9 +106,12 @@ def all_improved(
         halted.set()
 
     def improve(part: StyledLayer, bound: StyledLayer) -> None:
-        done[part] = improved(part, bound, lambda: halted.is_set() or search.stop())
+        done[part] = helpers.compute(
+            improved, part, bound, stop=lambda: halted.is_set() or search.stop()
+        )
 
     pool = ThreadPoolExecutor(search.workers, thread_name_prefix="tilewright")
+    helpers = Helpers(search.workers - 1)
     try:
         collect([pool.submit(improve, *task) for task in tasks.items()], halted)
     except KeyboardInterrupt:
@@ -116,6 +120,7 @@ def all_improved(
         # those that have not begun end at once with what there is
         halted.set()
         pool.shutdown()
+        helpers.close()
     return [
         replace(candidate, parts=tuple(done[part] for part in candidate.parts))
         for candidate in begun
