@@ -212,6 +212,32 @@ def test_layers_without_any_mapping_in_time_are_listed() -> None:
     assert result.to_dict()["unmapped"] == ["a", "b", "c"]
 
 
+def test_a_layer_whose_time_is_over_too_soon_has_some_mapping() -> None:
+    machine = tw.load_architecture("simple")
+
+    def searched(hurried: bool) -> Found:
+        over = network_module.search(LAYER, machine, "edp", lambda: True, Progress(), hurried)
+        assert not over.found.finished
+        return over.found
+
+    assert searched(False).mapping is None
+    found = searched(True)
+    assert found.mapping is not None
+    cost = tw.evaluate(LAYER, machine, found.mapping)
+    assert found.value == pytest.approx(cost.energy_pj * cost.cycles)
+    assert found.bound <= tw.map(LAYER, machine, "edp", cache=False).layers[0].proof.lower_bound
+
+
+def test_a_time_limit_that_is_not_reached_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tilewright.mapper import solve
+
+    def unused(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(solve, "greedy_mapping", unused)
+    assert tw.map(NETWORK, "simple", "edp", time_limit=60, cache=False, tiles="divisors").optimal
+
+
 def test_time_is_shared_among_the_layers_that_wait() -> None:
     def expired(seconds: float, waiting: int, workers: int) -> bool:
         return Budget(perf_counter() + seconds, waiting, workers).take()()

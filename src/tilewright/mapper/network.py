@@ -36,6 +36,7 @@ from tilewright.mapping.validity import check
 from tilewright.workload.layer import Layer, Network
 
 POLL = 0.2
+HASTE = 0.03  # seconds beyond the limit for any mapping of a layer
 
 
 @dataclass
@@ -278,14 +279,16 @@ def search(
 ) -> Searched:
     """Search one layer in its share of the time.
 
-    Where that may not be enough (`hurried`) the search begins with some mapping.
+    Where that may not be enough (`hurried`) and nothing is found in it, some mapping is made.
     """
     start = perf_counter()
     size = mappings_in_space(layer, narrowed(architecture, layer))
     searching = Search(layer, architecture, objective)
-    if hurried:
-        searching.begin(stop)
     found = searching.solve(stop, lambda best, bound: progress.improved(layer, best, bound))
+    if hurried and found.mapping is None and not found.finished:
+        end = perf_counter() + HASTE
+        searching.begin(lambda: perf_counter() >= end)
+        found.value = float(searching.best[0])
     if found.finished and found.mapping is None and parse_objective(objective).limited:
         raise NoMappingError(beyond_limits(layer, architecture, parse_objective(objective)))
     if found.finished and found.mapping is None:
