@@ -238,6 +238,24 @@ def test_a_time_limit_that_is_not_reached_changes_nothing(monkeypatch: pytest.Mo
     assert tw.map(NETWORK, "simple", "edp", time_limit=60, cache=False, tiles="divisors").optimal
 
 
+def test_a_layer_that_ended_too_soon_has_what_others_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends = []
+
+    def too_soon(found: Found, stop: Callable[[], bool]) -> Found:
+        ends.append(found.value)
+        if len(ends) == 1:
+            return replace(found, bound=found.value * 0.75, finished=False)
+        return found
+
+    monkeypatch.setattr(network_module, "Search", search_that(too_soon))
+    watch = Recorder()
+    options = {"tiles": "divisors", "workers": 1, "progress": watch}
+    assert tw.map(NETWORK, "simple", time_limit=60, cache=False, **options).optimal
+    assert len(ends) == 3
+    assert ends[2] == ends[0]
+    assert [name for name, *_ in watch.ended] == [watch.begun[1], watch.begun[0]]
+
+
 def test_time_is_shared_among_the_layers_that_wait() -> None:
     def expired(seconds: float, waiting: int, workers: int) -> bool:
         return Budget(perf_counter() + seconds, waiting, workers).take()()

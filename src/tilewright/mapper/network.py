@@ -147,24 +147,35 @@ def map_network(
     pool = ThreadPoolExecutor(workers, thread_name_prefix="tilewright")
     helpers = Helpers(workers - 1)
 
-    # where time is limited, sizes that divide come first in all layers
-    in_turn = tiles == ALL and time_limit is not None
-    later = Budget(budget.deadline, len(waiting), workers, budget.halted)
+    # where time is limited, sizes that divide come first in all layers, and what small layers have
+    # left goes to those that are not done
+    limited = time_limit is not None
+    done: set[object] = set()
 
-    def task(layer: Layer) -> None:
+    def begin(layer: Layer) -> None:
         stop = budget.take()
         if stop():
             return
         progress.started(layer)
         ended = known.get(likeness(layer))
-        if ended is None:
-            hurried = isfinite(budget.deadline)
-            ended = search(layer, architecture, objective, stop, progress, hurried)
-            if not stop():  # else its memory may be the least of some mappings only
-                even.keep(layer, ended)
-        searched[likeness(layer)] = ended
-        if not in_turn:
+        searched[likeness(layer)] = ended or divided(layer, stop)
+        if not limited or (tiles != ALL and searched[likeness(layer)].found.finished):
             finish(layer, stop)
+
+    def go_on(layer: Layer, later: Budget) -> None:
+        stop = later.take()
+        ended = searched[likeness(layer)]
+        if not ended.found.finished and not stop():
+            searched[likeness(layer)] = divided(layer, stop, ended)
+        finish(layer, stop)
+
+    def divided(
+        layer: Layer, stop: Callable[[], bool], earlier: Searched | None = None
+    ) -> Searched:
+        ended = search(layer, architecture, objective, stop, progress, limited, earlier)
+        if not stop():  # else its memory may be the least of some mappings only
+            even.keep(layer, ended)
+        return ended
 
     def finish(layer: Layer, stop: Callable[[], bool]) -> None:
         ended = searched[likeness(layer)]
@@ -174,18 +185,15 @@ def map_network(
             if proven and not stop():
                 solved.keep(layer, ended)
             searched[likeness(layer)] = ended
+        done.add(likeness(layer))
         progress.done(layer, ended.found.value, ended.found.bound, ended.found.finished)
-
-    def go_on(layer: Layer) -> None:
-        stop = later.take()
-        if likeness(layer) in searched:
-            finish(layer, stop)
 
     interrupted = False
     try:
-        collect([pool.submit(task, layer) for layer in waiting], budget.halted)
-        if in_turn:
-            collect([pool.submit(go_on, layer) for layer in waiting], budget.halted)
+        collect([pool.submit(begin, layer) for layer in waiting], budget.halted)
+        left = [layer for layer in waiting if likeness(layer) in searched.keys() - done]
+        later = Budget(budget.deadline, len(left), workers, budget.halted)
+        collect([pool.submit(go_on, layer, later) for layer in left], budget.halted)
     except KeyboardInterrupt:
         interrupted = True
         budget.halted.set()
@@ -276,19 +284,25 @@ def search(
     stop: Callable[[], bool],
     progress: Progress,
     hurried: bool,
+    earlier: Searched | None = None,
 ) -> Searched:
-    """Search one layer in its share of the time.
+    """Search one layer in its share of the time, from where an earlier search has ended.
 
     Where that may not be enough (`hurried`) and nothing is found in it, some mapping is made.
     """
     start = perf_counter()
     size = mappings_in_space(layer, narrowed(architecture, layer))
     searching = Search(layer, architecture, objective)
+    if earlier is not None and earlier.found.mapping is not None:
+        searching.begin_with(earlier.found.mapping)
     found = searching.solve(stop, lambda best, bound: progress.improved(layer, best, bound))
     if hurried and found.mapping is None and not found.finished:
         end = perf_counter() + HASTE
         searching.begin(lambda: perf_counter() >= end)
         found.value = float(searching.best[0])
+    before = 0.0
+    if earlier is not None:
+        before, found.bound = earlier.seconds, max(found.bound, earlier.found.bound)
     if found.finished and found.mapping is None and parse_objective(objective).limited:
         raise NoMappingError(beyond_limits(layer, architecture, parse_objective(objective)))
     if found.finished and found.mapping is None:
@@ -297,7 +311,7 @@ def search(
             f"'{architecture.name}', although there is one; please report this with the layer and "
             "the architecture"
         )
-    return Searched(found, size, perf_counter() - start)
+    return Searched(found, size, before + perf_counter() - start)
 
 
 def found_earlier(solved: SolvedLayers, layers: Sequence[Layer]) -> dict[object, Searched]:
