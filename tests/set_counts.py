@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import product
 from math import inf
+from operator import add
 from typing import NamedTuple
 
 from tilewright.architecture.machine import Architecture, Array, Level, Memory
@@ -228,22 +229,22 @@ class Traffic:
         for loop in (*temporal, *spatial):
             extents[loop.dimension] = min(loop.tile, extents.get(loop.dimension, 1))
         corners = [starts(spatial, place, axes) for place in places]
+        widths = [extents[d] for d in axes]
+        masks: dict[tuple[int, ...], int] = {}
+
+        def tile_at(first: tuple[int, ...]) -> int:
+            if first not in masks:
+                points = tuple(range(a, a + w) for a, w in zip(first, widths, strict=True))
+                masks[first] = self.mask(tensor, points)
+            return masks[first]
+
         entering = touched = 0
         words, hops = [0] * len(crossed), [0] * len(crossed)
         resident = [0] * len(places)
         before: tuple[int, ...] = ()
         for step in product(*(range(loop.chunks) for loop in temporal)):
             corner = starts(temporal, step, axes)
-            tiles = [
-                self.mask(
-                    tensor,
-                    tuple(
-                        range(a + b, a + b + extents[d])
-                        for a, b, d in zip(corner, own, axes, strict=True)
-                    ),
-                )
-                for own in corners
-            ]
+            tiles = [tile_at(tuple(map(add, corner, own))) for own in corners]
             advanced = (i for i, (old, new) in enumerate(zip(before, step)) if old != new)  # noqa: B905
             slides = next(advanced, -1) in run
             before = step
@@ -334,6 +335,8 @@ def starts(loops: tuple[Loop, ...], at: tuple[int, ...], axes: list[int]) -> lis
 
 def united_words(words: list[int], groups: list[tuple[int, ...]]) -> int:
     """Return the words of all places, those of one group counted once."""
+    if len(words) == 1:
+        return words[0].bit_count()
     union: dict[tuple[int, ...], int] = {}
     for own, group in zip(words, groups, strict=True):
         union[group] = union.get(group, 0) | own

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from enumeration import Enumeration, Optimum
+from enumeration import Enumeration, Floats, Optimum
 from problems import problem
 from strategies import layer_of, mappings
 from tilewright.architecture.machine import Architecture, Array, Compute, Memory
@@ -39,7 +39,7 @@ def same(a: float, b: float) -> bool:
     return isclose(a, b, rel_tol=1e-9)
 
 
-def compare(layer: Layer, machine: Architecture) -> None:
+def compare(layer: Layer, machine: Architecture) -> Enumeration:
     """Search for all objectives and compare with the enumeration, ties included."""
     every = Enumeration(layer, machine)
     for objective in OBJECTIVES:
@@ -66,17 +66,19 @@ def compare(layer: Layer, machine: Architecture) -> None:
             assert same(cost.cycles, best.cycles), f"{found.mapping} ties with {best}"
         if objective == "latency":
             assert same(cost.energy_pj, best.energy_pj), f"{found.mapping} ties with {best}"
+    return every
 
 
 @pytest.mark.parametrize("seed", SAMPLE)
 def test_search_equals_enumeration(seed: int) -> None:
-    compare(*problem(seed))
-
-
-@pytest.mark.parametrize("seed", FEW)
-def test_front_and_products_and_limits_equal_enumeration(seed: int) -> None:
     layer, machine = problem(seed)
-    front = Enumeration(layer, machine).front
+    every = compare(layer, machine)
+    if seed in FEW:
+        compare_front(layer, machine, every.front)
+
+
+def compare_front(layer: Layer, machine: Architecture, front: Floats) -> None:
+    """Compare all trade-offs, products and limits with those that the enumeration finds."""
     points = trade_offs(layer, machine).points
     found = [(p.evaluation.energy_pj, p.evaluation.cycles) for p in points]
     assert len(found) == len(front)

@@ -98,7 +98,7 @@ def test_layers_without_a_mapping_are_named() -> None:
     levels = machine(64).levels
     above = Memory("L2", 16, 16 * 150, read_energy=20, write_energy=20, must_keep=frozenset("O"))
     deep = Architecture("deep", (levels[0], above, *levels[1:]))
-    result = tw.map(CONV, deep, cache=False)
+    result = tw.map(replace(CONV, bounds=CONV.bounds | {"C": 2}), deep, cache=False)
     assert len(result.layers) + len(result.unmapped) == 1
     assert not result.unmapped or "conv" in str(result)
 
