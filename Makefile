@@ -13,6 +13,8 @@ $(shell rm -f $(VENV)/created)
 endif
 
 export NO_MKDOCS_2_WARNING := 1
+# Tests start many processes, which would compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test bench docs clean
 
@@ -62,10 +64,9 @@ $(VENV)/installed-dev: pyproject.toml $(VENV)/created
 	@$(call install,.[dev])
 	@touch $(VENV)/installed $@
 
-# Python compiles what it imports, which is a small part of what is installed.
 define install
-$(PYTHON) -m pip --disable-pip-version-check --no-input --retries 2 install --no-compile \
-    --editable '$(1)' >$(VENV)/install.log 2>&1 || { tail -n 15 $(VENV)/install.log >&2; \
+$(PYTHON) -m pip --disable-pip-version-check --no-input --retries 2 install --editable '$(1)' \
+    >$(VENV)/install.log 2>&1 || { tail -n 15 $(VENV)/install.log >&2; \
     echo "make: the packages could not be installed (see above and $(VENV)/install.log);" \
     "pip needs a network or a package index that it can reach" >&2; exit 1; }
 endef

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from itertools import islice
 from random import Random
 
@@ -20,6 +21,7 @@ KINDS = ("conv1d",) * 5 + ("depthwise",) * 2 + ("matmul",) * 3 + (
 BOUNDS = (1, 2, 2, 2, 3, 3, 4, 4, 4, 5, 6, 6, 8, 9)
 
 
+@cache
 def problem(seed: int, fewest: int = 100, most: int = 6000) -> Problem:
     """Return a layer and a machine, the same for a seed whenever it is asked.
 
