@@ -342,9 +342,10 @@ def test_a_stopped_explanation_says_what_is_not_proven(monkeypatch: pytest.Monke
     from tilewright.mapper import explain
 
     whole = tw.explain(LAYER, two_levels(20 * 16))
+    mapped = tw.map(LAYER, two_levels(20 * 16), cache=False)
     asked = count()
     monkeypatch.setattr(explain.Budget, "take", lambda budget: lambda: next(asked) >= 0)
-    monkeypatch.setattr(explain, "map_network", lambda *args, **options: mapped())
+    monkeypatch.setattr(explain, "map_network", lambda *args, **options: mapped)
     stopped = tw.explain(LAYER, two_levels(20 * 16))
     assert not stopped.complete
     assert "Not proven" in stopped.text()
@@ -356,17 +357,13 @@ def test_a_stopped_explanation_says_what_is_not_proven(monkeypatch: pytest.Monke
         assert not one.proven or one.reason is not None
 
 
-@cache
-def mapped() -> tw.NetworkResult:
-    return tw.map(LAYER, two_levels(20 * 16), cache=False)
-
-
 def test_an_optimum_that_is_not_proven_is_not_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     from tilewright.mapper import explain
 
-    (layer,) = mapped().layers
+    mapped = tw.map(LAYER, two_levels(20 * 16), cache=False)
+    (layer,) = mapped.layers
     guess = replace(layer, proof=replace(layer.proof, optimal=False, lower_bound=1.0, gap=0.5))
-    unproven = replace(mapped(), layers=(guess,))
+    unproven = replace(mapped, layers=(guess,))
     monkeypatch.setattr(explain, "map_network", lambda *args, **options: unproven)
     explanation = tw.explain(LAYER, two_levels(20 * 16))
     assert not explanation.complete
