@@ -8,11 +8,15 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import groupby
 
+import numpy as np
+
 from tilewright.architecture.machine import Architecture, Array
 from tilewright.mapper.lattice import Ints
 from tilewright.mapper.links import segment_of
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.workload.layer import Layer
+
+ONE_CHUNK = 0.7  # share of the loops that are drawn so
 
 
 def opened(mapping: Mapping, layer: Layer, architecture: Architecture) -> Mapping:
@@ -84,6 +88,23 @@ def in_any_order(mapping: Mapping, layer: Layer) -> Mapping:
                 extent[node.dimension] = node.tile
         nodes += [For(d, extent[d]) for d in dimensions if loops]
     return Mapping(tuple(nodes))
+
+
+def drawn(structure: Mapping, layer: Layer, rows: int, rng: np.random.Generator) -> Ints:
+    """Draw tile sizes for the loops of a structure, most of which have one chunk.
+
+    Returns
+    -------
+    array of (rows, loops)
+    """
+    left = {d: np.full(rows, bound, np.int64) for d, bound in layer.bounds.items()}
+    loops = [node for node in structure.nodes if not isinstance(node, Store)]
+    tiles = np.empty((rows, len(loops)), np.int64)
+    for i, node in enumerate(loops):
+        extent = left[node.dimension]
+        smaller = rng.integers(1, extent, endpoint=True)
+        tiles[:, i] = left[node.dimension] = np.where(rng.random(rows) < ONE_CHUNK, extent, smaller)
+    return tiles
 
 
 def closed(mapping: Mapping, tiles: Ints, layer: Layer) -> Mapping:

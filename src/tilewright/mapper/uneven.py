@@ -25,7 +25,7 @@ from tilewright.mapper.least import Least
 from tilewright.mapper.narrow import KeepChoice, narrowed
 from tilewright.mapper.nest_mapping import Tiles, mappings_of
 from tilewright.mapper.objective import Objective, parse_objective
-from tilewright.mapper.open_loops import closed, in_any_order, opened
+from tilewright.mapper.open_loops import closed, drawn, in_any_order, opened
 from tilewright.mapper.solve import Found, Search
 from tilewright.mapper.steps import neighbours
 from tilewright.mapper.tight import tightened
@@ -45,6 +45,8 @@ CLOSE_BY = 0.95
 PROMISING = 32  # of the better mappings of a step, those checked against constraints
 SOON = 64  # bypass choices that are bounded even when there is no time left
 SMALL = 1 << 12  # operations of a layer whose loops are looked at in other orders at last
+DRAWN = 1 << 13  # mappings that are drawn for such a layer
+ANEW = 6  # of them those that are improved
 CLOSE = 1e-12
 
 
@@ -101,6 +103,7 @@ def with_all_sizes(
     best.finish(bound)
     if layer.operations <= SMALL and not stop():
         best.reorder()
+        best.begin_anew()
     certain = certain_bound(least, known, wanted, best.value, stop)
     return Found(
         best.mapping, best.value, certain, best.reaches(certain), even.labels,
@@ -143,29 +146,42 @@ class Best:
         if begin in self.begun:
             return False
         self.begun.add(begin)
-        mapping, value = climb(
-            self.layer, self.architecture, self.objective, start, self.stop, pairs=False
-        )
-        self.take(mapping, value)
+        self.climb(start, pairs=False)
         return True
 
-    def take(self, mapping: Mapping, value: float) -> None:
-        """Keep a mapping if it is better."""
+    def climb(self, start: Mapping, pairs: bool = True, orders: bool = False) -> None:
+        """Keep what another mapping leads to if it is better."""
+        mapping, value = climb(
+            self.layer, self.architecture, self.objective, start, self.stop, pairs, orders
+        )
         if value < self.value * (1 - CLOSE):
             self.mapping, self.value = mapping, value
 
     def finish(self, bound: float) -> None:
         """Change two tile sizes of the best mapping at a time."""
         if not self.reaches(bound) and not self.stop():
-            start = self.mapping
-            self.take(*climb(self.layer, self.architecture, self.objective, start, self.stop))
+            self.climb(self.mapping)
 
     def reorder(self) -> None:
         """Change two tile sizes at a time, of loops in any order: irregular mappings need that."""
-        start = self.mapping
-        self.take(
-            *climb(self.layer, self.architecture, self.objective, start, self.stop, orders=True)
+        self.climb(self.mapping, orders=True)
+
+    def begin_anew(self) -> None:
+        """Do so from the best of many mappings with random tiles: some unroll something else."""
+        structure = opened(self.mapping, self.layer, self.architecture)
+        structure = in_any_order(structure, self.layer)
+        rows = drawn(structure, self.layer, DRAWN, np.random.default_rng(0))
+        costs = evaluate_batch(self.layer, self.architecture, structure, rows)
+        values, first = np.unique(
+            self.objective.values(costs.energy_pj, costs.cycles), return_index=True
         )
+        for at in first[np.isfinite(values)][:ANEW].tolist():
+            start = closed(structure, rows[at], self.layer)
+            if self.architecture.statements and not allowed(start, self.layer, self.architecture):
+                continue
+            if self.stop():
+                break
+            self.climb(start, orders=True)
 
 
 def least_values(
