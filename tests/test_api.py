@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from threading import Event
 from time import perf_counter
@@ -239,7 +240,8 @@ def test_a_time_limit_that_is_not_reached_changes_nothing(monkeypatch: pytest.Mo
 
 
 def test_a_layer_that_ended_too_soon_has_what_others_leave(monkeypatch: pytest.MonkeyPatch) -> None:
-    ends = []
+    ends: list[float] = []
+    shares = count()
 
     def too_soon(found: Found, stop: Callable[[], bool]) -> Found:
         ends.append(found.value)
@@ -247,7 +249,12 @@ def test_a_layer_that_ended_too_soon_has_what_others_leave(monkeypatch: pytest.M
             return replace(found, bound=found.value * 0.75, finished=False)
         return found
 
+    def halves(_: Budget) -> tuple[Callable[[], bool], Callable[[], bool]]:
+        first = next(shares) == 0
+        return (lambda: first and len(ends) == 1,) * 2
+
     monkeypatch.setattr(network_module, "Search", search_that(too_soon))
+    monkeypatch.setattr(Budget, "halves", halves)
     watch = Recorder()
     options = {"tiles": "divisors", "workers": 1, "progress": watch}
     assert tw.map(NETWORK, "simple", time_limit=60, cache=False, **options).optimal
@@ -376,3 +383,7 @@ def test_results_are_json_a_table_and_text(result: tw.NetworkResult) -> None:
     assert "3 of 3 layers proven optimal" in repr(result)
     assert "<table" in result._repr_html_()
     assert "Proven for every layer" in result.statement()
+    asked = count()
+    stopped = Search(layer, machine, "energy").solve(lambda: next(asked) > 20)
+    assert stopped.mapping is None
+    assert stopped.bound == 0.0  # it does not see what is forwarded

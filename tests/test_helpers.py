@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from time import monotonic, sleep
 
 import pytest
@@ -37,6 +40,15 @@ def fatal_elsewhere(here: int, _: Callable[[], bool]) -> int:
 def wrong(_: Callable[[], bool]) -> None:
     print("what is printed is not taken for an answer")
     raise ValueError("wrong")
+
+
+class Unreadable:
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return exec, ("raise KeyError",)
+
+
+def unreadable(here: int, _: Callable[[], bool]) -> object:
+    return os.getpid() if os.getpid() == here else Unreadable()
 
 
 def never() -> bool:
@@ -95,6 +107,38 @@ def test_errors_are_those_of_the_function(helpers: Helpers) -> None:
         helpers.compute(wrong, stop=never)
 
 
+def test_what_is_no_answer_ends_the_helper(helpers: Helpers) -> None:
+    assert helpers.compute(unreadable, HERE, stop=never) == HERE
+    assert helpers.compute(process, stop=never) == HERE
+
+
+def test_nothing_is_asked_when_it_is_to_stop(helpers: Helpers) -> None:
+    assert helpers.compute(process, stop=lambda: True) == HERE
+
+
+def test_a_program_that_is_no_python_is_never_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", shutil.which("true"))
+    helpers = Helpers(1)
+    for _ in range(20):
+        assert helpers.compute(process, stop=never) == HERE
+        sleep(0.01)
+    helpers.close()
+    assert not helpers.idle
+
+
+def test_files_in_the_working_directory_are_no_modules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "queue.py").write_text("open('run', 'w')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend("")
+    helpers = Helpers(1)
+    ready(helpers)
+    assert helpers.compute(process, stop=never) != HERE
+    helpers.close()
+    assert not (tmp_path / "run").exists()
+
+
 def test_without_processes_it_is_computed_here() -> None:
     helpers = Helpers(0)
     assert helpers.compute(process, stop=never) == HERE
@@ -106,7 +150,7 @@ def test_a_network_is_mapped_alike_with_another_process(
     uniform: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
-    one, ask = Helpers.one, Helper.ask
+    one, ask = Helpers.idle_one, Helper.ask
 
     def waiting(self: Helpers, name: str) -> Helper | None:
         return one(self, name) or (ready(self), one(self, name))[1]
@@ -120,7 +164,7 @@ def test_a_network_is_mapped_alike_with_another_process(
     options = {"uniform": uniform, "tiles": "all", "cache": False}
     network = tw.Network("two", layers)
     alone = tw.map(network, "simple", "edp", workers=1, **options)
-    monkeypatch.setattr(Helpers, "one", waiting)
+    monkeypatch.setattr(Helpers, "idle_one", waiting)
     monkeypatch.setattr(Helper, "ask", noted)
     together = tw.map(network, "simple", "edp", workers=2, **options)
     assert asked

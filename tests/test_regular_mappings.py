@@ -14,7 +14,7 @@ from tilewright.mapping.nodes import For, Spatial
 from tilewright.workload.layer import Layer
 
 MOST = 700  # loop nests
-FEW, MANY = (85, 140), range(200, 1200)
+FEW, MANY = (85, 114, 140), range(200, 1200)
 
 
 def awkward(seed: int) -> tuple[Layer, Architecture]:
@@ -60,10 +60,8 @@ def compare(seed: int) -> None:
         assert proof.lower_bound <= least * (1 + 1e-9)
         if proof.regular_bound is not None:
             assert proof.regular_bound <= least_regular * (1 + 1e-9)
-        if proof.optimal:
-            assert proof.value <= least * (1 + 1e-9)
-        if proof.regular:
-            assert proof.value <= least_regular * (1 + 1e-9)
+        # also where it is not proven
+        assert proof.value == pytest.approx(least, rel=1e-9)
 
 
 @pytest.mark.parametrize("seed", FEW)
@@ -75,15 +73,6 @@ def test_bounds_hold_where_elements_have_less_work_than_others(seed: int) -> Non
 @pytest.mark.parametrize("seed", MANY)
 def test_bounds_hold_in_many_problems(seed: int) -> None:
     compare(seed)
-
-
-@pytest.mark.parametrize("seed", [85, 114, 140])
-def test_an_irregular_mapping_with_loops_in_another_order_is_found(seed: int) -> None:
-    layer, machine = awkward(seed)
-    front = every_front(layer, machine)
-    assert tw.map(layer, machine, cache=False).layers[0].proof.value == pytest.approx(
-        front[:, 0].min(), rel=1e-9
-    )
 
 
 def test_a_loop_is_irregular_where_an_element_has_one_of_its_two_steps() -> None:

@@ -18,6 +18,7 @@ from constrained import ConstrainedEnumeration, combinations
 from enumeration import Optimum
 from problems import layer, machine
 from set_counts import Chain, Nest
+from test_regular_mappings import awkward
 from tilewright.architecture.machine import Architecture
 from tilewright.cli import main
 from tilewright.errors import InputError, NoMappingError
@@ -357,3 +358,10 @@ def test_all_sizes_take_no_longer_than_the_time_limit_allows() -> None:
     assert "stopped at the time limit" in result.text()
     assert all(one.above_free is None for one in result.styles)
     check_stopped(result, uniform_result("edp"))
+
+
+def test_layers_whose_best_mapping_is_at_their_bound_are_mapped() -> None:
+    layer, machine = awkward(201)
+    result = tw.map(layer, machine, "edp", uniform="dataflow", tiles="divisors", cache=False)
+    assert isinstance(result, UniformResult)
+    assert result.optimal

@@ -24,7 +24,7 @@ from tilewright.mapper.progress import Progress
 from tilewright.mapper.ranking import Ranking
 from tilewright.mapper.style import Style
 from tilewright.mapper.styled import StyledLayer
-from tilewright.mapper.totals import Candidate, Totals
+from tilewright.mapper.totals import CLOSE, Candidate, Totals
 
 SIDE_BY_SIDE = 8  # candidates that get a layer more mapped at a time, whatever the workers
 FIRST = 4  # layers that the first style gets more mapped at a time
@@ -191,7 +191,8 @@ class BestStyle:
         """Return up to where the best mapping of a layer is looked for."""
         part = candidate.parts[k]
         most = part.bound * part.slack if part.bound > 0.0 and part.slack < inf else inf
-        return self.totals.ceiling(candidate, k, self.limit, most)
+        # it is known to a part of itself only, and nothing is found that is not below it
+        return max(self.totals.ceiling(candidate, k, self.limit, most), part.bound * (1 + CLOSE))
 
     def stopped(self) -> bool:
         """Whether the search of a layer has to end."""

@@ -1,18 +1,20 @@
 """Other processes that compute what threads ask for.
 
-Python runs one thread at a time but in kernels, so that threads which spend their time between
-kernels are no faster together than one of them.
+Only kernels run beside each other in threads; those that spend their time between kernels are no
+faster together than one of them.
 """
 
 from __future__ import annotations
 
 import os
 import pickle
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
 from time import perf_counter
@@ -21,15 +23,17 @@ from typing import IO, Any, TypeVar
 from tilewright.mapper.compilation import is_compiled
 
 Result = TypeVar("Result")
+Questions = SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...], Event]]
 
+MOST = 7  # helpers; each takes some 250 MB
 PATIENCE = 0.5  # seconds; the start of a process takes about one
 POLL = 0.02  # seconds
-STOP = None
+STOP = pickle.dumps(None)
 GONE = object()
 
 
 class Helpers:
-    """Processes that are there when calculations go on for longer than it takes to start one.
+    """Processes, started once calculations last longer than that takes.
 
     Parameters
     ----------
@@ -38,9 +42,9 @@ class Helpers:
     """
 
     def __init__(self, most: int) -> None:
-        able = most > 0 and sys.executable and is_compiled()
-        self.most = most if able else 0
-        self.begin = perf_counter()
+        able = most > 0 and sys.executable and not getattr(sys, "frozen", False) and is_compiled()
+        self.most = min(most, MOST) if able else 0
+        self.since = perf_counter()
         self.started: list[Helper] = []
         self.idle: list[Helper] = []
         self.lock = Lock()
@@ -53,21 +57,22 @@ class Helpers:
         The function can be imported, and what it is given and returns can be pickled. It has to
         end soon when it is told to `stop`. What a process fails at is computed here.
         """
-        helper = self.one(function.__module__)
+        helper = None if stop() else self.idle_one(function.__module__)
         if helper is not None:
-            answer = helper.ask(function, given, stop)
+            answer = helper.ask(pickle.dumps((function, given)), stop)
             if answer is not GONE:
                 self.idle.append(helper)
                 return answer  # type: ignore[no-any-return]
         return function(*given, stop)
 
-    def one(self, module: str) -> Helper | None:
+    def idle_one(self, module: str) -> Helper | None:
         """Return an idle process, or start one for later calculations with a module."""
         with self.lock:
             if self.idle:
                 return self.idle.pop()
-            if len(self.started) < self.most and perf_counter() - self.begin > PATIENCE:
-                with suppress(OSError):
+            if len(self.started) < self.most and perf_counter() - self.since > PATIENCE:
+                # where none can be started, this process goes on alone
+                with suppress(OSError, RuntimeError, ValueError):
                     self.started.append(Helper(module, self.idle.append))
         return None
 
@@ -88,40 +93,39 @@ class Helper:
     ----------
     module : str
         What it imports first.
-    begin : callable
-        What is called with it when it is there.
+    ready : callable
+        Called with this helper once it can be asked.
     """
 
-    def __init__(self, module: str, begin: Callable[[Helper], None]) -> None:
-        paths = os.pathsep.join(path or os.getcwd() for path in sys.path)
+    def __init__(self, module: str, ready: Callable[[Helper], None]) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-m", __name__, module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env=os.environ | {"PYTHONPATH": paths},
+            env=os.environ | {"PYTHONPATH": search_path()},
         )
-        self.begin = begin
+        self.ready = ready
         self.answers: SimpleQueue[Any] = SimpleQueue()
         self.listener = Thread(target=self.listen, name="tilewright-helper", daemon=True)
         self.listener.start()
 
     def listen(self) -> None:
-        """Pass on what the process says, until it is gone."""
+        """Pass on what the process says, until it is gone, or says what makes no sense."""
         assert self.process.stdout is not None
-        with self.process.stdout as said, suppress(EOFError, OSError, pickle.UnpicklingError):
-            pickle.load(said)
-            self.begin(self)
-            while True:
-                self.answers.put(pickle.load(said))
-        self.answers.put(GONE)
+        try:
+            with self.process.stdout as said, suppress(Exception):
+                pickle.load(said)
+                self.ready(self)
+                while True:
+                    self.answers.put(pickle.load(said))
+        finally:
+            self.answers.put(GONE)
 
-    def ask(
-        self, function: Callable[..., Any], given: tuple[Any, ...], stop: Callable[[], bool]
-    ) -> Any:
+    def ask(self, question: bytes, stop: Callable[[], bool]) -> Any:
         """Return what the process computes, or GONE."""
         stopped = False
-        self.say((function, given))
+        self.say(question)
         while True:
             with suppress(Empty):
                 return self.answers.get(timeout=POLL)
@@ -129,33 +133,42 @@ class Helper:
                 stopped = True
                 self.say(STOP)
 
-    def say(self, what: Any) -> None:
+    def say(self, what: bytes) -> None:
         """Send something to the process; where that is gone, nothing happens."""
         assert self.process.stdin is not None
         with suppress(OSError, ValueError):  # the latter where it has been closed
-            self.process.stdin.write(pickle.dumps(what))
+            self.process.stdin.write(what)
             self.process.stdin.flush()
 
     def end(self) -> None:
         """Wait until the process has ended."""
         assert self.process.stdin is not None
         self.process.wait()
-        self.listener.join()
         with suppress(OSError):
             self.process.stdin.close()
+        self.listener.join()
+
+
+def search_path() -> str:
+    """Return where this process finds modules, the working directory last.
+
+    Files that lie there may have the names of modules that this process has imported before.
+    """
+    here, root = os.getcwd(), str(Path(__file__).parents[2])
+    paths = [path or here for path in sys.path if isinstance(path, str)]
+    return os.pathsep.join(sorted(paths, key=lambda path: path == here != root))
 
 
 def serve() -> None:
     """Compute what is asked for on the standard input, as long as that is open."""
-    import signal
-
     # the process that asks says when to end
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    answers = os.fdopen(os.dup(1), "wb")
+    asked, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
     import_module(sys.argv[1])
-    questions: SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...], Event]] = SimpleQueue()
-    Thread(target=hear, args=(sys.stdin.buffer, questions), daemon=True).start()
+    questions: Questions = SimpleQueue()
+    Thread(target=hear, args=(asked, questions), daemon=True).start()
     answer: Any = True
     while True:
         pickle.dump(answer, answers)
@@ -164,15 +177,13 @@ def serve() -> None:
         answer = function(*given, stopped.is_set)
 
 
-def hear(
-    stream: IO[bytes], questions: SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...], Event]]
-) -> None:
+def hear(stream: IO[bytes], questions: Questions) -> None:
     """Pass on questions, each with an event that is set when it shall end; exit after the last."""
     stopped = Event()
     try:
         while True:
             asked = pickle.load(stream)
-            if asked is STOP:
+            if asked is None:
                 stopped.set()
             else:
                 stopped = Event()
@@ -182,4 +193,7 @@ def hear(
 
 
 if __name__ == "__main__":
-    serve()
+    try:
+        serve()
+    finally:
+        os._exit(1)

@@ -48,7 +48,7 @@ class Budget:
     deadline : float
         When everything ends, on the clock of `perf_counter`; infinite without a limit.
     waiting : int
-        Layers whose search has not begun.
+        Layers that have not had their share.
     workers : int
         Layers that are searched at the same time.
     halted : Event
@@ -63,11 +63,18 @@ class Budget:
 
     def take(self) -> Callable[[], bool]:
         """Return what one more search asks whether it has to end."""
+        return self.halves()[1]
+
+    def halves(self) -> tuple[Callable[[], bool], Callable[[], bool]]:
+        """Return the same for the first half of its time, and for all of it."""
         with self.lock:
             now = perf_counter()
             share = max(0.0, self.deadline - now) * min(1.0, self.workers / self.waiting)
             self.waiting -= 1
-        return lambda: self.halted.is_set() or perf_counter() >= now + share
+        return (
+            lambda: self.halted.is_set() or perf_counter() >= now + share / 2,
+            lambda: self.halted.is_set() or perf_counter() >= now + share,
+        )
 
 
 def map_network(
@@ -92,7 +99,7 @@ def map_network(
     objective : str
         What to minimise for each layer, see `objective.parse_objective`.
     time_limit : float, optional
-        Seconds for all layers together. What small layers leave goes to the larger ones.
+        Seconds for all layers together. What some layers leave goes to others.
     workers : int, optional
         Layers searched at the same time; by default the number of processors. The result does not
         depend on it, unless a time limit cuts the search short.
@@ -147,26 +154,28 @@ def map_network(
     pool = ThreadPoolExecutor(workers, thread_name_prefix="tilewright")
     helpers = Helpers(workers - 1)
 
-    # where time is limited, sizes that divide come first in all layers, and what small layers have
-    # left goes to those that are not done
+    # where time is limited, sizes that divide come first in all layers, and what is left in the end
+    # goes to those that are not done
     limited = time_limit is not None
+    cut: set[object] = set()  # searches of sizes that divide that had too little time
     done: set[object] = set()
 
     def begin(layer: Layer) -> None:
-        stop = budget.take()
+        stop, key = budget.take(), likeness(layer)
         if stop():
             return
         progress.started(layer)
-        ended = known.get(likeness(layer))
-        searched[likeness(layer)] = ended or divided(layer, stop)
-        if not limited or (tiles != ALL and searched[likeness(layer)].found.finished):
+        searched[key] = known.get(key) or divided(layer, stop)
+        if stop() and not searched[key].found.finished:
+            cut.add(key)
+        if not limited or (tiles != ALL and key not in cut):
             finish(layer, stop)
 
     def go_on(layer: Layer, later: Budget) -> None:
-        stop = later.take()
-        ended = searched[likeness(layer)]
-        if not ended.found.finished and not stop():
-            searched[likeness(layer)] = divided(layer, stop, ended)
+        half, stop = later.halves()
+        if likeness(layer) in cut and not stop():
+            first = half if tiles == ALL else stop
+            searched[likeness(layer)] = divided(layer, first, searched[likeness(layer)])
         finish(layer, stop)
 
     def divided(
@@ -188,10 +197,14 @@ def map_network(
         done.add(likeness(layer))
         progress.done(layer, ended.found.value, ended.found.bound, ended.found.finished)
 
+    def unfinished() -> list[Layer]:
+        keys = searched.keys() - done
+        return [layer for layer in waiting if likeness(layer) in keys]
+
     interrupted = False
     try:
         collect([pool.submit(begin, layer) for layer in waiting], budget.halted)
-        left = [layer for layer in waiting if likeness(layer) in searched.keys() - done]
+        left = unfinished()
         later = Budget(budget.deadline, len(left), workers, budget.halted)
         collect([pool.submit(go_on, layer, later) for layer in left], budget.halted)
     except KeyboardInterrupt:
@@ -199,11 +212,15 @@ def map_network(
         budget.halted.set()
         progress.stopping()
         pool.shutdown(cancel_futures=True)
+        for layer in unfinished():
+            finish(layer, budget.halted.is_set)
     finally:
         budget.halted.set()
         pool.shutdown(wait=False, cancel_futures=True)
-        helpers.close()
-        progress.end()
+        try:
+            helpers.close()
+        finally:
+            progress.end()
     if failure := even.failure or solved.failure:
         progress.unkept(failure)
     results = []
@@ -286,9 +303,9 @@ def search(
     hurried: bool,
     earlier: Searched | None = None,
 ) -> Searched:
-    """Search one layer in its share of the time, from where an earlier search has ended.
+    """Search one layer in its share of the time, knowing what an earlier search has found.
 
-    Where that may not be enough (`hurried`) and nothing is found in it, some mapping is made.
+    If `hurried` and nothing is found in that time, some mapping is made.
     """
     start = perf_counter()
     size = mappings_in_space(layer, narrowed(architecture, layer))
@@ -303,6 +320,8 @@ def search(
     before = 0.0
     if earlier is not None:
         before, found.bound = earlier.seconds, max(found.bound, earlier.found.bound)
+        if found.value > earlier.found.value:  # the model counts more, see `correct_cycles`
+            found = replace(earlier.found, bound=found.bound, labels=found.labels)
     if found.finished and found.mapping is None and parse_objective(objective).limited:
         raise NoMappingError(beyond_limits(layer, architecture, parse_objective(objective)))
     if found.finished and found.mapping is None:

@@ -13,10 +13,11 @@ import numpy as np
 from tilewright.architecture.machine import Architecture, Array
 from tilewright.mapper.lattice import Ints
 from tilewright.mapper.links import segment_of
+from tilewright.mapper.narrow import KeepChoice
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.workload.layer import Layer
 
-ONE_CHUNK = 0.7  # share of the loops that are drawn so
+CUTS = 2.5  # loops of each dimension that are drawn with another number of chunks
 
 
 def opened(mapping: Mapping, layer: Layer, architecture: Architecture) -> Mapping:
@@ -90,8 +91,25 @@ def in_any_order(mapping: Mapping, layer: Layer) -> Mapping:
     return Mapping(tuple(nodes))
 
 
+def storing(
+    keep: KeepChoice, layer: Layer, architecture: Architecture, rng: np.random.Generator
+) -> Mapping:
+    """Return a mapping of one chunk per loop with a loop below every tensor of a bypass choice.
+
+    In each memory but the outermost the tensors come in an order that is drawn.
+    """
+    outermost, *memories = architecture.memories
+    idle = [For(d, bound) for d, bound in layer.bounds.items()][:1]
+    nodes: list[Node] = [Store(outermost.name, tuple(t.name for t in layer.tensors)), *idle]
+    for m, memory in enumerate(memories, start=1):
+        kept = [t for t, chain in enumerate(keep) if m in chain]
+        for t in rng.permutation(kept).tolist():
+            nodes += [Store(memory.name, (layer.tensors[t].name,)), *idle]
+    return Mapping(tuple(nodes))
+
+
 def drawn(structure: Mapping, layer: Layer, rows: int, rng: np.random.Generator) -> Ints:
-    """Draw tile sizes for the loops of a structure, most of which have one chunk.
+    """Draw tile sizes for the loops of a structure, of which a few have more than one chunk.
 
     Returns
     -------
@@ -99,11 +117,13 @@ def drawn(structure: Mapping, layer: Layer, rows: int, rng: np.random.Generator)
     """
     left = {d: np.full(rows, bound, np.int64) for d, bound in layer.bounds.items()}
     loops = [node for node in structure.nodes if not isinstance(node, Store)]
+    idle = {d: 1 - CUTS / max(CUTS, sum(n.dimension == d for n in loops)) for d in left}
     tiles = np.empty((rows, len(loops)), np.int64)
     for i, node in enumerate(loops):
         extent = left[node.dimension]
         smaller = rng.integers(1, extent, endpoint=True)
-        tiles[:, i] = left[node.dimension] = np.where(rng.random(rows) < ONE_CHUNK, extent, smaller)
+        one = rng.random(rows) < idle[node.dimension]
+        tiles[:, i] = left[node.dimension] = np.where(one, extent, smaller)
     return tiles
 
 

@@ -373,7 +373,10 @@ class Search:
         self.found.finished, self.found.value = not queue, float(self.best[0])
         if self.found.finished:
             self.found.bound = self.found.value
-        if self.found.mapping and any(array.forwarding for array in self.architecture.arrays):
+        forwards = any(array.forwarding for array in self.architecture.arrays)
+        if forwards and self.found.mapping is None and not self.found.finished:
+            self.found.bound = 0.0
+        elif forwards and self.found.mapping:
             cycles = self.layer.operations * self.architecture.compute.cycles / self.spread_left[0]
             least = self.operations_energy(), cycles
             without_proof(self.found, self.layer, self.architecture, self.goal, least)

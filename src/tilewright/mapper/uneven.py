@@ -8,7 +8,7 @@ are changed as long as that helps. What is reached is optimal where it equals a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as Dict
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -25,7 +25,7 @@ from tilewright.mapper.least import Least
 from tilewright.mapper.narrow import KeepChoice, narrowed
 from tilewright.mapper.nest_mapping import Tiles, mappings_of
 from tilewright.mapper.objective import Objective, parse_objective
-from tilewright.mapper.open_loops import closed, drawn, in_any_order, opened
+from tilewright.mapper.open_loops import closed, drawn, in_any_order, opened, storing
 from tilewright.mapper.solve import Found, Search
 from tilewright.mapper.steps import neighbours
 from tilewright.mapper.tight import tightened
@@ -45,8 +45,10 @@ CLOSE_BY = 0.95
 PROMISING = 32  # of the better mappings of a step, those checked against constraints
 SOON = 64  # bypass choices that are bounded even when there is no time left
 SMALL = 1 << 12  # operations of a layer whose loops are looked at in other orders at last
-DRAWN = 1 << 13  # mappings that are drawn for such a layer
-ANEW = 6  # of them those that are improved
+TINY = 1 << 9  # operations of a layer of which other bypass choices are looked at, too
+OTHERS = 12  # bypass choices for which mappings of such a layer are drawn
+DRAWN = 1 << 12  # mappings for each
+ANEW = 6  # of them all those that are improved
 CLOSE = 1e-12
 
 
@@ -101,10 +103,11 @@ def with_all_sizes(
         if cut is not None:
             best.climb_from(cut)
     best.finish(bound)
-    if layer.operations <= SMALL and not stop():
-        best.reorder()
-        best.begin_anew()
     certain = certain_bound(least, known, wanted, best.value, stop)
+    if layer.operations <= SMALL and not best.reaches(certain) and not stop():
+        others = sorted(known)[:OTHERS] if layer.operations <= TINY else []
+        best.reorder()
+        best.begin_anew([keep for _, keep in others if keep])
     return Found(
         best.mapping, best.value, certain, best.reaches(certain), even.labels,
         regular=best.value if best.reaches(bound) else bound,
@@ -166,22 +169,35 @@ class Best:
         """Change two tile sizes at a time, of loops in any order: irregular mappings need that."""
         self.climb(self.mapping, orders=True)
 
-    def begin_anew(self) -> None:
-        """Do so from the best of many mappings with random tiles: some unroll something else."""
-        structure = opened(self.mapping, self.layer, self.architecture)
-        structure = in_any_order(structure, self.layer)
-        rows = drawn(structure, self.layer, DRAWN, np.random.default_rng(0))
-        costs = evaluate_batch(self.layer, self.architecture, structure, rows)
-        values, first = np.unique(
-            self.objective.values(costs.energy_pj, costs.cycles), return_index=True
-        )
-        for at in first[np.isfinite(values)][:ANEW].tolist():
-            start = closed(structure, rows[at], self.layer)
-            if self.architecture.statements and not allowed(start, self.layer, self.architecture):
-                continue
+    def begin_anew(self, keeps: Sequence[KeepChoice]) -> None:
+        """Improve the best of many mappings with random tiles, which may unroll other dimensions.
+
+        Some of them have bypass choices of their own.
+        """
+        rng = np.random.default_rng(0)
+        own = [storing(keep, self.layer, self.architecture, rng) for keep in keeps]
+        found: dict[float, Mapping] = {}
+        before = self.value
+        for start in (self.mapping, *own):
             if self.stop():
-                break
-            self.climb(start, orders=True)
+                return
+            structure = opened(start, self.layer, self.architecture)
+            structure = in_any_order(structure, self.layer)
+            rows = drawn(structure, self.layer, DRAWN, rng)
+            costs = evaluate_batch(self.layer, self.architecture, structure, rows)
+            values = self.objective.values(costs.energy_pj, costs.cycles)
+            for at in np.argsort(values, kind="stable")[:ANEW].tolist():
+                if values[at] < inf:
+                    found.setdefault(float(values[at]), closed(structure, rows[at], self.layer))
+        starts = (found[value] for value in sorted(found))
+        if self.architecture.statements:
+            starts = (one for one in starts if allowed(one, self.layer, self.architecture))
+        for start in islice(starts, ANEW):
+            if self.stop():
+                return
+            self.climb(start, pairs=False, orders=True)
+        if self.value < before:
+            self.reorder()
 
 
 def least_values(

@@ -119,8 +119,10 @@ def all_improved(
     finally:
         # those that have not begun end at once with what there is
         halted.set()
-        pool.shutdown()
-        helpers.close()
+        try:
+            pool.shutdown()
+        finally:
+            helpers.close()
     return [
         replace(candidate, parts=tuple(done[part] for part in candidate.parts))
         for candidate in begun
