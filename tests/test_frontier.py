@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from functools import cache
 from itertools import permutations
@@ -18,7 +17,7 @@ import problems
 import tilewright
 from tilewright.architecture.machine import Memory
 from tilewright.errors import InputError
-from tilewright.mapper import compilation, frontier_walks
+from tilewright.mapper import compilation, frontier_ranges, frontier_walks
 from tilewright.mapper.frontier import (
     can_sweep,
     counting,
@@ -100,7 +99,7 @@ def test_mappings_are_the_same_whatever_the_number_of_workers(
     name, over, traffic = case
     found = []
     for workers in (1, 3):
-        monkeypatch.setattr(os, "cpu_count", lambda workers=workers: workers)
+        monkeypatch.setattr(frontier_ranges, "processors", lambda workers=workers: workers)
         points = least_cost(LAYERS[name], small(), over, traffic=traffic).points
         found.append([(point.bits, point.value, point.mapping) for point in points])
     assert found[0] == found[1]

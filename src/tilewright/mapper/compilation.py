@@ -29,6 +29,13 @@ def is_compiled(sweep: bool = False) -> bool:
     return all(kernel._cache._cache_file._load_index() for kernel in kernels)
 
 
+def processors() -> int:
+    """Return the number of processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def compile_kernels() -> None:
     """Compile the walk here, and the rest in other processes meanwhile.
 
@@ -36,7 +43,7 @@ def compile_kernels() -> None:
     disk; where nothing can be kept there, it is compiled again when it is needed.
     """
     others = []
-    if (os.cpu_count() or 1) > 1 and sys.executable:
+    if processors() > 1 and sys.executable:
         quiet = subprocess.DEVNULL
         for part in PARTS:
             command = [sys.executable, "-m", __name__, part]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from math import inf
@@ -21,6 +20,7 @@ from tilewright.mapper.alternatives import (
     other_stationary,
 )
 from tilewright.mapper.cache import Cache
+from tilewright.mapper.compilation import processors
 from tilewright.mapper.confirmed import agreed, objective_value
 from tilewright.mapper.dataflow import dataflow
 from tilewright.mapper.explanation import Alternative, Explanation, Relaxed, by_gain
@@ -134,7 +134,7 @@ class Work:
         """Run all searches, some at the same time; return whether Ctrl-C ended them."""
         waiting = [i for i, relaxed in self.relaxed.items() if not relaxed.proven]
         # runner-ups are two searches after each other
-        workers = max(1, min(os.cpu_count() or 1, len(waiting) + 3))
+        workers = max(1, min(processors(), len(waiting) + 3))
         budget = Budget(deadline, len(waiting) + 4, workers)
         tasks: list[Callable[[], None]] = [lambda: self.look_around(budget)]
         tasks += [lambda: self.keep(budget.take()), lambda: self.reorder(budget.take())]

@@ -8,7 +8,6 @@ with the points of those alone that tell something, whatever the number of worke
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from copy import copy
@@ -18,6 +17,7 @@ from threading import Event, Lock
 
 import numpy as np
 
+from tilewright.mapper.compilation import processors
 from tilewright.mapper.frontier_sweep import FEW, Sweep
 from tilewright.mapper.frontier_walks import Bypass, Sizes, StoppedError, Walks
 from tilewright.mapping.nodes import Mapping
@@ -142,7 +142,7 @@ def cover(sweep: Sweep, told: Callable[[Mapping, float, Sizes], None]) -> bool:
         for found in own.found(learned):
             told(*found)
 
-    workers = max(1, min(os.cpu_count() or 1, len(todo)))
+    workers = max(1, min(processors(), len(todo)))
     pool = ThreadPoolExecutor(workers, thread_name_prefix="tilewright")
     running: dict[Future[None], int] = {}
     waiting, done = set(range(len(todo))), set[int]()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
@@ -13,7 +12,7 @@ from time import perf_counter
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import MappingError, NoMappingError
 from tilewright.mapper.cache import Cache
-from tilewright.mapper.compilation import compile_kernels, is_compiled
+from tilewright.mapper.compilation import compile_kernels, is_compiled, processors
 from tilewright.mapper.confirmed import DisagreementError
 from tilewright.mapper.front import Front, trade_offs
 from tilewright.mapper.helpers import Helpers
@@ -142,7 +141,7 @@ def map_network(
     searched = found_earlier(solved, layers)
     waiting = [layer for layer in layers if likeness(layer) not in searched]
     known = found_earlier(even, waiting) if tiles == ALL else {}
-    workers = max(1, min(workers or os.cpu_count() or 1, len(waiting)))
+    workers = max(1, min(workers or processors(), len(waiting)))
     budget = Budget(start + (inf if time_limit is None else time_limit), len(waiting), workers)
     progress.begin(len(layers), objective)
     if waiting and not is_compiled():

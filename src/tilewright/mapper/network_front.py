@@ -7,7 +7,6 @@ that no other beats: the Minkowski sum of the fronts without its dominated point
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import NoMappingError
+from tilewright.mapper.compilation import processors
 from tilewright.mapper.front import Front, trade_offs
 from tilewright.mapper.key import likeness
 from tilewright.mapper.network import Budget, check_possible, collect
@@ -262,7 +262,7 @@ def map_network_front(
         check_possible(layer, architecture)
         kinds.setdefault(likeness(layer), layer)
         runs[likeness(layer)] = runs.get(likeness(layer), 0) + layer.repeat
-    workers = max(1, min(os.cpu_count() or 1, len(kinds)))
+    workers = max(1, min(processors(), len(kinds)))
     budget = Budget(start + (inf if time_limit is None else time_limit), len(kinds), workers)
     fronts: dict[tuple[object, ...], Front] = {}
     so_far: dict[tuple[object, ...], int] = {}

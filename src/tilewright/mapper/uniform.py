@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from math import inf
 from time import perf_counter
@@ -12,6 +11,7 @@ from tilewright.errors import InputError, NoMappingError
 from tilewright.mapper.alike import Alike
 from tilewright.mapper.best_style import BestStyle
 from tilewright.mapper.cache import Cache
+from tilewright.mapper.compilation import processors
 from tilewright.mapper.key import likeness
 from tilewright.mapper.labels import TIE
 from tilewright.mapper.narrow import about_memories
@@ -82,7 +82,7 @@ def map_uniform(
     kinds = kinds_of(free, spatial, cache)
     search = BestStyle(
         kinds, spatial, roles, architecture, Totals(goal, [kind.runs for kind in kinds]),
-        within=within, workers=workers or os.cpu_count() or 1,
+        within=within, workers=workers or processors(),
         stop=lambda: free.interrupted or perf_counter() >= end, progress=progress,
     )  # fmt: skip
     interrupted = search.search() or free.interrupted
