@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tilewright.architecture.files import load_architecture
 from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.errors import InputError
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
@@ -19,6 +22,7 @@ from tilewright.model.types import Ints
 from tilewright.model.windows import window
 from tilewright.model.words import F, S, T, U, chains, temporal_loops
 from tilewright.workload.layer import Layer, Tensor, Term
+from tilewright.workload.operators import matmul
 
 NAMES = ("I", "W", "O")
 LAYER = Layer(
@@ -271,3 +275,21 @@ def test_counts_of_a_large_layer_are_exact_integers() -> None:
     assert isinstance(counts.memories["DRAM"]["I"].reads, int)
     # the loop right above the tiles does not concern W: each of its words is sent once
     assert counts.memories["DRAM"]["W"].reads == 4096 * 4096 * 9
+
+
+def test_machines_with_memories_of_other_sizes_share_a_plan() -> None:
+    layer, machine = matmul(M=4, N=2, K=8), load_architecture("simple")
+    mapping = Mapping((Store("DRAM", ("I", "W", "O")), For("M", 2), Store("GLB", ("W",))))
+    outermost, buffer, *rest = machine.memories
+    sizes = [replace(buffer, capacity_bits=16 * n, read_energy=float(n)) for n in (64, 128, 256)]
+    machines = [
+        replace(machine, levels=tuple(size if x is buffer else x for x in machine.levels))
+        for size in sizes
+    ]
+    assert len({hash(one) for one in machines}) == len(machines)
+    # the package has a function of the module's name
+    shape_plan = sys.modules["tilewright.model.count"].shape_plan
+    shape_plan.cache_clear()
+    counts = [count(layer, one, mapping) for one in machines]
+    assert counts[0] == counts[1] == counts[2]
+    assert shape_plan.cache_info().misses == 1

@@ -231,4 +231,6 @@ class Architecture:
         return resolved(self.constraints, self)
 
     def __hash__(self) -> int:
-        return hash((self.name, self.clock_hz, len(self.levels)))
+        # axes and some limits are dictionaries; machines of a family differ in these numbers
+        sizes = tuple([(m.capacity_bits, m.read_energy) for m in self.memories])
+        return hash((self.name, self.clock_hz, len(self.levels), sizes))

@@ -9,7 +9,7 @@ from math import prod
 
 import numpy as np
 
-from tilewright.architecture.machine import Architecture
+from tilewright.architecture.machine import Architecture, Memory
 from tilewright.counts import Counts, NetworkCounts, TensorCounts
 from tilewright.errors import InputError
 from tilewright.mapping.nodes import Mapping, Store
@@ -92,8 +92,16 @@ def plan(layer: Layer, architecture: Architecture, structure: Structure) -> Plan
     check_size(layer)
     if len(layer.bounds) > MOST_DIMENSIONS:
         return compiled_plan(layer, architecture, structure)
-    shape, sums = shape_plan(prototype(layer), architecture, structure)
+    shape, sums = shape_plan(prototype(layer), skeleton(architecture), structure)
     return Plan(shape.fill(layer), sums)
+
+
+@lru_cache(maxsize=256)
+def skeleton(architecture: Architecture) -> Architecture:
+    """Return what plans depend on, which machines with memories of other sizes share."""
+    levels = architecture.levels
+    bare = tuple(Memory(x.name, 1) if isinstance(x, Memory) else x for x in levels)
+    return Architecture("skeleton", bare)
 
 
 @lru_cache(maxsize=256)
