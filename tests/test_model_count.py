@@ -280,7 +280,7 @@ def test_counts_of_a_large_layer_are_exact_integers() -> None:
 def test_machines_with_memories_of_other_sizes_share_a_plan() -> None:
     layer, machine = matmul(M=4, N=2, K=8), load_architecture("simple")
     mapping = Mapping((Store("DRAM", ("I", "W", "O")), For("M", 2), Store("GLB", ("W",))))
-    outermost, buffer, *rest = machine.memories
+    buffer = machine.memories[1]
     sizes = [replace(buffer, capacity_bits=16 * n, read_energy=float(n)) for n in (64, 128, 256)]
     machines = [
         replace(machine, levels=tuple(size if x is buffer else x for x in machine.levels))
