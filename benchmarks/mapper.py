@@ -32,7 +32,7 @@ from tilewright.strategies.steps import Problem
 from tilewright.workload.einsum import einsum
 from tilewright.workload.network import load_network, select
 
-RUNS = 9
+RUNS = 3
 STARTS = 5
 SEEDS = 3
 CHECKPOINTS = (1, 10, 30)  # multiples of the time of the proof
