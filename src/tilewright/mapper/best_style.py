@@ -191,7 +191,7 @@ class BestStyle:
         """Return up to where the best mapping of a layer is looked for."""
         part = candidate.parts[k]
         most = part.bound * part.slack if part.bound > 0.0 and part.slack < inf else inf
-        # it is known to a part of itself only, and nothing is found that is not below it
+        # the first is known but for CLOSE, and only what is below a ceiling is found
         return max(self.totals.ceiling(candidate, k, self.limit, most), part.bound * (1 + CLOSE))
 
     def stopped(self) -> bool:

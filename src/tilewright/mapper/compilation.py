@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from math import inf
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -44,16 +45,32 @@ def compile_kernels() -> None:
     """
     others = []
     if processors() > 1 and sys.executable:
-        quiet = subprocess.DEVNULL
         for part in PARTS:
-            command = [sys.executable, "-m", __name__, part]
-            others.append(subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet))
+            others.append(other_process(__name__, part, subprocess.DEVNULL))
     try:
         with no_collection():
             compile_walk()
     finally:
         for other in others:
             other.wait()
+
+
+def other_process(module: str, argument: str, pipes: int) -> subprocess.Popen[bytes]:
+    """Run a module in another process, with `pipes` for its input and output.
+
+    It finds modules where this one does, but in the working directory last: files that lie there
+    may have the names of modules that this process has imported before.
+    """
+    here, root = os.getcwd(), str(Path(__file__).parents[2])
+    paths = [path or here for path in sys.path if isinstance(path, str)]
+    paths.sort(key=lambda path: path == here != root)
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", module, argument],
+        stdin=pipes,
+        stdout=pipes,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+    )
 
 
 def compile_walk() -> None:

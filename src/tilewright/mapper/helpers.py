@@ -14,13 +14,12 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
 from time import perf_counter
 from typing import IO, Any, TypeVar
 
-from tilewright.mapper.compilation import is_compiled
+from tilewright.mapper.compilation import is_compiled, other_process
 
 Result = TypeVar("Result")
 Questions = SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...], Event]]
@@ -98,13 +97,7 @@ class Helper:
     """
 
     def __init__(self, module: str, ready: Callable[[Helper], None]) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", __name__, module],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=os.environ | {"PYTHONPATH": search_path()},
-        )
+        self.process = other_process(__name__, module, subprocess.PIPE)
         self.ready = ready
         self.answers: SimpleQueue[Any] = SimpleQueue()
         self.listener = Thread(target=self.listen, name="tilewright-helper", daemon=True)
@@ -147,16 +140,6 @@ class Helper:
         with suppress(OSError):
             self.process.stdin.close()
         self.listener.join()
-
-
-def search_path() -> str:
-    """Return where this process finds modules, the working directory last.
-
-    Files that lie there may have the names of modules that this process has imported before.
-    """
-    here, root = os.getcwd(), str(Path(__file__).parents[2])
-    paths = [path or here for path in sys.path if isinstance(path, str)]
-    return os.pathsep.join(sorted(paths, key=lambda path: path == here != root))
 
 
 def serve() -> None:

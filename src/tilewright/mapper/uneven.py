@@ -48,7 +48,7 @@ SMALL = 1 << 12  # operations of a layer whose loops are looked at in other orde
 TINY = 1 << 9  # operations of a layer of which other bypass choices are looked at, too
 OTHERS = 12  # bypass choices for which mappings of such a layer are drawn
 DRAWN = 1 << 12  # mappings for each
-ANEW = 6  # of them all those that are improved
+ANEW = 6  # of all that are drawn those that are improved
 CLOSE = 1e-12
 
 
