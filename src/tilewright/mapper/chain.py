@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.architecture.machine import Architecture, Memory
+from tilewright.architecture.machine import Architecture, Array, Memory
 from tilewright.mapper.lattice import Floats, Ints
 from tilewright.mapper.problem import Bools, Space
 from tilewright.model.energy import read_cost, word_ratio, write_cost
@@ -18,8 +19,36 @@ Port = tuple[str, object, str, float, int]
 """A bandwidth limit, see `links.ports`."""
 
 
+class Supply(NamedTuple):
+    """What the first link of a tensor costs on the machine below an array, see `inside`.
+
+    Attributes
+    ----------
+    passes, whole : bool
+        Whether the link goes on through other arrays further in, so that what lies there counts
+        here, and whether all of it does.
+    energy : array of cuts
+        pJ per word of T_j.
+    again : float
+        pJ per refetched word.
+    uncounted : float
+        pJ that this may be too much, in all.
+    """
+
+    passes: bool
+    whole: bool
+    energy: Floats
+    again: float
+    uncounted: float
+
+
 class Chain(NamedTuple):
-    """What one tensor costs: the arrays of `links.Links` without their axis of tensors."""
+    """What one tensor costs: the arrays of `links.Links` without their axis of tensors.
+
+    Of `rest_base`, `within` is the part that stands for links inside an array, see `inside`, and
+    `refetched` what is taken off because words that are not refetched count as such in `rate`.
+    Of `rate`, `rate_outside` is the part that is paid above and in the array.
+    """
 
     length: int
     first: Ints
@@ -38,6 +67,9 @@ class Chain(NamedTuple):
     least: Floats
     rest_slope: Floats
     rest_base: Floats
+    within: Floats
+    rate_outside: Floats
+    refetched: Floats
 
 
 def chain_costs(
@@ -48,6 +80,7 @@ def chain_costs(
     sp: Space,
     segment: list[int],
     limits: list[Port],
+    supply: Supply | None = None,
 ) -> Chain:
     """Return what a tensor costs that is stored in a chain of memories.
 
@@ -61,6 +94,8 @@ def chain_costs(
         How many arrays stand above each memory.
     limits : list of ports
         The bandwidth limits.
+    supply : Supply, optional
+        What the first link costs in place of that, see `inside`.
     """
     memories, arrays = architecture.memories, architecture.arrays
     tensor = layer.tensors[t]
@@ -109,51 +144,101 @@ def chain_costs(
                 energy[link, n] += write_cost(b, tensor)
         for r, limit in enumerate(limits):
             _add_load(load[r, link], held[r, link : link + 1], limit, tensor, a, b, lo, hi, reduces)
+    if supply is not None:
+        count_inside(tensor, last, supply, energy, again, fresh)
     slope, base = np.zeros((2, nl + 1))
     _bounds(layer, architecture, tensor, chain, segment, energy, slope, base)
-    rates = []
-    least, rest_slope, rest_base = np.zeros((3, na))
+    rates, rates_outside = [], []
+    least, rest_slope, rest_base, within, refetched = np.zeros((5, na))
     distinct = footprint(tensor, layer.bounds)
     for k in range(na):
         own = slice(sp.unroll_start[k], sp.unroll_start[k + 1])
         link = next(i for i in range(len(chain)) if crossed[i, 1] > k)
         lo, hi = crossed[link]
         cost = energy[link, : hi - lo + 1].copy()
+        cuts = cost.copy()
         if tensor.is_output:
             if k == 0:
                 # every word beyond the first entry is refetched
                 cost[0] += again[link]
                 rest_base[k] -= again[link] * distinct
+                refetched[k] = again[link] * distinct
+            cuts = cost.copy()
             if link == last - 1:
                 # entries from zero save reads at the compute unit, refetches do not
                 cost[hi - lo] -= again[last]
                 if k == 0 and not fresh[link]:
                     cost[0] += again[last]
                     rest_base[k] -= again[last] * distinct
-        rate = np.zeros(own.stop - own.start)
-        spread = np.ones(len(rate))
-        for j in range(hi - lo, -1, -1):
-            rate += cost[j] * spread
-            if j > 0 and unites[lo + j - 1]:
-                if lo + j - 1 != k:
-                    spread = spread / arrays[lo + j - 1].elements
-                elif link == last:
-                    spread = spread / sp.unroll_sharing[own, t]
-                else:
-                    spread = spread / sp.unroll_reuse[own, t]
+        shares = (sp.unroll_sharing if link == last else sp.unroll_reuse)[own, t]
+        every = link == last
+        rate = rate_across(cost, arrays[lo:hi], unites[lo:hi], k - lo, shares, every)
+        cuts[k + 1 - lo :] = 0.0
+        rates_outside.append(rate_across(cuts, arrays[lo:hi], unites[lo:hi], k - lo, shares, every))
         if link < last:
             rest_slope[k] += slope[link + 1]
-            rest_base[k] += base[link + 1]
+            within[k] += base[link + 1]
             if tensor.is_output and link == last - 1:
-                inside = [a.elements if a.reduction else 1 for a in arrays[crossed[last, 0] :]]
-                rest_base[k] += again[last] * layer.operations / prod(inside)
+                adders = [a.elements if a.reduction else 1 for a in arrays[crossed[last, 0] :]]
+                within[k] += again[last] * layer.operations / prod(adders)
+            rest_base[k] += within[k]
         united = sp.unroll_reuse[own, t] if unites[k] else 1.0
         least[k] = (rate * united).min()
         rates.append(rate)
     return Chain(
         len(chain), first, crossed, unites, energy, again, fresh, bits, share, memory, slot, load,
-        held, np.concatenate([np.zeros(0), *rates]), least, rest_slope, rest_base,
+        held, np.concatenate([np.zeros(0), *rates]), least, rest_slope, rest_base, within,
+        np.concatenate([np.zeros(0), *rates_outside]), refetched,
     )  # fmt: skip
+
+
+def count_inside(
+    tensor: Tensor, last: int, supply: Supply, energy: Floats, again: Floats, fresh: Ints
+) -> None:
+    """Let the first link cost what it does, and as many partial sums start from zero as may.
+
+    What is left is the least that the links inside an array cost, whatever stands above it.
+    """
+    energy[0, : len(supply.energy)] = supply.energy
+    again[0] = supply.again
+    if not tensor.is_output or last == 0:
+        return
+    if last == 1 and not supply.passes:
+        # entries from zero are credited where the first link is paid for
+        energy[1, 0] += again[1]
+        again[1] = 0.0
+    else:
+        again[1:last] = 0.0
+        fresh[:last] = 1
+
+
+def rate_across(
+    cost: Floats, arrays: Sequence[Array], unites: Bools, own: int, shares: Floats, every: bool
+) -> Floats:
+    """Return the pJ per word that a link delivers, for every spatial choice of one of its arrays.
+
+    Parameters
+    ----------
+    cost : array of cuts
+        pJ per word of T_j.
+    arrays : sequence of Array
+        Those that the link crosses; elements of all but `own` share as much as they can.
+    shares : array of choices
+        How many elements of that one share a word.
+    every : bool
+        Whether words are those that all receivers get, as at the compute unit. Else they are those
+        that pass the array, of which arrays further in make no fewer.
+    """
+    rate = np.zeros(len(shares))
+    spread = np.ones(len(shares))
+    for j in range(len(cost) - 1, -1, -1):
+        rate += cost[j] * spread
+        if j > 0 and unites[j - 1]:
+            if j - 1 == own:
+                spread = spread / shares
+            elif every or j - 1 < own:
+                spread = spread / arrays[j - 1].elements
+    return rate
 
 
 def _add_load(

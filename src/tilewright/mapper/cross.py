@@ -10,17 +10,16 @@ from tilewright.mapper.labels import (
     CROSS,
     DEAD,
     ENERGY,
-    LAST,
     LEAST_CYCLES,
     LEAST_ENERGY,
     LOADS,
     MOVE,
     NEXT,
-    OPEN,
     PARENT,
     SHAPE,
     SPREAD,
     STAGE,
+    enter_array,
     objective_value,
     with_room,
     worse,
@@ -206,27 +205,11 @@ def pass_array(
 
     `entries` is where those of slides begin; `scratch.words` are the least words of the label.
     """
-    nt, nd = sp.relevant.shape
     copy_label(it, fl, i, n)
-    it[n, SHAPE] = below
     it[n, STAGE] = 0
-    it[n, LAST] = -1
     it[n, PARENT] = i
     it[n, MOVE] = CROSS + choice
-    it[n, OPEN + nt + 2 * array] = below
-    it[n, OPEN + nt + 2 * array + 1] = choice
-    # from here on steps are counted over all instances
-    for t in range(nt):
+    enter_array(sp, it[n], fl[n], entries, array, choice, below)
+    for t in range(sp.relevant.shape[0]):
         if sp.windows[t] >= 0 and lk.arrays[t, scratch.placed[t], 0] == array:
             fl[n, fl.shape[1] - 1 - sp.windows[t]] = scratch.words[t]
-    fl[n, SPREAD] *= sp.unroll_product[choice]
-    for q in range(entries, fl.shape[1] - sp.members.shape[0]):
-        fl[n, q] *= sp.unroll_product[choice]
-    for t in range(nt):
-        opened = it[n, OPEN + t]
-        for d in range(nd):
-            if sp.unroll[choice, d] > 0:
-                digit = sp.digits[opened, d]
-                it[n, OPEN + t] -= (
-                    digit - sp.quotient[d, digit, sp.unroll[choice, d]]
-                ) * sp.strides[d]

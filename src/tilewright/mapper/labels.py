@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 # integer columns
 SHAPE, STAGE, LAST, PARENT, MOVE, NEXT, SAME, DEAD = 0, 1, 2, 3, 4, 5, 6, 7
 BLOCK = 8  # what constraints have to know of the loops of a memory, see `heed`
-OPEN = 9  # + tensor: shape inside the innermost loop relevant to it
+AROUND = 9  # sum of the shapes at which store nodes stand: the larger, the further out they are
+OPEN = 10  # + tensor: shape inside the innermost loop relevant to it
 # then two columns an array: shape below it, spatial choice
 # then per sliding tensor: expression of its region, shape outside the region, entries, and per
 # entry (segment * 64 + dimension, shape inside the loop)
@@ -125,6 +126,30 @@ def enter_loop(
         row[column + 2] = n + 1
 
 
+@leaf
+def enter_array(
+    sp: Space, row: Ints, floats: Floats, loads: int, array: int, choice: int, below: int
+) -> None:
+    """Turn a label into the one in each instance of an array; `below` is the shape there.
+
+    From here on advances of slides are counted over all instances.
+    """
+    nt, nd = sp.relevant.shape
+    row[SHAPE] = below
+    row[LAST] = -1
+    row[OPEN + nt + 2 * array] = below
+    row[OPEN + nt + 2 * array + 1] = choice
+    floats[SPREAD] *= sp.unroll_product[choice]
+    for q in range(loads, len(floats) - sp.members.shape[0]):
+        floats[q] *= sp.unroll_product[choice]
+    for d in range(nd):
+        factor = sp.unroll[choice, d]
+        if factor > 0:
+            for t in range(nt):
+                digit = sp.digits[row[OPEN + t], d]
+                row[OPEN + t] -= (digit - sp.quotient[d, digit, factor]) * sp.strides[d]
+
+
 @part
 def with_room(it: Ints, fl: Floats, n: int) -> tuple[Ints, Floats]:
     """Return the tables with room for the labels that one expansion adds."""
@@ -160,7 +185,10 @@ def dominates(
     na = len(sp.unroll_start) - 1
     if not as_free(ia[BLOCK], ib[BLOCK]):
         return False
-    if lk.ordered and ia[LAST] >= 0:
+    # the walk takes store nodes as far out as costs no more: of two labels of equal energy the one
+    # whose nodes are further in might wait for one that the other was to place
+    equal = fa[ENERGY] >= fb[ENERGY] * (1 - TIE) and ia[AROUND] < ib[AROUND]
+    if (lk.ordered or equal) and ia[LAST] >= 0:
         # a store node that does not stand below such a loop may have to wait until it is too late
         # to stand above it
         for t in range(nt):

@@ -43,7 +43,8 @@ class Plan:
     slack: float = ROUGHLY
     ceiling: float = 0.0  # value of the mappings that the tables consider
     begun: bool = False  # whether it has been looked at for a first mapping
-    dived: bool = False
+    stuck: bool = False  # whether a search a little above its bound takes too much memory
+    two_ways: bool = False  # whether links through several arrays may be paid for elsewhere
 
 
 def segments(keep: Keep, lk: Links, of_memory: list[int], arrays: int) -> list[Segment]:

@@ -14,16 +14,18 @@ import numpy as np
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import MappingError
 from tilewright.mapper import labels
+from tilewright.mapper.annealing import CHUNK, Annealing
 from tilewright.mapper.bounds import least_of_roots
-from tilewright.mapper.chain import Chain
+from tilewright.mapper.chain import Chain, Supply, chain_costs
 from tilewright.mapper.cross import cross
 from tilewright.mapper.dive import narrow
 from tilewright.mapper.first import First, first_bounds
 from tilewright.mapper.greedy import greedy_mapping
+from tilewright.mapper.inside import keep_inside, machine_inside, supply_of, worth_solving
 from tilewright.mapper.lattice import Floats, Ints, Lattice, lattice
 from tilewright.mapper.least import Least
 from tilewright.mapper.limits import filling, most_words, walk_limits
-from tilewright.mapper.links import Keep, Stored, keep_choices, links, ports, segment_of
+from tilewright.mapper.links import Keep, Links, Stored, keep_choices, links, ports, segment_of
 from tilewright.mapper.narrow import about_memories, narrowed
 from tilewright.mapper.objective import Objective, parse_objective
 from tilewright.mapper.plan import ROUGHLY, Plan, choices_below, most_energy, segments, weigh
@@ -46,10 +48,14 @@ LONG = 100000  # labels after which bypass choices get a bound in closed form, t
 DIVES = (1.02, 1.05)  # how far above their bounds bypass choices dive for a first mapping
 ENOUGH = 1.002  # how far above its bound the tables of a bypass choice go before others are filled
 SLACK = 1.01  # how far above its bound a bypass choice is searched at first
-HARD = 200000  # labels after which each bypass choice first dives for a mapping
+HARD = 50000  # labels of a search that has to anneal for a mapping; then eight times as many
+WALKS, STEPS = 16, 1000  # of the first round of that
+MOST_BYTES = 1 << 28  # of the labels of a bypass choice
+LEAST_SLACK = 1.0002  # a bypass choice is given up where labels that little above it are too many
 WIDTH = 64  # shapes that a dive takes through an array
 EASY = 2000  # labels of a search after which the next one may go twice as far
 BUCKETS = 1 << 17
+EFFORT = 3000  # labels for what the links inside an array cost together
 
 
 @dataclass
@@ -78,11 +84,19 @@ class Search:
         self.memories = max(self.of_memory.count(s) for s in range(self.na + 1))
         self.unroll(*space(layer, self.tiles, architecture))
         self.resources = len(ports(architecture))
+        self.columns = sum(len(each[0]) for each in self.roots(self.first_shapes[:1]))
         self.least: Least | None = None
         self.level = 0.0  # bound of the last bypass choice that got one of tables
         self.best = np.array([inf, inf, inf, inf])
         self.found = Found()
         self.most_tied: float = FEW
+        self.annealing: Annealing | None = None
+        self.within: dict[int, Search] = {}
+        self.known_within: dict[tuple[object, ...], float] = {}
+        for k in range(self.na):
+            if worth_solving(architecture, k):
+                machine = machine_inside(architecture, k)
+                self.within[k] = Search(layer, machine, "energy")
 
     def unroll(self, sp: Space, unrollings: list[Unrolling], slides: Slides | None = None) -> None:
         """Take these spatial choices; those of each array come with the largest product first."""
@@ -109,12 +123,18 @@ class Search:
     def aim(self, objective: Objective, architecture: Architecture | None = None) -> None:
         """Begin anew with another objective, or another machine that differs in capacities only."""
         self.goal = objective.goal()
+        self.known_within = {}
         self.architecture = narrowed(architecture or self.architecture, self.layer)
+        self.least = None
+        self.chains = {}
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Forget what has been found."""
         self.best = np.array([inf, inf, inf, inf])
         self.found = Found()
-        self.least = None
         self.level = 0.0
-        self.chains = {}
+        self.annealing = None
 
     def begin_with(self, mapping: Mapping) -> None:
         """Take a mapping that is known to be valid as the best so far."""
@@ -132,8 +152,29 @@ class Search:
         pair = float(cost.energy_pj), float(cost.cycles)
         return np.array([*labels.objective_value(self.goal, *pair), *pair])
 
+    def anneal(self, walks: int, steps: int, stop: Callable[[], bool]) -> None:
+        """Take the best mapping that annealing finds as the best so far, if it is better."""
+        if about_memories(self.architecture):
+            return  # walks know nothing of them
+        if self.annealing is None:
+            self.annealing = Annealing(
+                self.layer, self.architecture, self.tiles, self.space, self.unrollings, self.goal,
+                self.operations_energy(),
+            )  # fmt: skip
+        for walk in self.annealing.rounds(walks, steps, stop):
+            if labels.worse(walk.value, walk.tie, float(self.best[0]), float(self.best[1])):
+                continue
+            mapping = self.annealing.mapping(walk)
+            priced = self.priced(mapping)
+            value, tie = float(priced[0]), float(priced[1])
+            if not labels.worse(value, tie, float(self.best[0]), float(self.best[1])):
+                self.best, self.found.mapping = priced, mapping
+
     def begin(self, stop: Callable[[], bool]) -> None:
         """Take a mapping that is made in no time as the best so far, if there is one."""
+        self.anneal(1, CHUNK, stop)
+        if self.found.mapping is not None:
+            return
 
         def cost(mapping: Mapping, most: float) -> float:
             try:
@@ -160,9 +201,13 @@ class Search:
         """Yield bypass choices as they are before a search, by default all."""
         yield from map(self.plan, self.keeps() if keeps is None else keeps)
 
-    def plan(self, keep: Keep) -> Plan:
-        """Return a bypass choice with what it costs and what constraints ask of it."""
+    def plan(self, keep: Keep, whole: bool = True) -> Plan:
+        """Return a bypass choice with what it costs and what constraints ask of it.
+
+        `whole` is that of `supply_of`.
+        """
         lk = links(self.layer, self.architecture, keep, self.space, self.chains)
+        two_ways = self.count_within(lk, keep, whole) and whole
         parts = segments(keep, lk, self.of_memory, self.na)
         limits = walk_limits(
             self.layer, self.architecture, self.tiles, keep, self.of_memory,
@@ -172,7 +217,8 @@ class Search:
             # bounds know capacities, so tell them what is left of those
             most = lk.bits * most_words(self.tiles, limits)
             lk = lk._replace(share=np.where(lk.memory < 0, lk.share, np.minimum(lk.share, most)))
-        return Plan(keep, lk._replace(filling=filling(limits, self.of_memory)), parts, limits)
+        lk = lk._replace(filling=filling(limits, self.of_memory))
+        return Plan(keep, lk, parts, limits, two_ways=two_ways)
 
     def first(self, keeps: Sequence[Keep]) -> list[First]:
         """Return what bypass choices cost at least."""
@@ -180,6 +226,64 @@ class Search:
             self.layer, self.architecture, keeps, self.space, self.operations_energy(),
             self.chains, self.spread_left[0],
         )  # fmt: skip
+
+    def count_within(self, lk: Links, keep: Keep, whole: bool) -> bool:
+        """Let what the links inside each array cost at least be what they cost together.
+
+        Returns
+        -------
+        bool
+            Whether it depends on where links through several arrays are paid for: `whole` says so.
+        """
+        matters = False
+        chains = [self.chains[each] for each in enumerate(keep)]
+        distinct = self.space.words[:, -1].astype(np.float64)
+        for k, inner in self.within.items():
+            supplies = [
+                supply_of(self.architecture, chain, k, words, self.space.operations, whole)
+                for chain, words in zip(chains, distinct, strict=True)
+            ]
+            own = keep_inside(self.architecture, keep, k)
+            key = (k, own, *(each.energy.tobytes() for each in supplies if each.passes))
+            if key not in self.known_within:
+                self.known_within[key] = inner.least_energy(own, supplies)
+            least = self.known_within[key] - sum(each.uncounted for each in supplies)
+            apart = np.array([chain.within[k] for chain in chains])
+            passes = any(each.passes for each in supplies)
+            matters |= passes
+            if not passes and least <= apart.sum() + lk.rest_slope[k] @ distinct:
+                continue
+            own_choices = slice(*self.space.unroll_start[k : k + 2])
+            for t, each in enumerate(supplies):
+                if not each.passes:
+                    continue
+                rate = chains[t].rate_outside[own_choices] * (not each.whole)
+                united = self.space.unroll_reuse[own_choices, t] if lk.unites[k, t] else 1.0
+                lk.rate[own_choices, t] = rate
+                lk.least[k, t] = (rate * united).min()
+                lk.rest_base[k, t] = apart[t] - chains[t].refetched[k] * (not each.whole)
+            lk.rest_base[k, 0] += least - apart.sum()
+            lk.rest_slope[k] = 0.0
+        return matters
+
+    def least_energy(self, keep: Keep, supplies: Sequence[Supply]) -> float:
+        """Return what the mappings of a bypass choice cost at least in pJ, with little effort."""
+        self.begin_anew()
+        segment = segment_of(self.architecture)
+        self.chains = {
+            (t, chain): chain_costs(
+                self.layer, self.architecture, t, chain, self.space, segment, [], supply
+            )
+            for (t, chain), supply in zip(enumerate(keep), supplies, strict=True)
+        }
+        plan = self.plan(keep)
+        first = self.first([keep])[0]
+        plan.energy, plan.bound = first.energy, (first.energy, 0.0)
+        while not plan.known and plan.bound[0] < inf:
+            self.prepare(plan, self.ceiling(plan))
+        while plan.bound[0] < inf and self.found.labels < EFFORT:
+            self.advance(plan, lambda: False, EFFORT)
+        return min(plan.bound[0], float(self.best[0]))
 
     def roots(self, shapes: Ints, room: int = 0) -> tuple[Ints, Floats]:
         """Return tables of labels with the first ones of some shapes, and room for more."""
@@ -329,47 +433,9 @@ class Search:
         progress: Callable[[float, float], None],
         plans: Iterable[Plan] | None,
     ) -> Found:
-        """Search bypass choices, those of the least bound first."""
-        order = itertools.count()
-        begun = plans is not None  # some bypass choices alone: a mapping of others is none of these
-        given = None if plans is None else list(plans)
-        firsts = self.first(self.keeps() if given is None else [plan.keep for plan in given])
-        queue: list[tuple[tuple[float, float], int, First | Plan]] = []
-        passed: list[First | Plan] = []  # bypass choices that hold nothing better
-        for i, first in enumerate(firsts):
-            bound = labels.objective_value(self.goal, first.energy, first.cycles)
-            plan = None if given is None else given[i]
-            if plan is not None:
-                # more may be known of it already
-                bound = max(bound, plan.bound)
-                plan.energy, plan.cycles, plan.bound = first.energy, first.cycles, bound
-            heappush(queue, (bound, next(order), plan or first))
-        while queue and not stop():
-            bound, _, head = queue[0]
-            if labels.worse(*bound, float(self.best[0]), float(self.best[1])):
-                passed.append(heappop(queue)[2])
-                continue
-            plan = head if isinstance(head, Plan) else self.plan(head.keep)
-            if isinstance(head, First):
-                plan.energy, plan.cycles, plan.bound = head.energy, head.cycles, bound
-            if self.found.labels > HARD and self.best[0] == inf and not begun:
-                begun = True
-                self.begin(stop)
-            if not plan.weighed and (self.na > 1 or self.found.labels > LONG):
-                self.least = self.least or Least(self.layer, self.architecture)
-                weigh(plan, self.goal, self.least)
-            elif not plan.begun and self.best[0] == inf:
-                self.begin_above(plan, stop)
-            elif not plan.known:
-                self.prepare(plan, self.ceiling(plan))
-            elif self.found.labels > HARD and not plan.dived:
-                plan.dived = True
-                self.dive(plan, float(self.best[0]), stop)
-            else:
-                self.advance(plan, stop)
-            heapreplace(queue, (plan.bound, next(order), plan))
-            self.found.bound = min(float(self.best[0]), *(entry[0][0] for entry in queue))
-            progress(float(self.best[0]), self.found.bound)
+        """Search bypass choices, and say what is known of the best mapping."""
+        passed, queue = self.explore(stop, progress, plans)
+        given = plans
         self.found.finished, self.found.value = not queue, float(self.best[0])
         if self.found.finished:
             self.found.bound = self.found.value
@@ -387,6 +453,89 @@ class Search:
         elif self.found.mapping:
             self.found.mapping = polished_alike(self)
         return self.found
+
+    def explore(
+        self,
+        stop: Callable[[], bool],
+        progress: Callable[[float, float], None],
+        plans: Iterable[Plan] | None,
+    ) -> tuple[list[First | Plan], list[tuple[tuple[float, float], int, First | Plan]]]:
+        """Search bypass choices, those of the least bound first.
+
+        Returns
+        -------
+        two lists
+            Those that hold nothing better than the best mapping, and those that may.
+        """
+        order = itertools.count()
+        rounds = 0
+        given = None if plans is None else list(plans)
+        firsts = self.first(self.keeps() if given is None else [plan.keep for plan in given])
+        queue: list[tuple[tuple[float, float], int, First | Plan]] = []
+        passed: list[First | Plan] = []  # bypass choices that hold nothing better
+        stuck: list[tuple[tuple[float, float], int, First | Plan]] = []
+        for i, first in enumerate(firsts):
+            bound = labels.objective_value(self.goal, first.energy, first.cycles)
+            plan = None if given is None else given[i]
+            if plan is not None:
+                # more may be known of it already
+                bound = max(bound, plan.bound)
+                plan.energy, plan.cycles, plan.bound = first.energy, first.cycles, bound
+            heappush(queue, (bound, next(order), plan or first))
+        while queue and not stop():
+            bound, _, head = queue[0]
+            if labels.worse(*bound, float(self.best[0]), float(self.best[1])):
+                passed.append(heappop(queue)[2])
+                continue
+            plan = head if isinstance(head, Plan) else self.plan(head.keep)
+            if isinstance(head, First):
+                plan.energy, plan.cycles, plan.bound = head.energy, head.cycles, bound
+            if given is None and self.is_hard(rounds):
+                self.anneal(WALKS << rounds, STEPS << rounds, stop)
+                rounds += 1
+                continue
+            if not plan.weighed and not self.within and (self.na > 1 or self.found.labels > LONG):
+                self.least = self.least or Least(self.layer, self.architecture)
+                weigh(plan, self.goal, self.least)
+            elif not plan.begun and self.best[0] == inf:
+                self.begin_above(plan, stop)
+            elif not plan.known:
+                self.prepare(plan, self.ceiling(plan))
+            elif plan.two_ways:
+                plan = self.better_way(plan)
+            else:
+                self.advance(plan, stop)
+            heapreplace(queue, (plan.bound, next(order), plan))
+            if plan.stuck:
+                stuck.append(heappop(queue))
+            left = (entry[0][0] for entry in (*queue[:1], *stuck))
+            self.found.bound = min(float(self.best[0]), *left)
+            progress(float(self.best[0]), self.found.bound)
+        # a better mapping may have been found since they were given up
+        best = float(self.best[0]), float(self.best[1])
+        return passed, queue + [entry for entry in stuck if not labels.worse(*entry[0], *best)]
+
+    def is_hard(self, rounds: int) -> bool:
+        """Whether it is time to anneal, after some rounds of that."""
+        if rounds == 0 and self.na > 1:
+            return True
+        at = HARD / 10 if self.best[0] == inf else HARD
+        return bool(self.found.labels > at * 8.0**rounds)
+
+    def better_way(self, plan: Plan) -> Plan:
+        """Return a bypass choice whose links through several arrays are paid for elsewhere.
+
+        That is, if it bounds the bypass choice more tightly.
+        """
+        plan.two_ways = False
+        other = self.plan(plan.keep, whole=False)
+        other.energy, other.cycles, other.bound = plan.energy, plan.cycles, plan.bound
+        other.begun, other.weighed = plan.begun, plan.weighed
+        while not other.known and other.bound[0] < self.best[0]:
+            self.prepare(other, self.ceiling(other))
+        better, worse = (other, plan) if other.bound > plan.bound else (plan, other)
+        better.bound = max(better.bound, worse.bound)
+        return better
 
     def begin_above(self, plan: Plan, stop: Callable[[], bool]) -> None:
         """Look for a first mapping a little above the bound of a bypass choice."""
@@ -413,19 +562,26 @@ class Search:
         level = 0.0 if plan.known else self.level * ROUGHLY
         return min(max(plan.bound[0] * plan.slack, level), float(self.best[0]))
 
-    def advance(self, plan: Plan, stop: Callable[[], bool]) -> None:
-        """Search a bypass choice a little above its bound, which rises to there or to the end."""
+    def advance(self, plan: Plan, stop: Callable[[], bool], effort: float = inf) -> None:
+        """Search a bypass choice a little above its bound, which rises to there or to the end.
+
+        A search of more labels than `effort` is broken off, and raises nothing.
+        """
         ceiling = self.ceiling(plan)
         below = plan.bound
         self.prepare(plan, ceiling)
         if plan.bound > below:
             return
         before = self.found.labels
-        # a long search that has nothing yet is broken off for a dive
-        most = HARD if self.best[0] == inf and not plan.dived else inf
+        room = MOST_BYTES // (8 * self.columns)
+        most = min(effort, room)
         if self.run(plan, ceiling, stop, most=most):
             plan.bound = (inf, inf)
-        elif self.found.labels - before > most or stop():
+        elif self.found.labels - before > most:
+            plan.slack **= 0.5
+            plan.stuck = plan.slack < LEAST_SLACK
+            return
+        elif stop():
             return
         else:
             growth = 2.0 if self.found.labels - before < EASY else 1.25

@@ -19,6 +19,7 @@ from tilewright.mapper.heed import (
     may_swap,
 )
 from tilewright.mapper.labels import (
+    AROUND,
     BLOCK,
     DEAD,
     ENERGY,
@@ -284,6 +285,7 @@ def place(
     if lm.active:
         it[n, BLOCK] = block_after_place(lm, seg, stage, following, block)
     it[n, MOVE] = PLACE + t
+    it[n, AROUND] += shape
     it[n, STAGE] = following
     fl[n, bits_at + m] = used
     return True

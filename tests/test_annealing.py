@@ -1,0 +1,66 @@
+"""Annealed mappings: what the walk is charged is what the model counts, and good ones are found."""
+
+from __future__ import annotations
+
+from random import Random
+
+import problems
+import pytest
+
+from tilewright.architecture.files import load_architecture
+from tilewright.mapper.annealing import Annealing
+from tilewright.mapper.narrow import about_memories
+from tilewright.mapper.solve import Search
+from tilewright.mapping.validity import check
+from tilewright.model.evaluate import evaluate
+from tilewright.workload.operators import conv2d
+
+
+def annealing_of(search: Search) -> Annealing:
+    return Annealing(
+        search.layer, search.architecture, search.tiles, search.space, search.unrollings,
+        search.goal, search.operations_energy(),
+    )  # fmt: skip
+
+
+def random_search(seed: int, objective: str) -> Search | None:
+    """Return a search of a random problem, unless no walk can be made for it."""
+    random = Random(seed)
+    search = Search(problems.layer(random), problems.machine(random), objective)
+    return None if about_memories(search.architecture) or not search.keeps() else search
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_walks_cost_what_the_model_counts(seed: int) -> None:
+    search = random_search(seed, "energy")
+    if search is None:
+        return
+    annealing = annealing_of(search)
+    forwards = any(array.forwarding for array in search.architecture.arrays)
+    for walk in annealing.rounds(4, 50, lambda: False):
+        mapping = annealing.mapping(walk)
+        check(mapping, search.layer, search.architecture)
+        cost = evaluate(search.layer, search.architecture, mapping)
+        if not forwards:
+            assert walk.value == pytest.approx(cost.energy_pj, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_annealed_mappings_are_no_better_than_the_optimum_and_close_to_it(seed: int) -> None:
+    search = random_search(seed, "energy")
+    if search is None or any(array.forwarding for array in search.architecture.arrays):
+        return
+    best = min(walk.value for walk in annealing_of(search).rounds(8, 1000, lambda: False))
+    optimum = search.solve()
+    assert optimum.finished
+    assert optimum.value * (1 - 1e-9) <= best <= optimum.value * 1.05
+
+
+def test_equal_searches_anneal_to_equal_mappings() -> None:
+    layer = conv2d(K=16, C=16, P=8, Q=8, R=3, S=3)
+    found = []
+    for _ in range(2):
+        annealing = annealing_of(Search(layer, load_architecture("four-level"), "edp"))
+        *_, last = annealing.rounds(4, 500, lambda: False)
+        found.append((last.value, annealing.mapping(last)))
+    assert found[0] == found[1]
