@@ -25,7 +25,7 @@ MACHINES = ("simple", "eyeriss", "dmazerunner-256")
 def main() -> None:
     """Map every layer onto every machine, with divisors and with all tile sizes."""
     print("| layer | machine | divisors | all sizes | lower | utilization", end=" | ")
-    print("gap | gap, irregular | seconds |")
+    print("gap | irregular | seconds |")
     print("| --- | --- | ---: | ---: | ---: | --- | ---: | ---: | --- |")
     for name, layer in CASES:
         for machine in MACHINES:

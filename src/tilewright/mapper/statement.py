@@ -22,8 +22,8 @@ def proven_text(result: NetworkResult) -> str:
     open_ = [each for each in result.layers if not each.proof.optimal]
     if result.optimal:
         sentences.append(coverage(result))
-    elif open_:
-        worst = max(open_, key=lambda each: each.proof.gap)
+    worst = max(open_, key=lambda each: each.proof.gap, default=None)
+    if worst is not None and worst.proof.lower_bound > 0:
         which = f"The largest gap is that of '{worst.layer.name}': no" if more(result) else "No"
         most = percent(worst.proof.gap).removeprefix("<")
         sentences.append(f"{which} mapping of the space can be more than {most} better.")
