@@ -52,6 +52,21 @@ def test_options_without_effect_on_trade_offs_are_refused(
 @pytest.mark.parametrize(
     "words",
     [
+        ["map", "--strategy", "decoupled", "--tiles", "divisors"],
+        ["frontier", "--layer", "a", "--over", "GLB", "--traffic", "DRAM", "--objective", "edp"],
+    ],
+)
+def test_other_options_without_effect_are_refused(
+    words: list[str], net: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command, *options = words
+    assert main([command, net, "simple", *options]) == 2
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
         ["map", "--layer", "a", "--pareto", "--tiles", "divisors"],
         ["map", "--pareto"],
         ["map", "--tiles", "divisors"],

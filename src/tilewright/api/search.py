@@ -134,6 +134,8 @@ def map(
     check_options(objective, time_limit, workers, movement=strategy is None and uniform is None)
     if tiles is not None:
         check_tiles(tiles)
+        if strategy is not None:
+            raise InputError("takes no strategy: those have tile sizes of their own", key="tiles")
     check_uniform(uniform, within)
     kept = the_cache(cache)
     network = the_network(workload, layer)
@@ -311,6 +313,8 @@ def frontier(
         When no mapping can run the layer.
     """
     check_options(objective, time_limit, None)
+    if traffic is not None and objective != "energy":
+        raise InputError("has no effect with 'traffic': words are minimised", key="objective")
     chosen = the_layer(workload, layer)
     machine = the_searched_architecture(architecture)
     from tilewright.mapper.frontier import least_cost
