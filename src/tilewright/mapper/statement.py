@@ -86,14 +86,15 @@ def coverage(result: NetworkResult) -> str:
 
 def irregular_text(result: NetworkResult) -> list[str]:
     """Return what is to be said about mappings that are not of the space, if there are any."""
-    names = [each.layer.name for each in result.layers if each.proof.irregular]
-    if not names:
+    irregular = [each for each in result.layers if each.proof.irregular]
+    if not irregular:
         return []
+    best = "; no regular one is better" if all(e.proof.optimal for e in irregular) else ""
     if not more(result):
-        return ["The mapping is irregular, which the space leaves out."]
-    subject = "The mapping of" if len(names) == 1 else "The mappings of"
-    verb = "is" if len(names) == 1 else "are"
-    return [f"{subject} {named(names)} {verb} irregular, which the space leaves out."]
+        return [f"The mapping is irregular{best}."]
+    names = named([each.layer.name for each in irregular])
+    one = len(irregular) == 1
+    return [f"The mapping{'' if one else 's'} of {names} {'is' if one else 'are'} irregular{best}."]
 
 
 def named(names: list[str]) -> str:

@@ -93,7 +93,8 @@ def layer_proof_html(result: LayerResult) -> str:
     if proof.reason:
         text += f" Not proven: {escape(proof.reason)}."
     if proof.irregular:
-        text += " The mapping is irregular, which the space leaves out."
+        best = "; no regular one is better" if proof.optimal else ""
+        text += f" The mapping is irregular{best}."
     if proof.search_seconds is None:
         return f"<p>{text} Search: {duration(proof.seconds)}.</p>"
     earlier = f"Search: {duration(proof.search_seconds)}, earlier; from the cache"
