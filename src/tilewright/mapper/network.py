@@ -242,7 +242,7 @@ def map_network(
         perf_counter() - start,
         interrupted,
         tuple(unmapped),
-        stopped=any(likeness(layer) not in whole for layer in layers),
+        stopped=not interrupted and any(likeness(layer) not in whole for layer in layers),
     )
 
 
