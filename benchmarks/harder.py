@@ -34,9 +34,6 @@ def mapped(
         workload, machine, "edp", tiles=tiles, time_limit=time_limit, workers=2, cache=False
     )
     left = f"no, gap {found.gap:.1%}"
-    if tiles == "all":
-        regular = max((layer.proof.regular_gap for layer in found.layers), default=1.0)
-        left += f", regular {regular:.1%}" if regular else ", regular yes"
     return {"value": found.edp_pj_cycles, "proven": found.optimal, "left": left}
 
 
@@ -111,7 +108,7 @@ def section() -> Section:
         ("case", "s", "CPU s", "peak MB", "of it the search", "value", "proven"),
         tuple(rows),
         "On simple unless another machine is named; two arrays: benchmarks/two-arrays.yaml. The "
-        "gap of a network is the largest of its layers; that of regular mappings is said apart.",
+        "gap of a network is the largest of its layers.",
     )
 
 

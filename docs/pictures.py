@@ -191,7 +191,7 @@ def short_last_chunk() -> Picture:
                 x + pitch / 2 - 3, y + 19, f"p = {p}" if works else "idle", anchor="middle"
             )
     picture.text(left + chunk * pitch + 16, 98, "10 of 12 places used:")
-    picture.text(left + chunk * pitch + 16, 118, "utilization 0.83")
+    picture.text(left + chunk * pitch + 16, 118, "spatial utilization 0.83")
     return picture
 
 

@@ -391,7 +391,7 @@ def compared(case: dict) -> list[tuple[str, str, str]]:
             ("average words/cycle", theirs["Avg BW Req"], outer.average),
             ("peak words/cycle", theirs["Peak BW Req"], outer.peak),
             ("utilised elements", theirs["Avg number of utilized PEs"],
-             round(stats.average_utilization * 256)),
+             round(stats.spatial_utilization * 256)),
             ("energy (MACs)", case["energy_from_counts"]["total"], found.energy_pj),
             ("area, mm2", theirs["Area"] / 1e6, stats.parts().total_area_mm2),
         )

@@ -155,8 +155,10 @@ def test_totals_count_repeats(result: tw.NetworkResult) -> None:
     assert result.cycles == a.cycles + 3 * b.cycles + c.cycles
     assert result.edp_pj_cycles == result.energy_pj * result.cycles
     assert result.operations == NETWORK.operations
-    steps = a.compute.steps + 3 * b.compute.steps + c.compute.steps
-    assert result.utilization == pytest.approx(result.operations / (256 * steps))
+    assert result.utilization == pytest.approx(result.operations / (256 * result.cycles))
+    assert result.value == pytest.approx(
+        a.edp_pj_cycles + 3 * b.edp_pj_cycles + c.edp_pj_cycles, rel=1e-12
+    )
 
 
 def test_equal_layers_are_searched_once(result: tw.NetworkResult) -> None:
@@ -200,7 +202,7 @@ def test_a_search_that_stops_early_gives_its_bound_and_gap(
     assert not result.optimal
     assert found.proof.gap == pytest.approx(0.25)
     assert found.proof.lower_bound == pytest.approx(0.75 * found.proof.value)
-    assert "no mapping of it can be more than 25.0% better" in result.statement()
+    assert "No mapping of the space can be more than 25.0% better" in result.statement()
 
 
 def test_layers_without_any_mapping_in_time_are_listed() -> None:
@@ -209,7 +211,7 @@ def test_layers_without_any_mapping_in_time_are_listed() -> None:
     assert result.unmapped == NETWORK.layers
     assert not result.optimal
     assert result.energy_pj == 0
-    assert "Without any mapping so far: a, b, c" in result.text()
+    assert "There is no mapping yet of a, b, c" in result.text()
     assert result.to_dict()["unmapped"] == ["a", "b", "c"]
 
 
@@ -372,7 +374,7 @@ def test_results_are_json_a_table_and_text(result: tw.NetworkResult) -> None:
     assert data == json.loads(json.dumps(result.to_dict()))
     assert set(data["layers"][0]["proof"]) == {
         "optimal", "lower_bound", "value", "gap", "space", "mappings_in_space", "seconds", "cached",
-        "search_seconds", "tiles", "least_memory", "regular", "regular_bound",
+        "search_seconds", "tiles", "least_memory", "reason", "irregular", "lower_bound_irregular",
     }  # fmt: skip
     for shown, found in zip(data["layers"], result.layers, strict=True):
         assert shown["objective"] == "edp"
@@ -386,4 +388,4 @@ def test_results_are_json_a_table_and_text(result: tw.NetworkResult) -> None:
     assert len(repr(result)) < 200
     assert "3 of 3 layers proven optimal" in repr(result)
     assert "<table" in result._repr_html_()
-    assert "Proven for every layer" in result.statement()
+    assert "3 of 3 layers proven optimal: no mapping of the space has" in result.statement()

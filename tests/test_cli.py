@@ -172,7 +172,7 @@ def test_map_writes_what_the_api_returns(
         assert again.energy_pj == found.evaluation.energy_pj
     assert "<html" in (folder / "out.html").read_text()
     output, error = capsys.readouterr()
-    for text in ("net on simple", "total", "Proven for every layer", "Space: "):
+    for text in ("net on simple", "total", "2 of 2 layers proven optimal", "Space: "):
         assert text in output
     done = [line.split("] ")[1].split(":")[0] for line in error.splitlines()[-2:]]
     assert sorted(done) == ["a", "b"]
@@ -238,7 +238,7 @@ def test_an_interrupted_map_writes_the_best_so_far(
     assert (folder / "out.yaml").is_file()
     assert (folder / "out.html").is_file()
     output, error = capsys.readouterr()
-    assert "Not proven: interrupted" in output
+    assert "0 of 2 layers proven optimal: the search was interrupted" in output
     assert error == "interrupted: these are the best mappings so far\n"
 
 

@@ -172,4 +172,4 @@ def test_a_network_is_mapped_alike_with_another_process(
     assert [r.mapping for r in together.layers] == [r.mapping for r in alone.layers]
     for own, other in zip(together.layers, alone.layers, strict=True):
         assert own.proof.lower_bound == other.proof.lower_bound
-        assert own.proof.regular_bound == other.proof.regular_bound
+        assert own.proof.lower_bound_irregular == other.proof.lower_bound_irregular

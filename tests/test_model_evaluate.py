@@ -49,7 +49,8 @@ def test_evaluation_of_a_matrix_product_worked_by_hand() -> None:
     assert result.compute.steps == 32
     assert (result.bound, result.cycles) == ("DRAM", 40)
     assert result.edp_pj_cycles == 360_000
-    assert result.utilization == 1
+    assert result.spatial_utilization == 1
+    assert result.utilization == 32 / 40
     assert result.intensity == 32 / 40
     assert result.intensity_per_byte == 32 / 80
     assert result.roofline == 32 / 40
@@ -97,7 +98,8 @@ def test_leakage_is_power_times_time_of_all_instances() -> None:
     result = evaluate(LAYER, machine, MAPPING)
     # 3 x 2.5 mW over 40 cycles of 2 ns
     assert result.leakage_pj == pytest.approx(7.5 * 40 * 2)
-    assert result.utilization == pytest.approx(1 / 3)
+    assert result.spatial_utilization == pytest.approx(1 / 3)
+    assert result.utilization == pytest.approx(32 / (40 * 3))
 
 
 def test_network_hops_cost_energy_and_words_cost_cycles() -> None:

@@ -226,8 +226,8 @@ def test_any_result_is_plotted_completely(case: tuple[Layer, Architecture, Mappi
 def test_one_layer_is_enough() -> None:
     parsed = Page(html(network_result(names=("only",))))
     assert parsed.faults == []
-    assert "1 layer, mapped for least energy" in parsed.texts
-    assert any("nothing better exists for this layer" in part for part in parsed.texts)
+    assert "1 layer, mapped for least energy, tile sizes that divide" in parsed.texts
+    assert any("Proven optimal: no mapping of the space has" in part for part in parsed.texts)
 
 
 def test_bypassed_memory_is_said_so() -> None:
@@ -280,10 +280,10 @@ def test_each_word_moves_once_where_nothing_is_cut() -> None:
 
 def test_gap_is_told_where_the_search_was_stopped() -> None:
     proven, stopped = html(network_result()), html(network_result(optimal=False))
-    assert "Proven: nothing better exists for any of the 3 layers." in proven
+    assert "3 of 3 layers proven optimal: no mapping of the space has less energy." in proven
     assert "gap 25" not in proven
     assert "2 of 3 layers proven" in stopped
-    assert "nothing better exists" not in stopped
+    assert "no mapping of the space has less energy." not in stopped
     assert "gap 25\u202f%" in stopped
     assert "Tile sizes that divide &lt;evenly&gt;." in stopped
 
@@ -294,8 +294,8 @@ def test_layers_without_a_mapping_are_named() -> None:
     text = html(stopped)
     assert Page(text).faults == []
     assert "2 of 3 layers proven" in text
-    assert "Not mapped: fc." in text
-    assert "nothing better exists" not in text
+    assert "There is no mapping yet of fc." in text
+    assert "no mapping of the space has less energy." not in text
 
 
 def test_nothing_mapped_is_a_page_too() -> None:

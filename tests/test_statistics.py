@@ -156,7 +156,7 @@ def test_energies_and_accesses_are_those_of_the_evaluation() -> None:
     assert energy == pytest.approx(cost.energy_pj)
     assert sum(found.energy_per_operation_pj.values()) == pytest.approx(cost.energy_per_operation)
     assert found.accesses["GBuf"]["I"][0] == cost.memories["GBuf"].tensors["I"].reads
-    assert found.average_utilization == cost.utilization
+    assert found.spatial_utilization == cost.spatial_utilization
     assert found.intensity["DRAM"] == pytest.approx(cost.intensity)
     data = found.to_dict()
     assert data["buffers"]["DRAM"]["required_bits"] > 0

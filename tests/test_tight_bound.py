@@ -203,8 +203,8 @@ def test_no_regular_mapping_of_awkward_layers_is_better(
 ) -> None:
     layer = tw.einsum(expression, **bounds)
     found = tw.map(layer, machine, objective, cache=False, tiles="all").layers[0]
-    assert found.proof.regular
-    assert found.proof.lower_bound <= found.proof.value
+    assert found.proof.optimal
+    assert found.proof.lower_bound_irregular <= found.proof.value == found.proof.lower_bound
 
 
 def test_inner_tiles_are_all_that_fit() -> None:

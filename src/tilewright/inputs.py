@@ -122,8 +122,6 @@ def check_together(
         )
     if layouts and tiles == ALL:
         raise InputError("with layouts, only sizes that divide are searched", key="tiles")
-    if strategy is not None and tiles == ALL:
-        raise InputError("takes no strategy: those have tile sizes of their own", key="tiles")
     if latency == "pipelined" and (strategy is not None or tiles == ALL):
         raise InputError("'pipelined' takes tile sizes that divide and no strategy", key="latency")
     other = latency == "pipelined" or strategy is not None or layouts

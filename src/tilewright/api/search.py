@@ -97,11 +97,11 @@ def map(
         directory instead. Where the cache cannot be written, results are only not kept.
     tiles : str, optional
         ``"divisors"``: the best mapping whose tile sizes all divide, with a proof. ``"all"``: then
-        that mapping is improved with sizes that do not divide; the lower bound holds for all tile
-        sizes, and the result is optimal where it is reached. On machines with optimal retention
-        mappings are looked for that are good without it, and the lower bound is that of unbounded
-        memories. By default ``"all"``, but for a strategy, one style for all layers, layouts,
-        ``"dmc"`` and pipelined latency, which take sizes that divide.
+        that mapping is improved with sizes that do not divide; the lower bound is that of all
+        regular mappings, and the result is optimal where it is reached. On machines with optimal
+        retention mappings are looked for that are good without it, and the lower bound is that of
+        unbounded memories. By default ``"all"``, but for a strategy, one style for all layers,
+        layouts, ``"dmc"`` and pipelined latency, which take sizes that divide.
     strategy : str, optional
         Search as another mapper does instead, without a proof: a strategy of `compare`, such as
         ``"decoupled"``, with its options.
@@ -134,6 +134,8 @@ def map(
     check_options(objective, time_limit, workers, movement=strategy is None and uniform is None)
     if tiles is not None:
         check_tiles(tiles)
+        if strategy is not None:
+            raise InputError("takes no strategy: those have tile sizes of their own", key="tiles")
     check_uniform(uniform, within)
     kept = the_cache(cache)
     network = the_network(workload, layer)
@@ -205,11 +207,13 @@ def pareto(
     limits: str = "energy",
     *,
     layer: str | None = None,
+    constraints: ConstraintsLike = None,
     time_limit: float | None = None,
     progress: bool = False,
 ) -> Front | NetworkFront:
     """Find every trade-off of energy against cycles, and prove that none is missing.
 
+    Tile sizes divide; mappings with others, as `map` finds them, may be better in both.
     Of a network with several layers it is that of the totals: each run of a layer has a mapping of
     its own, and the runs follow each other.
 
@@ -223,6 +227,8 @@ def pareto(
         An objective whose limits hold for every point, for example ``"energy, latency<=1e6"``.
     layer : str, optional
         This layer of the workload alone.
+    constraints : str, path, dict, Constraint, Constraints, or a list of those, optional
+        What the mappings must satisfy besides the constraints of the machine, as in `map`.
     time_limit : float, optional
         Seconds, more than 0; the result has the points found until then.
     progress : bool
@@ -244,6 +250,8 @@ def pareto(
     check_options(limits, time_limit, None)
     network = the_network(workload, layer)
     machine = the_searched_architecture(architecture)
+    check_own_names(machine, network.layers)
+    machine = under(machine, given_constraints(constraints, machine, network.layers))
     from tilewright.mapper.network import map_front
     from tilewright.mapper.network_front import map_network_front
 
@@ -268,6 +276,8 @@ def frontier(
     progress: bool = False,
 ) -> Frontier:
     """Find the least cost of one layer for every size of one or two memories, with a proof.
+
+    Tile sizes divide; mappings with others, as `map` finds them, may cost less.
 
     Parameters
     ----------
@@ -303,6 +313,8 @@ def frontier(
         When no mapping can run the layer.
     """
     check_options(objective, time_limit, None)
+    if traffic is not None and objective != "energy":
+        raise InputError("has no effect with 'traffic': words are minimised", key="objective")
     chosen = the_layer(workload, layer)
     machine = the_searched_architecture(architecture)
     from tilewright.mapper.frontier import least_cost
@@ -328,6 +340,8 @@ def explain(
     progress: bool | Progress = False,
 ) -> Explanation:
     """Say what limits the best mapping of a layer, and what else is nearly as good.
+
+    Tile sizes divide; mappings with others, as `map` finds them, may cost less.
 
     Every limit of the machine (capacities, axes, bandwidths, constraints, bypasses) is relaxed
     alone, and the best mapping found anew. Then come the best mapping of every other bypass choice

@@ -25,6 +25,7 @@ from tilewright.cli.options import (
     share,
 )
 from tilewright.errors import InputError
+from tilewright.mapper.sizes import DIVISORS, SIZES
 
 
 @commands.command("map")
@@ -40,7 +41,10 @@ def map_command(
     ] = None,
     pareto: Annotated[
         bool,
-        typer.Option("--pareto", help="Every trade-off of energy against cycles, in total."),
+        typer.Option(
+            "--pareto",
+            help="Every trade-off of energy against cycles, with tile sizes that divide.",
+        ),
     ] = False,
     dataflow: DataflowNames = None,
     constraint: ConstraintTexts = None,
@@ -58,7 +62,7 @@ def map_command(
         typer.Option(
             "--tiles",
             metavar="divisors|all",
-            help="Tile sizes: all (default), proven where a bound is reached, or divisors.",
+            help="Tile sizes: all (default), or only those that divide.",
         ),
     ] = None,
     no_cache: Annotated[
@@ -82,7 +86,11 @@ def map_command(
     ] = None,
     within: Annotated[
         str | None,
-        typer.Option("--within", metavar="SHARE", help="How near other styles are: 5% or 0.05."),
+        typer.Option(
+            "--within",
+            metavar="SHARE",
+            help="Also list styles within this share of the best: 5% or 0.05.",
+        ),
     ] = None,
     layout: Layouts = None,
 ) -> int:
@@ -95,27 +103,24 @@ def map_command(
 
     files = {"--json": json, "--report": report, "--output": output}
     check_outputs(files, [workload, arch])
-    if pareto and (report or output):
-        raise InputError(
-            "takes no --report and no --output; --json has the mappings", key="--pareto"
-        )
-    if pareto and uniform is not None:
-        raise InputError("takes no --uniform: runs of layers differ in style", key="--pareto")
-    if pareto and layout:
-        raise InputError("--pareto counts words", key="--layout")
-    if pareto and latency is not None:
-        raise InputError("trades energy against throughput latency alone", key="--pareto")
     limit = seconds(time_limit)
     check_options(objective, limit, None, movement=not pareto)
     if tiles is not None:
         check_tiles(tiles)
+    given = [*(load_dataflow(name) for name in dataflow or ()), *(constraint or ())]
     if pareto:
-        front = api.pareto(workload, arch, objective, layer=layer, time_limit=limit, progress=True)
+        check_for_pareto(
+            report=report, output=output, tiles=tiles, latency=latency, strategy=strategy,
+            uniform=uniform, within=within, layout=layout,
+        )  # fmt: skip
+        front = api.pareto(
+            workload, arch, objective,
+            layer=layer, constraints=given, time_limit=limit, progress=True,
+        )  # fmt: skip
         put_result(front, json)
         return INTERRUPTED if front.interrupted else 0
     network = the_network(workload, layer)
     machine = the_architecture(arch)
-    given = [*(load_dataflow(name) for name in dataflow or ()), *(constraint or ())]
     result = api.map(
         network,
         machine,
@@ -142,6 +147,24 @@ def map_command(
     return 0
 
 
+def check_for_pareto(**options: object) -> None:
+    """Refuse what has no effect on trade-offs of energy against cycles."""
+    reasons = {
+        "report": "--json has the mappings",
+        "output": "--json has the mappings",
+        "tiles": f"only {SIZES[DIVISORS]} are searched",
+        "latency": "energy is traded against throughput latency alone",
+        "strategy": "the search proves that no point is missing",
+        "uniform": "runs of layers differ in style",
+        "within": "runs of layers differ in style",
+        "layout": "words are counted, not blocks",
+    }
+    needless = {"tiles": DIVISORS, "latency": "throughput"}
+    for name, value in options.items():
+        if value and value != needless.get(name):
+            raise InputError(f"has no effect with --pareto: {reasons[name]}", key=f"--{name}")
+
+
 @commands.command("frontier")
 def frontier_command(
     workload: Workload,
@@ -166,7 +189,7 @@ def frontier_command(
         str | None, typer.Option("--plot", metavar="FILE.html", help="Write a plot to look at.")
     ] = None,
 ) -> int:
-    """Show the least cost for every size of one or two memories."""
+    """Show the least cost for every size of one or two memories (tile sizes that divide)."""
     from tilewright import api
     from tilewright.commands.files import check_outputs
     from tilewright.commands.output import put_frontier
@@ -189,7 +212,11 @@ def explain_command(
     objective: Goal = "energy",
     within: Annotated[
         str,
-        typer.Option("--within", metavar="SHARE", help="How near runner-ups are: 5% or 0.05."),
+        typer.Option(
+            "--within",
+            metavar="SHARE",
+            help="List runner-ups within this share of the best: 5% or 0.05.",
+        ),
     ] = "5%",
     time_limit: Annotated[
         str | None, typer.Option("--time-limit", metavar="S", help="Seconds, for everything.")
@@ -198,7 +225,10 @@ def explain_command(
     constraint: ConstraintTexts = None,
     json: Json = None,
 ) -> int:
-    """Say what limits the best mapping of a layer, and what else is nearly as good."""
+    """Say what limits the best mapping of a layer, and what else is nearly as good.
+
+    Only tile sizes that divide are searched.
+    """
     from tilewright import api
     from tilewright.architecture.dataflow import load_dataflow
     from tilewright.commands.files import check_outputs

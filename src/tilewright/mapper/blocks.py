@@ -30,6 +30,7 @@ from tilewright.mapper.objective import parse_objective
 from tilewright.mapper.pipelined import Climb, plain_mapping
 from tilewright.mapper.progress import Progress
 from tilewright.mapper.result import LayerResult, NetworkResult
+from tilewright.mapper.sizes import DIVISORS
 from tilewright.mapper.tile import tile_mapping
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.structure import resolve
@@ -111,7 +112,7 @@ def map_blocks(
     interrupted = in_words.interrupted
     left = len({likeness(result.layer) for result in in_words.layers} & chosen.keys())
     known: dict[object, LayerResult | None] = {}
-    progress.begin(left, in_words.objective)
+    progress.begin(left, in_words.objective, DIVISORS)
     results: list[LayerResult] = []
     unmapped = list(in_words.unmapped)
     for result in in_words.layers:
@@ -140,7 +141,7 @@ def map_blocks(
     progress.end()
     return NetworkResult(
         network, architecture, in_words.objective, tuple(results), perf_counter() - start,
-        interrupted, tuple(unmapped),
+        interrupted, tuple(unmapped), in_words.stopped,
     )  # fmt: skip
 
 

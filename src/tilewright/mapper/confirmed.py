@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import TilewrightError
 from tilewright.mapper.objective import parse_objective
 from tilewright.mapper.proof import Proof
+from tilewright.mapper.regular import is_regular
 from tilewright.mapper.result import LayerResult
-from tilewright.mapper.sizes import DIVISORS
+from tilewright.mapper.sizes import ALL
 from tilewright.mapper.space_text import space_text
 from tilewright.mapping.nodes import Mapping
 from tilewright.model.evaluate import evaluate
 from tilewright.model.result import Evaluation
 from tilewright.workload.layer import Layer
+
+if TYPE_CHECKING:
+    from tilewright.mapper.solve import Found
 
 TOLERANCE = 1e-9
 CLOSE = 1e-12
@@ -28,48 +34,42 @@ def confirmed(
     layer: Layer,
     architecture: Architecture,
     objective: str,
-    mapping: Mapping,
+    found: Found,
     *,
-    value: float,
-    bound: float,
-    finished: bool,
     mappings_in_space: float,
     seconds: float,
     search_seconds: float | None = None,
-    tiles: str = DIVISORS,
-    least_memory: bool = False,
-    regular: float | None = None,
 ) -> LayerResult:
     """Return the result for a mapping that the search found, as the model values it.
 
     Parameters
     ----------
-    layer, architecture, objective, mapping
-        What was found for what.
-    value, bound : float
-        The search's value of the mapping and its lower bound of every mapping.
-    finished : bool
-        Whether the search covered the whole space.
-    mappings_in_space, seconds, search_seconds, tiles, least_memory
+    layer, architecture, objective
+        What was searched.
+    found : Found
+        What was found; it has a mapping.
+    mappings_in_space, seconds, search_seconds
         For the proof.
-    regular : float or None
-        A lower bound of all regular mappings.
 
     Raises
     ------
     DisagreementError
         When the model gives the mapping another value than the search.
     """
-    evaluation = agreed(layer, architecture, objective, mapping, value)
+    mapping = found.mapping
+    assert mapping is not None
+    evaluation = agreed(layer, architecture, objective, mapping, found.value)
     exact = objective_value(evaluation, objective)
-    least = exact if finished else min(max(bound, 0.0), exact)
-    gap = (exact - least) / exact if exact else 0.0
-    if regular is not None:
-        regular = exact if regular >= value * (1 - CLOSE) else max(regular, least)
-    space = space_text(architecture, tiles)
+    least = exact if found.finished else min(max(found.bound, 0.0), exact)
+    of_all = None
+    if found.irregular_bound is not None:
+        reached = found.irregular_bound >= found.value * (1 - CLOSE)
+        of_all = exact if reached else min(max(found.irregular_bound, 0.0), least)
     proof = Proof(
-        finished, least, exact, gap, space, mappings_in_space, seconds, search_seconds, tiles,
-        least_memory=least_memory, regular_bound=None if finished else regular,
+        found.finished, least, exact, (exact - least) / exact if exact else 0.0,
+        space_text(architecture, found.tiles), mappings_in_space, seconds, search_seconds,
+        found.tiles, found.reason, found.least_memory, of_all,
+        irregular=found.tiles == ALL and not is_regular(mapping, layer),
     )  # fmt: skip
     return LayerResult(layer, mapping, evaluation, objective, proof)
 

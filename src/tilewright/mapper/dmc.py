@@ -77,7 +77,7 @@ def map_movement(
     goal = parse_objective(objective)
     known: dict[object, LayerResult] = {}
     kinds = {likeness(layer) for layer in network.layers}
-    progress.begin(len(kinds), objective)
+    progress.begin(len(kinds), objective, tiles)
     interrupted = False
     try:
         for layer in network.layers:

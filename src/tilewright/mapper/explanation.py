@@ -308,7 +308,10 @@ class Explanation:
     def verdict(self) -> str:
         """Return whether everything is proven, and if not, what is missing."""
         if self.complete:
-            return f"Everything above is proven ({self.seconds:.1f} s)."
+            return (
+                "Everything above is proven of mappings whose tile sizes divide "
+                f"({self.seconds:.1f} s)."
+            )
         return f"Not proven, {self.stopped()}: {'; '.join(self.open)}."
 
     def stopped(self) -> str:

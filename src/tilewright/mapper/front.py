@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tilewright.architecture.machine import Architecture
 from tilewright.mapper.confirmed import confirmed
+from tilewright.mapper.narrow import narrowed
 from tilewright.mapper.number import number, percent
 from tilewright.mapper.objective import Objective, parse_objective
 from tilewright.mapper.result import LayerResult
 from tilewright.mapper.size import mappings_in_space
+from tilewright.mapper.sizes import DIVISORS, SIZES
 from tilewright.mapper.solve import Search
 from tilewright.mapper.trade_offs import TradeOffs
 from tilewright.workload.layer import Layer
@@ -52,7 +54,8 @@ class Front(TradeOffs):
     @property
     def title(self) -> str:
         """Of what and on what these are the trade-offs."""
-        return f"{self.layer.name} on {self.architecture.name}, energy against cycles"
+        name = f"{self.layer.name} on {self.architecture.name}"
+        return f"{name}, energy against cycles, {SIZES[DIVISORS]}"
 
     def __len__(self) -> int:
         return len(self.points)
@@ -76,10 +79,14 @@ class Front(TradeOffs):
         """Return in a sentence what is proven."""
         if self.optimal:
             return (
-                f"Proven: no mapping of the space has less energy and fewer cycles than a point "
-                f"of the front ({len(self.points)} points, {self.seconds:.1f} s)."
+                f"Proven: no mapping whose tile sizes divide has less energy and fewer cycles than "
+                f"a point of the front ({len(self.points)} points, {self.seconds:.1f} s). Mappings "
+                "with other tile sizes may have."
             )
-        return "Not proven: stopped; points with fewer cycles than the last one may be missing."
+        return (
+            "Not proven: the search was stopped; points with fewer cycles than the last one may be "
+            "missing, and mappings with tile sizes that do not divide are left out."
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with one row per point."""
@@ -105,6 +112,7 @@ class Front(TradeOffs):
             "layer": self.layer.name,
             "architecture": self.architecture.name,
             "optimal": self.optimal,
+            "tiles": DIVISORS,
             "seconds": self.seconds,
             "points": [point.to_dict() for point in self.points],
         }
@@ -136,7 +144,7 @@ def trade_offs(
     start = perf_counter()
     wanted = replace(limits or parse_objective("energy"), powers=(1.0, 0.0), then=(0.0, 1.0))
     search = Search(layer, architecture, str(wanted))
-    size = mappings_in_space(layer, architecture)
+    size = mappings_in_space(layer, narrowed(architecture, layer))
     points: list[LayerResult] = []
     finished, interrupted = True, False
     while finished:
@@ -150,10 +158,9 @@ def trade_offs(
         if found.mapping is None:
             break
         point = confirmed(
-            layer, architecture, str(wanted), found.mapping,
-            value=float(search.best[0]), bound=found.bound, finished=finished,
+            layer, architecture, str(wanted),
+            replace(found, value=float(search.best[0]), finished=finished),
             mappings_in_space=size, seconds=perf_counter() - begin,
-            least_memory=found.least_memory,
         )  # fmt: skip
         points.append(point)
         progress(len(points))

@@ -14,6 +14,7 @@ from tilewright.architecture.units import size_text
 from tilewright.errors import InputError, nearest
 from tilewright.mapper.columns import aligned
 from tilewright.mapper.objective import parse_objective
+from tilewright.mapper.sizes import DIVISORS, SIZES
 from tilewright.mapping.files import mapping_data
 from tilewright.mapping.nodes import Mapping
 from tilewright.model.result import Evaluation
@@ -151,16 +152,21 @@ class Frontier:
     def statement(self) -> str:
         """Return in a sentence what is proven."""
         if not self.optimal:
-            return "Not proven: stopped; better mappings may exist, and points be missing."
+            return (
+                "Not proven: the search was stopped; better mappings may exist, and points be "
+                "missing."
+            )
         return (
-            f"Proven: for every size of {' and '.join(self.over)} no mapping has a smaller value "
-            f"than the last point that fits ({self.searches} searches, {self.seconds:.1f} s)."
+            f"Proven: for every size of {' and '.join(self.over)} no mapping whose tile sizes "
+            f"divide has a smaller value than the last point that fits ({self.searches} searches, "
+            f"{self.seconds:.1f} s). Mappings with other tile sizes may have."
         )
 
     def text(self) -> str:
         """Return a table with a row per point, and what is proven."""
         lines = aligned([self.headers, *self.rows()])
-        title = f"{self.layer.name} on {self.architecture.name}, least {self.what} by size"
+        name = f"{self.layer.name} on {self.architecture.name}"
+        title = f"{name}, least {self.what} by size, {SIZES[DIVISORS]}"
         return "\n".join([title, "", *lines, "", self.statement()])
 
     def to_frame(self) -> pd.DataFrame:
@@ -194,6 +200,7 @@ class Frontier:
             "traffic": self.traffic,
             "unit": self.unit,
             "optimal": self.optimal,
+            "tiles": DIVISORS,
             "searches": self.searches,
             "seconds": self.seconds,
             "points": [

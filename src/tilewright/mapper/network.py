@@ -143,7 +143,7 @@ def map_network(
     known = found_earlier(even, waiting) if tiles == ALL else {}
     workers = max(1, min(workers or processors(), len(waiting)))
     budget = Budget(start + (inf if time_limit is None else time_limit), len(waiting), workers)
-    progress.begin(len(layers), objective)
+    progress.begin(len(layers), objective, tiles)
     if waiting and not is_compiled():
         compile_kernels()
     for layer in layers:
@@ -158,6 +158,7 @@ def map_network(
     limited = time_limit is not None
     cut: set[object] = set()  # searches of sizes that divide that had too little time
     done: set[object] = set()
+    whole: set[object] = set(searched)  # searches that no limit has ended
 
     def begin(layer: Layer) -> None:
         stop, key = budget.take(), likeness(layer)
@@ -192,8 +193,11 @@ def map_network(
             ended = helpers.compute(improved, layer, architecture, objective, ended, stop=stop)
             if proven and not stop():
                 solved.keep(layer, ended)
-            searched[likeness(layer)] = ended
+        # where there was no time for other sizes, the proof of divisors is none of theirs
+        searched[likeness(layer)] = ended = solved.asked(layer, ended)
         done.add(likeness(layer))
+        if ended.found.finished or not stop():
+            whole.add(likeness(layer))
         progress.done(layer, ended.found.value, ended.found.bound, ended.found.finished)
 
     def unfinished() -> list[Layer]:
@@ -238,6 +242,7 @@ def map_network(
         perf_counter() - start,
         interrupted,
         tuple(unmapped),
+        stopped=not interrupted and any(likeness(layer) not in whole for layer in layers),
     )
 
 
@@ -351,7 +356,7 @@ def improved(
     found = with_all_sizes(layer, machine, objective, ended.found, stop)
     if found.mapping == ended.found.mapping:
         found.least_memory = ended.found.least_memory
-    elif found.mapping is not None and found.regular == found.value:
+    elif found.mapping is not None and found.finished:
         # ties are of interest where nothing is better
         found.mapping = tidied(
             found.mapping, layer, machine, lambda m: costs(m, layer, machine), stop
@@ -359,7 +364,7 @@ def improved(
         value = parse_objective(objective).value(*costs(found.mapping, layer, machine))
         found.value = min(found.value, value)
     seconds = ended.seconds + perf_counter() - start
-    return Searched(found, ended.mappings_in_space, seconds, tiles=ALL)
+    return Searched(found, ended.mappings_in_space, seconds)
 
 
 def beyond_limits(layer: Layer, architecture: Architecture, objective: Objective) -> str:

@@ -27,6 +27,7 @@ from tilewright.mapper.network import Budget, check_possible, collect
 from tilewright.mapper.number import number
 from tilewright.mapper.objective import Objective
 from tilewright.mapper.result import LayerResult
+from tilewright.mapper.sizes import DIVISORS, SIZES
 from tilewright.mapper.sums import Sums, total
 from tilewright.mapper.trade_offs import TradeOffs
 from tilewright.workload.layer import Layer, Network
@@ -92,7 +93,8 @@ class NetworkFront(TradeOffs):
     @property
     def title(self) -> str:
         """Of what and on what these are the trade-offs."""
-        return f"{self.network.name} on {self.architecture.name}, total energy against cycles"
+        name = f"{self.network.name} on {self.architecture.name}"
+        return f"{name}, total energy against cycles, {SIZES[DIVISORS]}"
 
     def __len__(self) -> int:
         return len(self.sums)
@@ -184,8 +186,9 @@ class NetworkFront(TradeOffs):
         else:
             beaten = "has less energy and fewer cycles than a point of the front"
         return (
-            f"Proven: no choice of mappings for the {runs} runs of layers {beaten} "
-            f"({len(self)} points, {self.seconds:.1f} s). {least}"
+            f"Proven: no choice of mappings whose tile sizes divide for the {runs} runs of layers "
+            f"{beaten} ({len(self)} points, {self.seconds:.1f} s). Mappings with other tile sizes "
+            f"may have. {least}"
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -207,6 +210,7 @@ class NetworkFront(TradeOffs):
             "network": self.network.name,
             "architecture": self.architecture.name,
             "optimal": self.optimal,
+            "tiles": DIVISORS,
             "tolerance": self.tolerance,
             "seconds": self.seconds,
             "fronts": [front.to_dict() for front in self.fronts],

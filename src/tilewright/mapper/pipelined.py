@@ -35,6 +35,7 @@ from tilewright.mapper.proof import Proof
 from tilewright.mapper.result import LayerResult, NetworkResult
 from tilewright.mapper.satisfiable import check_satisfiable
 from tilewright.mapper.size import mappings_in_space
+from tilewright.mapper.sizes import DIVISORS
 from tilewright.mapper.solve import Found, Search
 from tilewright.mapper.solved_evenly import SolvedEvenly, searched_evenly
 from tilewright.mapper.space_text import space_text
@@ -211,7 +212,7 @@ def map_pipelined(
     solved = SolvedEvenly(cache, architecture, objective)
     done: dict[object, LayerResult] = {}
     interrupted = False
-    progress.begin(len(alike), objective)
+    progress.begin(len(alike), objective, DIVISORS)
     try:
         for i, (kind, layer) in enumerate(alike.items()):
             if hit := solved.find(layer):

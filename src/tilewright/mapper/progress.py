@@ -12,6 +12,7 @@ from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as RichProgress
 
 from tilewright.mapper.objective import parse_objective
+from tilewright.mapper.sizes import ALL, SIZES
 from tilewright.workload.layer import Layer
 
 
@@ -21,8 +22,8 @@ class Progress:
     Its methods are called from several threads.
     """
 
-    def begin(self, layers: int, objective: str) -> None:
-        """So many different layers are going to be searched."""
+    def begin(self, layers: int, objective: str, tiles: str = ALL) -> None:
+        """So many different layers are going to be searched, with these tile sizes."""
 
     def recalled(self, layer: Layer, best: float, bound: float, proven: bool) -> None:
         """Tell that a layer need not be searched: its result is in the cache."""
@@ -60,15 +61,16 @@ class Lines(Progress):
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or Console(stderr=True)
-        self.unit = ""
+        self.unit = self.among = ""
         self.layers = self.finished = 0
         self.lock = Lock()
 
-    def begin(self, layers: int, objective: str) -> None:
+    def begin(self, layers: int, objective: str, tiles: str = ALL) -> None:
         """Say that the search has to be compiled, if it has."""
         from tilewright.mapper.compilation import SECONDS, is_compiled
 
         self.unit = parse_objective(objective).unit
+        self.among = f" among {SIZES[tiles]}" if tiles != ALL else ""
         self.layers, self.finished = layers, 0
         if not is_compiled():
             self.write(f"compiling kernels once (about {SECONDS} s)")
@@ -84,7 +86,8 @@ class Lines(Progress):
     def known(self, best: float, bound: float, proven: bool) -> str:
         """Return a value and how good it is."""
         found = f"{best:.6g} {self.unit}" if isfinite(best) else "no mapping yet"
-        return f"{found}, {'proven optimal' if proven else f'gap {gap_text(best, bound)}'}"
+        good = "proven optimal" if proven else f"gap {gap_text(best, bound)}"
+        return f"{found}, {good}{self.among}"
 
     def count(self, layer: Layer, text: str) -> None:
         """Write how far the network is, and what is known of a layer."""
@@ -125,9 +128,9 @@ class Bars(Lines):
         self.tasks: dict[Layer, TaskID] = {}
         self.whole = self.bars.add_task("layers", status="")
 
-    def begin(self, layers: int, objective: str) -> None:
+    def begin(self, layers: int, objective: str, tiles: str = ALL) -> None:
         """Show the bar of the whole network."""
-        super().begin(layers, objective)
+        super().begin(layers, objective, tiles)
         self.bars.update(self.whole, total=layers, status=f"0 of {layers}")
         self.bars.start()
 

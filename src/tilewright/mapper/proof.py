@@ -6,14 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilewright.mapper.number import percent
-from tilewright.mapper.sizes import DIVISORS
+from tilewright.mapper.sizes import DIVISORS, SIZES
 
-REGULAR = "regular"  # where only regular mappings are proven to be no better
+UNTRIED = "there was only time for tile sizes that divide"
 
 
 @dataclass(frozen=True)
 class Proof:
     """Why a mapping is the best of a space, or how far from it it can be at most.
+
+    Everything here is about the space that was asked for. Where not all of it was searched, its
+    lower bound holds nevertheless, and the mapping is only optimal where it reaches that.
 
     Attributes
     ----------
@@ -26,7 +29,7 @@ class Proof:
     gap : float
         (value - lower_bound) / value, in [0, 1]; 0 when optimal.
     space : str
-        What was searched, in words.
+        Which mappings it is about, in words.
     mappings_in_space : float
         Number of different mappings in it. Those that exceed a capacity count, and those that
         break constraints on tiles, loops or the utilization of a memory.
@@ -35,15 +38,18 @@ class Proof:
     search_seconds : float or None
         Time that the search took, when its result comes from the cache.
     tiles : str
-        ``"divisors"``, or ``"all"``: `mappings_in_space` are still those of divisors.
+        Tile sizes of the space: ``"divisors"``, or ``"all"`` for regular mappings of all tile
+        sizes; `mappings_in_space` are still those of divisors. ``"own"`` for a strategy.
     reason : str
         Why it is not proven, where that is neither a limit of time nor a setting.
     least_memory : bool
         Whether it is proven that no mapping of the same energy and cycles, whose tile sizes divide,
         needs less memory, see `ties.least_of_ties`.
-    regular_bound : float or None
-        No regular mapping of the space has less, see `space_text`; None where nothing more is known
-        of them than of all.
+    lower_bound_irregular : float or None
+        With all tile sizes: no mapping has less, regular or not. None with divisors.
+    irregular : bool
+        Whether the mapping itself is irregular: it is then not of the space, and no regular one
+        has less where it is optimal.
     """
 
     optimal: bool
@@ -57,19 +63,8 @@ class Proof:
     tiles: str = DIVISORS
     reason: str = ""
     least_memory: bool = False
-    regular_bound: float | None = None
-
-    @property
-    def regular(self) -> bool:
-        """Whether it is proven that no regular mapping of the space is better."""
-        return self.optimal or self.regular_bound == self.value
-
-    @property
-    def regular_gap(self) -> float:
-        """By what share of the value a regular mapping may be better at most."""
-        if self.regular_bound is None or not self.value:
-            return self.gap
-        return (self.value - self.regular_bound) / self.value
+    lower_bound_irregular: float | None = None
+    irregular: bool = False
 
     @property
     def cached(self) -> bool:
@@ -81,12 +76,13 @@ class Proof:
         return {
             "optimal": self.optimal,
             "lower_bound": self.lower_bound,
-            "regular": self.regular,
-            "regular_bound": self.regular_bound,
             "value": self.value,
             "gap": self.gap,
             "space": self.space,
             "tiles": self.tiles,
+            "reason": self.reason,
+            "irregular": self.irregular,
+            "lower_bound_irregular": self.lower_bound_irregular,
             "least_memory": self.least_memory,
             "mappings_in_space": self.mappings_in_space,
             "seconds": self.seconds,
@@ -97,7 +93,5 @@ class Proof:
 
 def standing(proof: Proof) -> str:
     """Return how good a value is known to be, in a few words."""
-    if proof.optimal:
-        return "proven optimal"
-    best = "best of all regular mappings, " if proof.regular else ""
-    return f"{best}gap {percent(proof.gap)}"
+    among = f" among {SIZES[DIVISORS]}" if proof.tiles == DIVISORS else ""
+    return f"proven optimal{among}" if proof.optimal else f"gap {percent(proof.gap)}{among}"

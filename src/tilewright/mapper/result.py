@@ -12,12 +12,12 @@ from tilewright.architecture.machine import Architecture
 from tilewright.mapper.columns import aligned
 from tilewright.mapper.number import number, percent
 from tilewright.mapper.objective import parse_objective
-from tilewright.mapper.proof import REGULAR, Proof, standing
-from tilewright.mapper.sizes import ALL
-from tilewright.mapper.space_text import forwards, retains, space_text
+from tilewright.mapper.proof import Proof, standing
+from tilewright.mapper.sizes import DIVISORS, SIZES
+from tilewright.mapper.statement import proven_text
 from tilewright.mapping.files import mapping_data
 from tilewright.mapping.nodes import Mapping
-from tilewright.model.result import Evaluation
+from tilewright.model.result import Evaluation, utilization
 from tilewright.workload.layer import Layer, Network
 
 if TYPE_CHECKING:
@@ -89,6 +89,8 @@ class NetworkResult:
         Whether Ctrl-C ended the search.
     unmapped : tuple of Layer
         Layers for which the search was stopped before it had any mapping. The totals lack them.
+    stopped : bool
+        Whether the time limit ended the search of some layer.
     """
 
     network: Network
@@ -98,6 +100,7 @@ class NetworkResult:
     seconds: float
     interrupted: bool = False
     unmapped: tuple[Layer, ...] = ()
+    stopped: bool = False
 
     @property
     def optimal(self) -> bool:
@@ -105,14 +108,24 @@ class NetworkResult:
         return not self.unmapped and all(result.proof.optimal for result in self.layers)
 
     @property
-    def regular(self) -> bool:
-        """Whether no regular mapping of any layer is proven to be better."""
-        return not self.unmapped and all(result.proof.regular for result in self.layers)
-
-    @property
     def gap(self) -> float:
         """By what share of its value the mapping of a layer may be improved at most."""
         return max((result.proof.gap for result in self.layers), default=0.0)
+
+    @cached_property
+    def value(self) -> float:
+        """What was minimised: the objective summed over the layers, repeats counted."""
+        return sum(r.proof.value * r.layer.repeat for r in self.layers)
+
+    @cached_property
+    def lower_bound(self) -> float:
+        """What that cannot be less than."""
+        return sum(r.proof.lower_bound * r.layer.repeat for r in self.layers)
+
+    @cached_property
+    def runs(self) -> int:
+        """Runs of all layers that have a mapping."""
+        return sum(r.layer.repeat for r in self.layers)
 
     @cached_property
     def energy_pj(self) -> float:
@@ -136,10 +149,8 @@ class NetworkResult:
 
     @cached_property
     def utilization(self) -> float:
-        """Operations / (compute steps x compute units), over all layers."""
-        units = self.architecture.instances(self.architecture.compute.name)
-        steps = sum(r.evaluation.compute.steps * r.layer.repeat for r in self.layers)
-        return self.operations / (steps * units) if steps else 0.0
+        """Operations / what all compute units could carry out in all cycles."""
+        return utilization(self.architecture, self.operations, self.cycles) if self.cycles else 0.0
 
     def __getitem__(self, name: str) -> LayerResult:
         """Return the result of the layer with this name."""
@@ -162,87 +173,40 @@ class NetworkResult:
     @property
     def title(self) -> str:
         """What was mapped onto what, and what was minimised."""
+        return f"{self.network.name} on {self.architecture.name}, {self.wanted}"
+
+    @property
+    def wanted(self) -> str:
+        """What was minimised, and over which tile sizes where those are not all."""
+        divide = any(result.proof.tiles == DIVISORS for result in self.layers)
         least = parse_objective(self.objective).least
-        return f"{self.network.name} on {self.architecture.name}, {least}"
+        return f"{least}, {SIZES[DIVISORS]}" if divide else least
 
     def rows(self) -> list[tuple[str, ...]]:
         """Return the cells of a table: one row per layer under `HEADERS`, then the totals."""
         rows = [cells(result) for result in self.layers]
         rows += [(layer.name, f"{layer.repeat}", *["-"] * 6, "no") for layer in self.unmapped]
-        runs = sum(layer.repeat for layer in self.network.layers)
+        count = len(self.network.layers)
         total = (
-            "total",
-            f"{runs}",
+            f"total of {len(self.layers)} of {count} layers" if self.unmapped else "total",
+            f"{self.runs}",
             number(self.energy_pj * 1e-6),
             f"{self.cycles:,.0f}",
             f"{self.edp_pj_cycles:.4e}",
             f"{self.utilization:.1%}",
             "",
             "",
-            "yes" if self.optimal else REGULAR if self.regular else "no",
+            "yes" if self.optimal else "no",
         )
         return [*rows, total]
 
     def statement(self) -> str:
         """Return in a few sentences what is proven."""
-        count = len(self.network.layers)
-        sizes = [result.proof.mappings_in_space for result in self.layers]
-        if self.optimal:
-            every = "every layer" if count > 1 else "the layer"
-            better = parse_objective(self.objective).better
-            text = (
-                f"Proven for {every}: no mapping of the space has {better}. "
-                f"All {sum(sizes):.3g} mappings were covered, by evaluation or by a bound, "
-                f"in {self.seconds:.1f} s{self.reuse()}."
-            )
-        elif self.regular:
-            every = "every layer" if count > 1 else "the layer"
-            better = parse_objective(self.objective).better
-            text = (
-                f"Proven for {every}: no regular mapping of the space has {better}. "
-                f"Others can be no more than {percent(self.gap)} better. "
-                f"Found in {self.seconds:.1f} s{self.reuse()}."
-            )
-        else:
-            proven = sum(result.proof.optimal for result in self.layers)
-            regular = sum(result.proof.regular for result in self.layers) - proven
-            open_ = [result for result in self.layers if not result.proof.optimal]
-            reason = "stopped at the time limit"
-            if self.interrupted:
-                reason = "interrupted"
-            elif any(result.proof.reason for result in open_):
-                reason = next(result.proof.reason for result in open_ if result.proof.reason)
-            elif forwards(self.architecture):
-                reason = "neighbours forward words on this machine"
-            elif any(r.evaluation.pipeline and not r.proof.optimal for r in self.layers):
-                reason = "under pipelined latency the best even mapping alone is ever proven"
-            elif retains(self.architecture):
-                reason = "what memories retain is counted for whole mappings alone"
-            elif any(result.proof.tiles == ALL for result in self.layers):
-                reason = "the bound of all tile sizes is not reached"
-            text = f"Not proven: {reason}, with {proven} of {count} layers proven optimal"
-            more = f"{regular} more" if proven else f"{regular}"
-            text += f", {more} among regular mappings." if regular else "."
-            if open_:
-                worst = max(open_, key=lambda result: result.proof.gap)
-                text += (
-                    f" The largest gap is that of '{worst.layer.name}': no mapping of it can be "
-                    f"more than {percent(worst.proof.gap)} better."
-                )
-            if any(result.proof.regular_bound is not None for result in open_):
-                worst = max(open_, key=lambda result: result.proof.regular_gap)
-                text += (
-                    f" Regular ones can be no more than {percent(worst.proof.regular_gap)} better."
-                )
-            if self.unmapped:
-                names = ", ".join(layer.name for layer in self.unmapped)
-                text += f" Without any mapping so far: {names}."
-        return f"{text}\nSpace: {self.space()}"
+        return "\n".join([proven_text(self), *(f"Space: {text}" for text in self.spaces())])
 
-    def space(self) -> str:
-        """Return what was searched, in words: of a layer that is not proven, if there is one."""
-        order = sorted(self.layers, key=lambda result: result.proof.optimal)
-        return order[0].proof.space if order else space_text(self.architecture)
+    def spaces(self) -> list[str]:
+        """Return in words which mappings the proofs are about."""
+        return list(dict.fromkeys(result.proof.space for result in self.layers))
 
     def reuse(self) -> str:
         """Return how many layers come from the cache, as the end of a sentence."""
@@ -298,10 +262,15 @@ class NetworkResult:
             "objective": self.objective,
             "optimal": self.optimal,
             "interrupted": self.interrupted,
+            "stopped": self.stopped,
             "seconds": self.seconds,
             "layers": [result.to_dict() for result in self.layers],
             "unmapped": [layer.name for layer in self.unmapped],
             "total": {
+                "layers": len(self.layers),
+                "repeat": self.runs,
+                "value": self.value,
+                "lower_bound": self.lower_bound,
                 "operations": self.operations,
                 "energy_pj": self.energy_pj,
                 "cycles": self.cycles,
@@ -327,5 +296,5 @@ def cells(result: LayerResult) -> tuple[str, ...]:
         f"{evaluation.utilization:.1%}",
         evaluation.bound,
         percent(proof.gap),
-        "yes" if proof.optimal else REGULAR if proof.regular else "no",
+        "yes" if proof.optimal else "no",
     )

@@ -101,7 +101,7 @@ def map_retaining(
             layers.append(best)
     return NetworkResult(
         network, architecture, bounds.objective, tuple(layers), perf_counter() - begin,
-        results[-1].interrupted, tuple(unmapped),
+        results[-1].interrupted, tuple(unmapped), any(result.stopped for result in results),
     )  # fmt: skip
 
 
@@ -195,14 +195,18 @@ def best_of(
                 best = replace(found, evaluation=evaluation)
     if best is None:
         return None
-    bound = next((each.proof.lower_bound for each in bounds.layers if each.layer is layer), 0.0)
-    bound = min(bound, least)
+    known = next((each.proof for each in bounds.layers if each.layer is layer), None)
+    bound = 0.0 if known is None else min(known.lower_bound, least)
+    of_all = 0.0 if known is None else known.lower_bound_irregular
+    optimal = least <= bound * (1 + CLOSE)
     proof = replace(
         best.proof,
-        optimal=least <= bound * (1 + CLOSE),
+        optimal=optimal,
         lower_bound=bound,
         value=least,
         gap=(least - bound) / least if least else 0.0,
+        reason="" if optimal else best.proof.reason,
+        lower_bound_irregular=None if of_all is None else min(of_all, bound),
         space=space_text(architecture, best.proof.tiles),
         seconds=seconds,
         search_seconds=None,

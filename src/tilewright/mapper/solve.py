@@ -31,6 +31,7 @@ from tilewright.mapper.objective import Objective, parse_objective
 from tilewright.mapper.plan import ROUGHLY, Plan, choices_below, most_energy, segments, weigh
 from tilewright.mapper.problem import Space, Unrolling, space
 from tilewright.mapper.rows import LABELS, first_shapes, rebuild, roots
+from tilewright.mapper.sizes import DIVISORS
 from tilewright.mapper.symmetry import mirrored
 from tilewright.mapper.tables import Slides, Tables, slides_above
 from tilewright.mapper.ties import FEW, drop_emptier, least_of_ties, polished_alike
@@ -60,15 +61,37 @@ EFFORT = 3000  # labels for what the links inside an array cost together
 
 @dataclass
 class Found:
-    """Best mapping so far and what is known about better ones."""
+    """Best mapping so far and what is known about better ones.
+
+    Attributes
+    ----------
+    mapping : Mapping or None
+    value, bound : float
+        Its objective, and what no mapping of the space undercuts.
+    finished : bool
+        Whether the whole space was covered, so that none is better.
+    labels : int
+        Partial mappings that were looked at.
+    least_memory : bool
+        Whether it is proven that none of the same energy and cycles needs less memory.
+    tiles : str
+        The space that `bound` and `finished` are about: ``"divisors"``, or ``"all"`` for regular
+        mappings of all tile sizes.
+    irregular_bound : float or None
+        What no mapping of any tile sizes undercuts, irregular ones included.
+    reason : str
+        Why it is not finished, where that is neither a limit of time nor a setting.
+    """
 
     mapping: Mapping | None = None
     value: float = inf
     bound: float = 0.0
     finished: bool = False
     labels: int = 0
-    least_memory: bool = False  # proven that none of the same energy and cycles needs less
-    regular: float | None = None  # bound of all regular mappings, where that is known to be higher
+    least_memory: bool = False
+    tiles: str = DIVISORS
+    irregular_bound: float | None = None
+    reason: str = ""
 
 
 class Search:

@@ -18,6 +18,7 @@ from tilewright.mapper.key import solution_key
 from tilewright.mapper.result import LayerResult
 from tilewright.mapper.sizes import DIVISORS
 from tilewright.mapper.solve import Found
+from tilewright.mapper.uneven import untried
 from tilewright.mapping.nodes import Mapping
 from tilewright.workload.layer import Layer
 
@@ -36,15 +37,12 @@ class Searched:
         Time that it took, now.
     search_seconds : float or None
         Time that the search took, when it was carried out earlier.
-    tiles : str
-        Tile sizes that were searched, see `result.Proof`.
     """
 
     found: Found
     mappings_in_space: float
     seconds: float
     search_seconds: float | None = None
-    tiles: str = DIVISORS
 
 
 class Solved(Strict):
@@ -55,7 +53,7 @@ class Solved(Strict):
     bound: float
     finished: bool
     least_memory: bool
-    regular: float | None
+    irregular_bound: float | None
     mappings_in_space: float
     seconds: float
 
@@ -112,9 +110,10 @@ class SolvedLayers:
             kept = Solved.model_validate_json(value)
             found = Found(
                 kept.mapping, kept.value, kept.bound, kept.finished,
-                least_memory=kept.least_memory, regular=kept.regular,
+                least_memory=kept.least_memory, tiles=self.tiles,
+                irregular_bound=kept.irregular_bound,
             )  # fmt: skip
-            result = Searched(found, kept.mappings_in_space, 0.0, kept.seconds, self.tiles)
+            result = Searched(found, kept.mappings_in_space, 0.0, kept.seconds)
             self.confirm(layer, result)
         except (ValidationError, TilewrightError):
             self.cache.drop(key)
@@ -122,7 +121,7 @@ class SolvedLayers:
         return replace(result, seconds=perf_counter() - start)
 
     def keep(self, layer: Layer, searched: Searched) -> None:
-        """Keep the result of a search that has covered the whole space.
+        """Keep the result of a search that has covered the whole space, if this is that space.
 
         Raises
         ------
@@ -130,7 +129,7 @@ class SolvedLayers:
             When the model gives the mapping another value.
         """
         found = searched.found
-        proven = found.finished or self.tiles != DIVISORS
+        proven = found.tiles == self.tiles and (found.finished or self.tiles != DIVISORS)
         if self.cache is None or not proven or not isfinite(searched.mappings_in_space):
             return
         result = self.confirm(layer, searched)
@@ -140,7 +139,7 @@ class SolvedLayers:
             bound=found.bound,
             finished=found.finished,
             least_memory=found.least_memory,
-            regular=found.regular,
+            irregular_bound=found.irregular_bound,
             mappings_in_space=searched.mappings_in_space,
             seconds=searched.seconds,
         )
@@ -149,8 +148,15 @@ class SolvedLayers:
         except OSError as failure:
             self.failure = f"'{self.cache.directory}' cannot be written: {failure.strerror}"
 
+    def asked(self, layer: Layer, searched: Searched) -> Searched:
+        """Return what a search says of the tile sizes that were asked for, which may be more."""
+        if self.tiles in (DIVISORS, searched.found.tiles):
+            return searched
+        found = untried(searched.found, layer, self.architecture, self.objective)
+        return replace(searched, found=found)
+
     def confirm(self, layer: Layer, searched: Searched) -> LayerResult:
-        """Return a result as the model values it.
+        """Return a result as the model values it, with a proof about the asked tile sizes.
 
         Raises
         ------
@@ -159,12 +165,9 @@ class SolvedLayers:
         MappingError
             When the mapping is none of this layer and machine.
         """
-        found = searched.found
-        assert found.mapping is not None
+        found = self.asked(layer, searched).found
         return confirmed(
-            layer, self.architecture, self.objective, found.mapping,
-            value=found.value, bound=found.bound, finished=found.finished,
+            layer, self.architecture, self.objective, found,
             mappings_in_space=searched.mappings_in_space, seconds=searched.seconds,
-            search_seconds=searched.search_seconds, tiles=searched.tiles,
-            least_memory=found.least_memory, regular=found.regular,
+            search_seconds=searched.search_seconds,
         )  # fmt: skip

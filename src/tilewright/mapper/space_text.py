@@ -5,18 +5,10 @@ from __future__ import annotations
 from tilewright.architecture.machine import Architecture
 from tilewright.mapper.sizes import ALL, DIVISORS
 
-SPACE = (
-    "Tile sizes that divide evenly; loops in any order; uneven storage: each tensor's store nodes "
-    "anywhere among the loops; every bypass that the machine allows; every spatial choice whose "
-    "factors divide the bounds and fit the axes. Reuse counts sliding windows; the axes of an "
-    "array are interchangeable, so choices that differ in them alone are one."
-)
-UNEVEN = (
-    "All tile sizes. The best mapping whose tile sizes divide, those with the tiles for which the "
-    "bound of regular mappings is least, and those of layers with rounder bounds, were improved "
-    "by changing one or two sizes at a time. A mapping is regular where no loop of several steps "
-    "has one step in a short chunk, or in an element with less work. Before that: "
-)
+SPACE = {
+    DIVISORS: "all mappings whose tile sizes divide (docs/mapper.md).",
+    ALL: "all regular mappings, of any tile sizes (docs/tile-sizes.md).",
+}
 UNSEEN = (
     "Words that neighbours forward are counted in what the mapping costs, but not looked for: "
     "nothing is proven on this machine."
@@ -39,7 +31,7 @@ def forwards(architecture: Architecture) -> bool:
 
 def space_text(architecture: Architecture, tiles: str = DIVISORS) -> str:
     """Return what is searched on a machine, in words."""
-    parts = [UNEVEN + SPACE[0].lower() + SPACE[1:] if tiles == ALL else SPACE]
+    parts = [SPACE[tiles]]
     if architecture.statements:
         demands = "; ".join(statement.words() for statement in architecture.statements)
         parts.append(f"Only mappings in which {demands}.")

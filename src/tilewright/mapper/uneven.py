@@ -26,6 +26,8 @@ from tilewright.mapper.narrow import KeepChoice, narrowed
 from tilewright.mapper.nest_mapping import Tiles, mappings_of
 from tilewright.mapper.objective import Objective, parse_objective
 from tilewright.mapper.open_loops import closed, drawn, in_any_order, opened, storing
+from tilewright.mapper.proof import UNTRIED
+from tilewright.mapper.sizes import ALL
 from tilewright.mapper.solve import Found, Search
 from tilewright.mapper.steps import neighbours
 from tilewright.mapper.tight import tightened
@@ -73,11 +75,12 @@ def with_all_sizes(
     Returns
     -------
     Found
-        Its bound holds for all tile sizes, and `finished` is only true where that is reached. That
-        of all regular mappings is tighter.
+        Its bound is that of all regular mappings, and it is finished where that is reached.
     """
-    if even.mapping is None or all(bound <= 2 for bound in layer.bounds.values()):
-        return even
+    if even.mapping is None:
+        return Found(labels=even.labels, tiles=ALL)
+    if all(bound <= 2 for bound in layer.bounds.values()):
+        return replace(even, tiles=ALL, irregular_bound=even.bound)  # there are no other sizes
     wanted = parse_objective(objective)
     least = Least(layer, narrowed(architecture, layer))
     bounds, known = least_values(least, wanted, stop)
@@ -108,10 +111,34 @@ def with_all_sizes(
         others = sorted(known)[:OTHERS] if layer.operations <= TINY else []
         best.reorder()
         best.begin_anew([keep for _, keep in others if keep])
+    bound = max(bound, certain)
+    proven = best.reaches(bound)
     return Found(
-        best.mapping, best.value, certain, best.reaches(certain), even.labels,
-        regular=best.value if best.reaches(bound) else bound,
+        best.mapping, best.value, best.value if proven else bound, proven, even.labels,
+        tiles=ALL, irregular_bound=certain,
     )  # fmt: skip
+
+
+def untried(even: Found, layer: Layer, architecture: Architecture, objective: str) -> Found:
+    """Return what is known of all tile sizes when only those that divide were searched.
+
+    The bound is that of the operations alone, for that of divisors says nothing of other sizes.
+    """
+    if even.mapping is None:
+        return Found(labels=even.labels, tiles=ALL)
+    least = Least(layer, narrowed(architecture, layer))
+    bound = float(operations_alone(least, parse_objective(objective)).min())
+    finished = bound >= even.value * (1 - CLOSE)
+    bound = min(bound, even.value)
+    return replace(
+        even, bound=bound, finished=finished, tiles=ALL, irregular_bound=bound,
+        reason="" if finished else UNTRIED,
+    )  # fmt: skip
+
+
+def operations_alone(least: Least, objective: Objective) -> Floats:
+    """Return what the operations cost alone, for each spatial choice."""
+    return objective.values(np.full(len(least.cycles), least.work), least.cycles)
 
 
 @dataclass
@@ -214,8 +241,7 @@ def least_values(
         bounds = np.minimum(bounds, values)
         known.append((float(values.min()), keep))
         if i >= SOON and stop():
-            work = np.full(len(bounds), least.work)
-            bounds = np.minimum(bounds, objective.values(work, least.cycles))
+            bounds = np.minimum(bounds, operations_alone(least, objective))
             return bounds, [(float(bounds.min()), ())]
     return bounds, known
 
@@ -228,7 +254,7 @@ def certain_bound(
     stop: Callable[[], bool],
 ) -> float:
     """Return a lower bound of all mappings below a ceiling, regular or not, or the ceiling."""
-    alone = objective.values(np.full(len(least.cycles), least.work), least.cycles)
+    alone = operations_alone(least, objective)
     bound = ceiling
     near = Least(least.layer, least.architecture, least.choices[alone < ceiling])
     for n, (_, keep) in enumerate(sorted(known)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -120,8 +121,6 @@ class UniformResult(NetworkResult):
         No style has totals of a lower objective.
     free : NetworkResult or None
         The best mapping of each layer, each in a style of its own.
-    stopped : bool
-        Whether the search was stopped before all styles were covered.
     """
 
     styles: tuple[StyleResult, ...] = ()
@@ -130,12 +129,16 @@ class UniformResult(NetworkResult):
     covered: bool = False
     lower_bound: float = 0.0
     free: NetworkResult | None = None
-    stopped: bool = False
 
     @property
     def best(self) -> StyleResult:
         """The best style."""
         return self.styles[0]
+
+    @cached_property
+    def value(self) -> float:
+        """What was minimised: the objective of the totals."""
+        return self.best.value
 
     @property
     def optimal(self) -> bool:
@@ -193,7 +196,7 @@ class UniformResult(NetworkResult):
         elif self.stopped:
             reason = "stopped at the time limit"
         elif any(result.proof.tiles == ALL for result in self.layers):
-            reason = "the bound of all tile sizes is not reached"
+            reason = "the best style found costs more than the lower bound"
         gap = max(0.0, 1 - self.lower_bound / self.best.value) if self.best.value else 0.0
         return (
             f"Not proven: {reason}, with {len(self.styles)} of {self.count} styles mapped to "

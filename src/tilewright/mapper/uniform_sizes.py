@@ -149,14 +149,14 @@ def improved(part: StyledLayer, bound: StyledLayer, stop: Callable[[], bool]) ->
     found = with_all_sizes(part.layer, machine, part.objective, even, stop)
     assert found.mapping is not None
     if not part.style.has(dataflow(found.mapping, part.layer, part.machine), part.layer):
-        found = Found(even.mapping, even.value, 0.0, finished=False, labels=even.labels)
+        found = Found(even.mapping, even.value, labels=even.labels, tiles=ALL, irregular_bound=0.0)
     least = max(found.bound, bound.bound)
     finished = found.finished or least >= found.value
     found = replace(found, bound=min(least, found.value), finished=finished)
     seconds = part.searched.seconds + perf_counter() - start
     result = copy(part)
     result.pair, result.least, result.floor = bound.pair, bound.least, bound.floor
-    result.searched = Searched(found, inf, seconds, tiles=ALL)
+    result.searched = Searched(found, inf, seconds)
     solved = SolvedLayers(None, part.machine, part.objective, options={})
     result.result = solved.confirm(part.layer, result.searched)
     return result

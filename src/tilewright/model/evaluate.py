@@ -137,7 +137,6 @@ def assess(
         cycles=cycles,
         energy_pj=total,
         edp_pj_cycles=total * cycles,
-        utilization=counts.operations / (counts.steps * units),
         bound=bound,
         memories=memories,
         networks=networks,

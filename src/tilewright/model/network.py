@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tilewright.architecture.machine import Architecture
-from tilewright.model.result import Evaluation
+from tilewright.model.result import Evaluation, utilization
 from tilewright.workload.layer import Network
 
 if TYPE_CHECKING:
@@ -48,6 +48,11 @@ class NetworkEvaluation:
         """Energy of all layers in pJ, repeats counted."""
         return sum(found.energy_pj * found.layer.repeat for found in self.layers)
 
+    @cached_property
+    def utilization(self) -> float:
+        """Operations / what all compute units could carry out in all cycles."""
+        return utilization(self.architecture, self.operations, self.cycles)
+
     def __repr__(self) -> str:
         return (
             f"<NetworkEvaluation of {self.network.name} on {self.architecture.name}: "
@@ -77,7 +82,10 @@ class NetworkEvaluation:
             for found in self.layers
         ]
         repeats = sum(found.layer.repeat for found in self.layers)
-        total = ("all", str(repeats), f"{self.energy_pj:,.6g}", f"{self.cycles:,.10g}", "", "")
+        total = (
+            "all", str(repeats), f"{self.energy_pj:,.6g}", f"{self.cycles:,.10g}",
+            f"{self.utilization:.1%}", "",
+        )  # fmt: skip
         return [*rows, total]
 
     def text(self) -> str:
@@ -119,6 +127,7 @@ class NetworkEvaluation:
                 "operations": self.operations,
                 "cycles": self.cycles,
                 "energy_pj": self.energy_pj,
+                "utilization": self.utilization,
             },
         }
 

@@ -149,8 +149,6 @@ class Evaluation:
         Accesses, networks, operations and leakage.
     edp_pj_cycles : float
         Energy times cycles.
-    utilization : float
-        Operations / (compute steps x compute units of the machine).
     bound : str
         Name of the level whose cycles are the latency; under pipelined latency, of the one that
         takes most of them.
@@ -181,7 +179,6 @@ class Evaluation:
     cycles: float
     energy_pj: float
     edp_pj_cycles: float
-    utilization: float
     bound: str
     memories: Dict[str, MemoryResult]
     networks: Dict[str, NetworkResult]
@@ -192,6 +189,16 @@ class Evaluation:
     roofline: float
     area_mm2: float
     pipeline: Pipeline | None = None
+
+    @cached_property
+    def utilization(self) -> float:
+        """Operations / what all compute units could carry out in the cycles of the run."""
+        return utilization(self.architecture, self.operations, self.cycles)
+
+    @cached_property
+    def spatial_utilization(self) -> float:
+        """Share of the compute units that work, on average over the compute steps; no stalls."""
+        return self.operations / (self.compute.steps * self.compute.instances)
 
     @cached_property
     def operations_per_cycle(self) -> float:
@@ -236,8 +243,9 @@ class Evaluation:
             f"  energy       {self.energy_pj:,.6g} pJ "
             f"({self.energy_per_operation:.4g} pJ/operation)",
             f"  EDP          {self.edp_pj_cycles:.6g} pJ x cycles",
-            f"  utilization  {self.utilization:.1%} ({self.compute.instances_used} of "
-            f"{self.compute.instances} units used)",
+            f"  utilization  {self.utilization:.1%} "
+            f"({self.spatial_utilization:.1%} while computing; "
+            f"{self.compute.instances_used} of {self.compute.instances} units used)",
             f"  intensity    {self.intensity:.4g} operations/word at "
             f"{self.architecture.memories[0].name}, roofline {self.roofline:.4g} operations/cycle",
             "",
@@ -322,6 +330,7 @@ class Evaluation:
             "energy_pj": self.energy_pj,
             "edp_pj_cycles": self.edp_pj_cycles,
             "utilization": self.utilization,
+            "spatial_utilization": self.spatial_utilization,
             "bound": self.bound,
             "seconds": self.seconds,
             "power_mw": self.power_mw,
@@ -379,3 +388,9 @@ class Evaluation:
     def to_json(self, indent: int | None = 2) -> str:
         """Return `to_dict` as JSON text."""
         return json.dumps(self.to_dict(), indent=indent)
+
+
+def utilization(architecture: Architecture, operations: float, cycles: float) -> float:
+    """Return operations / what all compute units of a machine could carry out in some cycles."""
+    units = architecture.instances(architecture.compute.name)
+    return operations * (architecture.compute.cycles or 1.0) / (cycles * units)

@@ -62,10 +62,11 @@ class Statistics:
         Every kind at every level, by tensor and from the outside inward.
     bandwidth : mapping of array to Bandwidth
         Words per cycle for which nothing waits.
-    average_utilization, peak_utilization : float
+    utilization : float
+        Operations / what all compute units could carry out in the cycles of the run: stalls
+        included.
+    spatial_utilization, peak_spatial_utilization : float
         Share of the compute units that work, on average over the compute steps, and ever.
-    run_utilization : float
-        Operations per cycle of the run over what all units could do: stalls included.
     intensity : mapping of memory to float
         Operations per element read or written there, all instances together.
     """
@@ -79,9 +80,9 @@ class Statistics:
     buffers: Mapping[str, Buffer]
     reuse: tuple[Reuse, ...]
     bandwidth: Mapping[str, Bandwidth]
-    average_utilization: float
-    peak_utilization: float
-    run_utilization: float
+    utilization: float
+    spatial_utilization: float
+    peak_spatial_utilization: float
     intensity: Mapping[str, float]
     evaluation: Evaluation
 
@@ -120,10 +121,10 @@ class Statistics:
             },
             "reuse": [dict(vars(reuse)) for reuse in self.reuse],
             "bandwidth": {name: dict(vars(found)) for name, found in self.bandwidth.items()},
-            "utilization": {
-                "average": self.average_utilization,
-                "peak": self.peak_utilization,
-                "run": self.run_utilization,
+            "utilization": self.utilization,
+            "spatial_utilization": {
+                "average": self.spatial_utilization,
+                "peak": self.peak_spatial_utilization,
             },
             "intensity": dict(self.intensity),
             "components": {
@@ -142,8 +143,9 @@ class Statistics:
         lines = [
             "statistics",
             f"  throughput   {self.throughput:.4g} operations/cycle, {self.seconds:.4g} s",
-            f"  utilization  {self.average_utilization:.1%} on average, "
-            f"{self.peak_utilization:.1%} at most, {self.run_utilization:.1%} of the run",
+            f"  utilization  {self.utilization:.1%}; while computing "
+            f"{self.spatial_utilization:.1%} of the units work on average, "
+            f"{self.peak_spatial_utilization:.1%} ever",
         ]
         for name, found in self.bandwidth.items():
             given = "unlimited" if found.given is None else f"{found.given:.4g} given"
@@ -202,7 +204,6 @@ def statistics(evaluation: Evaluation) -> Statistics:
         carried = sum(found.words for found in counts.busiest_networks[array.name].values())
         peak = peak_words(crossing, array, machine) / per_operation
         bandwidth[array.name] = Bandwidth(peak, carried / compute_cycles, array.bandwidth)
-    units = e.compute.instances
     return Statistics(
         cycles=e.cycles,
         seconds=e.seconds,
@@ -219,9 +220,9 @@ def statistics(evaluation: Evaluation) -> Statistics:
             for reuse in reuse_factors(tensor, structure.links[tensor.name], counts, machine)
         ),
         bandwidth=bandwidth,
-        average_utilization=e.utilization,
-        peak_utilization=e.compute.instances_used / units,
-        run_utilization=e.operations * per_operation / (e.cycles * units),
+        utilization=e.utilization,
+        spatial_utilization=e.spatial_utilization,
+        peak_spatial_utilization=e.compute.instances_used / e.compute.instances,
         intensity=intensity,
         evaluation=e,
     )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from html import escape
 
+from tilewright.mapper.objective import parse_objective
 from tilewright.mapper.result import NetworkResult
-from tilewright.report.proof import verdict
+from tilewright.mapper.uniform_result import UniformResult
+from tilewright.report.proof import objective_text, objective_value, verdict
 from tilewright.report.quantities import (
     SPACE,
     TIMES,
@@ -25,17 +27,28 @@ def totals_html(result: NetworkResult) -> str:
     speed = result.operations / time if time else 0.0
     each = energy(result.energy_pj / result.operations if result.operations else 0.0)
     shown = [
+        *minimised(result),
         ("energy", energy(result.energy_pj), f"{each} per operation"),
         ("latency", cycles(result.cycles), f"{si(time, 's')} at {si(clock, 'Hz')}"),
         (f"energy {TIMES} delay", energy_delay(result.edp_pj_cycles), "of the totals"),
         ("operations", si(result.operations), f"{si(speed, 'op/s')} on average"),
-        ("utilization", percent(result.utilization), "of the units while computing"),
+        ("utilization", percent(result.utilization), "of all units in all cycles"),
         ("power", si(result.energy_pj * 1e-12 / time if time else 0.0, "W"), "on average"),
     ]  # fmt: skip
     return "".join(
         f'<div><dt>{escape(name)}</dt><dd>{large(value)}</dd><dd class="note">{note}</dd></div>'
         for name, value, note in shown
     )
+
+
+def minimised(result: NetworkResult) -> list[tuple[str, str, str]]:
+    """Return what was minimised where that is none of the totals, with its value."""
+    if isinstance(result, UniformResult) or result.runs == 1:
+        return []
+    if parse_objective(result.objective).powers in ((1.0, 0.0), (0.0, 1.0)):
+        return []
+    shown = objective_value(result.objective, result.value)
+    return [("minimised", shown, f"{objective_text(result.objective)}, summed over the layers")]
 
 
 def large(value: str) -> str:

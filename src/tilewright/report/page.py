@@ -20,7 +20,7 @@ from tilewright.report.layers import layer_sections
 from tilewright.report.machine import machine_html
 from tilewright.report.overview import layers_table, totals_html
 from tilewright.report.palette import variables
-from tilewright.report.proof import objective_text, proof_html
+from tilewright.report.proof import proof_html
 from tilewright.report.reuse import reuse_table
 from tilewright.report.roofline import roofline
 from tilewright.report.styles import styles_section
@@ -47,9 +47,10 @@ def html(result: NetworkResult) -> str:
     str
     """
     machine, count = result.architecture, len(result.layers)
-    runs = sum(r.layer.repeat for r in result.layers)
     layers = "1 layer" if count == 1 else f"{count} layers"
-    repeated = f", run {runs} times in all" if runs > count else ""
+    if result.unmapped:
+        layers = f"{count} of {len(result.network.layers)} layers"
+    repeated = f", run {result.runs} times in all" if result.runs > count else ""
     together = (
         f", all in one style: {escape(str(result.best.style))}"
         if isinstance(result, UniformResult)
@@ -63,7 +64,7 @@ def html(result: NetworkResult) -> str:
         generator=escape(f"tilewright {package_version()}".strip()),
         network=escape(name),
         machine_name=escape(machine.name),
-        lead=f"{layers}{repeated}, mapped for {objective_text(result.objective)}{together}",
+        lead=f"{layers}{repeated}, mapped for {result.wanted}{together}",
         style=package_text("style.css"),
         variables=variables(machine),
         totals=totals_html(result),

@@ -7,6 +7,8 @@ from html import escape
 from tilewright.mapper.objective import parse_objective, unit_of
 from tilewright.mapper.proof import Proof
 from tilewright.mapper.result import LayerResult, NetworkResult
+from tilewright.mapper.sizes import ALL
+from tilewright.mapper.statement import proven_text
 from tilewright.mapper.uniform_result import UniformResult
 from tilewright.report.quantities import (
     cycles,
@@ -42,39 +44,17 @@ def proof_html(result: NetworkResult) -> str:
         head, _, text = result.verdict().partition(". ")
         mark = "proven" if result.optimal else "open"
         return proof_box(result, mark, f"{escape(head)}.", escape(text))
-    open_ = [r for r in result.layers if not r.proof.optimal]
-    left = [layer.name for layer in result.unmapped]
-    count = len(result.layers) + len(left)
-    wanted = objective_text(result.objective)
-    if result.optimal:
-        which = "this layer" if count == 1 else f"any of the {count} layers"
-        head = f"Proven: nothing better exists for {which}."
-        text = (
-            "Every mapping of the space below was covered, by evaluation or by a bound: "
-            f"none has {parse_objective(result.objective).better}."
+    head, _, rest = proven_text(result).partition(". ")
+    text = escape(rest)
+    if not result.optimal and result.layers and len(result.network.layers) > 1:
+        which = "the layers" if not result.unmapped else f"{len(result.layers)} mapped layers"
+        text += (
+            f" Summed over {which} the objective is "
+            f"{objective_value(result.objective, result.value)} and cannot be less than "
+            f"{objective_value(result.objective, result.lower_bound)}."
         )
-        mark = "proven"
-    elif result.regular:
-        head = "Proven among regular mappings: none of them is better."
-        text = f"Others can be no more than {percent(result.gap)} better."
-        mark = "proven"
-    else:
-        bounds = sum(r.proof.lower_bound * r.layer.repeat for r in result.layers)
-        values = sum(r.proof.value * r.layer.repeat for r in result.layers)
-        head = f"{count - len(open_) - len(left)} of {count} layers proven to have the {wanted}."
-        text = "The search stopped before the rest was settled."
-        if open_:
-            worst = max(open_, key=lambda r: r.proof.gap)
-            text += (
-                " Summed over the layers that have a mapping the objective is "
-                f"{objective_value(result.objective, values)} and cannot be less than "
-                f"{objective_value(result.objective, bounds)}; no layer can be more than "
-                f"{percent(worst.proof.gap)} better, which is the gap of "
-                f"{escape(worst.layer.name)}."
-            )
-        if left:
-            text += f" Not mapped: {escape(', '.join(left))}."
-        mark = "open"
+    mark = "proven" if result.optimal else "open"
+    head = f"{escape(head.removesuffix('.'))}."
     return proof_box(result, mark, head, text)
 
 
@@ -87,32 +67,34 @@ def proof_box(result: NetworkResult, mark: str, head: str, text: str) -> str:
 
 def spaces(result: NetworkResult) -> str:
     """Return the searched spaces in words, their sizes and the time that the search took."""
-    texts = dict.fromkeys(r.proof.space for r in result.layers)
-    sizes = [r.proof.mappings_in_space for r in result.layers]
+    words = "".join(f"<p><b>Space:</b> {escape(text)}</p>" for text in result.spaces())
+    sizes = [r.proof.mappings_in_space for r in result.layers if r.proof.tiles != ALL]
+    took = f"{duration(result.seconds)}{result.reuse()}"
     if not sizes:
-        return ""
+        return f"{words}<p>Search: {took}.</p>" if words else ""
     low, high = power_of_ten(min(sizes)), power_of_ten(max(sizes))
     span = low if low == high else f"{low} to {high}"
     each = "" if len(sizes) == 1 else " per layer"
-    words = "".join(f"<p><b>Searched space:</b> {escape(text)}</p>" for text in texts)
-    return f"{words}<p>{span} mappings{each}, in {duration(result.seconds)}{result.reuse()}.</p>"
+    return f"{words}<p>{span} mappings{each}, in {took}.</p>"
 
 
 def layer_proof_html(result: LayerResult) -> str:
     """Return what is known about better mappings of the layer."""
     proof, objective = result.proof, result.objective
     value = objective_value(objective, proof.value)
-    space = power_of_ten(proof.mappings_in_space)
     if proof.optimal:
-        text = f"{value} is the optimum: none of the {space} mappings is better."
+        text = f"{value} is proven optimal: no mapping of the space has less."
     else:
         bound = objective_value(objective, proof.lower_bound)
         text = (
-            f"{value} is the best found; no mapping has less than {bound} (gap "
-            f"{percent(proof.gap)}, {space} mappings)."
+            f"{value} is the best found; no mapping of the space has less than {bound} (gap "
+            f"{percent(proof.gap)})."
         )
-        if proof.regular:
-            text += " No regular mapping is better."
+    if proof.reason:
+        text += f" Not proven: {escape(proof.reason)}."
+    if proof.irregular:
+        best = "; no regular one is better" if proof.optimal else ""
+        text += f" The mapping is irregular{best}."
     if proof.search_seconds is None:
         return f"<p>{text} Search: {duration(proof.seconds)}.</p>"
     earlier = f"Search: {duration(proof.search_seconds)}, earlier; from the cache"
@@ -123,5 +105,4 @@ def verdict(proof: Proof) -> str:
     """Return whether a mapping is proven best, else its gap."""
     if proof.optimal:
         return '<span class="tick">✓&nbsp;proven</span>'
-    best = "regular, " if proof.regular else ""
-    return f'<span class="gap">{best}gap {percent(proof.gap)}</span>'
+    return f'<span class="gap">gap {percent(proof.gap)}</span>'

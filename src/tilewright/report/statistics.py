@@ -29,9 +29,9 @@ def statistics_html(evaluation: Evaluation) -> str:
             f"<td>{needs(evaluation, level)}</td></tr>"
         )
     note = (
-        f"{digits(found.throughput)} operations per cycle; units busy: "
-        f"{percent(found.average_utilization)} of the compute steps, "
-        f"{percent(found.run_utilization)} of the run"
+        f"{digits(found.throughput)} operations per cycle: utilization "
+        f"{percent(found.utilization)}; while computing {percent(found.spatial_utilization)} of "
+        "the units work on average"
     )
     return (
         f'<div class="scroll"><table class="traffic"><thead><tr>{head}</tr></thead>'

@@ -9,6 +9,7 @@ from tilewright.architecture.machine import Architecture
 from tilewright.errors import InputError
 from tilewright.mapper.proof import Proof
 from tilewright.mapper.result import LayerResult, NetworkResult
+from tilewright.mapper.sizes import OWN
 from tilewright.model.evaluate import evaluate
 from tilewright.strategies.catalogue import strategy
 from tilewright.strategies.run import Run, improvements
@@ -74,6 +75,7 @@ def apply_strategy(
             space=f"What the strategy {text} tries: {run.evaluated:,} mappings of this layer.",
             mappings_in_space=float(run.evaluated),
             seconds=perf_counter() - begin,
+            tiles=OWN,
             reason="a strategy proves nothing",
         )
         cost = evaluate(layer, architecture, run.best.mapping)

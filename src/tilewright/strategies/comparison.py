@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.architecture.machine import Architecture
 from tilewright.mapper.objective import parse_objective
+from tilewright.mapper.sizes import DIVISORS, SIZES
 from tilewright.mapping.files import mapping_data
 from tilewright.strategies.charts import best_over_time
 from tilewright.strategies.optimum import Optimum, optimum
@@ -100,7 +101,8 @@ class Comparison:
     def title(self) -> str:
         """What is compared, in a line."""
         sought = parse_objective(self.objective)
-        return f"{self.layer.name} on {self.architecture.name}, {sought.least} ({sought.unit})"
+        name = f"{self.layer.name} on {self.architecture.name}"
+        return f"{name}, {sought.least} ({sought.unit}), {SIZES[DIVISORS]}"
 
     @property
     def headers(self) -> tuple[str, ...]:

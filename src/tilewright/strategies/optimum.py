@@ -54,8 +54,7 @@ def optimum(problem: Problem) -> Optimum:
     seconds = thread_time() - begin
     assert found.mapping is not None
     result = confirmed(
-        layer, architecture, objective, found.mapping,
-        value=found.value, bound=found.bound, finished=found.finished,
+        layer, architecture, objective, found,
         mappings_in_space=mappings_in_space(layer, architecture), seconds=seconds,
     )  # fmt: skip
     proof = result.proof
