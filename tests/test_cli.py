@@ -128,11 +128,12 @@ def test_constraints_and_dataflows_of_a_command_all_hold(
     assert main(["map", "net.yaml", "simple", "--json", "-", *options]) == 0
     for layer in json.loads(capsys.readouterr().out)["layers"]:
         assert layer["proof"]["space"].endswith(
-            "Only mappings in which PE unrolls only C, K; PE.X unrolls at most 1 dimension; GLB "
-            "stores all its tensors at one point; RF stores all its tensors at one point."
+            "Only mappings in which PE unrolls only I&W not sliding, W&O; PE.X unrolls at most 1 "
+            "dimension; GLB stores all its tensors at one point; RF stores all its tensors at one "
+            "point."
         )
         nodes = [node for node in layer["mapping"] if "spatial" in node]
-        assert {node["spatial"] for node in nodes} <= {"K", "C"}
+        assert {node["spatial"] for node in nodes} <= {"K", "C", "N"}
 
 
 def test_show_tells_layers_levels_and_sources(

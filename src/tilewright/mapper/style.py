@@ -11,6 +11,7 @@ from tilewright.architecture.machine import Architecture
 from tilewright.mapper.dataflow import Dataflow
 from tilewright.mapping.constraints import under
 from tilewright.mapping.names import role_names
+from tilewright.mapping.relevance import in_letters
 from tilewright.workload.layer import Layer, Network
 
 NOTHING = ""
@@ -88,10 +89,11 @@ def spatial_styles(network: Network, architecture: Architecture) -> Iterator[Sty
     dimensions = dict.fromkeys(d for layer in network.layers for d in layer.dimensions)
     cut = [d for d in dimensions if any(x.bounds.get(d, 1) > 1 for x in network.layers)]
     axes = [(array, axis) for array in architecture.arrays for axis in array.axes]
+    machines = {id(one): one for one in (in_letters(architecture, x) for x in network.layers)}
     options = []
     for array, axis in axes:
-        allowed = architecture.allowed_dimensions(array.name, axis)
-        options.append([d for d in cut if allowed is None or d in allowed] or [""])
+        allowed = [one.allowed_dimensions(array.name, axis) for one in machines.values()]
+        options.append([d for d in cut if any(own is None or d in own for own in allowed)] or [""])
     named = {(s.at, s.axis) for s in architecture.statements}
     seen = set()
     for choice in product(*options):

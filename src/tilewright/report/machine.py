@@ -75,11 +75,11 @@ def level_facts(level: Level, architecture: Architecture) -> list[str]:
         facts.append(f"{energy(level.hop_energy)}/word and hop")
     if level.bandwidth is not None:
         facts.append(f"{digits(level.bandwidth)} words/cycle")
-    for axis in level.axes:
-        allowed = architecture.allowed_dimensions(level.name, axis)
-        if allowed is not None:
-            dimensions = ", ".join(sorted(allowed)) or "nothing"
-            facts.append(f"{escape(axis)} unrolls {escape(dimensions)}")
+    for statement in architecture.statements:
+        if statement.at == level.name and statement.dims is not None:
+            dimensions = ", ".join(sorted(statement.dims)) or "nothing"
+            axes = level.axes if statement.axis is None else (statement.axis,)
+            facts += [f"{escape(axis)} unrolls {escape(dimensions)}" for axis in axes]
     return facts + told
 
 
