@@ -16,6 +16,7 @@ from tilewright.mapper.proof import REGULAR, Proof, standing
 from tilewright.mapper.sizes import ALL
 from tilewright.mapper.space_text import forwards, retains, space_text
 from tilewright.mapping.files import mapping_data
+from tilewright.mapping.idle import Idle, idle_arrays
 from tilewright.mapping.nodes import Mapping
 from tilewright.model.result import Evaluation
 from tilewright.workload.layer import Layer, Network
@@ -140,6 +141,11 @@ class NetworkResult:
         units = self.architecture.instances(self.architecture.compute.name)
         steps = sum(r.evaluation.compute.steps * r.layer.repeat for r in self.layers)
         return self.operations / (steps * units) if steps else 0.0
+
+    @property
+    def idle(self) -> tuple[Idle, ...]:
+        """Arrays that constraints leave mostly idle, whatever the mapping, by layer."""
+        return idle_arrays(self.network.layers, self.architecture)
 
     def __getitem__(self, name: str) -> LayerResult:
         """Return the result of the layer with this name."""
@@ -301,6 +307,7 @@ class NetworkResult:
             "seconds": self.seconds,
             "layers": [result.to_dict() for result in self.layers],
             "unmapped": [layer.name for layer in self.unmapped],
+            "idle": [idle.to_dict() for idle in self.idle],
             "total": {
                 "operations": self.operations,
                 "energy_pj": self.energy_pj,

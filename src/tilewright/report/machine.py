@@ -5,6 +5,8 @@ from __future__ import annotations
 from html import escape
 
 from tilewright.architecture.machine import Architecture, Array, Compute, Level, Memory
+from tilewright.mapper.result import NetworkResult
+from tilewright.mapping.idle import idle_text
 from tilewright.report.palette import level_colours
 from tilewright.report.quantities import SPACE, TIMES, digits, energy, si, size
 from tilewright.report.roofline import peak
@@ -19,6 +21,12 @@ def machine_html(architecture: Architecture) -> str:
         for name, value in machine_facts(architecture)
     )
     return f'<div class="levels">{boxes(architecture)}</div><dl class="facts">{facts}</dl>'
+
+
+def idle_html(result: NetworkResult) -> str:
+    """Return which arrays constraints leave mostly idle, if any."""
+    text = idle_text(result.idle, len(result.network.layers))
+    return f'<p class="note">{escape(text[:1].upper() + text[1:])}.</p>' if text else ""
 
 
 def boxes(architecture: Architecture) -> str:
