@@ -19,6 +19,7 @@ from tilewright.architecture.constraint_checks import check_constraints
 from tilewright.architecture.constraint_files import parse_text
 from tilewright.architecture.constraints import ALL
 from tilewright.architecture.dataflow import dataflow_names, load_dataflow
+from tilewright.architecture.relevance import EXAMPLES
 from tilewright.architecture.roles import ARRAY_ROLES, MEMORY_ROLES, resolved
 from tilewright.document import parse
 from tilewright.errors import InputError
@@ -26,7 +27,7 @@ from tilewright.mapping.given import check_names, given_constraints
 from tilewright.workload import OPERATORS
 
 SIMPLE = load_architecture("simple")
-NAMES = st.sampled_from(["K", "C", "P", "Q", "R", "S", "N"])
+NAMES = st.sampled_from(["K", "C", "P", "Q", "R", "S", "N", *EXAMPLES])
 SETS = st.frozensets(NAMES, max_size=3)
 ROLES = st.frozensets(st.sampled_from("IWO"), max_size=3)
 SIZES = st.integers(1, 40) | st.just(ALL)
@@ -206,4 +207,4 @@ def test_what_cannot_be_constraints_is_refused(given: object, message: str) -> N
 def test_constraints_of_a_machine_may_name_dimensions_that_a_layer_lacks() -> None:
     layer = OPERATORS["matmul"](M=2, N=2, K=2)
     given = given_constraints(["row-stationary", "PE.max_dims=3"], SIMPLE, [layer])
-    assert len(given) == 3
+    assert len(given) == 4

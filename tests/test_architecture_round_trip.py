@@ -12,12 +12,14 @@ from tilewright.architecture import (
     dump_architecture,
     parse_architecture,
 )
+from tilewright.architecture.relevance import EXAMPLES
 from tilewright.document import parse
 
 NAMES = st.from_regex(r"[A-Za-z_][A-Za-z0-9_-]{0,7}", fullmatch=True)
 ROLES = st.sampled_from(["I", "W", "O", "Mask"])
 ENERGIES = st.floats(0, 1e9)
 RATES = st.none() | st.floats(1e-6, 1e9)
+DIMENSIONS = st.from_regex(r"[A-Za-z_]\w*", fullmatch=True) | st.sampled_from(EXAMPLES)
 TEXTS = st.text(st.characters(codec="ascii", categories=("L", "N", "P")), min_size=1, max_size=20)
 
 
@@ -95,7 +97,9 @@ def machines(draw: st.DrawFn) -> Architecture:
     constraints = []
     for array in draw(st.lists(st.sampled_from(fan_outs), max_size=2)) if fan_outs else []:
         axis = draw(st.none() | st.sampled_from(sorted(array.axes)))
-        constraints.append(Constraint(array.name, axis, draw(st.frozensets(NAMES, max_size=3))))
+        constraints.append(
+            Constraint(array.name, axis, draw(st.frozensets(DIMENSIONS, max_size=3)))
+        )
     clock = draw(st.floats(1e3, 1e12) | st.integers(1, 4000).map(lambda mhz: mhz * 1e6))
     source = draw(st.just("") | TEXTS)
     return Architecture(draw(TEXTS), tuple(levels), clock, tuple(constraints), source)

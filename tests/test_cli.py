@@ -103,7 +103,7 @@ def test_mapping_styles_are_listed_and_shown(capsys: pytest.CaptureFixture[str])
     assert "Source: X-P: output columns in parallel" in shown
     assert main(["show", "kc-p"]) == 0
     shown = capsys.readouterr().out
-    assert "array unrolls only C, K" in shown  # the dataflow of that name
+    assert "array unrolls only I&W not sliding, W&O" in shown  # the dataflow of that name
     assert "SpatialMap(1,1) K;" in shown
 
 
@@ -113,7 +113,7 @@ def test_dataflows_are_listed_and_shown(folder: Path, capsys: pytest.CaptureFixt
     assert all(name in shown for name in dataflow_names())
     assert main(["show", "row-stationary"]) == 0
     shown = capsys.readouterr().out
-    assert "tiles in local have all of S" in shown
+    assert "tiles in local have all of I&W sliding columns" in shown
     assert "Source: Timeloop" in shown
     (folder / "flow.yaml").write_text("- {at: RF, tile: {P: 1}}\n")
     assert main(["show", "flow.yaml"]) == 0
@@ -128,11 +128,12 @@ def test_constraints_and_dataflows_of_a_command_all_hold(
     assert main(["map", "net.yaml", "simple", "--json", "-", *options]) == 0
     for layer in json.loads(capsys.readouterr().out)["layers"]:
         assert layer["proof"]["space"].endswith(
-            "Only mappings in which PE unrolls only C, K; PE.X unrolls at most 1 dimension; GLB "
-            "stores all its tensors at one point; RF stores all its tensors at one point."
+            "Only mappings in which PE unrolls only I&W not sliding, W&O; PE.X unrolls at most 1 "
+            "dimension; GLB stores all its tensors at one point; RF stores all its tensors at one "
+            "point."
         )
         nodes = [node for node in layer["mapping"] if "spatial" in node]
-        assert {node["spatial"] for node in nodes} <= {"K", "C"}
+        assert {node["spatial"] for node in nodes} <= {"K", "C", "N"}
 
 
 def test_show_tells_layers_levels_and_sources(

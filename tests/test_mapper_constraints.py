@@ -206,8 +206,8 @@ def test_constraints_can_be_given_in_every_way(tmp_path: Path) -> None:
 def test_the_proof_states_the_constraints() -> None:
     proof = tw.map(LAYER, SIMPLE, constraints=["kc-p", "even=true"]).layers[0].proof
     assert proof.space.endswith(
-        "Only mappings in which PE unrolls only C, K; GLB stores all its tensors at one point; "
-        "RF stores all its tensors at one point."
+        "Only mappings in which PE unrolls only I&W not sliding, W&O; GLB stores all its tensors "
+        "at one point; RF stores all its tensors at one point."
     )
     free = tw.map(LAYER, SIMPLE).layers[0].proof
     assert "Only mappings" not in free.space

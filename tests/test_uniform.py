@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from functools import cache
+from html import escape
 from itertools import product
 from math import inf, isclose
 from pathlib import Path
@@ -199,12 +200,33 @@ def test_styles_within_a_share_are_mapped_to_the_end() -> None:
 def test_styles_are_told_once_and_none_is_part_of_another() -> None:
     network = PAIR
     square = [s.axes for s in spatial_styles(network, tw.load_architecture("simple"))]
-    dims = "MNKCPQR"  # S has one iteration, and so has N of the convolution, but not of the product
+    # K of the product is C of the convolution: they go by what they are relevant to; S is 1
+    dims = ["W&O", "I&W not sliding", "I&W sliding rows", "I&O rows", "I&O columns"]
+    assert {d for axes in square for _, _, d in axes} == {*dims}
     assert len(square) == len(set(square)) == len(dims) * (len(dims) + 1) // 2
     oblong = list(spatial_styles(network, tw.load_architecture("eyeriss")))
     assert len(oblong) == len(dims) ** 2
     rigid = list(spatial_styles(network, tw.load_architecture("nvdla-1024")))
-    assert [[d for _, _, d in style.axes] for style in rigid] == [["C", "K"]]
+    assert [[d for _, _, d in style.axes] for style in rigid] == [["I&W not sliding", "W&O"]]
+
+
+def test_letters_name_what_styles_unroll_where_they_mean_the_same_in_all_layers() -> None:
+    network = Network("pair", (CONV, tw.fully_connected(name="fc", K=4, C=8)))
+    styles = spatial_styles(network, tw.load_architecture("eyeriss"))
+    assert {d for style in styles for _, _, d in style.axes} == {*"KCPQR"}
+
+
+def test_a_product_and_a_convolution_share_a_style_that_uses_the_array() -> None:
+    layers = (
+        tw.conv2d(name="conv", K=16, C=16, P=2, Q=2, R=3, S=1),
+        tw.matmul(name="product", M=2, N=16, K=16),
+    )
+    found = tw.map(
+        Network("mixed", layers), "simple", "latency",
+        uniform="dataflow", tiles="divisors", cache=False,
+    )  # fmt: skip
+    assert {d for _, _, d in found.best.style.axes} == {"W&O", "I&W not sliding"}
+    assert [result.evaluation.utilization for result in found.layers] == [1, 1]
 
 
 def test_a_machine_without_memory_inside_has_spatial_styles_only() -> None:
@@ -299,7 +321,7 @@ def test_the_report_has_a_table_of_styles() -> None:
     page = html(result)
     table = page[page.index('<section id="styles">') :]
     table = table[: table.index("</section>")]
-    assert str(result.best.style) in table
+    assert escape(str(result.best.style)) in table
     assert table.count("<tr>") == 1 + min(60, len(result.style_rows()))
     assert table.count("✓") == len(result.styles)
     assert table.count("≥") >= 1

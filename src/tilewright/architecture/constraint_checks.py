@@ -7,6 +7,7 @@ from functools import partial
 
 from tilewright.architecture.constraints import ARRAY_KEYS, MEMORY_KEYS, Constraint
 from tilewright.architecture.machine import Architecture, Memory
+from tilewright.architecture.relevance import is_relevance, parse_relevance
 from tilewright.architecture.roles import (
     ARRAY_ROLES,
     AXIS_ROLES,
@@ -52,6 +53,11 @@ def check_constraint(constraint: Constraint, machine: Architecture, error: Error
             "write an item for each",
             for_memories[0],
         )
+    for name in filter(is_relevance, sorted(constraint.dimensions)):
+        try:
+            parse_relevance(name)
+        except ValueError as failure:
+            raise error(str(failure), "") from None
     if constraint.tensors and not constraint.tile:
         raise error("'tensors' narrows 'tile', which is missing", "tensors")
     check_level(constraint, machine, error, bool(for_arrays), bool(for_memories))

@@ -8,6 +8,7 @@ from functools import cached_property
 from math import prod
 
 from tilewright.architecture.constraints import Constraint
+from tilewright.architecture.relevance import is_relevance
 from tilewright.architecture.roles import resolved
 from tilewright.architecture.transfers import Dma, Networks
 
@@ -216,7 +217,11 @@ class Architecture:
         return prod(level.elements for level in above if isinstance(level, Array))
 
     def allowed_dimensions(self, array: str, axis: str) -> frozenset[str] | None:
-        """Dimensions that may be spatial on an axis; None when any may."""
+        """Dimensions that may be spatial on an axis; None when any may.
+
+        The machine is one that `mapping.relevance.in_letters` returns for a layer.
+        """
+        assert not self.names_relevance, "letters are known for a layer alone: see in_letters"
         allowed: frozenset[str] | None = None
         for statement in self.statements:
             if statement.dims is None or statement.at != array:
@@ -224,6 +229,11 @@ class Architecture:
             if statement.axis in (None, axis):
                 allowed = statement.dims if allowed is None else allowed & statement.dims
         return allowed
+
+    @cached_property
+    def names_relevance(self) -> bool:
+        """Whether a constraint names dimensions by the tensors that they are relevant to."""
+        return any(is_relevance(name) for item in self.constraints for name in item.dimensions)
 
     @cached_property
     def statements(self) -> tuple[Constraint, ...]:

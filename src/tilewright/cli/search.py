@@ -100,6 +100,7 @@ def map_command(
     from tilewright.commands.files import check_outputs
     from tilewright.commands.output import put_mappings, put_result
     from tilewright.inputs import check_options, check_tiles, the_architecture, the_network
+    from tilewright.mapping.idle import idle_text
 
     files = {"--json": json, "--report": report, "--output": output}
     check_outputs(files, [workload, arch])
@@ -137,6 +138,8 @@ def map_command(
         layouts=read_layouts(layout),
     )
     put_mappings(result, json, report, output)
+    if idle := idle_text(result.idle, len(result.network.layers)):
+        say(f"warning: {idle}")
     if result.interrupted:
         say("interrupted: these are the best mappings so far")
         return INTERRUPTED

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tilewright.mapping.relevance import dimensions_of
 from tilewright.workload.layer import Layer
 
 # dimensions of convolutions that a layer need not have; they then have size 1
 CONVOLUTION = ("N", "G", "K", "C", "R", "S", "Y", "X", "Y'", "X'")
 AXES = {"Y": ("P", "R"), "X": ("Q", "S")}
 # how MAESTRO's files write a matrix product as a convolution
-AS_CONVOLUTION = {"K": "N", "C": "K", "Y": "M", "G": "B"}
+AS_CONVOLUTION = {"K": "W&O", "C": "I&W", "Y": "I&O", "Y'": "I&O", "G": "all"}
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,8 @@ def vocabulary(layer: Layer, used: Iterable[str]) -> Vocabulary:
 
     A matrix product (dimensions M, N and K) is written with its own names; where directives also
     use names that only convolutions have, it is the convolution of M rows with a 1x1 filter from K
-    to N channels. In a depthwise convolution C is the dimension of the channels (G here).
+    to N channels (where the weights come first, of N rows to M channels). In a depthwise
+    convolution C is the dimension of the channels (G here).
     """
     used = set(used)
     names = set(layer.dimensions)
@@ -91,7 +93,8 @@ def vocabulary(layer: Layer, used: Iterable[str]) -> Vocabulary:
     if {"M", "N", "K"} <= names:
         if used & {"C", "R", "S", "Y", "X", "Y'", "X'"}:
             plain = dict.fromkeys(CONVOLUTION)
-            plain |= {a: b for a, b in AS_CONVOLUTION.items() if b in names} | {"Y'": "M"}
+            meant = {name: dimensions_of(own, layer) for name, own in AS_CONVOLUTION.items()}
+            plain |= {name: found[0] for name, found in meant.items() if found}
         return Vocabulary(layer, plain, {})
     plain = dict.fromkeys(CONVOLUTION) | plain
     if "C" not in names and "G" in names and "C" in used:

@@ -15,7 +15,7 @@ from tilewright.mapper.cache import Cache
 from tilewright.mapper.objective import parse_objective
 from tilewright.mapper.sizes import DIVISORS
 from tilewright.mapper.solve import Search
-from tilewright.mapper.style import Style
+from tilewright.mapper.style import Style, cut
 from tilewright.mapper.style_bounds import Axes, style_bounds
 from tilewright.mapper.styled import StyledLayer
 from tilewright.mapper.symmetry import swaps
@@ -109,8 +109,7 @@ class Alike:
 
     def place(self, style: Style) -> tuple[Axes, Swap]:
         """Return the axes under which a style is found, and the swap that leads there and back."""
-        bounds = self.layer.bounds
-        own = tuple(d if bounds.get(d, 1) > 1 else "" for _, _, d in style.axes)
+        own = tuple(next(iter(cut(name, self.layer)), "") for _, _, name in style.axes)
         swap = min(self.swaps, key=lambda swap: swap.axes(own))
         return swap.axes(own), swap
 

@@ -9,6 +9,7 @@ from random import Random
 from tilewright.architecture.machine import Architecture, Array, Memory
 from tilewright.mapper.neighbours import primes
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
+from tilewright.mapping.relevance import in_letters
 from tilewright.workload.layer import Layer
 
 TRIES = 500
@@ -76,13 +77,14 @@ def greedy_mapping(
 def loop_places(layer: Layer, architecture: Architecture) -> list[tuple[str, str, str]]:
     """Return where loops may stand: below the stores of each memory, and along each axis."""
     places = []
-    for level in architecture.levels:
+    machine = in_letters(architecture, layer)
+    for level in machine.levels:
         wide = [d for d, bound in layer.bounds.items() if bound > 1]
         if isinstance(level, Memory):
             places += [(level.name, "", d) for d in wide]
         elif isinstance(level, Array):
             for axis in level.axes:
-                allowed = architecture.allowed_dimensions(level.name, axis)
+                allowed = machine.allowed_dimensions(level.name, axis)
                 places += [(level.name, axis, d) for d in wide if allowed is None or d in allowed]
     return places
 

@@ -13,6 +13,7 @@ from tilewright.mapper.lattice import Floats, Ints, Lattice
 from tilewright.mapper.narrow import KeepChoice, about_memories
 from tilewright.mapper.problem import Bools
 from tilewright.mapping.names import role_names
+from tilewright.mapping.relevance import in_letters
 from tilewright.model.record import record
 from tilewright.workload.layer import Layer
 
@@ -117,7 +118,7 @@ def walk_limits(
     stages : list of array of (stages, tensors)
         For each segment, how many of its store nodes each tensor has behind it.
     """
-    statements = about_memories(architecture)
+    statements = about_memories(in_letters(architecture, layer))
     if not statements:
         return no_limits()
     limits = limits_of_size(

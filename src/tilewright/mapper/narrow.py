@@ -8,6 +8,7 @@ from dataclasses import replace
 from tilewright.architecture.constraints import Constraint, used_enough
 from tilewright.architecture.machine import Architecture, Level, Memory
 from tilewright.mapping.names import role_names
+from tilewright.mapping.relevance import in_letters
 from tilewright.workload.footprint import footprint
 from tilewright.workload.layer import Layer, Tensor
 
@@ -19,7 +20,11 @@ WALKED = ("tile", "order", "innermost", "min_utilization", "even")
 
 
 def narrowed(architecture: Architecture, layer: Layer) -> Architecture:
-    """Return a machine whose memories must and may keep what its constraints say."""
+    """Return a machine whose memories must and may keep what its constraints say.
+
+    Its constraints name the dimensions of the layer.
+    """
+    architecture = in_letters(architecture, layer)
     levels: list[Level] = []
     for level in architecture.levels:
         own = [s for s in architecture.statements if s.at == level.name]
@@ -49,7 +54,7 @@ def about_memories(architecture: Architecture) -> list[Constraint]:
 def worth_walking(layer: Layer, architecture: Architecture, keep: KeepChoice) -> bool:
     """Whether a bypass choice satisfies what can be decided before any loop is known."""
     position = {memory.name: m for m, memory in enumerate(architecture.memories)}
-    for statement in about_memories(architecture):
+    for statement in about_memories(in_letters(architecture, layer)):
         m = position[statement.at]
         memory = architecture.memories[m]
         stored = [t for t, chain in zip(layer.tensors, keep, strict=True) if m in chain]

@@ -20,6 +20,7 @@ from tilewright.mapper.links import ports
 from tilewright.mapper.narrow import KeepChoice
 from tilewright.mapper.pairs import most_pairs, sliding
 from tilewright.mapper.widest import axis_factors, different
+from tilewright.mapping.relevance import in_letters
 from tilewright.model.energy import leakage_per_cycle
 from tilewright.model.record import record
 
@@ -247,7 +248,8 @@ def spatial_choices(least: Least) -> tuple[Ints, Ints] | None:
     actives : array of (choices, dimensions)
         The most instances that can have work, more where a dimension is cut on several axes.
     """
-    layer, machine = least.layer, least.architecture
+    layer = least.layer
+    machine = in_letters(least.architecture, layer)
     bounds = np.array(list(layer.bounds.values()), np.int64)
     choices = np.ones((1, len(bounds)), np.int64)
     axes = np.zeros(len(bounds), np.int64)

@@ -13,6 +13,7 @@ from tilewright.mapper.narrow import KeepChoice
 from tilewright.mapper.pairs import sliding
 from tilewright.mapping.nodes import For, Node, Spatial, Store
 from tilewright.mapping.nodes import Mapping as LoopNest
+from tilewright.mapping.relevance import in_letters
 from tilewright.workload.layer import Layer
 
 Extents = dict[str, int]
@@ -63,7 +64,7 @@ def mappings_of(tiles: Tiles, layer: Layer, machine: Architecture) -> Iterator[L
     window are above the tile in the outer, or the inner memory, or below it.
     """
     array = machine.arrays[0]
-    factors = on_axes(array, machine, tiles.instances)
+    factors = on_axes(array, in_letters(machine, layer), tiles.instances)
     if factors is None:
         return
     axes = list(zip(array.axes, factors, strict=True))

@@ -15,6 +15,7 @@ from tilewright.mapper.lattice import Ints
 from tilewright.mapper.links import segment_of
 from tilewright.mapper.narrow import KeepChoice
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
+from tilewright.mapping.relevance import in_letters
 from tilewright.workload.layer import Layer
 
 CUTS = 2.5  # loops of each dimension that are drawn with another number of chunks
@@ -24,6 +25,7 @@ def opened(mapping: Mapping, layer: Layer, architecture: Architecture) -> Mappin
     """Return the mapping with a loop of one chunk wherever there is none of a dimension."""
     dimensions = [d for d in layer.dimensions if layer.bounds[d] > 1]
     extent = dict(layer.bounds)
+    machine = in_letters(architecture, layer)
     above = dict(
         zip((m.name for m in architecture.memories), segment_of(architecture), strict=True)
     )
@@ -38,7 +40,7 @@ def opened(mapping: Mapping, layer: Layer, architecture: Architecture) -> Mappin
     def widen(array: Array) -> None:
         used = {(n.axis, n.dimension) for n in spatial if n.array == array.name}
         for axis in array.axes:
-            allowed = architecture.allowed_dimensions(array.name, axis)
+            allowed = machine.allowed_dimensions(array.name, axis)
             for d in dimensions:
                 if (axis, d) not in used and (allowed is None or d in allowed):
                     nodes.append(Spatial(d, extent[d], axis, array.name))

@@ -15,6 +15,7 @@ from tilewright.architecture.machine import Architecture, Array, Memory
 from tilewright.mapper.lattice import Floats, Ints, Lattice, factor_bits
 from tilewright.mapper.narrow import about_memories
 from tilewright.mapping.constraints import array_fault
+from tilewright.mapping.relevance import in_letters
 from tilewright.model.record import record
 from tilewright.workload.layer import Layer
 
@@ -138,6 +139,7 @@ def array_choices(
     layer: Layer, tiles: Lattice, architecture: Architecture, array: Array
 ) -> tuple[list[Unrolling], Ints]:
     """Return the spatial choices of an array, without those that differ in the axes alone."""
+    architecture = in_letters(architecture, layer)
     statements = [s for s in architecture.statements if s.at == array.name]
     names = tiles.dimensions
     width = range(len(names))

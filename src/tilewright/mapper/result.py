@@ -16,6 +16,7 @@ from tilewright.mapper.proof import Proof, standing
 from tilewright.mapper.sizes import DIVISORS, SIZES
 from tilewright.mapper.statement import proven_text
 from tilewright.mapping.files import mapping_data
+from tilewright.mapping.idle import Idle, idle_arrays
 from tilewright.mapping.nodes import Mapping
 from tilewright.model.result import Evaluation, utilization
 from tilewright.workload.layer import Layer, Network
@@ -152,6 +153,11 @@ class NetworkResult:
         """Operations / what all compute units could carry out in all cycles."""
         return utilization(self.architecture, self.operations, self.cycles) if self.cycles else 0.0
 
+    @property
+    def idle(self) -> tuple[Idle, ...]:
+        """Arrays that constraints leave mostly idle, whatever the mapping, by layer."""
+        return idle_arrays(self.network.layers, self.architecture)
+
     def __getitem__(self, name: str) -> LayerResult:
         """Return the result of the layer with this name."""
         for result in self.layers:
@@ -266,6 +272,7 @@ class NetworkResult:
             "seconds": self.seconds,
             "layers": [result.to_dict() for result in self.layers],
             "unmapped": [layer.name for layer in self.unmapped],
+            "idle": [idle.to_dict() for idle in self.idle],
             "total": {
                 "layers": len(self.layers),
                 "repeat": self.runs,

@@ -13,6 +13,7 @@ from tilewright.mapper.lattice import divisors, lattice
 from tilewright.mapper.narrow import whole_bits
 from tilewright.mapper.problem import array_choices
 from tilewright.mapper.reach import some_mapping
+from tilewright.mapping.relevance import in_letters
 from tilewright.workload.layer import Layer
 
 HARMLESS = ("dims", "max_dims")
@@ -46,6 +47,7 @@ def check_satisfiable(layer: Layer, architecture: Architecture) -> None:
     NoMappingError
         With a smallest set of demands that exclude every mapping, and what would have to give.
     """
+    architecture = in_letters(architecture, layer)
     if all(statement.keys[-1] in HARMLESS for statement in architecture.statements):
         return
     if some_mapping(layer, architecture) is not None:

@@ -11,10 +11,16 @@ from tilewright.architecture.machine import Architecture
 from tilewright.mapper.dataflow import Dataflow
 from tilewright.mapping.constraints import under
 from tilewright.mapping.names import role_names
+from tilewright.mapping.relevance import dimensions_of, in_letters
 from tilewright.workload.layer import Layer, Network
 
 NOTHING = ""
 """Instead of a role: the innermost memory stores no tensor."""
+ALIKE = ("W&O", "I&W", "I&O", "all")
+APART = (
+    "W&O", "I&W not sliding", "I&W sliding rows", "I&W sliding columns", "I&O rows", "I&O columns",
+    "all",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -24,8 +30,8 @@ class Style:
     Attributes
     ----------
     axes : tuple of (str, str, str)
-        Array, axis, and the dimension that the axis may unroll, or nothing; by any factor, 1
-        included.
+        Array, axis, and the dimension that the axis may unroll (a letter, or what it is relevant
+        to), or nothing; by any factor, 1 included.
     stationary : str or None
         Role of the tensor that is stationary in the innermost memory, see `Dataflow`. ``""`` when
         that memory stores nothing, None when it does not matter.
@@ -79,19 +85,46 @@ class Style:
         )
 
 
+def cut(name: str, layer: Layer) -> tuple[str, ...]:
+    """Return the dimensions of more than one iteration that a name stands for."""
+    return tuple(d for d in dimensions_of(name, layer) if layer.bounds.get(d, 1) > 1)
+
+
+def style_dimensions(network: Network) -> list[str]:
+    """Return the names of what styles may unroll: one dimension of each layer at most.
+
+    They are letters, unless one of them is relevant to other tensors in one layer than in another:
+    then they say what dimensions are relevant to, as far as that tells those of a layer apart.
+    """
+    layers = network.layers
+    letters = dict.fromkeys(d for layer in layers for d in layer.dimensions if cut(d, layer))
+    meanings = [
+        {next((n for n in ALIKE if d in cut(n, x)), "") for x in layers if cut(d, x)}
+        for d in letters
+    ]
+    if all(len(found) == 1 for found in meanings):
+        return list(letters)
+    names = [name for name in APART if max(len(cut(name, layer)) for layer in layers) == 1]
+    covered = [(layer, {d for name in names for d in cut(name, layer)}) for layer in layers]
+    left = [d for d in letters if any(cut(d, x) and d not in own for x, own in covered)]
+    return names + left
+
+
 def spatial_styles(network: Network, architecture: Architecture) -> Iterator[Style]:
     """Yield every choice of a dimension for each axis, without those that another one contains.
 
     A dimension may be unrolled by 1: an axis gets none only where the machine allows none. Axes of
     equal size of one array are interchangeable unless a constraint names one of them.
     """
-    dimensions = dict.fromkeys(d for layer in network.layers for d in layer.dimensions)
-    cut = [d for d in dimensions if any(x.bounds.get(d, 1) > 1 for x in network.layers)]
+    names = style_dimensions(network)
     axes = [(array, axis) for array in architecture.arrays for axis in array.axes]
+    machines = [(layer, in_letters(architecture, layer)) for layer in network.layers]
     options = []
     for array, axis in axes:
-        allowed = architecture.allowed_dimensions(array.name, axis)
-        options.append([d for d in cut if allowed is None or d in allowed] or [""])
+        allowed = [(x, one.allowed_dimensions(array.name, axis)) for x, one in machines]
+        free = any(own is None for _, own in allowed)
+        able = [n for n in names if free or any(own & {*cut(n, x)} for x, own in allowed if own)]
+        options.append(able or [""])
     named = {(s.at, s.axis) for s in architecture.statements}
     seen = set()
     for choice in product(*options):

@@ -13,6 +13,7 @@ from tilewright.mapper.objective import parse_objective
 from tilewright.mapper.result import NetworkResult
 from tilewright.mapper.sizes import ALL
 from tilewright.mapper.style import Style
+from tilewright.mapping.idle import Idle
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -139,6 +140,11 @@ class UniformResult(NetworkResult):
     def value(self) -> float:
         """What was minimised: the objective of the totals."""
         return self.best.value
+
+    @property
+    def idle(self) -> tuple[Idle, ...]:
+        """Arrays that constraints leave mostly idle, in whatever style."""
+        return () if self.free is None else self.free.idle
 
     @property
     def optimal(self) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 
 from tilewright.architecture.machine import Architecture
 from tilewright.mapper.lattice import Ints
+from tilewright.mapping.relevance import in_letters
 from tilewright.workload.layer import Layer
 
 MOST_CHOICES = 1 << 15
@@ -23,11 +24,12 @@ def widest_choices(layer: Layer, architecture: Architecture) -> Ints:
         Instances along each dimension. What is wider never costs more here.
     """
     bounds = np.array(list(layer.bounds.values()), np.int64)
-    arrays = architecture.arrays
+    machine = in_letters(architecture, layer)
+    arrays = machine.arrays
     choices = np.ones((1, len(arrays), len(bounds)), np.int64)
     for k, array in enumerate(arrays):
         for axis, size in array.axes.items():
-            allowed = architecture.allowed_dimensions(array.name, axis)
+            allowed = machine.allowed_dimensions(array.name, axis)
             free = [
                 i
                 for i, (d, bound) in enumerate(layer.bounds.items())

@@ -12,6 +12,7 @@ from tilewright.architecture.constraints import Constraint, used_enough
 from tilewright.architecture.machine import Architecture
 from tilewright.mapping.names import role_names
 from tilewright.mapping.nodes import Mapping, Spatial, Store
+from tilewright.mapping.relevance import in_letters
 from tilewright.mapping.structure import Structure, resolve
 from tilewright.workload.layer import Layer
 
@@ -41,7 +42,7 @@ def violations(
         A sentence for each demand that is not met, such as
         ``"PE.X unrolls only C, but this mapping unrolls K by 4"``.
     """
-    machine = under(architecture, constraints)
+    machine = in_letters(under(architecture, constraints), layer)
     use = Use(mapping, layer, machine)
     found = ((statement, fault(statement, use)) for statement in machine.statements)
     return [f"{statement.words()}, but {text}" for statement, text in found if text]

@@ -23,6 +23,7 @@ from tilewright.architecture.constraint_files import (
 from tilewright.architecture.constraints import Constraint, Constraints
 from tilewright.architecture.dataflow import dataflow_names, load_dataflow
 from tilewright.architecture.machine import Architecture
+from tilewright.architecture.relevance import EXAMPLES, is_relevance, parse_relevance
 from tilewright.document import describe
 from tilewright.errors import InputError, nearest
 from tilewright.mapping.names import ROLE_WORDS
@@ -125,9 +126,11 @@ def check_names(constraint: Constraint, layers: Iterable[Layer], error: ErrorAt)
     for layer in layers:
         dimensions |= dict.fromkeys(layer.dimensions)
         tensors |= dict.fromkeys(name for t in layer.tensors for name in (t.name, t.role))
+    relevance = {name for name in constraint.dimensions - {*dimensions} if is_relevance(name)}
+    relevant = frozenset(name for r in relevance for name in parse_relevance(r).tensors)
     for kind, names, valid in (
-        ("dimension", constraint.dimensions, dimensions),
-        ("tensor", constraint.named_tensors, tensors),
+        ("dimension", constraint.dimensions - relevance, (*dimensions, *EXAMPLES)),
+        ("tensor", constraint.named_tensors | relevant, tuple(tensors)),
     ):
         for name in sorted(names):
             if name not in valid:

@@ -9,6 +9,7 @@ from tilewright.errors import MappingError
 from tilewright.mapping.constraints import violations
 from tilewright.mapping.names import unknown
 from tilewright.mapping.nodes import For, Mapping, Spatial, Store
+from tilewright.mapping.relevance import in_letters
 from tilewright.mapping.structure import Structure, resolve
 from tilewright.workload.layer import Layer, Tensor
 
@@ -71,6 +72,7 @@ def check_names(mapping: Mapping, layer: Layer, architecture: Architecture) -> N
 def check_loops(mapping: Mapping, layer: Layer, architecture: Architecture) -> None:
     """Refuse tile sizes that do not fit, and spatial loops that an axis has no room for."""
     extents = dict(layer.bounds)
+    machine = in_letters(architecture, layer)
     arrays = {array.name: array for array in architecture.arrays}
     unrolled: dict[tuple[str, str], list[int]] = {}
     for i, node in enumerate(mapping.nodes):
@@ -84,7 +86,7 @@ def check_loops(mapping: Mapping, layer: Layer, architecture: Architecture) -> N
         if isinstance(node, For):
             continue
         array, axis = arrays[node.array], node.axis
-        allowed = architecture.allowed_dimensions(array.name, axis)
+        allowed = machine.allowed_dimensions(array.name, axis)
         if allowed is not None and dimension not in allowed and tile < extent:
             raise fault(
                 f"axis {axis} of '{array.name}' may not unroll {dimension} by the constraints "

@@ -5,6 +5,8 @@ from __future__ import annotations
 from html import escape
 
 from tilewright.architecture.machine import Architecture, Array, Compute, Level, Memory
+from tilewright.mapper.result import NetworkResult
+from tilewright.mapping.idle import idle_text
 from tilewright.report.palette import level_colours
 from tilewright.report.quantities import SPACE, TIMES, digits, energy, si, size
 from tilewright.report.roofline import peak
@@ -19,6 +21,12 @@ def machine_html(architecture: Architecture) -> str:
         for name, value in machine_facts(architecture)
     )
     return f'<div class="levels">{boxes(architecture)}</div><dl class="facts">{facts}</dl>'
+
+
+def idle_html(result: NetworkResult) -> str:
+    """Return which arrays constraints leave mostly idle, if any."""
+    text = idle_text(result.idle, len(result.network.layers))
+    return f'<p class="note">{escape(text[:1].upper() + text[1:])}.</p>' if text else ""
 
 
 def boxes(architecture: Architecture) -> str:
@@ -75,11 +83,11 @@ def level_facts(level: Level, architecture: Architecture) -> list[str]:
         facts.append(f"{energy(level.hop_energy)}/word and hop")
     if level.bandwidth is not None:
         facts.append(f"{digits(level.bandwidth)} words/cycle")
-    for axis in level.axes:
-        allowed = architecture.allowed_dimensions(level.name, axis)
-        if allowed is not None:
-            dimensions = ", ".join(sorted(allowed)) or "nothing"
-            facts.append(f"{escape(axis)} unrolls {escape(dimensions)}")
+    for statement in architecture.statements:
+        if statement.at == level.name and statement.dims is not None:
+            dimensions = ", ".join(sorted(statement.dims)) or "nothing"
+            axes = level.axes if statement.axis is None else (statement.axis,)
+            facts += [f"{escape(axis)} unrolls {escape(dimensions)}" for axis in axes]
     return facts + told
 
 

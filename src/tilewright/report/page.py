@@ -17,7 +17,7 @@ from tilewright.mapper.result import NetworkResult
 from tilewright.mapper.uniform_result import UniformResult
 from tilewright.report import figures
 from tilewright.report.layers import layer_sections
-from tilewright.report.machine import machine_html
+from tilewright.report.machine import idle_html, machine_html
 from tilewright.report.overview import layers_table, totals_html
 from tilewright.report.palette import variables
 from tilewright.report.proof import proof_html
@@ -69,7 +69,7 @@ def html(result: NetworkResult) -> str:
         variables=variables(machine),
         totals=totals_html(result),
         proof=proof_html(result),
-        machine=machine_html(machine),
+        machine=machine_html(machine) + idle_html(result),
         styles_link='<a href="#styles">Styles</a>' if styles else "",
         styles=styles,
         views=VIEWS,

@@ -13,6 +13,7 @@ from tilewright.architecture.machine import Architecture
 from tilewright.mapper.lattice import divisors
 from tilewright.mapper.size import memories_between_arrays
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
+from tilewright.mapping.relevance import in_letters
 from tilewright.model.types import Floats
 from tilewright.workload.layer import Layer
 
@@ -73,11 +74,12 @@ class Encoding:
         weights = np.exp(shares - shares.max(axis=0, initial=0.0))
         weights /= weights.sum(axis=0)
         left = {d: self.layer.bounds[d] for d in self.names}
+        machine = in_letters(self.architecture, self.layer)
         axes = len(self.axes)
         spatial, temporal = [], []
         for row, (name, axis) in zip(weights[:axes], self.axes, strict=True):
             array = next(array for array in self.architecture.arrays if array.name == name)
-            allowed = self.architecture.allowed_dimensions(name, axis)
+            allowed = machine.allowed_dimensions(name, axis)
             room = array.axes[axis]
             own = {}
             # whoever wants most of the axis takes it first

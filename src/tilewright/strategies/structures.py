@@ -7,6 +7,7 @@ import numpy as np
 from tilewright.architecture.machine import Architecture, Array, Memory
 from tilewright.mapper.size import memories_between_arrays
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
+from tilewright.mapping.relevance import in_letters
 from tilewright.workload.layer import Layer
 
 
@@ -18,6 +19,7 @@ def random_structure(layer: Layer, architecture: Architecture, rng: np.random.Ge
     the memories between the same two arrays. An axis has one random dimension, with probability
     1/2 a second one, and so on; the spatial loops stand anywhere above the first store node below.
     """
+    architecture = in_letters(architecture, layer)
     names = [d for d in layer.dimensions if layer.bounds[d] > 1]
     nodes: list[Node] = [Store(architecture.memories[0].name, tuple(t.name for t in layer.tensors))]
     for above, memories in enumerate(memories_between_arrays(architecture)):
