@@ -247,7 +247,7 @@ def pareto(
     from tilewright.mapper.network import map_front
     from tilewright.mapper.network_front import map_network_front
 
-    with counted("points", progress) as told:
+    with counted(network.name, "points", progress) as told:
         if len(network.layers) == 1:
             (only,) = network.layers
             return map_front(only, machine, limits, time_limit=time_limit, progress=told)
@@ -309,7 +309,7 @@ def frontier(
 
     end = perf_counter() + (inf if time_limit is None else time_limit)
     names = (over,) if isinstance(over, str) else tuple(over)
-    with counted("searches", progress, sweep=True) as told:
+    with counted(chosen.name, "searches", progress, sweep=True) as told:
         return least_cost(
             chosen, machine, names, objective,
             traffic=traffic, stop=lambda: perf_counter() >= end, progress=told,

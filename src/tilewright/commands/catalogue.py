@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from tilewright.architecture.constraint_files import parse_constraints
 from tilewright.architecture.dataflow import dataflow_names, load_dataflow
 from tilewright.architecture.files import load_architecture, preset_names
@@ -16,12 +14,11 @@ from tilewright.commands.tables import (
     style_text,
 )
 from tilewright.directives.styles import load_style, style_names
-from tilewright.document import load
+from tilewright.document import is_path, load
 from tilewright.errors import InputError, nearest
 from tilewright.workload.network import load_network, parse_network, zoo_names
 
 KINDS = ("workloads", "architectures", "dataflows", "styles")
-SUFFIXES = (".yaml", ".yml", ".json")
 
 
 def listed(kind: str | None) -> str:
@@ -55,9 +52,8 @@ def shown(name: str) -> str:
         texts.append(style_text(load_style(name)))
     if texts:
         return "\n\n".join(texts)
-    path = Path(name)
-    if path.suffix.lower() in SUFFIXES or path.exists() or len(path.parts) > 1:
-        document = load(path)
+    if is_path(name):
+        document = load(name)
         if isinstance(document.data, dict) and "levels" in document.data:
             return architecture_text(parse_architecture(document))
         if isinstance(document.data, list) or "constraints" in (document.data or ()):

@@ -23,10 +23,16 @@ from tilewright.workload.layer import Layer, Network
 UNLIMITED_WIDTH = 400
 
 
+class Plain(StringIO):
+    """Text for the standard output: where that is not in Unicode, lines are of minus signs."""
+
+    encoding = property(lambda self: getattr(sys.stdout, "encoding", None) or "utf-8")
+
+
 def rendered(*parts: RenderableType) -> str:
     """Return what rich makes of some parts: in colour and as wide as the terminal, if it is one."""
-    terminal = sys.stdout.isatty()
-    text = StringIO()
+    terminal = sys.stdout is not None and sys.stdout.isatty()
+    text = Plain()
     console = Console(
         file=text,
         force_terminal=terminal,

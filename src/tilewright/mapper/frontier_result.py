@@ -151,7 +151,11 @@ class Frontier:
     def statement(self) -> str:
         """Return in a sentence what is proven."""
         if not self.optimal:
-            return "Not proven: stopped; better mappings may exist, and points be missing."
+            why = "interrupted" if self.interrupted else "the time limit ended it"
+            return (
+                f"Not complete: {why}; better mappings may exist, and points be missing "
+                f"({self.searches} searches, {self.seconds:.1f} s)."
+            )
         return (
             f"Proven: for every size of {' and '.join(self.over)} no mapping has a smaller value "
             f"than the last point that fits ({self.searches} searches, {self.seconds:.1f} s)."
@@ -196,6 +200,7 @@ class Frontier:
             "optimal": self.optimal,
             "searches": self.searches,
             "seconds": self.seconds,
+            "interrupted": self.interrupted,
             "points": [
                 self.record(p) | {"mapping": mapping_data(p.mapping, self.layer)}
                 for p in self.points
