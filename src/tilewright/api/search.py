@@ -26,19 +26,19 @@ from tilewright.inputs import (
     the_searched_architecture,
 )
 from tilewright.layout.moved import laid_out
-from tilewright.mapper.explanation import Explanation
-from tilewright.mapper.front import Front
-from tilewright.mapper.frontier_result import Frontier
-from tilewright.mapper.network_front import NetworkFront
 from tilewright.mapper.objective import parse_objective
 from tilewright.mapper.progress import Progress, counted, watching
-from tilewright.mapper.result import LayerResult, NetworkResult
 from tilewright.mapper.sizes import ALL, DIVISORS
 from tilewright.mapping.constraints import under
 from tilewright.mapping.given import ConstraintsLike, check_own_names, given_constraints
 
 if TYPE_CHECKING:
+    from tilewright.mapper.explanation import Explanation
+    from tilewright.mapper.front import Front
+    from tilewright.mapper.frontier_result import Frontier
     from tilewright.mapper.least_memory import LeastMemory
+    from tilewright.mapper.network_front import NetworkFront
+    from tilewright.mapper.result import LayerResult, NetworkResult
     from tilewright.workload.layout import Layout
 
 LayoutsLike: TypeAlias = "Mapping[str, str | Layout] | str | None"
@@ -410,6 +410,8 @@ def least_memory(result: LayerResult, *, time_limit: float | None = None) -> Lea
         When the result is no such result.
     """
     check_options("energy", time_limit, None)
+    from tilewright.mapper.result import LayerResult
+
     if not isinstance(result, LayerResult):
         raise InputError(
             f"expected the result of one layer, as 'map(...)[NAME]' is, found {describe(result)}",
