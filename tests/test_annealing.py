@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
-import problems
 import pytest
 
+import problems
 from tilewright.architecture.files import load_architecture
 from tilewright.mapper.annealing import Annealing
 from tilewright.mapper.narrow import about_memories

@@ -327,3 +327,23 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     os.close(writing)
     assert shown.returncode == 141
     assert shown.stderr == b""
+
+
+def test_what_ships_is_listed_from_rows_that_are_up_to_date() -> None:
+    from tilewright.commands.listing import READY, prepared
+
+    assert READY.read_text(encoding="utf-8") == prepared()
+
+
+def test_rows_of_other_files_are_read_from_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from tilewright.commands import listing
+
+    assert main(["list", "styles"]) == 0
+    shown = capsys.readouterr().out
+    monkeypatch.setattr(listing, "digest", lambda kind: "other")
+    monkeypatch.setattr(listing, "rows_of", lambda kind: [("new", "row")])
+    assert main(["list", "styles"]) == 0
+    assert "kc-p" in shown
+    assert capsys.readouterr().out.split()[-2:] == ["new", "row"]

@@ -6,9 +6,9 @@ from dataclasses import replace
 from math import inf
 from random import Random
 
-import problems
 import pytest
 
+import problems
 from tilewright.architecture.machine import Architecture, Array
 from tilewright.mapper.inside import worth_solving
 from tilewright.mapper.solve import Search

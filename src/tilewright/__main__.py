@@ -1,6 +1,30 @@
 """Run the command line: ``python -m tilewright``."""
 
-from tilewright.cli import app
+from __future__ import annotations
+
+import os
+import signal
+from typing import NoReturn
+
+INTERRUPTED = 130
+
+
+def end(*_: object) -> NoReturn:
+    """End the process at once: nothing has been begun that would have to be left in order."""
+    os.write(2, b"interrupted\n")
+    os._exit(INTERRUPTED)
+
+
+def run() -> NoReturn:
+    """Run the command line of this process; Ctrl-C ends it even while packages are imported."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.default_int_handler:
+        signal.signal(signal.SIGINT, end)
+    from tilewright.cli import app
+
+    signal.signal(signal.SIGINT, before)
+    app()
+
 
 if __name__ == "__main__":
-    app()
+    run()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +18,9 @@ from tilewright.errors import InputError, nearest
 KeyPath = tuple[str | int, ...]
 Model = TypeVar("Model", bound=BaseModel)
 
-MAX_BYTES = 16 * 1024 * 1024
+SUFFIXES = (".yaml", ".yml", ".json")
+MAX_BYTES = 2 * 1024 * 1024
+MAX_VALUES = 100_000  # keys and items of a file, those that aliases repeat included
 
 
 class Strict(BaseModel):
@@ -131,8 +134,16 @@ def describe(value: object) -> str:
         return "a mapping of keys"
     if isinstance(value, list):
         return "a list"
+    if isinstance(value, int) and abs(value) >= 10**60:
+        return "a number of more than 60 digits"  # Python refuses to print thousands of them
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def is_path(name: str | Path) -> bool:
+    """Whether a name that is none of those that ship means a file."""
+    path = Path(name)
+    return path.suffix.lower() in SUFFIXES or len(path.parts) > 1 or os.path.lexists(path)
 
 
 def load(path: str | Path) -> Document:
@@ -143,21 +154,34 @@ def load(path: str | Path) -> Document:
     InputError
         When the file cannot be read, is empty, is not YAML, or repeats a key.
     """
+    return parse(read_text(path), str(path))
+
+
+def read_text(path: str | Path) -> str:
+    """Return the text of a file.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be read, is too long, or is not UTF-8.
+    """
     source = str(path)
     try:
-        raw = Path(path).read_bytes()
-    except OSError as failure:
-        raise InputError(f"cannot be read: {failure.strerror}", source=source) from None
+        with Path(path).open("rb") as file:
+            # one more than is accepted: a device may have no end
+            raw = file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as failure:
+        why = getattr(failure, "strerror", None) or failure
+        raise InputError(f"cannot be read: {why}", source=source) from None
     if len(raw) > MAX_BYTES:
-        raise InputError(f"has {len(raw)} bytes; at most {MAX_BYTES} are read", source=source)
+        raise InputError(f"has more than the {MAX_BYTES} bytes that are read", source=source)
     try:
-        text = raw.decode("utf-8")
+        return raw.decode("utf-8")
     except UnicodeDecodeError as failure:
         raise InputError(
             f"is not text in UTF-8 (byte {failure.start} is 0x{raw[failure.start]:02x})",
             source=source,
         ) from None
-    return parse(text, source)
 
 
 def parse(text: str, source: str = "<text>") -> Document:
@@ -182,13 +206,11 @@ def parse(text: str, source: str = "<text>") -> Document:
 
 
 def _plain(node: Any, path: KeyPath, lines: dict[KeyPath, int], source: str, yaml: YAML) -> Any:
+    if len(lines) > MAX_VALUES:
+        # a few aliases of aliases repeat more than any memory holds
+        raise InputError(f"has more than {MAX_VALUES:,} values", source=source)
     if isinstance(node, ScalarNode):
-        try:
-            value = yaml.constructor.construct_object(node)
-        except ValueError as failure:
-            line = node.start_mark.line + 1
-            raise InputError(str(failure), source=source, line=line, key=key_text(path)) from None
-        return value if isinstance(value, str | int | float | bool | None) else str(node.value)
+        return _scalar(node, path, source, yaml)
     if isinstance(node, SequenceNode):
         items = []
         for i, item in enumerate(node.value):
@@ -201,7 +223,7 @@ def _plain(node: Any, path: KeyPath, lines: dict[KeyPath, int], source: str, yam
         line = key_node.start_mark.line + 1
         if not isinstance(key_node, ScalarNode):
             raise InputError("keys must be names", source=source, line=line, key=key_text(path))
-        key = str(key_node.value)
+        key = str(_scalar(key_node, path, source, None))
         if key in result:
             raise InputError(
                 f"key '{key}' occurs twice (first on line {lines[(*path, key)]})",
@@ -212,3 +234,21 @@ def _plain(node: Any, path: KeyPath, lines: dict[KeyPath, int], source: str, yam
         lines[(*path, key)] = line
         result[key] = _plain(value_node, (*path, key), lines, source, yaml)
     return result
+
+
+def _scalar(node: Any, path: KeyPath, source: str, yaml: YAML | None) -> Any:
+    """Return the value of a scalar; without a `yaml` that can resolve it, its text."""
+    try:
+        value = node.value if yaml is None else yaml.constructor.construct_object(node)
+        if not isinstance(value, str | int | float | bool | None):
+            value = node.value
+        if isinstance(value, str):
+            value.encode()  # an escape can stand for half a character
+    except UnicodeEncodeError:
+        problem = "is not text: an escape stands for half a character"
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as failure:
+        problem = str(failure) or f"cannot be read as {node.tag}"
+    else:
+        return value
+    line = node.start_mark.line + 1
+    raise InputError(problem, source=source, line=line, key=key_text(path)) from None

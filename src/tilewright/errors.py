@@ -58,6 +58,10 @@ class MappingError(InputError):
     """A mapping is malformed or does not fit the machine."""
 
 
+class ReaderGoneError(Exception):
+    """Whoever read the standard output, or the messages, has closed it, as ``head`` does."""
+
+
 class NoMappingError(TilewrightError):
     """No mapping of the searched space can run the layer on the machine."""
 

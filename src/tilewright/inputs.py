@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import os
 from collections.abc import Callable
 from math import isfinite
 from os import PathLike, fspath
@@ -16,12 +16,11 @@ from tilewright.directives.reader import (
     looks_like_directives,
     parse_dataflow,
     parse_network_text,
-    read_text,
 )
 from tilewright.directives.styles import load_style, style_names
 from tilewright.directives.syntax import Dataflow
 from tilewright.directives.translate import translate
-from tilewright.document import Document, describe, load
+from tilewright.document import SUFFIXES, Document, describe, is_path, load, read_text
 from tilewright.errors import InputError, nearest
 from tilewright.mapper.cache import Cache, user_cache
 from tilewright.mapper.objective import ACCEPTED, parse_objective
@@ -30,6 +29,7 @@ from tilewright.mapping.files import parse_mapping
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.text import parse_text
 from tilewright.mapping.validity import check as check_validity
+from tilewright.text import say
 from tilewright.workload.layer import Layer, Network
 from tilewright.workload.network import load_network, select
 
@@ -45,7 +45,7 @@ def listener(progress: bool | Callable[[str], None]) -> Callable[[str], None]:
     """Return who is told what begins."""
     if callable(progress):
         return progress
-    return (lambda line: print(line, file=sys.stderr, flush=True)) if progress else lambda _: None
+    return say if progress else lambda _: None
 
 
 def check_within(within: float) -> None:
@@ -150,7 +150,7 @@ def the_cache(cache: CacheLike) -> Cache | None:
             key="cache",
         )
     directory = Path(cache)
-    if directory.exists() and not directory.is_dir():
+    if os.path.exists(directory) and not os.path.isdir(directory):
         raise InputError(
             f"'{directory}' is no directory; True, False or the path of a directory is accepted",
             key="cache",
@@ -234,8 +234,7 @@ def the_mapping(mapping: MappingLike, layer: Layer, architecture: Architecture) 
         )
     document = load(fspath(mapping))
     if is_loop_nest(document):
-        text = Path(mapping).read_text(encoding="utf-8")
-        return parse_text(text, layer, architecture, source=document.source)
+        return parse_text(read_text(fspath(mapping)), layer, architecture, source=document.source)
     return parse_mapping(document, layer, architecture)
 
 
@@ -264,16 +263,15 @@ def the_dataflow(mapping: MappingLike, layer: str | None = None) -> Dataflow | N
         return parse_dataflow(name, layer=layer)
     if name.endswith(".m"):
         return parse_dataflow(read_text(name), name, layer)
-    path = Path(name)
-    if not path.exists() and not path.suffix and len(path.parts) == 1:
+    if not is_path(name) and not Path(name).suffix:
         names = style_names()
         raise InputError(
             f"no mapping '{name}'; accepted: the path of a file, or a mapping style: "
             f"{', '.join(names)}{nearest(name, names)}",
             key="mapping",
         )
-    if path.is_file() and path.suffix.lower() not in (".yaml", ".yml", ".json"):
-        text = read_text(path)
+    if os.path.isfile(name) and Path(name).suffix.lower() not in SUFFIXES:
+        text = read_text(name)
         if looks_like_directives(text):
             return parse_dataflow(text, name, layer)
     return None

@@ -1,8 +1,11 @@
-"""Tables as plain text."""
+"""Plain text: tables, and messages."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+
+from tilewright.errors import ReaderGoneError
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:
@@ -15,3 +18,21 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
         ).rstrip()
         for row in rows
     )
+
+
+def say(message: str) -> None:
+    """Write a message to the standard error stream, if there is one that takes it.
+
+    Raises
+    ------
+    ReaderGoneError
+        When nobody reads it any more.
+    """
+    if sys.stderr is None:
+        return
+    try:
+        print(message, file=sys.stderr, flush=True)
+    except BrokenPipeError:
+        raise ReaderGoneError from None
+    except OSError:
+        pass  # a full disk takes no messages; what was asked for goes on

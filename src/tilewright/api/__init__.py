@@ -1,12 +1,21 @@
-"""What Python users call: workloads, machines and mappings by name, by file or as objects."""
+"""What Python users call: workloads, machines and mappings by name, by file or as objects.
 
-from tilewright.api.cost import evaluate, evaluate_network, simulate
-from tilewright.api.execution import methods
-from tilewright.api.layout import best_layout
-from tilewright.api.notation import convert
-from tilewright.api.offchip import least_traffic
-from tilewright.api.search import explain, frontier, least_memory, map, pareto
-from tilewright.api.study import compare, mapspace
+A function is imported with what it needs when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tilewright.api.cost import evaluate, evaluate_network, simulate
+    from tilewright.api.execution import methods
+    from tilewright.api.layout import best_layout
+    from tilewright.api.notation import convert
+    from tilewright.api.offchip import least_traffic
+    from tilewright.api.search import explain, frontier, least_memory, map, pareto
+    from tilewright.api.study import compare, mapspace
 
 __all__ = [
     "best_layout",
@@ -24,3 +33,22 @@ __all__ = [
     "pareto",
     "simulate",
 ]
+
+HOMES = {
+    "cost": ("evaluate", "evaluate_network", "simulate"),
+    "execution": ("methods",),
+    "layout": ("best_layout",),
+    "notation": ("convert",),
+    "offchip": ("least_traffic",),
+    "search": ("explain", "frontier", "least_memory", "map", "pareto"),
+    "study": ("compare", "mapspace"),
+}
+HOME = {name: f"{__name__}.{module}" for module, names in HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in HOME:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    value = getattr(import_module(HOME[name]), name)
+    globals()[name] = value
+    return value

@@ -26,19 +26,19 @@ from tilewright.inputs import (
     the_searched_architecture,
 )
 from tilewright.layout.moved import laid_out
-from tilewright.mapper.explanation import Explanation
-from tilewright.mapper.front import Front
-from tilewright.mapper.frontier_result import Frontier
-from tilewright.mapper.network_front import NetworkFront
 from tilewright.mapper.objective import parse_objective
 from tilewright.mapper.progress import Progress, counted, watching
-from tilewright.mapper.result import LayerResult, NetworkResult
 from tilewright.mapper.sizes import ALL, DIVISORS
 from tilewright.mapping.constraints import under
 from tilewright.mapping.given import ConstraintsLike, check_own_names, given_constraints
 
 if TYPE_CHECKING:
+    from tilewright.mapper.explanation import Explanation
+    from tilewright.mapper.front import Front
+    from tilewright.mapper.frontier_result import Frontier
     from tilewright.mapper.least_memory import LeastMemory
+    from tilewright.mapper.network_front import NetworkFront
+    from tilewright.mapper.result import LayerResult, NetworkResult
     from tilewright.workload.layout import Layout
 
 LayoutsLike: TypeAlias = "Mapping[str, str | Layout] | str | None"
@@ -255,7 +255,7 @@ def pareto(
     from tilewright.mapper.network import map_front
     from tilewright.mapper.network_front import map_network_front
 
-    with counted("points", progress) as told:
+    with counted(network.name, "points", progress) as told:
         if len(network.layers) == 1:
             (only,) = network.layers
             return map_front(only, machine, limits, time_limit=time_limit, progress=told)
@@ -321,7 +321,7 @@ def frontier(
 
     end = perf_counter() + (inf if time_limit is None else time_limit)
     names = (over,) if isinstance(over, str) else tuple(over)
-    with counted("searches", progress, sweep=True) as told:
+    with counted(chosen.name, "searches", progress, sweep=True) as told:
         return least_cost(
             chosen, machine, names, objective,
             traffic=traffic, stop=lambda: perf_counter() >= end, progress=told,
@@ -424,6 +424,8 @@ def least_memory(result: LayerResult, *, time_limit: float | None = None) -> Lea
         When the result is no such result.
     """
     check_options("energy", time_limit, None)
+    from tilewright.mapper.result import LayerResult
+
     if not isinstance(result, LayerResult):
         raise InputError(
             f"expected the result of one layer, as 'map(...)[NAME]' is, found {describe(result)}",

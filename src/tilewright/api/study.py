@@ -31,6 +31,7 @@ def compare(
     seconds: float = 10.0,
     seed: int = 0,
     optimum: bool = True,
+    time_limit: float | None = 60.0,
     progress: bool | Callable[[str], None] = False,
 ) -> Comparison:
     """Let other search strategies look for a good mapping, and compare with the proven optimum.
@@ -53,7 +54,9 @@ def compare(
     seed : int
         Where the random numbers of each strategy begin, 0 or more.
     optimum : bool
-        Whether to find the proven optimum first, however long that takes.
+        Whether to find the proven optimum first.
+    time_limit : float or None
+        Seconds for its proof, more than 0; None for as long as it takes.
     progress : bool or callable
         Whether to tell on the standard error stream what begins, or who is told instead.
 
@@ -69,7 +72,7 @@ def compare(
     NoMappingError
         When no mapping can run the layer.
     """
-    check_options(objective, None, None)
+    check_options(objective, time_limit, None)
     check_seconds(seconds, "seconds")
     check_count(seed, "seed", 0)
     chosen_layer, machine = the_layer(workload, layer), the_searched_architecture(architecture)
@@ -80,7 +83,7 @@ def compare(
     problem = Problem(chosen_layer, machine, objective)
     return compare_strategies(
         problem, chosen(strategies, problem), seconds=seconds, seed=seed, prove=optimum,
-        tell=listener(progress),
+        time_limit=time_limit, tell=listener(progress),
     )  # fmt: skip
 
 
@@ -92,6 +95,7 @@ def mapspace(
     samples: int = 100_000,
     seed: int = 0,
     optimum: bool = True,
+    time_limit: float | None = 60.0,
     progress: bool | Callable[[str], None] = False,
 ) -> MapSpace:
     """Draw mappings at random and tell how many fit, and how energy and cycles are spread.
@@ -107,7 +111,9 @@ def mapspace(
     seed : int
         Where random numbers begin, 0 or more.
     optimum : bool
-        Whether to find the least energy and the fewest cycles as well, however long that takes.
+        Whether to find the least energy and the fewest cycles as well.
+    time_limit : float or None
+        Seconds for the proof of each, more than 0; None for as long as it takes.
     progress : bool or callable
         Whether to tell on the standard error stream what begins, or who is told instead.
 
@@ -123,11 +129,13 @@ def mapspace(
     NoMappingError
         When no mapping can run the layer.
     """
+    check_options("energy", time_limit, None)
     check_count(samples, "samples", 1)
     check_count(seed, "seed", 0)
     chosen_layer, machine = the_layer(workload, layer), the_searched_architecture(architecture)
     from tilewright.strategies.mapspace import sample_mapspace
 
     return sample_mapspace(
-        chosen_layer, machine, samples=samples, seed=seed, prove=optimum, tell=listener(progress)
-    )
+        chosen_layer, machine, samples=samples, seed=seed, prove=optimum, time_limit=time_limit,
+        tell=listener(progress),
+    )  # fmt: skip

@@ -7,13 +7,12 @@ from pathlib import Path
 from tilewright.architecture.machine import Architecture
 from tilewright.architecture.reading import parse_architecture
 from tilewright.architecture.writing import dump_architecture
-from tilewright.document import load
+from tilewright.document import is_path, load
 from tilewright.errors import InputError, nearest
 
 __all__ = ["dump_architecture", "load_architecture", "parse_architecture", "preset_names"]
 
 FOLDER = Path(__file__).parent / "presets"
-SUFFIXES = (".yaml", ".yml", ".json")
 
 
 def preset_names() -> list[str]:
@@ -37,9 +36,8 @@ def load_architecture(name_or_path: str | Path) -> Architecture:
     names = preset_names()
     if str(name_or_path) in names:
         return parse_architecture(load(FOLDER / f"{name_or_path}.yaml"))
-    path = Path(name_or_path)
-    if path.suffix.lower() in SUFFIXES or path.exists() or len(path.parts) > 1:
-        return parse_architecture(load(path))
+    if is_path(name_or_path):
+        return parse_architecture(load(name_or_path))
     raise InputError(
         f"no architecture '{name_or_path}'; accepted: the path of a file (*.yaml), "
         f"or one of {', '.join(names)}{nearest(str(name_or_path), names)}"

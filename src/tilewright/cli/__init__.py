@@ -1,13 +1,15 @@
 """The command line: a thin layer over `tilewright.api`.
 
-Exit status: 0 done, 1 a fault of tilewright, 2 bad input, 3 no mapping, 130 Ctrl-C. Packages that
-take long to import are imported by the commands that need them.
+Exit status: 0 done, 1 a fault of tilewright, 2 bad input, or something that cannot be read or
+written, 3 no mapping, 130 Ctrl-C, 141 nobody reads the output. Packages that take long to import
+are imported by the commands that need them.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any, NoReturn
@@ -15,8 +17,8 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from tilewright.cli.options import INTERRUPTED, commands, say
-from tilewright.commands.files import ReaderGoneError
-from tilewright.errors import InputError, TilewrightError, nearest
+from tilewright.commands.files import discard
+from tilewright.errors import InputError, ReaderGoneError, TilewrightError, nearest
 
 # in the order of the help
 from tilewright.cli import search, cost, layout, offchip, notation, study, methods, catalogue  # isort: skip  # noqa: F401
@@ -56,12 +58,36 @@ UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
 def app() -> NoReturn:
     """Run the command line of this process and end it with its exit status."""
-    status = main()
+    for number in (1, 2):
+        fill(number)
+    sys.unraisablehook = heed
+    try:
+        status = main()
+    except KeyboardInterrupt:
+        status = INTERRUPTED
     if status == INTERRUPTED:
         # searches that a second Ctrl-C has left behind would keep the process alive
-        sys.stdout.flush()
         os._exit(status)
     sys.exit(status)
+
+
+def fill(number: int) -> None:
+    """Put something in the place of a closed stream: files that are opened would take its number.
+
+    Python itself remembers that it is closed.
+    """
+    try:
+        os.fstat(number)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+
+
+def heed(failure: Any) -> None:
+    """Take Ctrl-C into account where Python, called from elsewhere, could only report it."""
+    if failure.exc_type is KeyboardInterrupt:
+        signal.raise_signal(signal.SIGINT)
+    else:
+        sys.__unraisablehook__(failure)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -78,9 +104,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit status.
     """
     command = typer.main.get_command(commands)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        status = command.main(arguments, prog_name="tilewright", standalone_mode=False)
+        with command.make_context("tilewright", words) as context:
+            status = command.invoke(context)
         return status if isinstance(status, int) else 0
+    except typer.Exit as done:
+        return done.exit_code
     except InputError as failure:
         if failure.source is None and failure.key in OPTIONS:
             failure = InputError(failure.message, key=OPTIONS[failure.key])
@@ -92,10 +122,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UsageError as failure:
         say(f"error: {usage_message(failure)}")
         return InputError.exit_status
-    except ReaderGoneError:
-        # what is still buffered must not fail again when Python ends
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (ReaderGoneError, BrokenPipeError):
+        discard(sys.stdout, sys.stderr)
         return BROKEN_PIPE
+    except KeyboardInterrupt:
+        say("interrupted")
+        return INTERRUPTED
+    except MemoryError:
+        say("error: there is not enough memory")
+        return TilewrightError.exit_status
+    except OSError as failure:
+        discard(sys.stdout)
+        where = f"{failure.filename}: " if failure.filename else ""
+        say(f"error: {where}{failure.strerror or failure}")
+        return InputError.exit_status
     except Exception as failure:
         if os.environ.get("TILEWRIGHT_TRACEBACK"):
             raise

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from tilewright.cli.options import commands
+from tilewright.errors import InputError, nearest
 
 
 @commands.command("list")
@@ -17,10 +18,15 @@ def list_command(
     ] = None,
 ) -> int:
     """List the workloads, architectures, dataflows and mapping styles that ship."""
-    from tilewright.commands.catalogue import listed
     from tilewright.commands.files import write_out
+    from tilewright.commands.listing import FOLDERS, lists
 
-    write_out(listed(kind))
+    if kind not in (None, *FOLDERS):
+        raise InputError(
+            f"there is no list of '{kind}'; accepted: {', '.join(FOLDERS)}"
+            f"{nearest(str(kind), FOLDERS)}"
+        )
+    write_out(lists(list(FOLDERS) if kind is None else [kind]))
     return 0
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
 from tilewright.errors import InputError
+from tilewright.text import say
+
+__all__ = ["say"]
 
 INTERRUPTED = 130
 NO_MAPPING = 3
@@ -118,8 +120,3 @@ def share(text: str) -> float:
         raise InputError(
             f"expected a share such as 5% or 0.05, found '{text}'", key="within"
         ) from None
-
-
-def say(message: str) -> None:
-    """Write a message to the standard error stream."""
-    print(message, file=sys.stderr, flush=True)

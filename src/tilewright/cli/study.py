@@ -17,6 +17,11 @@ from tilewright.cli.options import (
     seconds,
 )
 
+ProofLimit = Annotated[
+    str,
+    typer.Option("--time-limit", metavar="S", help="Seconds for the proof of an optimum."),
+]
+
 
 @commands.command("compare")
 def compare_command(
@@ -40,6 +45,7 @@ def compare_command(
         ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Where random numbers begin.")] = 0,
+    time_limit: ProofLimit = "60",
     json: Json = None,
     report: Annotated[
         str | None, typer.Option("--report", metavar="FILE.html", help="Write table and figure.")
@@ -54,7 +60,7 @@ def compare_command(
     time = seconds(budget, "seconds") or 0.0
     result = api.compare(
         workload, arch, objective, layer=layer, strategies=strategy, seconds=time, seed=seed,
-        progress=say,
+        time_limit=seconds(time_limit), progress=say,
     )  # fmt: skip
     put_study(result, json, report)
     return INTERRUPTED if result.interrupted else 0
@@ -67,6 +73,7 @@ def mapspace_command(
     layer: LayerName = None,
     samples: Annotated[int, typer.Option("--samples", help="Mappings to draw.")] = 100_000,
     seed: Annotated[int, typer.Option("--seed", help="Where random numbers begin.")] = 0,
+    time_limit: ProofLimit = "60",
     json: Json = None,
     report: Annotated[
         str | None, typer.Option("--report", metavar="FILE.html", help="Write table and figure.")
@@ -78,6 +85,9 @@ def mapspace_command(
     from tilewright.commands.study import put_study
 
     check_outputs({"--json": json, "--report": report}, [workload, arch])
-    result = api.mapspace(workload, arch, layer=layer, samples=samples, seed=seed, progress=say)
+    result = api.mapspace(
+        workload, arch, layer=layer, samples=samples, seed=seed, time_limit=seconds(time_limit),
+        progress=say,
+    )  # fmt: skip
     put_study(result, json, report)
     return INTERRUPTED if result.interrupted else 0

@@ -1,8 +1,6 @@
-"""What ships, and how a workload or an architecture is shown."""
+"""How a workload, an architecture, a dataflow or a style is shown."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 from tilewright.architecture.constraint_files import parse_constraints
 from tilewright.architecture.dataflow import dataflow_names, load_dataflow
@@ -11,34 +9,13 @@ from tilewright.architecture.reading import parse_architecture
 from tilewright.commands.tables import (
     architecture_text,
     dataflow_text,
-    lists,
     network_text,
     style_text,
 )
 from tilewright.directives.styles import load_style, style_names
-from tilewright.document import load
+from tilewright.document import is_path, load
 from tilewright.errors import InputError, nearest
 from tilewright.workload.network import load_network, parse_network, zoo_names
-
-KINDS = ("workloads", "architectures", "dataflows", "styles")
-SUFFIXES = (".yaml", ".yml", ".json")
-
-
-def listed(kind: str | None) -> str:
-    """Return the tables of what ships, of one kind or of all."""
-    if kind not in (None, *KINDS):
-        raise InputError(
-            f"there is no list of '{kind}'; accepted: {', '.join(KINDS)}{nearest(str(kind), KINDS)}"
-        )
-    networks = [load_network(name) for name in zoo_names()] if kind in (None, KINDS[0]) else None
-    machines = None
-    if kind in (None, KINDS[1]):
-        machines = [load_architecture(name) for name in preset_names()]
-    flows = None
-    if kind in (None, KINDS[2]):
-        flows = list(dict.fromkeys(load_dataflow(name) for name in dataflow_names()))
-    styles = [load_style(name) for name in style_names()] if kind in (None, KINDS[3]) else None
-    return lists(networks, machines, flows, styles)
 
 
 def shown(name: str) -> str:
@@ -55,9 +32,8 @@ def shown(name: str) -> str:
         texts.append(style_text(load_style(name)))
     if texts:
         return "\n\n".join(texts)
-    path = Path(name)
-    if path.suffix.lower() in SUFFIXES or path.exists() or len(path.parts) > 1:
-        document = load(path)
+    if is_path(name):
+        document = load(name)
         if isinstance(document.data, dict) and "levels" in document.data:
             return architecture_text(parse_architecture(document))
         if isinstance(document.data, list) or "constraints" in (document.data or ()):

@@ -7,15 +7,13 @@ import stat
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import TextIO
 
-from tilewright.errors import InputError
+from tilewright.errors import InputError, ReaderGoneError
 
 STANDARD_OUTPUT = "-"
-
-
-class ReaderGoneError(Exception):
-    """Whoever read the standard output has closed it, as ``head`` does."""
 
 
 def check_outputs(outputs: Mapping[str, str | None], inputs: Sequence[str] = ()) -> None:
@@ -33,28 +31,39 @@ def check_outputs(outputs: Mapping[str, str | None], inputs: Sequence[str] = ())
     InputError
         Naming the option and the path.
     """
-    taken = {Path(name).resolve(): f"'{name}', which is read" for name in inputs}
+    taken = {os.path.realpath(name): f"'{name}', which is read" for name in inputs if name}
     for option, name in outputs.items():
         if name is None or (name == STANDARD_OUTPUT and option == "--json"):
             continue
-        path = Path(name)
         if not name or name == STANDARD_OUTPUT:
             raise InputError(
                 "expected the path of a file; only --json may write to the standard output",
                 key=option,
             )
-        if path.is_dir():
+        if os.path.isdir(name):
             raise InputError(f"'{name}' is a directory; the path of a file is accepted", key=option)
-        if not path.parent.is_dir():
-            raise InputError(
-                f"'{name}' cannot be written: there is no directory '{path.parent}'", key=option
-            )
-        place = path.resolve()
-        if not os.access(path if place.exists() else place.parent, os.W_OK):
-            raise InputError(f"'{name}' cannot be written: permission denied", key=option)
-        if place in taken and (not place.exists() or place.is_file()):
+        place = os.path.realpath(name)
+        if why := why_not_written(name, place):
+            raise InputError(f"'{name}' cannot be written: {why}", key=option)
+        if place in taken and (not os.path.exists(place) or os.path.isfile(place)):
             raise InputError(f"'{name}' would overwrite {taken[place]}", key=option)
         taken[place] = f"what {option} writes"
+
+
+def why_not_written(name: str, place: str) -> str | None:
+    """Return why no file can be written under a name, which means a path without links, or None."""
+    if os.path.islink(place):
+        return "it is one of the links that lead to each other"
+    folder = os.path.dirname(place)
+    try:
+        os.lstat(place)
+    except FileNotFoundError:
+        if not os.path.isdir(folder):
+            return f"there is no directory '{os.path.dirname(name) or folder}'"
+        place = folder
+    except OSError as failure:
+        return f"{failure.strerror}".lower()
+    return None if os.access(place, os.W_OK) else "permission denied"
 
 
 def write_file(name: str, text: str) -> None:
@@ -65,13 +74,15 @@ def write_file(name: str, text: str) -> None:
     InputError
         When it cannot be written.
     """
-    path = Path(name).resolve()
+    path = Path(os.path.realpath(name))
     try:
         if path.exists() and not path.is_file():
             # a device or a pipe is written to, not replaced
-            path.write_text(text, encoding="utf-8")
+            path.write_bytes(encoded(text, "utf-8"))
         else:
             replace_file(path, text)
+    except BrokenPipeError:
+        raise ReaderGoneError from None
     except OSError as failure:
         raise InputError(f"cannot be written: {failure.strerror}", source=name) from None
 
@@ -80,8 +91,8 @@ def replace_file(path: Path, text: str) -> None:
     """Put a complete file in the place of the one at `path`."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:50]}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(encoded(text, "utf-8"))
         os.chmod(temporary, stat.S_IMODE(path.stat().st_mode) if path.exists() else new_mode())
         os.replace(temporary, path)
     finally:
@@ -105,11 +116,30 @@ def write_out(text: str) -> None:
     InputError
         When it cannot be written.
     """
+    output = sys.stdout
+    if output is None:
+        raise InputError("cannot be written: it is closed", source="standard output")
+    text = text if text.endswith("\n") else f"{text}\n"
+    encoding = getattr(output, "encoding", None) or "utf-8"
     try:
-        sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
-        sys.stdout.flush()
+        output.write(encoded(text, encoding).decode(encoding))
+        output.flush()
     except BrokenPipeError:
         raise ReaderGoneError from None
     except OSError as failure:
+        discard(output)
         message = f"cannot be written: {failure.strerror}"
         raise InputError(message, source="standard output") from None
+
+
+def encoded(text: str, encoding: str) -> bytes:
+    """Return the bytes of a text; a character that the encoding lacks becomes its number."""
+    return text.encode(encoding, "backslashreplace")
+
+
+def discard(*streams: TextIO | None) -> None:
+    """Let what streams still hold go nowhere: it would fail again when Python ends."""
+    for stream in streams:
+        with suppress(OSError, ValueError):
+            if stream is not None:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -2,57 +2,26 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Sequence
-from io import StringIO
-from shutil import get_terminal_size
+from typing import TYPE_CHECKING
 
-from rich.box import SIMPLE_HEAD
-from rich.console import Console, RenderableType
-from rich.table import Table
 from rich.text import Text
 
-from tilewright.architecture.constraints import Constraints
 from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.architecture.units import clock_text, size_text
+from tilewright.commands.rendering import rendered, table
 from tilewright.directives.syntax import Cluster, Dataflow
 from tilewright.directives.writing import dataflow_lines
-from tilewright.mapper.result import HEADERS, NetworkResult
 from tilewright.workload.layer import Layer, Network
 
-UNLIMITED_WIDTH = 400
-
-
-def rendered(*parts: RenderableType) -> str:
-    """Return what rich makes of some parts: in colour and as wide as the terminal, if it is one."""
-    terminal = sys.stdout.isatty()
-    text = StringIO()
-    console = Console(
-        file=text,
-        force_terminal=terminal,
-        # a pipe has no width: nothing is cut off
-        width=get_terminal_size().columns if terminal else UNLIMITED_WIDTH,
-        highlight=False,
-        markup=False,
-    )
-    for part in parts:
-        console.print(part, soft_wrap=isinstance(part, Text))
-    return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
-
-
-def table(headers: Sequence[str], rows: Iterable[Sequence[str]], left: Sequence[str]) -> Table:
-    """Return a table; columns that are not named in `left` are flush right."""
-    result = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for header in headers:
-        result.add_column(header, justify="left" if header in left else "right", overflow="fold")
-    for row in rows:
-        # plain text: names may look like markup
-        result.add_row(*(Text(cell) for cell in row))
-    return result
+if TYPE_CHECKING:
+    from tilewright.architecture.constraints import Constraints
+    from tilewright.mapper.result import NetworkResult
 
 
 def summary(result: NetworkResult) -> str:
     """Return the table of a network's mappings, the totals, and what is proven."""
+    from tilewright.mapper.result import HEADERS
+
     rows = result.rows()
     shown = table(HEADERS, rows[:-1], left=("layer", "bound by"))
     shown.add_section()
@@ -205,31 +174,3 @@ def operation(compute: Compute) -> str:
     """Return how a compute unit works."""
     cycles = "1 cycle" if compute.cycles == 1 else f"{compute.cycles:.4g} cycles"
     return f"{cycles} per operation{'; gated' if compute.gated else ''}"
-
-
-def lists(
-    networks: Sequence[Network] | None,
-    machines: Sequence[Architecture] | None,
-    flows: Sequence[Constraints] | None,
-    styles: Sequence[Dataflow] | None,
-) -> str:
-    """Return the tables of what ships."""
-    parts: list[RenderableType] = []
-    if networks is not None:
-        rows = [
-            (n.name, str(sum(layer.repeat for layer in n.layers)), f"{n.operations:,}")
-            for n in networks
-        ]
-        parts.append(table(("workload", "layers", "operations"), rows, left=("workload",)))
-    if machines is not None:
-        pairs = [(machine.name, chain(machine)) for machine in machines]
-        parts.append(table(("architecture", "levels"), pairs, left=("architecture", "levels")))
-    if flows is not None:
-        pairs = [(", ".join((flow.name, *flow.also)), str(flow)) for flow in flows]
-        parts.append(table(("dataflow", "constraints"), pairs, left=("dataflow", "constraints")))
-    if styles is not None:
-        pairs = [(style.name, spread(style)) for style in styles]
-        parts.append(
-            table(("style", "spatial directives"), pairs, left=("style", "spatial directives"))
-        )
-    return rendered(*parts)

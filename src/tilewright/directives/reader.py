@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from tilewright.directives.syntax import (
     Cluster,
@@ -23,7 +22,6 @@ from tilewright.directives.syntax import (
     Place,
     Size,
 )
-from tilewright.document import MAX_BYTES
 from tilewright.errors import InputError, nearest
 
 TYPES = (
@@ -59,21 +57,6 @@ def looks_like_directives(text: str) -> bool:
     """Whether a text holds directives, or a network in MAESTRO's format."""
     plain = re.sub(r"//[^\n]*", "", text)
     return bool(re.search(r"\b(TemporalMap|SpatialMap|Cluster)\s*\(|\bNetwork\b[^{:]*\{", plain))
-
-
-def read_text(path: str | Path) -> str:
-    """Return the text of a file, or say why it cannot be read."""
-    try:
-        raw = Path(path).read_bytes()
-        if len(raw) > MAX_BYTES:
-            raise InputError(
-                f"has {len(raw)} bytes; at most {MAX_BYTES} are read", source=str(path)
-            )
-        return raw.decode("utf-8")
-    except OSError as failure:
-        raise InputError(f"cannot be read: {failure.strerror}", source=str(path)) from None
-    except UnicodeDecodeError as failure:
-        raise InputError(f"is not text in UTF-8 (byte {failure.start})", source=str(path)) from None
 
 
 def parse_network_text(text: str, source: str = "directives") -> NetworkText:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from tilewright.directives.reader import parse_dataflow, read_text
+from tilewright.directives.reader import parse_dataflow
 from tilewright.directives.syntax import Dataflow
+from tilewright.document import read_text
 
 FOLDER = Path(__file__).parent / "styles"
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.model.kept import folder_of
 from tilewright.model.parts import no_collection
 
 SECONDS = 30  # what it takes on two processors, about
@@ -20,14 +21,20 @@ WITHOUT_TABLES = "GLB.even=true"
 
 
 def is_compiled(sweep: bool = False) -> bool:
-    """Whether Numba keeps machine code of the search, or the sweep, as it stands in the source."""
+    """Whether there is machine code of the search, or the sweep, as it stands in the source."""
     from tilewright.mapper import frontier_walk, nest_together, walk
 
     kernels: tuple[Any, ...] = (walk.expand, nest_together.least_together)
     if sweep:
         kernels = (frontier_walk.expand_all,)
-    # nothing public tells whether what is kept is still that of the source
-    return all(kernel._cache._cache_file._load_index() for kernel in kernels)
+    if not can_keep():
+        return all(kernel.signatures for kernel in kernels)
+    return all(kernel._cache.is_there for kernel in kernels)
+
+
+def can_keep() -> bool:
+    """Whether machine code can be kept for other processes."""
+    return folder_of(str(Path(__file__).parent)) is not None
 
 
 def processors() -> int:
@@ -44,7 +51,7 @@ def compile_kernels() -> None:
     disk; where nothing can be kept there, it is compiled again when it is needed.
     """
     others = []
-    if processors() > 1 and sys.executable:
+    if processors() > 1 and sys.executable and can_keep():
         for part in PARTS:
             others.append(other_process(__name__, part, subprocess.DEVNULL))
     try:

@@ -93,7 +93,8 @@ def explain_layer(
             perf_counter() - start, mapped.interrupted,
         )  # fmt: skip
     work = Work(optimum, architecture, within)
-    interrupted = work.carry_out(deadline)
+    with (progress or Progress()).working(work.state):
+        interrupted = work.carry_out(deadline)
     return Explanation(
         optimum, architecture, within, by_gain(list(work.relaxed.values())),
         work.runner_ups(), work.otherwise(), tuple(work.left()),
@@ -150,6 +151,11 @@ class Work:
             budget.halted.set()
             pool.shutdown(wait=interrupted, cancel_futures=True)
         return interrupted
+
+    def state(self) -> str:
+        """Return in a line how much of the work is done."""
+        done = sum(relaxed.proven for relaxed in self.relaxed.values())
+        return f"{self.optimum.layer.name}: {done} of {len(self.relaxed)} limits relaxed"
 
     def look_around(self, budget: Budget) -> None:
         """Find the runner-ups, and the best mapping that unrolls other dimensions."""

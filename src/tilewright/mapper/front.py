@@ -12,10 +12,12 @@ from tilewright.mapper.confirmed import confirmed
 from tilewright.mapper.narrow import narrowed
 from tilewright.mapper.number import number, percent
 from tilewright.mapper.objective import Objective, parse_objective
+from tilewright.mapper.progress import Told
 from tilewright.mapper.result import LayerResult
 from tilewright.mapper.size import mappings_in_space
 from tilewright.mapper.sizes import DIVISORS, SIZES
 from tilewright.mapper.solve import Search
+from tilewright.mapper.ticking import so_far
 from tilewright.mapper.trade_offs import TradeOffs
 from tilewright.workload.layer import Layer
 
@@ -123,7 +125,7 @@ def trade_offs(
     architecture: Architecture,
     limits: Objective | None = None,
     stop: Callable[[], bool] = lambda: False,
-    progress: Callable[[int], None] = lambda points: None,
+    progress: Told = lambda count, now="": None,
 ) -> Front:
     """Find every trade-off of energy against cycles, from the least energy to the fewest cycles.
 
@@ -139,7 +141,7 @@ def trade_offs(
     stop : callable
         Asked every now and then whether to end.
     progress : callable
-        Told the number of points so far.
+        Told the number of points so far, and how far the search for the next one is.
     """
     start = perf_counter()
     wanted = replace(limits or parse_objective("energy"), powers=(1.0, 0.0), then=(0.0, 1.0))
@@ -151,7 +153,9 @@ def trade_offs(
         begin = perf_counter()
         search.aim(wanted)
         try:
-            found = search.solve(stop)
+            found = search.solve(
+                stop, lambda best, bound: progress(len(points), so_far(best, bound, "pJ"))
+            )
         except KeyboardInterrupt:
             found, interrupted = search.found, True
         finished = found.finished and not interrupted

@@ -23,6 +23,7 @@ from tilewright.model.evaluate import evaluate
 from tilewright.workload.layer import Layer
 
 SAME = 1e-12
+HASTE = 0.5  # seconds for any mapping, where nothing else was found
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,8 @@ def least_cost(
         found = sweep(search, machine, tuple(over), wanted, stop, progress, check)
     else:
         found = repeat(search, machine, tuple(over), wanted, stop, progress)
+    if not found.known and not found.finished:
+        found.known = some(search, machine, over, wanted)
     if not found.known and found.finished:
         raise NoMappingError(
             f"no mapping of layer '{layer.name}' on '{architecture.name}' exists, however large "
@@ -237,15 +240,38 @@ def repeat(
         found.finished = found.finished and result.finished
         if result.mapping is None or not result.finished:
             return None
-        used = occupied(evaluate(search.layer, now, result.mapping), over)
-        known.append(Known(limits, used, result.value, result.mapping))
+        known.append(the_best(search, now, over, limits))
         return known[-1]
 
     try:
         ask(best, len(over))
     except KeyboardInterrupt:
         found.finished, found.interrupted = False, True
+    if not found.finished and search.found.mapping is not None:
+        # the best so far of the search that did not end
+        found.known.append(the_best(search, search.architecture, over, ()))
     return found
+
+
+def the_best(
+    search: Search, machine: Architecture, over: Sequence[str], limits: tuple[float, ...]
+) -> Known:
+    """Return the best mapping of a search, and the bits that it takes on a machine."""
+    mapping = search.found.mapping
+    assert mapping is not None
+    used = occupied(evaluate(search.layer, machine, mapping), tuple(over))
+    return Known(limits, used, float(search.best[0]), mapping)
+
+
+def some(
+    search: Search, machine: Architecture, over: Sequence[str], objective: Objective
+) -> list[Known]:
+    """Return some mapping for sizes without a limit, where one is found in little time."""
+    now = sized(machine, over, [inf] * len(over))
+    end = perf_counter() + HASTE
+    search.aim(objective, now)
+    search.begin(lambda: perf_counter() >= end)
+    return [] if search.found.mapping is None else [the_best(search, now, over, ())]
 
 
 def ask(best: Callable[[tuple[float, ...]], Known | None], sizes: int) -> None:

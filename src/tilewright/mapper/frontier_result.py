@@ -152,9 +152,10 @@ class Frontier:
     def statement(self) -> str:
         """Return in a sentence what is proven."""
         if not self.optimal:
+            why = "interrupted" if self.interrupted else "the time limit ended it"
             return (
-                "Not proven: the search was stopped; better mappings may exist, and points be "
-                "missing."
+                f"Not complete: {why}; better mappings may exist, and points be missing "
+                f"({self.searches} searches, {self.seconds:.1f} s)."
             )
         return (
             f"Proven: for every size of {' and '.join(self.over)} no mapping whose tile sizes "
@@ -203,6 +204,7 @@ class Frontier:
             "tiles": DIVISORS,
             "searches": self.searches,
             "seconds": self.seconds,
+            "interrupted": self.interrupted,
             "points": [
                 self.record(p) | {"mapping": mapping_data(p.mapping, self.layer)}
                 for p in self.points

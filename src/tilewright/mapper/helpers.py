@@ -19,7 +19,7 @@ from threading import Event, Lock, Thread
 from time import perf_counter
 from typing import IO, Any, TypeVar
 
-from tilewright.mapper.compilation import is_compiled, other_process
+from tilewright.mapper.compilation import can_keep, is_compiled, other_process
 
 Result = TypeVar("Result")
 Questions = SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...], Event]]
@@ -41,7 +41,8 @@ class Helpers:
     """
 
     def __init__(self, most: int) -> None:
-        able = most > 0 and sys.executable and not getattr(sys, "frozen", False) and is_compiled()
+        able = most > 0 and sys.executable and not getattr(sys, "frozen", False)
+        able = able and can_keep() and is_compiled()
         self.most = min(most, MOST) if able else 0
         self.since = perf_counter()
         self.started: list[Helper] = []

@@ -21,7 +21,7 @@ from tilewright.mapper.lattice import divisors
 from tilewright.mapper.narrow import narrowed
 from tilewright.mapper.objective import Objective, parse_objective
 from tilewright.mapper.polish import costs
-from tilewright.mapper.progress import Progress
+from tilewright.mapper.progress import Progress, Told
 from tilewright.mapper.result import NetworkResult
 from tilewright.mapper.satisfiable import check_satisfiable
 from tilewright.mapper.size import mappings_in_space
@@ -252,7 +252,7 @@ def map_front(
     limits: str,
     *,
     time_limit: float | None = None,
-    progress: Callable[[int], None] = lambda points: None,
+    progress: Told = lambda count, now="": None,
 ) -> Front:
     """Find every trade-off of energy against cycles of a layer, see `front.trade_offs`.
 

@@ -7,7 +7,7 @@ that no other beats: the Minkowski sum of the fronts without its dominated point
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -26,6 +26,7 @@ from tilewright.mapper.key import likeness
 from tilewright.mapper.network import Budget, check_possible, collect
 from tilewright.mapper.number import number
 from tilewright.mapper.objective import Objective
+from tilewright.mapper.progress import Told
 from tilewright.mapper.result import LayerResult
 from tilewright.mapper.sizes import DIVISORS, SIZES
 from tilewright.mapper.sums import Sums, total
@@ -238,7 +239,7 @@ def map_network_front(
     limits: Objective,
     *,
     time_limit: float | None = None,
-    progress: Callable[[int], None] = lambda points: None,
+    progress: Told = lambda count, now="": None,
 ) -> NetworkFront:
     """Find every trade-off of total energy against total cycles of a network.
 
@@ -272,9 +273,9 @@ def map_network_front(
     so_far: dict[tuple[object, ...], int] = {}
 
     def task(kind: tuple[object, ...]) -> None:
-        def told(points: int) -> None:
-            so_far[kind] = points
-            progress(sum(so_far.values()))
+        def told(count: int, now: str = "") -> None:
+            so_far[kind] = count
+            progress(sum(so_far.values()), f"{kinds[kind].name}: {now}" if now else "")
 
         fronts[kind] = trade_offs(kinds[kind], architecture, None, budget.take(), told)
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from math import isfinite
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from math import inf, isfinite
 from threading import Lock
+from time import perf_counter
+from typing import Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
@@ -13,7 +16,11 @@ from rich.progress import Progress as RichProgress
 
 from tilewright.mapper.objective import parse_objective
 from tilewright.mapper.sizes import ALL, SIZES
+from tilewright.mapper.ticking import every, gap_text, so_far
+from tilewright.text import say
 from tilewright.workload.layer import Layer
+
+SHOWN = 4  # layers that are told of at one time
 
 
 class Progress:
@@ -49,20 +56,26 @@ class Progress:
     def unkept(self, reason: str) -> None:
         """Tell that results could not be kept in the cache."""
 
+    def working(self, line: Callable[[], str]) -> AbstractContextManager[object]:
+        """Tell now and then how far the work inside has come that is no search of a layer."""
+        return nullcontext()
+
 
 class Lines(Progress):
-    """One line per layer, for logs.
+    """One line per layer, and every few seconds one for each that is under way, for logs.
 
     Parameters
     ----------
-    console : rich Console
-        Where they go; the standard error stream by default.
+    tell : callable
+        Who is told; the standard error stream by default.
     """
 
-    def __init__(self, console: Console | None = None) -> None:
-        self.console = console or Console(stderr=True)
+    def __init__(self, tell: Callable[[str], None] = say) -> None:
+        self.write = tell
         self.unit = self.among = ""
         self.layers = self.finished = 0
+        self.running: dict[Layer, tuple[float, float, float]] = {}
+        self.open = ExitStack()
         self.lock = Lock()
 
     def begin(self, layers: int, objective: str, tiles: str = ALL) -> None:
@@ -74,6 +87,44 @@ class Lines(Progress):
         self.layers, self.finished = layers, 0
         if not is_compiled():
             self.write(f"compiling kernels once (about {SECONDS} s)")
+        self.watch()
+
+    def watch(self) -> None:
+        """Begin to tell what is under way."""
+        self.open.close()
+        self.open.enter_context(every(self.under_way, self.write))
+
+    def under_way(self) -> list[str]:
+        """Return a line for each layer that has been searched longest, and how many others are."""
+        with self.lock:
+            running = list(self.running.items())
+        lines = [
+            f"{layer.name}: {so_far(best, bound, self.unit)}, {perf_counter() - since:.0f} s"
+            for layer, (since, best, bound) in running[:SHOWN]
+        ]
+        if more := len(running) - SHOWN:
+            lines += [f"and {more} more under way"] if more > 0 else []
+        return lines
+
+    def started(self, layer: Layer) -> None:
+        """Note when the search of a layer began."""
+        with self.lock:
+            self.running[layer] = (perf_counter(), inf, 0.0)
+
+    def improved(self, layer: Layer, best: float, bound: float) -> None:
+        """Note how far the search of a layer is."""
+        with self.lock:
+            if layer in self.running:
+                self.running[layer] = (self.running[layer][0], best, bound)
+
+    def working(self, line: Callable[[], str]) -> AbstractContextManager[object]:
+        """Write now and then how far the work inside has come."""
+        return every(lambda: [line()], self.write)
+
+    def end(self) -> None:
+        """Fall silent."""
+        self.open.close()
+        self.running.clear()
 
     def recalled(self, layer: Layer, best: float, bound: float, proven: bool) -> None:
         """Write the line of a layer that need not be searched."""
@@ -93,6 +144,7 @@ class Lines(Progress):
         """Write how far the network is, and what is known of a layer."""
         with self.lock:
             self.finished += 1
+            self.running.pop(layer, None)
             self.write(f"[{self.finished}/{self.layers}] {layer.name}: {text}")
 
     def better_style(self, style: str, best: float) -> None:
@@ -107,16 +159,15 @@ class Lines(Progress):
         """Say why these results will be searched again."""
         self.write(f"note: results are not kept in the cache: {reason}")
 
-    def write(self, text: str) -> None:
-        """Write a line as it is, whatever its length."""
-        self.console.print(text, markup=False, highlight=False, soft_wrap=True)
-
 
 class Bars(Lines):
     """A bar per layer that is being searched: best value, lower bound and gap."""
 
     def __init__(self, console: Console | None = None) -> None:
-        super().__init__(console)
+        self.console = console or Console(stderr=True)
+        super().__init__(
+            lambda line: self.console.print(line, markup=False, highlight=False, soft_wrap=True)
+        )
         self.bars = RichProgress(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=20),
@@ -132,6 +183,9 @@ class Bars(Lines):
         """Show the bar of the whole network."""
         super().begin(layers, objective, tiles)
         self.bars.update(self.whole, total=layers, status=f"0 of {layers}")
+
+    def watch(self) -> None:
+        """Show the bars."""
         self.bars.start()
 
     def started(self, layer: Layer) -> None:
@@ -142,10 +196,14 @@ class Bars(Lines):
     def improved(self, layer: Layer, best: float, bound: float) -> None:
         """Move the bar: full when the bound has reached the best value."""
         reached = bound / best if best > 0 and isfinite(best) else 0.0
-        value = f"{best:.5g}" if isfinite(best) else "none yet"
-        status = f"best {value}, bound {bound:.5g} {self.unit}, gap {gap_text(best, bound)}"
         with self.lock:
-            self.bars.update(self.tasks[layer], completed=reached, status=status)
+            self.bars.update(
+                self.tasks[layer], completed=reached, status=so_far(best, bound, self.unit)
+            )
+
+    def working(self, line: Callable[[], str]) -> AbstractContextManager[object]:
+        """Show how far the work inside has come."""
+        return every(lambda: [line()], self.write)
 
     def count(self, layer: Layer, text: str) -> None:
         """Replace the bar of a layer by its line."""
@@ -163,28 +221,61 @@ class Bars(Lines):
 
 def watching() -> Progress:
     """Return bars where the standard error stream is a terminal, lines elsewhere."""
-    console = Console(stderr=True)
-    return Bars(console) if console.is_terminal else Lines(console)
+    return Bars() if has_terminal() else Lines()
 
 
-def gap_text(best: float, bound: float) -> str:
-    """Return by how much of the best value a better one could be less."""
-    return f"{(best - bound) / best:.1%}" if best > 0 and isfinite(best) else "unknown"
+def has_terminal() -> bool:
+    """Whether the standard error stream is a terminal."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+class Told(Protocol):
+    """Who is told how many there are so far, and how far the search for one more is."""
+
+    def __call__(self, count: int, now: str = "") -> None:
+        """Take note of it."""
 
 
 @contextmanager
-def counted(what: str, shown: bool, sweep: bool = False) -> Iterator[Callable[[int], None]]:
-    """Show on the standard error stream, if that is a terminal, how many there are so far.
+def counted(name: str, what: str, shown: bool, sweep: bool = False) -> Iterator[Told]:
+    """Show on the standard error stream how many there are so far.
 
-    Whether or not it is one, it says that the search, or a sweep, has to be compiled.
+    Parameters
+    ----------
+    name : str
+        Of the workload.
+    what : str
+        Of which there are some.
+    shown : bool
+        Whether to show anything.
+    sweep : bool
+        Whether it is the sweep that may have to be compiled, and not the search.
     """
     from tilewright.mapper.compilation import SECONDS, is_compiled
 
-    console = Console(stderr=True)
-    if shown and not is_compiled(sweep):
-        console.print(f"compiling kernels once (about {SECONDS} s)", highlight=False)
-    if not shown or not console.is_terminal:
-        yield lambda count: None
+    start = perf_counter()
+    state = [f"0 {what}"]
+
+    def told(count: int, now: str = "") -> None:
+        state[0] = f"{count} {what}{f'; {now}' if now else ''}"
+
+    def line() -> str:
+        return f"{name}: {state[0]}, {perf_counter() - start:.0f} s"
+
+    if not shown:
+        yield told
         return
-    with console.status(what) as status:
-        yield lambda count: status.update(f"{what}: {count}")
+    if not is_compiled(sweep):
+        say(f"compiling kernels once (about {SECONDS} s)")
+    if not has_terminal():
+        with every(lambda: [line()]):
+            yield told
+        return
+    # a spinner of plain characters, for terminals of any encoding
+    with Console(stderr=True).status(line(), spinner="line") as status:
+
+        def show(count: int, now: str = "") -> None:
+            told(count, now)
+            status.update(line())
+
+        yield show

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from inspect import signature
 from os import PathLike, fspath
-from pathlib import Path
 from typing import Any
 
 from tilewright.architecture.constraint_checks import (
@@ -24,7 +23,7 @@ from tilewright.architecture.constraints import Constraint, Constraints
 from tilewright.architecture.dataflow import dataflow_names, load_dataflow
 from tilewright.architecture.machine import Architecture
 from tilewright.architecture.relevance import EXAMPLES, is_relevance, parse_relevance
-from tilewright.document import describe
+from tilewright.document import describe, is_path
 from tilewright.errors import InputError, nearest
 from tilewright.mapping.names import ROLE_WORDS
 from tilewright.workload.layer import ROLES, Layer
@@ -33,7 +32,6 @@ from tilewright.workload.operators import OPERATORS
 ConstraintsLike = (
     str | PathLike[str] | Constraint | Constraints | dict[str, Any] | Sequence[Any] | None
 )
-SUFFIXES = (".yaml", ".yml", ".json")
 
 
 def given_constraints(
@@ -97,9 +95,8 @@ def read(given: ConstraintsLike, check: Check) -> Constraints:
 
 def from_file(name: str, check: Check) -> Constraints:
     """Return the constraints in a file."""
-    path = Path(name)
-    if path.suffix.lower() in SUFFIXES or path.exists() or len(path.parts) > 1:
-        return load_constraints(path, check)
+    if is_path(name):
+        return load_constraints(name, check)
     names = dataflow_names()
     raise InputError(
         f"no dataflow '{name}'; accepted: the path of a file (*.yaml), statements such as "

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast
 
 from numba import njit, types
 
+from tilewright.model.kept import keeping
 from tilewright.model.parts import KernelCompiler, PartCompiler
 
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
@@ -124,8 +125,8 @@ def pasted(function: Kernel, **options: bool) -> Kernel:
 def stamped(function: Kernel, **options: bool) -> Kernel:
     """Compile a function, with the digest of what it is made of as the stamp of what is kept."""
     compiler: Any = njit
-    compiled = compiler(cache=True, nogil=True, pipeline_class=KernelCompiler, **options)(function)
-    compiled._cache._cache_file._source_stamp = module_digest(Path(function.__code__.co_filename))
+    compiled = compiler(nogil=True, pipeline_class=KernelCompiler, **options)(function)
+    compiled._cache = keeping(function, module_digest(Path(function.__code__.co_filename)))
     return cast("Kernel", with_general_arguments(compiled))
 
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from tilewright.architecture.machine import Architecture
 from tilewright.mapper.objective import parse_objective
 from tilewright.mapper.sizes import DIVISORS, SIZES
+from tilewright.mapper.ticking import every
 from tilewright.mapping.files import mapping_data
 from tilewright.strategies.charts import best_over_time
-from tilewright.strategies.optimum import Optimum, optimum
+from tilewright.strategies.optimum import Optimum, optimum, until
 from tilewright.strategies.run import Run, Sample, improvements, warm_up
 from tilewright.strategies.steps import Problem, Strategy
 from tilewright.text import aligned
@@ -235,6 +236,7 @@ def compare_strategies(
     seconds: float,
     seed: int = 0,
     prove: bool = True,
+    time_limit: float | None = None,
     tell: Callable[[str], None] = lambda line: None,
 ) -> Comparison:
     """Run strategies one after the other.
@@ -251,8 +253,10 @@ def compare_strategies(
         Where the random numbers of each begin.
     prove : bool
         Whether to find the optimum first.
+    time_limit : float, optional
+        Seconds for its proof.
     tell : callable
-        Told in a line what begins.
+        Told in a line what begins, and every few seconds how far it is.
 
     Returns
     -------
@@ -265,13 +269,14 @@ def compare_strategies(
     try:
         warm_up(problem)
         if prove:
-            tell("searching the optimum, until it is proven")
-            best = optimum(problem)
+            tell(f"searching the optimum, {until(time_limit)}")
+            best = optimum(problem, time_limit, tell)
         for name, strategy in strategies.items():
             tell(f"{name}: {seconds:g} CPU seconds")
             runs.append(Run(name))
-            for _ in improvements(runs[-1], strategy, problem, seconds, seed):
-                pass
+            with every(lambda run=runs[-1]: [run.state()], tell):  # type: ignore[misc]
+                for _ in improvements(runs[-1], strategy, problem, seconds, seed):
+                    pass
     except KeyboardInterrupt:
         interrupted = True
     layer, architecture, objective = problem.layer, problem.architecture, problem.objective

@@ -15,7 +15,7 @@ from tilewright.mapper.size import mappings_in_space
 from tilewright.model.batch import evaluate_batch
 from tilewright.model.types import Floats, Ints
 from tilewright.strategies.charts import BINS, histograms
-from tilewright.strategies.optimum import Optimum, optimum
+from tilewright.strategies.optimum import Optimum, optimum, until
 from tilewright.strategies.run import warm_up
 from tilewright.strategies.steps import Problem
 from tilewright.strategies.structures import random_structure
@@ -229,6 +229,7 @@ def sample_mapspace(
     samples: int,
     seed: int = 0,
     prove: bool = True,
+    time_limit: float | None = None,
     tell: Callable[[str], None] = lambda line: None,
 ) -> MapSpace:
     """Draw mappings as the strategy `random` does and return what they cost.
@@ -243,8 +244,10 @@ def sample_mapspace(
         Where random numbers begin.
     prove : bool
         Whether to find the optima besides.
+    time_limit : float, optional
+        Seconds for the proof of each.
     tell : callable
-        Told in a line what begins.
+        Told in a line what begins, and every few seconds how far it is.
 
     Returns
     -------
@@ -260,8 +263,8 @@ def sample_mapspace(
     try:
         warm_up(Problem(layer, architecture, "energy"))
         for objective in ("energy", "latency") if prove else ():
-            tell(f"searching the mapping of least {objective}, until it is proven")
-            optima.append(optimum(Problem(layer, architecture, objective)))
+            tell(f"searching the mapping of least {objective}, {until(time_limit)}")
+            optima.append(optimum(Problem(layer, architecture, objective), time_limit, tell))
         tell(f"drawing {samples:,} mappings")
         while drawn < samples:
             structure = random_structure(layer, architecture, rng)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from time import thread_time
+from math import inf
+from time import perf_counter, thread_time
 
 from tilewright.mapper.confirmed import confirmed
 from tilewright.mapper.network import check_possible
+from tilewright.mapper.objective import parse_objective
 from tilewright.mapper.size import mappings_in_space
 from tilewright.mapper.solve import Search
+from tilewright.mapper.ticking import every, so_far
 from tilewright.mapping.nodes import Mapping
 from tilewright.strategies.steps import Problem
 from tilewright.workload.einsum import einsum
@@ -38,8 +42,26 @@ class Optimum:
     mapping: Mapping
 
 
-def optimum(problem: Problem) -> Optimum:
-    """Search until the best mapping is proven.
+def optimum(
+    problem: Problem,
+    time_limit: float | None = None,
+    tell: Callable[[str], None] = lambda line: None,
+) -> Optimum | None:
+    """Search until the best mapping is proven, or time is up.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to map onto what.
+    time_limit : float, optional
+        Seconds for the proof, without those of the compilation.
+    tell : callable
+        Told in a line, every few seconds, what the best is and what is proven of it.
+
+    Returns
+    -------
+    Optimum or None
+        None where time was up before there was any mapping.
 
     Raises
     ------
@@ -49,9 +71,22 @@ def optimum(problem: Problem) -> Optimum:
     layer, architecture, objective = problem.layer, problem.architecture, problem.objective
     check_possible(layer, architecture)
     Search(SMALL, architecture, objective).solve()  # compiles what is not compiled yet
-    begin = thread_time()
-    found = Search(layer, architecture, objective).solve()
+    unit, reached = parse_objective(objective).unit, [inf, 0.0]
+    begin, start = thread_time(), perf_counter()
+    end = start + (inf if time_limit is None else time_limit)
+
+    def reach(best: float, bound: float) -> None:
+        reached[:] = best, bound
+
+    def lines() -> list[str]:
+        state = so_far(reached[0], reached[1], unit)
+        return [f"{layer.name}, least {objective}: {state}, {perf_counter() - start:.0f} s"]
+
+    with every(lines, tell):
+        found = Search(layer, architecture, objective).solve(lambda: perf_counter() >= end, reach)
     seconds = thread_time() - begin
+    if found.mapping is None and not found.finished:
+        return None
     assert found.mapping is not None
     result = confirmed(
         layer, architecture, objective, found,
@@ -59,3 +94,8 @@ def optimum(problem: Problem) -> Optimum:
     )  # fmt: skip
     proof = result.proof
     return Optimum(proof.value, proof.lower_bound, proof.optimal, seconds, found.mapping)
+
+
+def until(time_limit: float | None) -> str:
+    """Return in words when the search for an optimum ends."""
+    return "until it is proven" + ("" if time_limit is None else f", for {time_limit:g} s at most")

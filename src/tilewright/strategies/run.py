@@ -64,6 +64,11 @@ class Run:
         """The best mapping, if any was valid."""
         return self.samples[-1] if self.samples else None
 
+    def state(self) -> str:
+        """Return in a line how far it is."""
+        best = f"best {self.best.value:.5g}" if self.best else "no mapping yet"
+        return f"{self.strategy}: {best}, {self.evaluated:,} mappings tried"
+
     def after(self, seconds: float) -> Sample | None:
         """Return the best mapping after some CPU seconds, if any was valid by then."""
         before = [sample for sample in self.samples if sample.seconds <= seconds]

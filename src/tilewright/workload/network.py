@@ -11,7 +11,7 @@ from pydantic import Field
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 
-from tilewright.document import Document, KeyPath, Strict, describe, load
+from tilewright.document import Document, KeyPath, Strict, describe, is_path, load
 from tilewright.errors import InputError, nearest
 from tilewright.workload.einsum import build_layer
 from tilewright.workload.layer import Layer, Network
@@ -24,7 +24,6 @@ KINDS = {
     "op": "an operator, with its sizes",
 }
 LAYER_KINDS = ("einsum", "op")
-SUFFIXES = (".yaml", ".yml", ".json")
 
 
 class NetworkFile(Strict):
@@ -71,9 +70,8 @@ def load_network(name_or_path: str | Path) -> Network:
     names = zoo_names()
     if str(name_or_path) in names:
         return parse_network(load(ZOO / f"{name_or_path}.yaml"))
-    path = Path(name_or_path)
-    if path.suffix.lower() in SUFFIXES or path.exists() or len(path.parts) > 1:
-        return parse_network(load(path))
+    if is_path(name_or_path):
+        return parse_network(load(name_or_path))
     raise InputError(
         f"no workload '{name_or_path}'; accepted: the path of a file (*.yaml), "
         f"or one of {', '.join(names)}{nearest(str(name_or_path), names)}"
