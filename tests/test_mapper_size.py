@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
-from math import prod
+from math import inf, prod
+from time import perf_counter
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strategies import architectures, layers
+from tilewright.architecture.files import load_architecture
 from tilewright.architecture.machine import Architecture, Array, Compute, Constraint, Level, Memory
 from tilewright.mapper.size import mappings_in_space
 from tilewright.workload.layer import Layer
@@ -183,3 +185,23 @@ def test_a_layer_of_one_operation_has_one_mapping_per_choice_of_bypasses() -> No
     assert mappings_in_space(layer, MACHINES["one memory"]) == 1
     assert mappings_in_space(layer, MACHINES["two memories"]) == 2**3
     assert mappings_in_space(layer, MACHINES["an array"]) == 2**6
+
+
+def test_large_numbers_of_divisors_are_counted_at_once() -> None:
+    # one array: what it leaves has no more shapes than it has spatial choices
+    begin = perf_counter()
+    small, large = (
+        mappings_in_space(matmul(M=n, N=n, K=n), load_architecture("simple")) for n in (64, 55440)
+    )
+    assert small < large < inf
+    assert perf_counter() - begin < 60
+    # known from a count shape by shape
+    assert small == 447_689_641_384_098
+
+
+def test_a_space_that_takes_seconds_to_count_is_not_counted() -> None:
+    n = 2**4 * 3**2 * 5 * 7 * 11 * 13
+    layer = matmul(M=n, N=n, K=n)
+    three = chain(DRAM, *(Array(name, {"X": 64}) for name in "ABC"), memory("RF"))
+    assert mappings_in_space(layer, three) == inf
+    assert mappings_in_space(layer, chain(DRAM, memory("RF"))) < inf
