@@ -18,8 +18,8 @@ UNEVEN = (
     "has one step in a short chunk, or in an element with less work. Before that: "
 )
 UNSEEN = (
-    "Words that neighbours forward are counted in what the mapping costs, but not looked for: "
-    "nothing is proven on this machine."
+    "Words that neighbours forward are counted in what the mapping costs. For the lower bound no "
+    "memory sends words of overlapping windows to an array whose elements may forward them."
 )
 RETAINED = (
     "Looked at with optimal retention: the mappings of this space that are best without it, when "
