@@ -31,6 +31,7 @@ from tilewright.mapper.solve import Found, Search
 from tilewright.mapper.solved import Searched, SolvedLayers
 from tilewright.mapper.tidy import tidied
 from tilewright.mapper.uneven import with_all_sizes
+from tilewright.mapper.vast import found_greedily, is_vast
 from tilewright.mapping.nodes import For, Mapping, Node, Store
 from tilewright.mapping.validity import check
 from tilewright.workload.layer import Layer, Network
@@ -309,6 +310,9 @@ def search(
     """
     start = perf_counter()
     size = mappings_in_space(layer, narrowed(architecture, layer))
+    if is_vast(layer):
+        vast = found_greedily(layer, architecture, objective, stop)
+        return Searched(vast, size, perf_counter() - start)
     searching = Search(layer, architecture, objective)
     if earlier is not None and earlier.found.mapping is not None:
         searching.begin_with(earlier.found.mapping)
