@@ -141,3 +141,12 @@ def test_the_command_line_and_the_api_count_as_dmazerunner_does(
     assert main(["evaluate", *words, "--counting", "dmaze"]) == 2
     assert "--counting: no counting 'dmaze'" in capsys.readouterr().err
     assert given["layer"]["name"] == layer.name
+
+
+def test_a_pass_computes_although_outputs_stay_over_loops_of_dram() -> None:
+    # one RF pass in each SPM pass: 4 x 4 x 4 operations by one element, and nothing else is longer
+    layer = einsum("O[M,N] += I[M,K] * W[K,N]", M=4, N=4, K=16)
+    nodes = [Store("DRAM", ALL), For("K", 4), Store("SPM", ALL), Store("RF", ALL)]
+    found = count_method(layer, MACHINE, Mapping(tuple(nodes)))
+    assert found.continuous == ("O",)
+    assert found.spm_pass_cycles == 64

@@ -16,7 +16,7 @@ from problems import problem
 from set_counts import NO_ARRAY, Chain, Nest
 from strategies import layer_of
 from tilewright.architecture.files import load_architecture
-from tilewright.architecture.machine import Architecture, Array, Memory
+from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.mapper import solve, ties
 from tilewright.mapper.dataflow import dataflow
 from tilewright.mapper.kinds import stationary_alone
@@ -460,3 +460,19 @@ def test_least_memory_is_that_of_a_proven_result_in_words() -> None:
 
 def replaced(result: tw.LayerResult, **proof: object) -> tw.LayerResult:
     return replace(result, proof=replace(result.proof, **proof))
+
+
+def test_least_memory_is_not_proven_where_words_move_free_of_charge() -> None:
+    layer = einsum("O[I,J] += A[I,K,L] * B[K,J] * C[L,J]", I=1, J=1, K=2, L=2)
+    machine = Architecture(
+        "free",
+        (
+            Memory("M0", 16, read_energy=0.0, write_energy=0.0),
+            Memory("M1", 16, 160, must_keep=frozenset({"W", "C"})),
+            Compute("MAC", 1.0),
+        ),
+    )
+    found = tw.map(layer, machine, tiles="divisors", cache=False).layers[0]
+    assert found.proof.optimal
+    assert not found.proof.least_memory
+    assert not tw.least_memory(found).proven

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
-from math import prod
+from math import inf, prod
+from time import perf_counter
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strategies import architectures, layers
+from tilewright.architecture.files import load_architecture
 from tilewright.architecture.machine import Architecture, Array, Compute, Constraint, Level, Memory
+from tilewright.mapper import size
 from tilewright.mapper.size import mappings_in_space
 from tilewright.workload.layer import Layer
 from tilewright.workload.operators import matmul, pointwise
@@ -99,7 +102,7 @@ def spatial(layer: Layer, architecture: Architecture, array: Array) -> set[Shape
     """Total spatial factors of each dimension, over all axes."""
     bounds = layer.bounds
     totals = {(1,) * len(bounds)}
-    for axis, size in array.axes.items():
+    for axis, elements in array.axes.items():
         allowed = architecture.allowed_dimensions(array.name, axis)
         ranges = [
             [
@@ -109,7 +112,7 @@ def spatial(layer: Layer, architecture: Architecture, array: Array) -> set[Shape
             ]
             for d, b in bounds.items()
         ]
-        own = [factors for factors in product(*ranges) if prod(factors) <= size]
+        own = [factors for factors in product(*ranges) if prod(factors) <= elements]
         totals = {
             tuple(a * b for a, b in zip(total, factors, strict=True))
             for total in totals
@@ -183,3 +186,25 @@ def test_a_layer_of_one_operation_has_one_mapping_per_choice_of_bypasses() -> No
     assert mappings_in_space(layer, MACHINES["one memory"]) == 1
     assert mappings_in_space(layer, MACHINES["two memories"]) == 2**3
     assert mappings_in_space(layer, MACHINES["an array"]) == 2**6
+
+
+def test_large_numbers_of_divisors_are_counted_at_once() -> None:
+    # one array: what it leaves has no more shapes than it has spatial choices
+    begin = perf_counter()
+    small, large = (
+        mappings_in_space(matmul(M=n, N=n, K=n), load_architecture("simple")) for n in (64, 55440)
+    )
+    assert small < large < inf
+    assert perf_counter() - begin < 60
+    # known from a count shape by shape
+    assert small == 447_689_641_384_098
+
+
+@pytest.mark.parametrize("most", ["MOST_SHAPES", "MOST_STEPS"])
+def test_a_space_that_takes_seconds_to_count_is_not_counted(
+    most: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layer, machine = matmul(M=4, N=4, K=4), MACHINES["an array"]
+    assert mappings_in_space(layer, machine) < inf
+    monkeypatch.setattr(size, most, 1)
+    assert mappings_in_space(layer, machine) == inf

@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tilewright.architecture.files import load_architecture
 from tilewright.errors import InputError
+from tilewright.mapping.nodes import Mapping, Store
+from tilewright.model import evaluate
 from tilewright.workload import Layer, Tensor, Term, einsum
 from tilewright.workload.einsum import build_layer
 from tilewright.workload.notation import read_expression
@@ -180,7 +183,7 @@ def test_errors_show_the_expression_and_mark_the_place(expression: str, says: st
         ({"M": 2, "N": 3, "K": 2.0}, "K", "found 2.0"),
         ({"M": 2, "N": 3, "K": True}, "K", "found True"),
         ({"M": 2, "N": 3, "K": 2**40 + 1}, "K", "from 1 to 2**40"),
-        ({"M": 2**30, "N": 2**30, "K": 2**30}, "bounds", "about 2**90 operations; at most 2**62"),
+        ({"M": 2**30, "N": 2**30, "K": 2**30}, "bounds", "about 2**90 operations; at most 2**61"),
         ({"M": 1, "N": 1, "K": 1, "bits": {"A": 8}}, "bits.A", "the einsum has I, W, O"),
         ({"M": 1, "N": 1, "K": 1, "bits": {"I": 0}}, "bits.I", "from 1 to 1024, found 0"),
         ({"M": 1, "N": 1, "K": 1, "bits": 8}, "bits", "one value per tensor"),
@@ -203,3 +206,13 @@ def test_indices_too_large_to_count_are_rejected() -> None:
         einsum("O[P] += I[1099511627776*P+R]", P=2**40, R=2)
     with pytest.raises(InputError, match="at most 2\\*\\*28"):
         einsum("O[P] += I[1000000*P+1000*R+S]", P=1000, R=2, S=2)
+
+
+def test_what_can_be_read_can_be_counted() -> None:
+    # the most operations that a layer may have
+    layer = einsum("O[M,N] += I[M,K] * W[K,N]", M=2**40, N=2**20, K=2)
+    assert layer.operations == 2**61
+    mapping = Mapping((Store("DRAM", ("I", "W", "O")),))
+    assert evaluate(layer, load_architecture("simple"), mapping).counts.operations == 2**61
+    with pytest.raises(InputError, match=r"about 2\*\*62 operations; at most 2\*\*61"):
+        einsum("O[M,N] += I[M,K] * W[K,N]", M=2**40, N=2**20, K=4)

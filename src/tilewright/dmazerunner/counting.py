@@ -220,13 +220,15 @@ class Passes:
         """Cycles of one SPM pass.
 
         Transfers overlap with the computation of an RF pass, unless outputs change every pass:
-        then the array waits for both.
+        then the array waits for both. Outputs that stay from one SPM pass to the next do not
+        change, even if the pass is a single RF pass.
         """
         output, count = self.layer.output, self.passes[1]
         every = self.reuse[1][output.name]
-        hidden = 0.0 if every == 1 else self.compute
+        stays = self.continues(output)
+        hidden = 0.0 if every == 1 and not stays else self.compute
         cycles = hidden * count
-        stalls = {} if self.continues(output) else {every: self.compute + self.reduction}
+        stalls = {} if stays else {every: self.compute + self.reduction}
         for x in sorted({*self.delivery, *stalls}):
             longest = self.delivery.get(x, 0)
             if longest > hidden:

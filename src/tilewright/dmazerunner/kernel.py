@@ -106,7 +106,7 @@ def method_cost(
                 energy += t.words[i, buffer] * t.again * (changes - tiles)
         energy += (received * t.hop + t.words[i, array] * sent) * moves
     # one SPM pass
-    hidden = 0.0 if every_rf[last] == 1 else compute
+    hidden = 0.0 if every_rf[last] == 1 and not continues[last] else compute
     busy = hidden * rf_passes
     before = 0.0
     while True:
@@ -206,7 +206,7 @@ def most_reuse(t: Tables, pattern: int, trips: Ints, factors: Floats) -> float:
 def pair_bound(
     t: Tables, registers: int, array: int, used: float, different: float, passes: float,
     factors: Floats,
-) -> tuple[float, float, float]:  # fmt: skip
+) -> tuple[float, float]:  # fmt: skip
     """Return what no method with these tiles falls below, whatever the buffer's tile.
 
     Parameters
@@ -228,11 +228,8 @@ def pair_bound(
         All but that of DRAM. Over both levels no tensor stays longer than in the best order of
         loops that are not cut in two.
     cycles : float
-        With loops in the buffer. Where outputs change every RF pass, computation and delivery add
-        up; elsewhere the longer one counts, and outputs are waited for whenever they change.
-    without : float
-        Without loops in the buffer: there the model forgets the computation of outputs that stay
-        over loops of DRAM.
+        Where outputs change every RF pass, computation and delivery add up; elsewhere the longer
+        one counts, and outputs are waited for whenever they change.
     """
     orderings, tensors = factors.shape
     last = tensors - 1
@@ -261,12 +258,7 @@ def pair_bound(
             # some order in the buffer changes outputs every pass all the same
             waiting = min(behind, passes * (compute + reduction + delivered))
         least_energy, least_cycles = min(least_energy, energy), min(least_cycles, waiting)
-    delivered = 0.0
-    for i in range(last):
-        if t.apart[i]:
-            delivered = max(delivered, t.words[i, array])
-    without = passes * min(compute, delivered)
-    return least_energy + t.fixed, least_cycles, without
+    return least_energy + t.fixed, least_cycles
 
 
 @part
@@ -303,9 +295,7 @@ def array_bounds(t: Tables, goal: int, least_energy: Floats, least_cycles: Float
             r = register_shape(t, a, s)
             if r < 0:
                 continue
-            energy, cycles, without = pair_bound(t, r, a, t.used[s], t.different[s], passes, own)
-            if t.buffer[a]:
-                cycles = min(cycles, without)
+            energy, cycles = pair_bound(t, r, a, t.used[s], t.different[s], passes, own)
             cycles = max(cycles, least_cycles[a])
             least, _ = least_value(goal, energy + least_energy[a], cycles)
             result[a] = min(result[a], least)
@@ -366,9 +356,9 @@ def best_method(
             if r < 0:
                 continue
             used, different = t.used[s], t.different[s]
-            energy, cycles, without = pair_bound(t, r, a, used, different, passes, own)
+            energy, cycles = pair_bound(t, r, a, used, different, passes, own)
             work[0] += 1
-            bound = max(min(cycles, without) if t.buffer[a] else cycles, least_cycles[a])
+            bound = max(cycles, least_cycles[a])
             least, then = least_value(goal, energy + least_energy[a], bound)
             if least > best or (least == best and then >= second):
                 continue
@@ -376,7 +366,7 @@ def best_method(
                 number = multiples(t, a, holders)
             for k in range(number):
                 b = holders[k]
-                bound = max(without if a == b else cycles, outer_cycles[b])
+                bound = max(cycles, outer_cycles[b])
                 least, then = least_value(goal, energy + outer_energy[b], bound)
                 if least > best or (least == best and then >= second):
                     continue

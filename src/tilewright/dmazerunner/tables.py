@@ -34,8 +34,6 @@ class Tables(NamedTuple):
         Elements of the array that a spatial shape uses, and that hold different outputs.
     output : int
         Bits of the dimensions that are relevant to the output.
-    apart : array of tensors
-        Which inputs never stay over a loop over which the output stays.
     orders : array of patterns
         Number of orderings, for each set of dimensions that loop; bit i is dimension i.
     stays : array of (patterns, orderings, tensors)
@@ -70,7 +68,6 @@ class Tables(NamedTuple):
     used: Floats
     different: Floats
     output: int
-    apart: Bools
     orders: Ints
     stays: Ints
     order: Ints
@@ -115,15 +112,6 @@ def tables(space: Space) -> Tables:
         used=space.shapes.prod(axis=1).astype(np.float64),
         different=space.shapes[:, relevant].prod(axis=1).astype(np.float64),
         output=bits(relevant),
-        apart=np.array(
-            [
-                not any(
-                    d not in t.dimensions and d not in output.dimensions for d in tiles.dimensions
-                )
-                for t in layer.inputs
-            ],
-            np.bool_,
-        ),
         orders=orders,
         stays=stays,
         order=order,

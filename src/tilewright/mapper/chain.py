@@ -121,6 +121,10 @@ def chain_costs(
         crossed[link] = lo, hi
         n = hi - lo
         reduces = all(array.reduction for array in arrays[lo:hi])
+        # what neighbours pass on no memory sends: with windows the sender is free of charge, which
+        # makes a bound; without them elements that work in step never hold what comes next
+        passed = any(array.forwarding for array in arrays[lo:hi])
+        passed = passed and b is not None and not tensor.is_output and sp.windows[t] >= 0
         if b is not None:
             memory[link] = chain[link + 1]
             slot[link] = segment[: chain[link + 1]].count(segment[chain[link + 1]])
@@ -139,10 +143,13 @@ def chain_costs(
                     again[link] += write_cost(b, tensor)
                     again[link] += sum(array.hop_energy for array in arrays[lo:hi])
         else:
-            energy[link, 0] += read_cost(a, tensor)
+            if not passed:
+                energy[link, 0] += read_cost(a, tensor)
             if b is not None:
                 energy[link, n] += write_cost(b, tensor)
         for r, limit in enumerate(limits):
+            if passed and limit[1] is not b:
+                continue
             _add_load(load[r, link], held[r, link : link + 1], limit, tensor, a, b, lo, hi, reduces)
     if supply is not None:
         count_inside(tensor, last, supply, energy, again, fresh)

@@ -13,10 +13,10 @@ from tilewright.mapper.labels import (
     LOADS,
     OPEN,
     SHAPE,
-    TIE,
     ZERO,
     window_column,
 )
+from tilewright.mapper.touched import cuts_windows, first_words
 from tilewright.model.kernel import called_leaf, leaf, part
 
 if TYPE_CHECKING:
@@ -322,25 +322,33 @@ def charge(
         energy += lk.energy[t, link, j] * out[j]
     first = 0.0  # entries from zero of the busiest instance of the sender
     overlap = False
+    known = True
     if t == nt - 1:
         first = floats[FIRST]
         energy += lk.again[t, link] * (out[0] - floats[ZERO])
-        apart = out[0]
         entries = out[n]
         for k in range(lk.arrays[t, link, 1]):
             entries /= sp.unroll_product[row[OPEN + nt + 2 * k + 1]]
         for k in range(lk.arrays[t, link, 0], lk.arrays[t, link, 1]):
             choice = row[OPEN + nt + 2 * k + 1]
             floats[FIRST] *= sp.unroll_reuse[choice, t] / sp.unroll_product[choice]
-            if lk.unites[k, t]:
-                apart *= sp.unroll_reuse[choice, t]
         if lk.fresh[t, link] == 1:
             floats[FIRST] = entries
-        elif out[n] > apart * (1 + TIE):
-            # windows of instances overlap, and which of them first holds a word depends on the
-            # order of the loops: as few partial sums as possible are fetched, see `unproven`
+        elif resources > 0 and cuts_windows(
+            sp, row, t, lk.arrays[t, link, 0], lk.arrays[t, link, 1]
+        ):
+            # instances share words of the output, so that the first one has more than its part
             overlap = True
-            floats[FIRST] = min(first, entries)
+            for k in range(link):
+                known = known and lk.fresh[t, k] == 0
+            if known:
+                floats[FIRST] = first_words(
+                    sp, row, t, lk.arrays[t, link, 1], scratch.tile, scratch.marks
+                )
+            else:
+                # of those that some memory above starts from zero it is not known which are its
+                # own: as few partial sums as possible are fetched, see `unproven`
+                floats[FIRST] = min(first, entries)
         if lk.fresh[t, link] == 1:
             floats[ZERO] = out[n]
         else:
@@ -360,4 +368,6 @@ def charge(
                 zero *= sp.unroll_reuse[choice, t] / sp.unroll_product[choice]
         if overlap and lk.load_arrays[r] == lk.arrays[t, link, 1]:
             zero = floats[FIRST]
+        elif overlap and known and lk.load_arrays[r] > lk.arrays[t, link, 0]:
+            zero = first_words(sp, row, t, lk.load_arrays[r], scratch.tile, scratch.marks)
         floats[LOADS + r] += max(0.0, cycles - lk.held[r, t, link] * zero)

@@ -73,8 +73,8 @@ def explain_layer(
     deadline = start + (inf if time_limit is None else time_limit)
     if forwards(architecture):
         raise InputError(
-            f"neighbours forward words on '{architecture.name}', where no mapping is proven to be "
-            "the best; accepted: a machine with 'forwarding: false' on every array",
+            f"neighbours forward words on '{architecture.name}', where mappings are not always "
+            "proven to be the best; accepted: a machine with 'forwarding: false' on every array",
             key="architecture",
         )
     network = Network(layer.name, (layer,))

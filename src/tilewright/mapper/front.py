@@ -8,7 +8,9 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tilewright.architecture.machine import Architecture
+from tilewright.errors import InputError
 from tilewright.mapper.confirmed import confirmed
+from tilewright.mapper.forwarded import forwards_words
 from tilewright.mapper.narrow import narrowed
 from tilewright.mapper.number import number, percent
 from tilewright.mapper.objective import Objective, parse_objective
@@ -142,8 +144,20 @@ def trade_offs(
         Asked every now and then whether to end.
     progress : callable
         Told the number of points so far, and how far the search for the next one is.
+
+    Raises
+    ------
+    InputError
+        Where neighbours forward words of overlapping windows, which the search does not see.
     """
     start = perf_counter()
+    if forwards_words(layer, architecture):
+        raise InputError(
+            f"the trade-offs of layer '{layer.name}' are not known on '{architecture.name}', where "
+            "neighbours forward words of its windows; accepted: a machine with 'forwarding: false' "
+            "on every array",
+            key="architecture",
+        )
     wanted = replace(limits or parse_objective("energy"), powers=(1.0, 0.0), then=(0.0, 1.0))
     search = Search(layer, architecture, str(wanted))
     size = mappings_in_space(layer, narrowed(architecture, layer))

@@ -233,7 +233,10 @@ def dominates(
             if steps_a > steps_b or (signed and steps_a != steps_b):
                 return False
         w = sp.windows[t]
-        for k in range(lk.arrays[t, link, 0], seg):
+        outside = lk.arrays[t, link, 0]
+        if w >= 0 and t == nt - 1 and resources > 0 and seg < na:
+            outside = 0  # what the first instance touches depends on all arrays, see `first_words`
+        for k in range(outside, seg):
             ca = ia[OPEN + nt + 2 * k + 1]
             cb = ib[OPEN + nt + 2 * k + 1]
             if ca == cb and ia[OPEN + nt + 2 * k] == ib[OPEN + nt + 2 * k]:

@@ -46,8 +46,8 @@ def prime_factors(n: int) -> list[int]:
 
 
 @dataclass(frozen=True)
-class Lattice:
-    """Shapes of one layer whose tile sizes divide evenly.
+class Divisors:
+    """Tile sizes of every dimension that divide its bound.
 
     Attributes
     ----------
@@ -63,12 +63,6 @@ class Lattice:
         Digit of value i times value j, or -1 when it is not a divisor of the bound.
     moves : array of (moves, 2)
         The elementary loops: a dimension and the digit of a prime factor.
-    digits : array of (shapes, dimensions)
-        Digits of every shape.
-    repeats : array of shapes
-        How often a shape occurs in the whole nest: product of bound / value.
-    words : array of (tensors, shapes)
-        Footprint of every tensor over every shape.
     """
 
     dimensions: tuple[str, ...]
@@ -78,6 +72,27 @@ class Lattice:
     quotient: Ints
     product: Ints
     moves: Ints
+
+    @property
+    def shapes(self) -> int:
+        """Number of shapes, the whole nest among them."""
+        return prod(self.sizes.tolist())
+
+
+@dataclass(frozen=True)
+class Lattice(Divisors):
+    """Shapes of one layer whose tile sizes divide evenly.
+
+    Attributes
+    ----------
+    digits : array of (shapes, dimensions)
+        Digits of every shape.
+    repeats : array of shapes
+        How often a shape occurs in the whole nest: product of bound / value.
+    words : array of (tensors, shapes)
+        Footprint of every tensor over every shape.
+    """
+
     digits: Ints
     repeats: Floats
     words: Ints
@@ -88,8 +103,8 @@ class Lattice:
         return len(self.repeats) - 1
 
 
-def lattice(layer: Layer) -> Lattice:
-    """Build the tile lattice of a layer."""
+def divisors_of(layer: Layer) -> Divisors:
+    """Return the tile sizes of a layer, without the shapes that they make together."""
     names = tuple(d for d in layer.dimensions if layer.bounds[d] > 1)
     lists = [divisors(layer.bounds[d]) for d in names]
     width = max((len(v) for v in lists), default=1)
@@ -110,13 +125,21 @@ def lattice(layer: Layer) -> Lattice:
         moves += [(i, position[p]) for p in prime_factors(layer.bounds[name])]
     sizes = np.array([len(v) for v in lists], np.int64)
     strides = np.array([prod(len(v) for v in lists[i + 1 :]) for i in range(n)], np.int64)
-    shapes = prod(len(v) for v in lists)
+    moving = np.array(moves, np.int64).reshape(-1, 2)
+    return Divisors(names, values, sizes, strides, quotient, times, moving)
+
+
+def lattice(layer: Layer) -> Lattice:
+    """Build the tile lattice of a layer."""
+    axes = divisors_of(layer)
+    names, shapes = axes.dimensions, axes.shapes
+    lists = [divisors(layer.bounds[d]) for d in names]
     index = np.arange(shapes)
-    digits = np.empty((shapes, n), np.int64)
+    digits = np.empty((shapes, len(names)), np.int64)
     repeats = np.ones(shapes)
-    for i in range(n):
-        digits[:, i] = index // strides[i] % sizes[i]
-        repeats *= layer.bounds[names[i]] / values[i, digits[:, i]]
+    for i, name in enumerate(names):
+        digits[:, i] = index // axes.strides[i] % axes.sizes[i]
+        repeats *= (layer.bounds[name] / axes.values[i, : axes.sizes[i]])[digits[:, i]]
     words = np.ones((len(layer.tensors), shapes), np.int64)
     position_of = {name: i for i, name in enumerate(names)}
     for t, tensor in enumerate(layer.tensors):
@@ -131,17 +154,9 @@ def lattice(layer: Layer) -> Lattice:
                 table[at] = expression_words(live, extents)
             words[t] *= table[tuple(digits[:, position_of[term.dimension]] for term in live)]
     return Lattice(
-        names,
-        values,
-        sizes,
-        strides,
-        quotient,
-        times,
-        np.array(moves, np.int64).reshape(-1, 2),
-        digits,
-        repeats,
-        words,
-    )
+        axes.dimensions, axes.values, axes.sizes, axes.strides, axes.quotient, axes.product,
+        axes.moves, digits, repeats, words,
+    )  # fmt: skip
 
 
 def factor_bits(tiles: Lattice, unroll: Ints) -> tuple[Ints, Ints]:

@@ -104,10 +104,6 @@ class Least:
 
     def all_costs(self) -> Iterator[tuple[KeepChoice, Floats, Floats]]:
         """Yield every bypass choice and its `cost`."""
-        if any(array.forwarding for array in self.architecture.arrays):
-            # neighbours pass on words that no memory sends
-            yield (), np.full(len(self.cycles), self.work), self.cycles
-            return
         for keep in keep_choices(self.layer, self.architecture):
             yield keep, *self.cost(keep)
 
@@ -157,7 +153,8 @@ class Least:
         inside = self.architecture.memories[link.receiver] if link.receiver < self.compute else None
         if not tensor.is_output:
             written = 0.0 if inside is None else write_cost(inside, tensor)
-            return Price(read_cost(sender, tensor), received + written)
+            read = 0.0 if self.passed_on(link) else read_cost(sender, tensor)
+            return Price(read, received + written)
         # what a memory sends up and fetches again is what comes up to it, and what it has fetched
         # itself; partial sums that start from zero come up once more than they are fetched
         again = read_cost(sender, tensor)
@@ -173,6 +170,16 @@ class Least:
             first += fetched * self.words[link.tensor]
         return Price(write_cost(sender, tensor) + again + fetched, received, -first)
 
+    def passed_on(self, link: Link) -> bool:
+        """Whether neighbours may pass on words of a link, which then no memory sends.
+
+        Where sizes do not divide, an idle element holds what others get next: of any input.
+        """
+        crossed = self.architecture.arrays[self.segment[link.sender] : self.segment[link.receiver]]
+        inside = link.receiver < self.compute  # operands of the compute unit are not held
+        output = self.layer.tensors[link.tensor].is_output
+        return inside and not output and any(array.forwarding for array in crossed)
+
     def load(
         self, link: Link, kind: str, level: object, direction: str, rate: float, above: int
     ) -> Price:
@@ -182,11 +189,11 @@ class Least:
         share = 1.0 / (rate * prod(array.elements for array in machine.arrays[:above]))
         if kind == "array":
             crosses = self.segment[link.sender] <= above < self.segment[link.receiver]
-            return Price(share if crosses else 0.0)
+            return Price(share if crosses and not self.passed_on(link) else 0.0)
         assert isinstance(level, Memory)
         share *= word_ratio(level, tensor)
         reads, writes = direction in ("read", "both"), direction in ("write", "both")
-        sends = level is machine.memories[link.sender]
+        sends = level is machine.memories[link.sender] and not self.passed_on(link)
         if not tensor.is_output:
             receives = link.receiver < self.compute and level is machine.memories[link.receiver]
             return Price(share * reads * sends, share * writes * receives)

@@ -14,6 +14,7 @@ from tilewright.errors import MappingError, NoMappingError
 from tilewright.mapper.cache import Cache
 from tilewright.mapper.compilation import compile_kernels, is_compiled, processors
 from tilewright.mapper.confirmed import DisagreementError
+from tilewright.mapper.forwarded import forwards_words, of_reading_all
 from tilewright.mapper.front import Front, trade_offs
 from tilewright.mapper.helpers import Helpers
 from tilewright.mapper.key import likeness
@@ -30,6 +31,7 @@ from tilewright.mapper.solve import Found, Search
 from tilewright.mapper.solved import Searched, SolvedLayers
 from tilewright.mapper.tidy import tidied
 from tilewright.mapper.uneven import with_all_sizes
+from tilewright.mapper.vast import found_greedily, is_vast
 from tilewright.mapping.nodes import For, Mapping, Node, Store
 from tilewright.mapping.validity import check
 from tilewright.workload.layer import Layer, Network
@@ -313,9 +315,18 @@ def search(
     """
     start = perf_counter()
     size = mappings_in_space(layer, narrowed(architecture, layer))
+    if is_vast(layer):
+        vast = found_greedily(layer, architecture, objective, stop)
+        return Searched(vast, size, perf_counter() - start)
     searching = Search(layer, architecture, objective)
     if earlier is not None and earlier.found.mapping is not None:
         searching.begin_with(earlier.found.mapping)
+    elif forwards_words(layer, architecture):
+        first = of_reading_all(layer, architecture, objective, stop)
+        if first is not None:
+            searching.begin_with(first)
+            value = float(searching.best[0])
+            earlier = Searched(replace(searching.found, value=value), size, 0.0)
     found = searching.solve(stop, lambda best, bound: progress.improved(layer, best, bound))
     if hurried and found.mapping is None and not found.finished:
         end = perf_counter() + HASTE
@@ -324,7 +335,7 @@ def search(
     before = 0.0
     if earlier is not None:
         before, found.bound = earlier.seconds, max(found.bound, earlier.found.bound)
-        if found.value > earlier.found.value:  # the model counts more, see `correct_cycles`
+        if found.value > earlier.found.value:  # the model counts more, see `correct_value`
             found = replace(earlier.found, bound=found.bound, labels=found.labels)
     if found.finished and found.mapping is None and parse_objective(objective).limited:
         raise NoMappingError(beyond_limits(layer, architecture, parse_objective(objective)))

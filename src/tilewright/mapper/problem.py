@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tilewright.architecture.constraints import Constraint
 from tilewright.architecture.machine import Architecture, Array, Memory
-from tilewright.mapper.lattice import Floats, Ints, Lattice, factor_bits
+from tilewright.mapper.lattice import Divisors, Floats, Ints, Lattice, factor_bits
 from tilewright.mapper.narrow import about_memories
 from tilewright.mapping.constraints import array_fault
 from tilewright.mapping.relevance import in_letters
@@ -107,7 +107,7 @@ class Unrolling:
 
 
 def axis_choices(
-    layer: Layer, tiles: Lattice, allowed: frozenset[str] | None, size: int
+    layer: Layer, tiles: Divisors, allowed: frozenset[str] | None, size: int
 ) -> list[dict[str, int]]:
     """Return every way to unroll dimensions along one axis with factors that divide the bounds."""
     choices: list[dict[str, int]] = [{}]
@@ -136,7 +136,7 @@ def satisfying(
 
 
 def array_choices(
-    layer: Layer, tiles: Lattice, architecture: Architecture, array: Array
+    layer: Layer, tiles: Divisors, architecture: Architecture, array: Array
 ) -> tuple[list[Unrolling], Ints]:
     """Return the spatial choices of an array, without those that differ in the axes alone."""
     architecture = in_letters(architecture, layer)
@@ -176,7 +176,7 @@ def array_choices(
     return [Unrolling(factors[i]) for i in order], digits[order]
 
 
-def digits_of(tiles: Lattice, vectors: Ints) -> Ints:
+def digits_of(tiles: Divisors, vectors: Ints) -> Ints:
     """Return the digits of values of every dimension, row by row."""
     digits = np.empty(vectors.shape, np.int64)
     for i, values in enumerate(vectors.T):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from tilewright.mapper.number import percent
@@ -73,6 +74,7 @@ class Proof:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the proof as plain data."""
+        counted = isfinite(self.mappings_in_space)
         return {
             "optimal": self.optimal,
             "lower_bound": self.lower_bound,
@@ -84,7 +86,7 @@ class Proof:
             "irregular": self.irregular,
             "lower_bound_irregular": self.lower_bound_irregular,
             "least_memory": self.least_memory,
-            "mappings_in_space": self.mappings_in_space,
+            "mappings_in_space": self.mappings_in_space if counted else None,
             "seconds": self.seconds,
             "cached": self.cached,
             "search_seconds": self.seconds if self.search_seconds is None else self.search_seconds,

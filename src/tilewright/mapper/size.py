@@ -3,20 +3,28 @@
 Two mappings differ when some loop, some spatial factor, or the place of some store node among the
 loops differs. Neighbouring store nodes have no order, and two consecutive loops on one dimension
 are one. Mappings that exceed a capacity count too: the search has to tell them apart.
+
+In which orders loops and store nodes can stand depends on the number of loops on each dimension
+alone. Which tiles these loops can have depends on their number and on what the arrays leave of the
+dimension, and not on other dimensions. So both are counted for all numbers of loops, of which there
+are few: a dimension has no more loops than prime factors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
+from math import inf, prod
 
 import numpy as np
 
 from tilewright.architecture.machine import Architecture, Array, Memory
-from tilewright.mapper.lattice import Floats, Ints, lattice
+from tilewright.mapper.lattice import Divisors, Floats, Ints, divisors_of
 from tilewright.mapper.problem import array_choices
 from tilewright.model.kernel import kernel
 from tilewright.workload.layer import Layer, Tensor
+
+MOST_SHAPES = 1 << 25  # and no more steps than these: a second, and 300 MB
+MOST_STEPS = 1 << 28
 
 
 def mappings_in_space(layer: Layer, architecture: Architecture) -> float:
@@ -32,19 +40,64 @@ def mappings_in_space(layer: Layer, architecture: Architecture) -> float:
     Returns
     -------
     float
-        Exact below 2**53.
+        Exact below 2**53; infinite where it would take seconds to count them.
     """
-    tiles = lattice(layer)
+    tiles = divisors_of(layer)
+    if tiles.shapes > MOST_SHAPES:
+        return inf
+    left = shapes_left(layer, tiles, architecture)
+    if left is None:
+        return inf
+    # from ways to reach each shape to ways to make it with so many loops on each dimension
+    for d, size in enumerate(tiles.sizes.tolist()):
+        chains = loops_of_shape(tiles.quotient[d, :size, :size])
+        left = np.moveaxis(np.tensordot(chains, left, (1, d)), 0, d)
+    return float((left * orders(layer, architecture, left.shape)).sum())
+
+
+def shapes_left(layer: Layer, tiles: Divisors, architecture: Architecture) -> Floats | None:
+    """Return in how many ways the arrays leave each shape to the loops; None where too many."""
+    left: Floats = np.zeros(tiles.shapes)
+    left[-1] = 1.0
+    for array in architecture.arrays:
+        choices = array_choices(layer, tiles, architecture, array)[1]
+        reached = np.flatnonzero(left)
+        if len(reached) * len(choices) > MOST_STEPS:
+            return None
+        left = through_array(tiles.strides, tiles.sizes, tiles.quotient, choices, reached, left)
+    return left.reshape(tuple(tiles.sizes.tolist()))
+
+
+def loops_of_shape(quotient: Ints) -> Floats:
+    """Return in how many ways so many loops on one dimension can cut each of its tiles.
+
+    Returns
+    -------
+    array of (loops, digits)
+        What the loops leave of a tile runs at the compute unit.
+    """
+    cuts = quotient >= 0
+    cuts[:, 0] = False  # a loop cuts off a factor of its own
+    inner = np.where(cuts, quotient, 0)
+    rows = [np.ones(len(quotient))]
+    while rows[-1].any():
+        rows.append((rows[-1][inner] * cuts).sum(axis=1))
+    return np.array(rows[:-1])
+
+
+def orders(layer: Layer, architecture: Architecture, loops: tuple[int, ...]) -> Floats:
+    """Return in how many orders loops and store nodes can stand, by loops on each dimension.
+
+    `loops` holds one more than the most of each dimension.
+    """
     zones = memories_between_arrays(architecture)
-    choices = [array_choices(layer, tiles, architecture, array)[1] for array in architecture.arrays]
-    # ways to complete a mapping inside a zone, for every shape that enters it
-    inside = np.ones(len(tiles.repeats))
+    sizes = np.array(loops, np.int64)
+    inside = np.zeros(prod(loops))
+    inside[0] = 1.0  # no loop is left in the end
     for zone in reversed(range(len(zones))):
         last = zone == len(architecture.arrays)
-        nest = (tiles.digits, tiles.strides, tiles.quotient)
-        ends = inside if last else through_array(*nest, choices[zone], inside)
-        inside = through_zone(*nest, *placements(layer.tensors, zones[zone]), ends, last)
-    return float(inside[tiles.top])
+        inside = through_zone(sizes, *placements(layer.tensors, zones[zone]), inside, last)
+    return inside.reshape(loops)
 
 
 def memories_between_arrays(architecture: Architecture) -> list[list[Memory]]:
@@ -90,80 +143,70 @@ def placements(tensors: Sequence[Tensor], memories: Sequence[Memory]) -> tuple[F
 
 @kernel
 def through_array(
-    digits: Ints, strides: Ints, quotient: Ints, unroll: Ints, inside: Floats
+    strides: Ints, sizes: Ints, quotient: Ints, unroll: Ints, reached: Ints, ways: Floats
 ) -> Floats:
-    """Return the completions of each shape above an array, from those of the shapes below it.
+    """Return the ways to get to each shape below an array, from those to the ones above it.
 
-    `unroll` holds the digits of the spatial factors, a row for each choice.
+    `unroll` holds the digits of the spatial factors, a row for each choice; `reached` are the
+    shapes above the array to which there is a way.
     """
-    shapes, dimensions = digits.shape
-    ends = np.zeros(shapes)
-    for shape in range(shapes):
+    below = np.zeros(len(ways))
+    for shape in reached:
         for choice in range(len(unroll)):
-            below = shape
-            for d in range(dimensions):
-                digit = digits[shape, d]
-                smaller = quotient[d, digit, unroll[choice, d]]
-                if smaller < 0:
-                    below = -1
+            smaller = 0
+            for d in range(len(strides)):
+                digit = quotient[d, shape // strides[d] % sizes[d], unroll[choice, d]]
+                if digit < 0:
+                    smaller = -1
                     break
-                below -= (digit - smaller) * strides[d]
-            if below >= 0:
-                ends[shape] += inside[below]
-    return ends
+                smaller += digit * strides[d]
+            if smaller >= 0:
+                below[smaller] += ways[shape]
+    return below
 
 
 @kernel
-def through_zone(
-    digits: Ints,
-    strides: Ints,
-    quotient: Ints,
-    ways: Floats,
-    rest: Floats,
-    ends: Floats,
-    last: bool,
-) -> Floats:
-    """Return the completions of each shape that enters the memories between two arrays.
+def through_zone(sizes: Ints, ways: Floats, rest: Floats, ends: Floats, last: bool) -> Floats:
+    """Return the orders of what stands between two arrays and below, by numbers of loops.
 
-    With x a shape, g a stage and d a dimension, and completions counted from there on:
+    With x the loops that are left on each dimension, g a stage and d a dimension, and orders
+    counted from there on:
 
-    - loops[x, d] = sum over shapes x' cut from x along d of after[x', d]: the next event is a
-      loop on d;
+    - loops[x, d] = after[x less one loop on d, d]: the next event is a loop on d;
     - whole[x, g] = end[x, g] + sum over d of loops[x, d]: the next event is any loop, or the end;
     - after[x, d] = whole[x, g] - loops[x, d] + sum over later g' of ways[g, g'] * whole[x, g']:
       a loop on d has just been made, so the next one on d follows store nodes.
 
-    Inside the innermost zone a mapping ends with a store node: what the loops leave runs at the
-    compute unit.
+    In the innermost zone all loops that are left have to be made, and a mapping ends with a store
+    node: a loop after the last one would be the compute unit's.
     """
-    shapes, dimensions = digits.shape
+    dimensions, counts = len(sizes), len(ends)
+    strides = np.ones(dimensions, np.int64)
+    for d in range(dimensions - 2, -1, -1):
+        strides[d] = strides[d + 1] * sizes[d + 1]
     stages = len(rest)
-    whole = np.zeros((stages, shapes))
-    after = np.zeros((shapes, dimensions))
+    whole = np.zeros((stages, counts))
+    after = np.zeros((counts, dimensions))
     loops = np.zeros(dimensions)
     for stage in range(stages - 1, -1, -1):
-        for shape in range(shapes):
+        for x in range(counts):
             stored = 0.0
             for later in range(stage + 1, stages):
-                stored += ways[stage, later] * whole[later, shape]
-            end = rest[stage] * ends[shape]
+                stored += ways[stage, later] * whole[later, x]
+            end = rest[stage] * ends[x]
             for d in range(dimensions):
-                loops[d] = 0.0
-                digit = digits[shape, d]
-                for smaller in range(digit):
-                    if quotient[d, digit, smaller] >= 0:
-                        loops[d] += after[shape - (digit - smaller) * strides[d], d]
-            whole[stage, shape] = end + loops.sum()
+                loops[d] = after[x - strides[d], d] if x // strides[d] % sizes[d] > 0 else 0.0
+            whole[stage, x] = end + loops.sum()
             for d in range(dimensions):
                 # summed anew: a difference of large floats would lose the small ones
                 others = stored if last else stored + end
                 for other in range(dimensions):
                     if other != d:
                         others += loops[other]
-                after[shape, d] = others
-    inside = np.zeros(shapes)
-    for shape in range(shapes):
-        inside[shape] = whole[0, shape]
+                after[x, d] = others
+    inside = np.zeros(counts)
+    for x in range(counts):
+        inside[x] = whole[0, x]
         for later in range(1, stages):
-            inside[shape] += ways[0, later] * whole[later, shape]
+            inside[x] += ways[0, later] * whole[later, x]
     return inside

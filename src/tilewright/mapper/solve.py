@@ -35,7 +35,7 @@ from tilewright.mapper.sizes import DIVISORS
 from tilewright.mapper.symmetry import mirrored
 from tilewright.mapper.tables import Slides, Tables, slides_above
 from tilewright.mapper.ties import FEW, drop_emptier, least_of_ties, polished_alike
-from tilewright.mapper.unproven import correct_cycles, without_proof
+from tilewright.mapper.unproven import correct_value
 from tilewright.mapper.walk import expand
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.validity import check
@@ -463,14 +463,8 @@ class Search:
         if self.found.finished:
             self.found.bound = self.found.value
         forwards = any(array.forwarding for array in self.architecture.arrays)
-        if forwards and self.found.mapping is None and not self.found.finished:
-            self.found.bound = 0.0
-        elif forwards and self.found.mapping:
-            cycles = self.layer.operations * self.architecture.compute.cycles / self.spread_left[0]
-            least = self.operations_energy(), cycles
-            without_proof(self.found, self.layer, self.architecture, self.goal, least)
-        elif self.found.mapping and self.resources and self.space.windows[-1] >= 0:
-            correct_cycles(self.found, self.layer, self.architecture, self.goal)
+        if self.found.mapping and (forwards or (self.resources and self.space.windows[-1] >= 0)):
+            correct_value(self.found, self.layer, self.architecture, self.goal)
         if self.found.mapping and given is None:
             self.found.mapping, self.found.least_memory = least_of_ties(self, passed, stop)
         elif self.found.mapping:

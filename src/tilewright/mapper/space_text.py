@@ -10,8 +10,8 @@ SPACE = {
     ALL: "all regular mappings, of any tile sizes (docs/tile-sizes.md).",
 }
 UNSEEN = (
-    "Words that neighbours forward are counted in what the mapping costs, but not looked for: "
-    "nothing is proven on this machine."
+    "Words that neighbours forward are counted in what the mapping costs. For the lower bound no "
+    "memory sends words of overlapping windows to an array whose elements may forward them."
 )
 RETAINED = (
     "Looked at with optimal retention: the mappings of this space that are best without it, when "

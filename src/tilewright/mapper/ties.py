@@ -84,7 +84,9 @@ def least_of_ties(
         if most < 0:
             return mapping, False
         room[m] = least[m] = used[m]
-    return mapping, True
+    # where words move free of charge, mappings that move more of them may cost the same and need
+    # less, and are not all looked at
+    return mapping, all(m.read_energy > 0 and m.write_energy > 0 for m in machine.memories)
 
 
 def polished_alike(search: Search) -> Mapping:

@@ -1,4 +1,4 @@
-"""What a search has found where it does not count as the model does: a value, but no proof."""
+"""What a search has found where it counts less than the model does: a value and a bound."""
 
 from __future__ import annotations
 
@@ -15,32 +15,14 @@ if TYPE_CHECKING:
     from tilewright.mapper.solve import Found
 
 
-def correct_cycles(found: Found, layer: Layer, architecture: Architecture, goal: Floats) -> None:
-    """Take the value of the model where the search counts too few cycles, see `charge`.
+def correct_value(found: Found, layer: Layer, architecture: Architecture, goal: Floats) -> None:
+    """Take the value of the model where the search counts too little; its bound stays.
 
-    Of an output whose windows overlap among the instances of an array, it counts every entry as
-    one from zero at ports of limited bandwidth.
+    Of an output whose windows overlap among the instances of an array it counts too few cycles, see
+    `charge`, and of windows that neighbours forward nothing at their sender, see `chain`.
     """
     assert found.mapping is not None
     result = evaluate(layer, architecture, found.mapping)
     value, _ = objective_value(goal, result.energy_pj, float(result.cycles))
     if value > found.value * (1 + TOLERANCE):
         found.value, found.finished = value, False
-
-
-def without_proof(
-    found: Found,
-    layer: Layer,
-    architecture: Architecture,
-    goal: Floats,
-    least: tuple[float, float],
-) -> None:
-    """State what is known when neighbours forward words, which the search does not see.
-
-    `least` is the energy and the cycles of the operations alone.
-    """
-    assert found.mapping is not None
-    result = evaluate(layer, architecture, found.mapping)
-    known = (result.energy_pj, float(result.cycles)), least
-    found.value, found.bound = (objective_value(goal, *pair)[0] for pair in known)
-    found.finished = False

@@ -15,7 +15,7 @@ from tilewright.workload.layout import parse_layout
 from tilewright.workload.notation import Access, read_expression
 
 MAX_BOUND = 2**40
-MAX_OPERATIONS = 2**62
+MAX_OPERATIONS = 2**61  # counts of them stay below 2**63
 MAX_INDEX = 2**62
 # Words touched by three or more terms are counted by marking them one by one.
 MAX_MARKED_INDEX = 2**28
@@ -54,7 +54,7 @@ def einsum(
     operation : str
         What the body does with its inputs, for example ``"mac"``, ``"add"``, ``"max"``.
     **bounds : int
-        Iterations of each dimension, from 1 to 2**40; their product is at most 2**62.
+        Iterations of each dimension, from 1 to 2**40; their product is at most 2**61.
 
     Returns
     -------
@@ -161,7 +161,7 @@ def _checked_bounds(
     operations = prod(sizes.values())
     if operations > MAX_OPERATIONS:
         raise InputError(
-            f"the bounds make about {_power(operations)} operations; at most 2**62", key="bounds"
+            f"the bounds make about {_power(operations)} operations; at most 2**61", key="bounds"
         )
     return sizes
 

@@ -1,0 +1,47 @@
+"""Layers with very many tile sizes keep to a time limit and to memory, and get a mapping."""
+
+from __future__ import annotations
+
+import pytest
+
+import tilewright as tw
+from tilewright.mapper import vast
+from tilewright.mapper.solve import Search
+from tilewright.mapper.vast import found_greedily, is_vast
+from tilewright.model import evaluate
+
+VAST = tw.matmul(M=55440, N=55440, K=55440)  # 120 divisors each
+
+
+def test_a_vast_layer_gets_a_mapping_that_uses_the_array() -> None:
+    machine = tw.load_architecture("simple")
+    assert is_vast(VAST)
+    found = found_greedily(VAST, machine, "edp", lambda: False)
+    assert found.mapping is not None
+    cost = evaluate(VAST, machine, found.mapping)
+    assert cost.edp_pj_cycles == pytest.approx(found.value)
+    assert 0.0 < found.bound < found.value < 10 * found.bound
+    assert cost.utilization > 0.5
+    assert not found.finished
+
+
+def test_a_vast_layer_is_mapped_without_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    def tables(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(Search, "__init__", tables)
+    for tiles in ("divisors", "all"):
+        result = tw.map(VAST, "simple", "edp", tiles=tiles, time_limit=2, cache=False)
+        assert result.layers[0].proof.gap < 0.95
+        assert not result.optimal
+
+
+def test_the_bound_is_below_the_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = tw.load_architecture("simple")
+    monkeypatch.setattr(vast, "MOST_SHAPES", 10)
+    layer = tw.conv2d(K=8, C=4, P=6, Q=6, R=3, S=3)
+    assert is_vast(layer)
+    for objective in ("energy", "latency", "edp"):
+        best = Search(layer, machine, objective).solve()
+        found = found_greedily(layer, machine, objective, lambda: False)
+        assert found.bound <= best.value <= found.value
