@@ -1,8 +1,9 @@
 """Run every benchmark and print the results.
 
-python -m benchmarks [--markdown] [--accelforge]
+python -m benchmarks [--markdown] [--accelforge | --park ...]
 
-With ``--accelforge`` another exact mapper is compared, and nothing else is measured.
+With ``--accelforge`` another exact mapper is compared, with ``--park`` many plausible machines are
+mapped (``--park --help`` lists its options); nothing else is measured then.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import Section, evaluate, harder, layout, mapper, offchip, peers, styles
+from benchmarks.park import report
 
 
 def machine() -> str:
@@ -56,6 +58,12 @@ def sections() -> Iterator[Section]:
     if "--accelforge" in sys.argv[1:]:
         yield peers.section()
         return
+    if "--park" in sys.argv[1:]:
+        mapper.in_process("every_kernel")
+        table = report.park([word for word in sys.argv[1:] if word != "--park"])
+        if table is not None:
+            yield table
+        return
     yield from mapper.sections()
     yield harder.section()
     yield evaluation()
@@ -78,7 +86,7 @@ def show(section: Section, console: Console) -> None:
 
 
 def main() -> None:
-    console = Console(width=120)
+    console = Console(width=220 if "--park" in sys.argv[1:] else 120)
     if "--markdown" in sys.argv[1:]:
         print(machine() + ".", flush=True)
         for section in sections():
