@@ -103,9 +103,9 @@ def random_machine(seed: int) -> Architecture:
     """
     rng = Random(f"machine {seed}")
     process = random_process(rng)
-    memories = rng.choices((2, 3, 4, 5), (2, 5, 4, 2))[0]
+    memories = rng.choices((2, 3, 4, 5), (2, 4, 4, 3))[0]
     tiers = tuple(random_tiers(rng, memories - 1))
-    arrays = random_arrays(rng, rng.choices((0, 1, 2, 3), (1, 5, 4, 2))[0])
+    arrays = random_arrays(rng, rng.choices((0, 1, 2, 3), (1, 4, 4, 3))[0])
     gaps = places(rng, arrays, len(tiers))
     units = prod(array.elements for array in arrays)
     levels: list[Level] = [dram(rng, process, units)]
