@@ -1,9 +1,10 @@
 """Run every benchmark and print the results.
 
-python -m benchmarks [--markdown] [--accelforge | --park ...]
+python -m benchmarks [--markdown] [--accelforge | --park ... | --zoo ...]
 
-With ``--accelforge`` another exact mapper is compared, with ``--park`` many plausible machines are
-mapped (``--park --help`` lists its options); nothing else is measured then.
+With ``--accelforge`` another exact mapper is compared; with ``--park`` many plausible machines are
+mapped, with ``--zoo`` all that ship (``--help`` behind them lists their options). Nothing else is
+measured then.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import Section, evaluate, harder, layout, mapper, offchip, peers, styles
+from benchmarks import Section, evaluate, harder, layout, mapper, offchip, peers, styles, zoo
 from benchmarks.park import report
 
 
@@ -58,12 +59,13 @@ def sections() -> Iterator[Section]:
     if "--accelforge" in sys.argv[1:]:
         yield peers.section()
         return
-    if "--park" in sys.argv[1:]:
-        mapper.in_process("every_kernel")
-        table = report.park([word for word in sys.argv[1:] if word != "--park"])
-        if table is not None:
-            yield table
-        return
+    for option, measured in (("--park", report.park), ("--zoo", zoo.zoo)):
+        if option in sys.argv[1:]:
+            mapper.in_process("every_kernel")
+            table = measured([word for word in sys.argv[1:] if word != option])
+            if table is not None:
+                yield table
+            return
     yield from mapper.sections()
     yield harder.section()
     yield evaluation()
@@ -86,7 +88,8 @@ def show(section: Section, console: Console) -> None:
 
 
 def main() -> None:
-    console = Console(width=220 if "--park" in sys.argv[1:] else 120)
+    wide = {"--park", "--zoo"} & set(sys.argv[1:])
+    console = Console(width=220 if wide else 120)
     if "--markdown" in sys.argv[1:]:
         print(machine() + ".", flush=True)
         for section in sections():

@@ -73,13 +73,13 @@ class Rival:
         self.best = Found(inf, None, 0)
         self.evaluated = 0
 
-    def search(self, seconds: float) -> Found:
-        """Search for some time, and return the best mapping."""
+    def search(self, seconds: float, enough: float = 0.0) -> Found:
+        """Search for some time, or until a value is reached, and return the best mapping."""
         begin = perf_counter()
         spent = 0.0
         current, value = self.start()
         last_start, coldest = 0.0, log(HOT / COLD)
-        while spent < seconds:
+        while spent < seconds and self.best.value > enough:
             if value == inf or spent - last_start > ROUND:
                 last_start = spent
                 current, value = self.restart()
@@ -306,7 +306,14 @@ def compact(nodes: Sequence[Node], layer: Layer) -> tuple[Node, ...]:
 
 
 def rival(
-    layer: Layer, machine: Architecture, objective: str, seconds: float, tiles: str, seed: int = 0
+    layer: Layer,
+    machine: Architecture,
+    objective: str,
+    seconds: float,
+    tiles: str,
+    *,
+    enough: float = 0.0,
+    seed: int = 0,
 ) -> Found:
     """Return the best mapping that random changes find in some seconds.
 
@@ -320,7 +327,9 @@ def rival(
         How long to search.
     tiles : str
         ``"divisors"``: tile sizes divide; ``"all"``: any.
+    enough : float
+        A value at which the search ends sooner.
     seed : int
         Of the random changes.
     """
-    return Rival(layer, machine, objective, tiles, seed).search(seconds)
+    return Rival(layer, machine, objective, tiles, seed).search(seconds, enough)

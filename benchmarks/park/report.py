@@ -203,7 +203,8 @@ def park(arguments: Sequence[str]) -> Section | None:
             from benchmarks.rivals import rival
 
             best = rival(each.layer, each.machine, each.objective, options.rival, options.tiles)
-            known.add(each, options.tiles, best.value, f"rival, {options.rival:g} s")
+            source = f"rival, {options.rival:g} s"
+            known.add(each, options.tiles, best.value, source, best.mapping)
         outcomes.append(measured(each, options.tiles, options.seconds, options.workers, known))
         print(f"{number}/{len(wanted)} {' | '.join(outcomes[-1].row())}", file=sys.stderr)
         if options.json:
