@@ -4,7 +4,7 @@ import pytest
 
 import tilewright as tw
 from benchmarks.park.case import case
-from benchmarks.rivals import rival
+from benchmarks.rivals import Rival, compact, rival, with_tiles
 from tilewright.mapping import check
 from tilewright.mapping.structure import resolve_loops
 
@@ -49,3 +49,16 @@ def test_what_is_found_is_valid_and_costs_what_is_said(tiles):
     if tiles == "divisors":
         loops = resolve_loops(found.mapping.nodes, layer)
         assert all(loop.extent % loop.tile == 0 for loop in loops)
+
+
+def test_tile_sizes_divide_after_any_change():
+    layer = tw.matmul(M=12, N=90, K=70)
+    search = Rival(layer, case("npu.conv").machine, "edp", "divisors")
+    nodes = search.random_nodes()
+    for _ in range(300):
+        nodes = search.changed(nodes)
+        tiles, _ = search.priced(nodes, 20, starts=True)
+        for row in tiles:
+            loops = resolve_loops(with_tiles(nodes, row.tolist()), layer)
+            assert all(loop.extent % loop.tile == 0 for loop in loops)
+        nodes = compact(with_tiles(nodes, tiles[-1].tolist()), layer)
