@@ -18,7 +18,6 @@ import numpy as np
 from benchmarks.rival_moves import random_rows
 from tilewright.architecture.machine import Architecture, Array, Memory
 from tilewright.errors import MappingError
-from tilewright.mapper.sizes import DIVISORS
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.model import evaluate, evaluate_batch
 from tilewright.model.types import Floats, Ints
@@ -68,7 +67,7 @@ class Rival:
         self, layer: Layer, machine: Architecture, objective: str, tiles: str, seed: int = 0
     ) -> None:
         self.layer, self.machine, self.objective = layer, machine, objective
-        self.divides = tiles == DIVISORS
+        self.divides = tiles == "divisors"
         self.rng = Random(seed)
         self.best = Found(inf, None, 0)
         self.evaluated = 0

@@ -59,6 +59,14 @@ def test_named_machines_run_every_named_layer():
         case("npu.convolution")
 
 
+def test_a_part_of_a_layer_is_small_and_keeps_the_rest():
+    for seed in range(20):
+        small, whole = case(f"small-{seed}"), case(str(seed))
+        assert (small.machine, small.objective) == (whole.machine, whole.objective)
+        assert small.layer.tensors == whole.layer.tensors
+        assert max(small.layer.bounds.values()) <= 16
+
+
 def test_the_least_value_is_kept_until_the_generator_changes(tmp_path):
     known, each = Known.read(tmp_path / "known.json"), case("3", "edp")
     known.add(each, "divisors", 5.0, "map")

@@ -25,6 +25,8 @@ LAYERS = {
     "product": op.matmul(name="product-512x3072x768", M=512, N=3072, K=768),
     "depthwise": op.depthwise(name="depthwise-144x56x56x3x3", G=144, P=56, Q=56, R=3, S=3),
 }
+SMALL = "small-"
+SHORT = (1, 2, 3, 4, 4, 6, 7, 8, 9, 12, 16)
 OBJECTIVES = ("edp", "energy", "latency")
 QUICK = (
     "npu.conv", "three-tier.product", "no-registers.conv", "three-arrays.conv", "four-lanes.conv",
@@ -39,25 +41,33 @@ class Case:
     Attributes
     ----------
     name : str
-        A seed such as ``"17"``, or a machine with a file and a layer such as ``"npu.conv"``.
+        A seed such as ``"17"``; ``"small-17"`` for the same machine with a part of the layer; or a
+        machine with a file and a layer such as ``"npu.conv"``.
     objective : str
     """
 
     name: str
     objective: str
 
+    @property
+    def seed(self) -> int | None:
+        """The seed, if it is one that names the case."""
+        digits = self.name.removeprefix(SMALL)
+        return int(digits) if digits.isdigit() else None
+
     @cached_property
     def machine(self) -> Architecture:
         """The machine."""
-        if self.name.isdigit():
-            return random_machine(int(self.name))
+        if self.seed is not None:
+            return random_machine(self.seed)
         return load_architecture(FOLDER / f"{self.name.partition('.')[0]}.yaml")
 
     @cached_property
     def layer(self) -> Layer:
         """The layer."""
-        if self.name.isdigit():
-            return random_layer(int(self.name))
+        if self.seed is not None:
+            layer = random_layer(self.seed)
+            return part(layer, self.seed) if self.name.startswith(SMALL) else layer
         return LAYERS[self.name.partition(".")[2]]
 
     @property
@@ -85,10 +95,18 @@ class Case:
         return layer, machine
 
 
+def part(layer: Layer, seed: int) -> Layer:
+    """Return a layer with short dimensions, which other searches cover better."""
+    rng = Random(f"part {seed}")
+    bounds = {d: min(bound, rng.choice(SHORT)) for d, bound in layer.bounds.items()}
+    return replace(layer, bounds=bounds, name=f"part-of-{layer.name}")
+
+
 def case(name: str, objective: str | None = None) -> Case:
     """Return the case of a name; by default a seed has an objective of its own, others edp."""
-    if name.isdigit():
-        own = Random(f"objective {name}").choices(OBJECTIVES, (2, 1, 1))[0]
+    digits = name.removeprefix(SMALL)
+    if digits.isdigit():
+        own = Random(f"objective {digits}").choices(OBJECTIVES, (2, 1, 1))[0]
         return Case(name, objective or own)
     known = [f"{machine}.{layer}" for machine in MACHINES for layer in LAYERS]
     if name not in known:

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks import Section
-from benchmarks.park.case import OBJECTIVES, QUICK, Case, case, cases
+from benchmarks.park.case import OBJECTIVES, QUICK, SMALL, Case, case, cases
 from benchmarks.park.known import FILE, Known
 from benchmarks.park.measure import Answer, Call, asked
 from tilewright.errors import InputError
@@ -89,16 +89,21 @@ def times(ratio: float) -> str:
 
 
 def measured(
-    each: Case, tiles: str, limits: Sequence[float], workers: int | None, known: Known
+    each: Case,
+    tiles: str,
+    limits: Sequence[float],
+    workers: int | None,
+    known: Known,
+    again: bool = False,
 ) -> Outcome:
-    """Map one case under every limit; later ones are not needed once there is a proof."""
+    """Map one case under every limit; under longer ones than that of a proof only `again`."""
     answers: dict[float, Answer] = {}
     with TemporaryDirectory() as folder:
         layer, machine = map(str, each.write(Path(folder)))
         for limit in sorted(limits):
             proven = next((answer for answer in answers.values() if answer.optimal), None)
             call = Call(layer, machine, each.objective, tiles, limit, workers)
-            answers[limit] = proven or asked(call)
+            answers[limit] = asked(call) if again or proven is None else proven
             value = answers[limit].value
             if value is not None and not answers[limit].fault:
                 known.add(each, tiles, value, f"map, {limit:g} s")
@@ -146,7 +151,8 @@ def chosen(options: argparse.Namespace) -> list[Case]:
     if options.quick:
         return [case(name, options.objective) for name in QUICK]
     if options.seeds:
-        return [case(str(seed), options.objective) for seed in options.seeds]
+        kind = SMALL if options.small else ""
+        return [case(f"{kind}{seed}", options.objective) for seed in options.seeds]
     return list(cases(range(30), options.objective))
 
 
@@ -165,9 +171,11 @@ def parser() -> argparse.ArgumentParser:
     """Return the command line."""
     options = argparse.ArgumentParser(prog="python -m benchmarks --park", description=__doc__)
     options.add_argument("--seeds", type=seeds, help="A:B, these seeds alone")
+    options.add_argument("--small", action="store_true", help="with --seeds: parts of layers")
     options.add_argument("--case", action="append", help="a seed or a name such as npu.conv")
     options.add_argument("--quick", action="store_true", help=f"{len(QUICK)} cases")
     options.add_argument("--seconds", type=numbers, default=(1.0, 2.0, 20.0), help="limits")
+    options.add_argument("--again", action="store_true", help="longer limits after a proof too")
     options.add_argument("--objective", choices=OBJECTIVES, help="for all, not their own")
     options.add_argument("--tiles", choices=(DIVISORS, ALL), default=DIVISORS)
     options.add_argument("--workers", type=int, help="processes of the mapper")
@@ -205,7 +213,9 @@ def park(arguments: Sequence[str]) -> Section | None:
             best = rival(each.layer, each.machine, each.objective, options.rival, options.tiles)
             source = f"rival, {options.rival:g} s"
             known.add(each, options.tiles, best.value, source, best.mapping)
-        outcomes.append(measured(each, options.tiles, options.seconds, options.workers, known))
+        outcomes.append(
+            measured(each, options.tiles, options.seconds, options.workers, known, options.again)
+        )
         print(f"{number}/{len(wanted)} {' | '.join(outcomes[-1].row())}", file=sys.stderr)
         if options.json:
             data = [
