@@ -63,7 +63,7 @@ def cell(answer: Answer) -> str:
         return answer.fault
     if answer.optimal:
         return f"{answer.seconds:.1f} s"
-    return f"{answer.proven} of {answer.layers}, {answer.gap:.2g}"
+    return f"{answer.proven} of {answer.layers}, {answer.gap:.1%}"
 
 
 def section(answers: Answers, options: argparse.Namespace) -> Section:
@@ -84,7 +84,7 @@ def section(answers: Answers, options: argparse.Namespace) -> Section:
         "Seconds until every layer is proven, or how many layers are, and the greatest gap. "
         f"{len(whole)} of {len(answers)} pairs are proven in full, {proven} of {layers} layers, "
         f"median {times[len(times) // 2]:.1f} s; greatest gap "
-        f"{max((answer.gap for answer in open_), default=0.0):.2g}, most memory "
+        f"{max((answer.gap for answer in open_), default=0.0):.1%}, most memory "
         f"{max(answer.memory for answer in answers.values()):.0f} MB, greatest time beyond the "
         f"limit {max(late, 0.0):.1f} s.",
     )
