@@ -1,8 +1,10 @@
 """Run every benchmark and print the results.
 
-python -m benchmarks [--markdown] [--accelforge]
+python -m benchmarks [--markdown] [--accelforge | --park ... | --zoo ...]
 
-With ``--accelforge`` another exact mapper is compared, and nothing else is measured.
+With ``--accelforge`` another exact mapper is compared; with ``--park`` many plausible machines are
+mapped, with ``--zoo`` all that ship (``--help`` behind them lists their options). Nothing else is
+measured then.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import Section, evaluate, harder, layout, mapper, offchip, peers, styles
+from benchmarks import Section, evaluate, harder, layout, mapper, offchip, peers, styles, zoo
+from benchmarks.park import report
 
 
 def machine() -> str:
@@ -56,6 +59,13 @@ def sections() -> Iterator[Section]:
     if "--accelforge" in sys.argv[1:]:
         yield peers.section()
         return
+    for option, measured in (("--park", report.park), ("--zoo", zoo.zoo)):
+        if option in sys.argv[1:]:
+            mapper.in_process("every_kernel")
+            table = measured([word for word in sys.argv[1:] if word != option])
+            if table is not None:
+                yield table
+            return
     yield from mapper.sections()
     yield harder.section()
     yield evaluation()
@@ -78,7 +88,8 @@ def show(section: Section, console: Console) -> None:
 
 
 def main() -> None:
-    console = Console(width=120)
+    wide = {"--park", "--zoo"} & set(sys.argv[1:])
+    console = Console(width=220 if wide else 120)
     if "--markdown" in sys.argv[1:]:
         print(machine() + ".", flush=True)
         for section in sections():
