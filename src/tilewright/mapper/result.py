@@ -17,6 +17,7 @@ from tilewright.mapper.sizes import ALL
 from tilewright.mapper.space_text import forwards, retains, space_text
 from tilewright.mapping.files import mapping_data
 from tilewright.mapping.nodes import Mapping
+from tilewright.model.hardware import Hardware, hardware
 from tilewright.model.result import Evaluation
 from tilewright.workload.layer import Layer, Network
 
@@ -140,6 +141,11 @@ class NetworkResult:
         units = self.architecture.instances(self.architecture.compute.name)
         steps = sum(r.evaluation.compute.steps * r.layer.repeat for r in self.layers)
         return self.operations / (steps * units) if steps else 0.0
+
+    @cached_property
+    def hardware(self) -> Hardware:
+        """Area, energy, power and leakage of each component, over all layers."""
+        return hardware(self.architecture, [result.evaluation for result in self.layers])
 
     def __getitem__(self, name: str) -> LayerResult:
         """Return the result of the layer with this name."""
@@ -277,6 +283,9 @@ class NetworkResult:
                     "cycles": r.evaluation.cycles,
                     "edp_pj_cycles": r.evaluation.edp_pj_cycles,
                     "utilization": r.evaluation.utilization,
+                    "power_mw": r.evaluation.power_mw,
+                    "leakage_pj": r.evaluation.leakage_pj,
+                    "area_mm2": r.evaluation.area_mm2,
                     "bound": r.evaluation.bound,
                     "optimal": r.proof.optimal,
                     "lower_bound": r.proof.lower_bound,
@@ -308,6 +317,7 @@ class NetworkResult:
                 "edp_pj_cycles": self.edp_pj_cycles,
                 "utilization": self.utilization,
             },
+            "hardware": self.hardware.to_dict(),
         }
 
     def to_json(self, indent: int | None = 2) -> str:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tilewright.architecture.machine import Architecture
+from tilewright.model.hardware import Hardware, hardware
 from tilewright.model.result import Evaluation
 from tilewright.workload.layer import Network
 
@@ -47,6 +48,11 @@ class NetworkEvaluation:
     def energy_pj(self) -> float:
         """Energy of all layers in pJ, repeats counted."""
         return sum(found.energy_pj * found.layer.repeat for found in self.layers)
+
+    @cached_property
+    def hardware(self) -> Hardware:
+        """Area, energy, power and leakage of each component, over all layers."""
+        return hardware(self.architecture, self.layers)
 
     def __repr__(self) -> str:
         return (
@@ -103,6 +109,9 @@ class NetworkEvaluation:
                     "energy_pj": found.energy_pj,
                     "cycles": found.cycles,
                     "utilization": found.utilization,
+                    "power_mw": found.power_mw,
+                    "leakage_pj": found.leakage_pj,
+                    "area_mm2": found.area_mm2,
                     "bound": found.bound,
                 }
                 for found in self.layers
@@ -120,6 +129,7 @@ class NetworkEvaluation:
                 "cycles": self.cycles,
                 "energy_pj": self.energy_pj,
             },
+            "hardware": self.hardware.to_dict(),
         }
 
     def to_json(self, indent: int | None = 2) -> str:
