@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from math import prod
+from math import log, prod
 from typing import TypeVar
 
 from tilewright.architecture.machine import Architecture, Array, Compute, Level, Memory
@@ -224,3 +224,26 @@ def _most(values: Sequence[float | None]) -> float | None:
     """Return the greatest of some limits, of which None is none."""
     known = [value for value in values if value is not None]
     return max(known) if len(known) == len(values) else None
+
+
+def looseness(relaxed: Relaxed) -> float:
+    """Return a number that falls as a relaxed machine comes nearer to its designs.
+
+    It is the sum of the logarithms of what bounds rest on: sizes and bandwidths, less energies and
+    area. Only differences mean something.
+    """
+    total = -_log(relaxed.area_mm2)
+    for level in relaxed.machine.levels:
+        if isinstance(level, Memory):
+            total += _log(level.total_bits) - _log(level.read_energy) - _log(level.write_energy)
+            rates = (level.read_bandwidth, level.write_bandwidth, level.shared_bandwidth)
+            total += sum(_log(rate) for rate in rates)
+        elif isinstance(level, Array):
+            total += _log(level.elements) + _log(level.bandwidth) - _log(level.hop_energy)
+        else:
+            total -= _log(level.energy) + _log(level.cycles)
+    return total
+
+
+def _log(value: float | None) -> float:
+    return log(value) if value else 0.0

@@ -97,6 +97,8 @@ class Exploration:
         What no undecided design is below on each axis; empty when all are decided.
     seconds : float
         Time that it took.
+    interrupted : bool
+        Whether Ctrl-C ended it.
     """
 
     space: Space
@@ -106,6 +108,7 @@ class Exploration:
     certificate: Certificate
     bound: Mapping[str, float]
     seconds: float
+    interrupted: bool = False
 
     @property
     def optimal(self) -> bool:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
+from math import inf
 from os import PathLike
 from time import perf_counter
 
 from tilewright.errors import InputError, nearest
 from tilewright.explore.metrics import MAPPED, bounds, check_axes, costs
 from tilewright.explore.reading import load_space
-from tilewright.explore.relaxation import Relaxation, Relaxed
+from tilewright.explore.relaxation import Relaxation, Relaxed, looseness
 from tilewright.explore.result import Certificate, Exploration, Point
 from tilewright.explore.solver import Solver, StoppedError, Workload
 from tilewright.explore.space import Box, Space
@@ -126,7 +127,7 @@ class _Search:
     heap: list[tuple[float, int, Box, dict[str, float]]] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     pushed: int = 0
-    stopped: bool = False
+    interrupted: bool = False
 
     def run(self, progress: Listener | None) -> None:
         """Decide boxes until none is open, or the search is stopped."""
@@ -135,9 +136,9 @@ class _Search:
             item = heappop(self.heap)
             try:
                 self.decide(item[2], item[3])
-            except (KeyboardInterrupt, StoppedError):
+            except (KeyboardInterrupt, StoppedError) as why:
                 heappush(self.heap, item)
-                self.stopped = True
+                self.interrupted = isinstance(why, KeyboardInterrupt)
                 return
             if progress is not None:
                 progress(self.certificate(), len(self.front))
@@ -209,10 +210,25 @@ class _Search:
         return None
 
     def cut(self, box: Box, bound: dict[str, float]) -> None:
-        """Open both halves of a box, cut along the parameter with the most values."""
+        """Open both halves of a box, cut along the parameter that tightens it most."""
         widths = [end - begin for begin, end in box.ranges]
-        for half in box.halves(widths.index(max(widths))):
+        parameters = [i for i, width in enumerate(widths) if width > 1]
+        loose = {i: self.looseness(box.halves(i)) for i in parameters}
+        for half in box.halves(min(parameters, key=lambda i: (loose[i], -widths[i]))):
             self.push(half, bound)
+
+    def looseness(self, halves: Sequence[Box]) -> float:
+        """Return how far the bounds of two boxes are from their designs; see `looseness`."""
+        total = 0.0
+        for half in halves:
+            try:
+                relaxed = self.relaxation.of(half)
+            except InputError:
+                continue
+            if relaxed is None:
+                return inf
+            total += looseness(relaxed)
+        return total
 
     def beyond(self, bound: Mapping[str, float]) -> bool:
         """Whether something is beyond a limit."""
@@ -243,5 +259,6 @@ class _Search:
             if self.heap
         }
         return Exploration(
-            self.space, self.axes, self.objective, tuple(front), self.certificate(), lowest, seconds
-        )
+            self.space, self.axes, self.objective, tuple(front), self.certificate(), lowest,
+            seconds, self.interrupted,
+        )  # fmt: skip
