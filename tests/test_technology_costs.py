@@ -1,8 +1,10 @@
 """What memories, operations and networks cost by their parameters, and what is said of the rest."""
 
 import csv
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -61,7 +63,7 @@ def machine(levels: str, technology: str = "cacti7-45nm") -> Architecture:
         (45, 131072, 64, 0.429589, 0.00334055, 32.2859, 26.065),
         (45, 4194304, 16, 12.2892, 0.0998065, 106.119, 93.368),
         (65, 32768, 64, 0.197934, 0.00611551, 30.1022, 28.6907),
-        # 90 nm by CACTI itself: HWComponents 1.0.40 scales it from 22 nm by mistake
+        # by CACTI itself: HWComponents 1.0.40 scales 90 * 1e-9 m from 22 nm by mistake
         (90, 131072, 64, 1.54994, 0.0111535, 123.62, 95.0914),
     ],
 )
@@ -274,3 +276,49 @@ def test_tables_of_memories_of_ones_own_are_csv_files(tmp_path: Path) -> None:
     (tmp_path / "own.csv").write_text(f"{header}\n1024,32,1,1,1,2,3\n")
     with pytest.raises(InputError, match=r"own\.csv:2: expected 8 positive numbers"):
         load_technology("own.yaml", tmp_path).storage(sram(KIB, 32))
+
+
+class Part:
+    """A model as HWComponents 1.0.113 returns it: J, m2 and W."""
+
+    area, leak_power = 2e-9, 3e-6
+
+    def __init__(self, attributes: dict[str, float]) -> None:
+        self.attributes = attributes
+
+    def read(self) -> SimpleNamespace:
+        return SimpleNamespace(energy=4e-12)
+
+    write = compute = read
+
+
+def test_hwcomponents_is_a_technology_where_it_is_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = {}
+
+    def get_model(component: str, attributes: dict[str, float]) -> Part:
+        asked[component] = attributes
+        if attributes.get("width") == 64:
+            raise ValueError("no such width")
+        return Part(attributes)
+
+    monkeypatch.setitem(sys.modules, "hwcomponents", None)
+    with pytest.raises(InputError, match=r"pip install 'tilewright\[hwcomponents\]'"):
+        load_model("hwcomponents-90nm")
+    monkeypatch.setitem(sys.modules, "hwcomponents", SimpleNamespace(get_model=get_model))
+    levels = (
+        "{memory: D, word: 16 bits, kind: LPDDR4}, "
+        "{memory: B, word: 16 bits, size: 2 KiB, width: 32 bits}, {compute: M}"
+    )
+    found = machine(levels, "hwcomponents-90nm")
+    buffer = found.memories[1]
+    assert (buffer.read_energy, buffer.area) == pytest.approx((4 / 2, 2e-3))
+    assert buffer.leakage == pytest.approx(3e-3)
+    assert found.compute.energy == pytest.approx(4)
+    assert asked["SRAM"] == {
+        "tech_node": 90e-9, "width": 32, "size": 2 * KIB, "n_rw_ports": 1, "n_banks": 1
+    }  # fmt: skip
+    assert asked["SRAM"]["tech_node"] * 1e9 == 90
+    with pytest.raises(InputError, match="HWComponents has no SRAM: no such width"):
+        machine(levels.replace("32", "64"), "hwcomponents-90nm")

@@ -16,6 +16,7 @@ from pydantic import Field
 from tilewright.architecture import units
 from tilewright.architecture.asked import Model
 from tilewright.architecture.components import component_names, load_components
+from tilewright.architecture.hwcomponents import hwcomponents
 from tilewright.architecture.interpolation import Points
 from tilewright.architecture.memory_table import MemoryTable, load_memory_table
 from tilewright.architecture.schema import Arithmetic, Kind, Positive
@@ -139,6 +140,8 @@ def load_model(name: str, folder: Path | None = None) -> Model:
     if PYTHON.fullmatch(name):
         return _imported(name)
     match = NODE.fullmatch(name)
+    if match and match[1] == "hwcomponents":
+        return hwcomponents(name, float(match[2]))
     if match and (family := _family(match[1])):
         return _between(name, float(match[2]), family)
     names = technology_names()
