@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import InputError, nearest
 from tilewright.explore.relaxation import Relaxed
 from tilewright.explore.solver import Solver, Totals, Workload
+from tilewright.workload.layer import Layer
 
 # unit of each, for people
 METRICS = {
@@ -62,42 +63,77 @@ def _metrics(
     return found | {"area": relaxed.area_mm2, "leakage": relaxed.leakage_mw}
 
 
+Floors = dict[str, tuple[float, ...]]
+
+
 def bounds(
     solver: Solver,
     workloads: Sequence[Workload],
     relaxed: Relaxed,
-    wanted: frozenset[str],
+    wanted: Sequence[str],
     maximum: bool,
-) -> Mapping[str, float] | None:
-    """Return what no design of a box is below, for each metric; None when none has a mapping."""
-    found = {
+    known: Floors,
+    enough: Callable[[dict[str, float]], bool],
+) -> tuple[dict[str, float], Floors] | None:
+    """Return what no design of a box is below, for each metric; None when none has a mapping.
+
+    Parameters
+    ----------
+    wanted : sequence of str
+        Of `MAPPED`, those that layers are solved for.
+    known : mapping of str to tuple of float
+        What a larger box says of each layer; the second result is the same of this one.
+    enough : callable
+        Told the bounds after each layer; whether the others need not be solved.
+    """
+    runs = [(w, layer) for w, workload in enumerate(workloads) for layer in workload.network.layers]
+    fixed = {
         "area": relaxed.area_mm2, "leakage": relaxed.leakage_mw, "power": relaxed.leakage_mw,
-    } | dict.fromkeys(MAPPED, 0.0)  # fmt: skip
-    for name in MAPPED:
-        if name not in wanted:
-            continue
-        totals = []
-        for each in workloads:
-            total = solver.totals(each.network, relaxed.machine, name)
-            if total is None:
+    }  # fmt: skip
+    floors = {name: list(known.get(name, (0.0,) * len(runs))) for name in MAPPED}
+
+    def bound() -> dict[str, float]:
+        return fixed | {
+            name: _total(workloads, runs, floors[name], name, maximum) for name in MAPPED
+        }
+
+    for name in (name for name in MAPPED if name in wanted):
+        # what weighs most is solved first, so that it is soon enough
+        order = sorted(
+            range(len(runs)),
+            key=lambda i: -workloads[runs[i][0]].weight * runs[i][1].repeat * floors[name][i],
+        )
+        for i in order:
+            answer = solver.layer(runs[i][1], relaxed.machine, name)
+            if answer is None:
                 return None
-            totals.append(total)
-        if name == "edp":
-            # sums of weighted parts: the root of each product adds up
-            products = [seconds(total.edp_bound, relaxed.machine) for total in totals]
-            roots = _weighted(workloads, [product**0.5 for product in products])
-            found[name] = max(products) if maximum else roots**2
-        elif maximum:
-            values = [_value(total, name, relaxed.machine) for total in totals]
-            found[name] = max(values)
-        else:
-            values = [_value(total, name, relaxed.machine) for total in totals]
-            found[name] = _weighted(workloads, values)
-    return found
+            energy, time = answer[0], seconds(answer[1], relaxed.machine)
+            least = {"energy": energy, "latency": time, "edp": energy * time}[name]
+            floors[name][i] = max(floors[name][i], least)
+            found = bound()
+            if enough(found):
+                return found, {each: tuple(values) for each, values in floors.items()}
+    return bound(), {each: tuple(values) for each, values in floors.items()}
 
 
-def _value(total: Totals, name: str, machine: Architecture) -> float:
-    return total.energy_pj if name == "energy" else seconds(total.cycles, machine)
+def _total(
+    workloads: Sequence[Workload],
+    runs: Sequence[tuple[int, Layer]],
+    floors: Sequence[float],
+    name: str,
+    maximum: bool,
+) -> float:
+    """Return a bound from those of single layers.
+
+    No products of sums are below the square of the sum of the roots of the products (Cauchy and
+    Schwarz), for the layers of a workload and for workloads.
+    """
+    root = 0.5 if name == "edp" else 1.0
+    parts = [0.0] * len(workloads)
+    for (w, layer), least in zip(runs, floors, strict=True):
+        parts[w] += layer.repeat * least**root
+    total = max(parts) if maximum else _weighted(workloads, parts)
+    return total * total if name == "edp" else total
 
 
 def _weighted(workloads: Sequence[Workload], values: Sequence[float]) -> float:

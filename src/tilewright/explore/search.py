@@ -10,7 +10,7 @@ from os import PathLike
 from time import perf_counter
 
 from tilewright.errors import InputError, nearest
-from tilewright.explore.metrics import MAPPED, bounds, check_axes, costs
+from tilewright.explore.metrics import MAPPED, Floors, bounds, check_axes, costs
 from tilewright.explore.reading import load_space
 from tilewright.explore.relaxation import Relaxation, Relaxed, looseness
 from tilewright.explore.result import Certificate, Exploration, Point
@@ -124,18 +124,18 @@ class _Search:
     solver: Solver
     relaxation: Relaxation
     front: list[tuple[tuple[float, ...], int, dict[str, float]]] = field(default_factory=list)
-    heap: list[tuple[float, int, Box, dict[str, float]]] = field(default_factory=list)
+    heap: list[tuple[float, int, Box, dict[str, float], Floors]] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     pushed: int = 0
     interrupted: bool = False
 
     def run(self, progress: Listener | None) -> None:
         """Decide boxes until none is open, or the search is stopped."""
-        self.push(self.space.whole, {})
+        self.push(self.space.whole, {}, {})
         while self.heap:
             item = heappop(self.heap)
             try:
-                self.decide(item[2], item[3])
+                self.decide(*item[2:])
             except (KeyboardInterrupt, StoppedError) as why:
                 heappush(self.heap, item)
                 self.interrupted = isinstance(why, KeyboardInterrupt)
@@ -143,19 +143,19 @@ class _Search:
             if progress is not None:
                 progress(self.certificate(), len(self.front))
 
-    def push(self, box: Box, bound: dict[str, float]) -> None:
+    def push(self, box: Box, bound: dict[str, float], floors: Floors) -> None:
         """Open a box, of which the bound of a larger one is known."""
         order = 1.0
         for axis in self.axes:
             order *= bound.get(axis, 0.0)
         self.pushed += 1
-        heappush(self.heap, (order, self.pushed, box, bound))
+        heappush(self.heap, (order, self.pushed, box, bound, floors))
 
     def count(self, what: str, box: Box) -> None:
         """Count the designs of a box."""
         self.counts[what] = self.counts.get(what, 0) + box.designs
 
-    def decide(self, box: Box, known: dict[str, float]) -> None:
+    def decide(self, box: Box, known: dict[str, float], floors: Floors) -> None:
         """Close a box, solve its only design, or cut it in two."""
         if self.dominated(known):
             return self.count("excluded_by_bound", box)
@@ -166,29 +166,34 @@ class _Search:
         except InputError:
             return self.count("no_machine", box)
         if relaxed is None:
-            return self.cut(box, known)
+            return self.cut(box, known, floors)
         bound = known | {"area": relaxed.area_mm2, "leakage": relaxed.leakage_mw}
         bound["power"] = relaxed.leakage_mw
         if self.beyond(bound):
             return self.count("excluded_by_limit", box)
         if self.dominated(bound):
             return self.count("excluded_by_bound", box)
-        if box.designs == 1:
-            return self.solve(box, relaxed)
-        if box.designs >= FEWEST:
-            found = bounds(
-                self.solver, self.workloads, relaxed, frozenset((*self.axes, *self.space.limits)),
-                self.maximum,
-            )  # fmt: skip
-            if found is None:
+        if box.designs == 1 or box.designs >= FEWEST:
+            # of a design, only what it is mapped for: these are the searches that it needs anyway
+            wanted = [self.objective] if box.designs == 1 else [*self.axes, *self.space.limits]
+            outcome = bounds(
+                self.solver, self.workloads, relaxed, wanted, self.maximum, floors, self.closes
+            )
+            if outcome is None:
                 return self.count("without_mapping", box)
-            # a bound of the larger box holds here, too
+            found, floors = outcome
             bound = {name: max(value, bound.get(name, 0.0)) for name, value in found.items()}
             if self.beyond(bound):
                 return self.count("excluded_by_limit", box)
             if self.dominated(bound):
                 return self.count("excluded_by_bound", box)
-        return self.cut(box, bound)
+        if box.designs == 1:
+            return self.solve(box, relaxed)
+        return self.cut(box, bound, floors)
+
+    def closes(self, bound: Mapping[str, float]) -> bool:
+        """Whether a bound leaves no design that could belong on the front."""
+        return self.beyond(bound) or self.dominated(bound)
 
     def solve(self, box: Box, design: Relaxed) -> None:
         """Solve a design, and put it on the front if it belongs there."""
@@ -209,13 +214,13 @@ class _Search:
             self.front.append((values, index, found))
         return None
 
-    def cut(self, box: Box, bound: dict[str, float]) -> None:
+    def cut(self, box: Box, bound: dict[str, float], floors: Floors) -> None:
         """Open both halves of a box, cut along the parameter that tightens it most."""
         widths = [end - begin for begin, end in box.ranges]
         parameters = [i for i, width in enumerate(widths) if width > 1]
         loose = {i: self.looseness(box.halves(i)) for i in parameters}
         for half in box.halves(min(parameters, key=lambda i: (loose[i], -widths[i]))):
-            self.push(half, bound)
+            self.push(half, bound, floors)
 
     def looseness(self, halves: Sequence[Box]) -> float:
         """Return how far the bounds of two boxes are from their designs; see `looseness`."""
@@ -243,7 +248,7 @@ class _Search:
 
     def certificate(self) -> Certificate:
         """Return what became of every design so far."""
-        opened = sum(box.designs for _, _, box, _ in self.heap)
+        opened = sum(box.designs for _, _, box, _, _ in self.heap)
         base = Certificate(self.space.designs, open=opened, searches=self.solver.searches)
         return replace(base, **self.counts)
 
@@ -254,7 +259,7 @@ class _Search:
             for _, index, metrics in sorted(self.front, key=lambda kept: kept[:2])
         ]
         lowest = {
-            axis: min(bound.get(axis, 0.0) for _, _, _, bound in self.heap)
+            axis: min(bound.get(axis, 0.0) for _, _, _, bound, _ in self.heap)
             for axis in self.axes
             if self.heap
         }

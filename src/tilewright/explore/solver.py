@@ -36,14 +36,10 @@ class Totals:
     ----------
     energy_pj, cycles : float
         Sums over its layers.
-    edp_bound : float
-        No mappings of the layers have a lower product of the sums, in pJ x cycles, when each layer
-        has its least product (by Cauchy and Schwarz, the square of the sum of the roots).
     """
 
     energy_pj: float
     cycles: float
-    edp_bound: float
 
 
 class Solver:
@@ -71,15 +67,14 @@ class Solver:
         StoppedError
             When it was stopped.
         """
-        energy, cycles, roots = 0.0, 0.0, 0.0
+        energy, cycles = 0.0, 0.0
         for layer in network.layers:
             answer = self.layer(layer, machine, objective)
             if answer is None:
                 return None
             energy += layer.repeat * answer[0]
             cycles += layer.repeat * answer[1]
-            roots += layer.repeat * (answer[0] * answer[1]) ** 0.5
-        return Totals(energy, cycles, roots**2)
+        return Totals(energy, cycles)
 
     def layer(self, layer: Layer, machine: Architecture, objective: str) -> Answer:
         """Return energy (pJ) and cycles of the best mapping; None when there is no mapping."""
