@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from random import Random
 import pytest
 
 from tilewright import map as best_mapping
+from tilewright.cli import main
 from tilewright.document import parse
 from tilewright.errors import InputError, NoMappingError
 from tilewright.explore import Box, Space, explore, parse_space
@@ -303,3 +305,45 @@ def test_a_malformed_space_is_an_error_that_says_where(
     with pytest.raises(InputError, match=message) as failure:
         parse_space(parse(text, "space.yaml")).design(0)
     assert str(failure.value).startswith("space.yaml:")
+
+
+def test_the_command_writes_the_front_as_json_csv_and_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = SPACE.format(technology="interstellar-28nm", leak="", limits="")
+    small = text.replace("step: 32 B", "step: 96 B").replace("[2, 4, 3]", "[2, 4]")
+    Path("space.yaml").write_text(f"{small}workloads: {{net.yaml: 2}}\n")
+    Path("net.yaml").write_text("{name: n, layers: [{name: m, op: matmul, M: 4, N: 6, K: 4}]}")
+    words = ["explore", "space.yaml", "--axes", "edp,area", "--objective", "edp"]
+    assert main([*words, "--json", "out.json", "--csv", "out.csv", "--store", "run.db"]) == 0
+    shown = capsys.readouterr().out
+    assert "Proven: no design of the space is better" in shown
+    data = json.loads(Path("out.json").read_text())
+    assert data["optimal"] and data["certificate"]["designs"] == 24
+    rows = Path("out.csv").read_text().splitlines()
+    assert len(rows) == 1 + len(data["front"])
+    assert rows[0].startswith("index,columns,glb,rf,speed,energy_pJ,latency_s,edp_pJ_s,area_mm2")
+    assert main(["explore", "net.yaml", "space.yaml", "--store", "run.db", "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["axes"] == ["energy", "area"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["resnet50"], "expected a design space"),
+        (["space.yaml", "--axes", "enrgy"], "did you mean 'energy'"),
+        (["space.yaml", "--objective", "area"], "expected one of energy, latency, edp"),
+        (["space.yaml"], "no workload: name one"),
+        (["none.yaml"], "none.yaml: cannot be read"),
+    ],
+)
+def test_what_cannot_be_explored_is_one_message(
+    words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    text = SPACE.format(technology="interstellar-28nm", leak="", limits="")
+    Path("space.yaml").write_text(text)
+    assert main(["explore", *words]) == 2
+    assert message in capsys.readouterr().err

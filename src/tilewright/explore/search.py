@@ -81,13 +81,14 @@ def explore(
         )
     if time_limit is not None:
         check_seconds(time_limit, "time_limit")
+    chosen = check_axes(axes)
     start = perf_counter()
     end = float("inf") if time_limit is None else start + time_limit
     kept = Store(store)
     try:
         solver = Solver(kept, lambda: perf_counter() >= end)
         search = _Search(
-            given, _the_workloads(workloads, given), check_axes(axes), objective,
+            given, _the_workloads(workloads, given), chosen, objective,
             given.maximum if maximum is None else maximum, solver, Relaxation(given),
         )  # fmt: skip
         search.run(progress)
