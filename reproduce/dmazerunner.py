@@ -18,7 +18,7 @@ from pathlib import Path
 
 import tilewright as tw
 from tilewright.architecture.machine import Memory
-from tilewright.architecture.technology import load_technology
+from tilewright.architecture.technology_files import load_technology
 from tilewright.dmazerunner.counting import Passes
 from tilewright.dmazerunner.method import Method, mapping_of
 from tilewright.dmazerunner.result import MethodCost

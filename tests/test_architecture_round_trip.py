@@ -70,6 +70,7 @@ def arrays(draw: st.DrawFn, name: str) -> Array:
         reduction=draw(st.booleans()),
         forwarding=draw(st.booleans()),
         hop_energy=draw(ENERGIES),
+        area=draw(ENERGIES),
         bandwidth=draw(RATES),
     )
 

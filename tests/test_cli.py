@@ -76,6 +76,7 @@ def test_help_names_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
             "show",
             "compare",
             "mapspace",
+            "explore",
             "cache",
         )
         for command in names:

@@ -79,6 +79,7 @@ MACHINES = {
     "reduction": with_level(Array, reduction=False),
     "forwarding": with_level(Array, forwarding=True),
     "hop energy": with_level(Array, hop_energy=0.5),
+    "area of a network": with_level(Array, area=0.5),
     "bandwidth of the array": with_level(Array, bandwidth=3.0),
     "networks": with_level(Array, networks=Networks(3, 1)),
     "adders": with_level(Array, adders="tree"),

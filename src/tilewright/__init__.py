@@ -2,8 +2,8 @@
 
 `map` finds the best mapping of a workload on a machine, `evaluate` tells what a given one costs,
 `simulate` counts the same by brute force, `compare` shows what other strategies find, `mapspace`
-what mappings there are, `least_traffic` the fewest words to and
-from DRAM. Names are imported when they are first used.
+what mappings there are, `explore` the best machines of a space, `least_traffic` the fewest words
+to and from DRAM. Names are imported when they are first used.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from tilewright.dmazerunner.orderings import unique_orderings
     from tilewright.dmazerunner.result import MethodCost
     from tilewright.errors import InputError, MappingError, NoMappingError, TilewrightError
+    from tilewright.explore import Exploration, explore, load_space
     from tilewright.layout.result import LayoutResult
     from tilewright.mapper.explanation import Explanation
     from tilewright.mapper.front import Front
@@ -87,6 +88,7 @@ __all__ = [
     "Evaluation",
     "ExecutionMethods",
     "Explanation",
+    "Exploration",
     "For",
     "Front",
     "Frontier",
@@ -127,6 +129,7 @@ __all__ = [
     "evaluate_batch",
     "evaluate_network",
     "explain",
+    "explore",
     "frontier",
     "fully_connected",
     "grouped",
@@ -137,6 +140,7 @@ __all__ = [
     "load_dataflow",
     "load_mapping",
     "load_network",
+    "load_space",
     "map",
     "mapspace",
     "matmul",
@@ -164,6 +168,7 @@ HOMES = {
     "dmazerunner.orderings": ("unique_orderings",),
     "dmazerunner.result": ("MethodCost",),
     "errors": ("InputError", "MappingError", "NoMappingError", "TilewrightError"),
+    "explore": ("Exploration", "explore", "load_space"),
     "layout.result": ("LayoutResult",),
     "mapper.explanation": ("Explanation",),
     "mapper.front": ("Front",),

@@ -19,7 +19,12 @@ from tilewright.architecture.machine import (
     Level,
     Memory,
 )
-from tilewright.architecture.technology import Technology, load_technology, technology_names
+from tilewright.architecture.technology import Technology
+from tilewright.architecture.technology_files import (
+    load_technology,
+    register_technology,
+    technology_names,
+)
 
 __all__ = [
     "Architecture",
@@ -39,5 +44,6 @@ __all__ = [
     "parse_architecture",
     "parse_constraints",
     "preset_names",
+    "register_technology",
     "technology_names",
 ]

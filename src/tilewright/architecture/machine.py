@@ -113,6 +113,8 @@ class Array:
         What adds up partial sums of several elements takes, under pipelined latency: ``"tree"``
         (the levels of an adder tree), ``"hops"`` (from element to element), ``"network"`` (a word
         per element and sum over the reduction networks); None when it takes no time.
+    area : float
+        Area of the network of one instance, in mm2.
     """
 
     name: str
@@ -124,6 +126,7 @@ class Array:
     bandwidth: float | None = None
     networks: Networks | None = None
     adders: str | None = None
+    area: float = 0.0
 
     @property
     def elements(self) -> int:
@@ -180,6 +183,8 @@ class Architecture:
         Publications that the numbers were taken from.
     latency : str
         How cycles are counted where a call does not say: ``"throughput"`` or ``"pipelined"``.
+    notes : tuple of str
+        What energies and areas of its technology rest on where they were not published as they are.
     """
 
     name: str
@@ -188,6 +193,7 @@ class Architecture:
     constraints: tuple[Constraint, ...] = field(default=())
     source: str = ""
     latency: str = "throughput"
+    notes: tuple[str, ...] = field(default=(), compare=False)
 
     @cached_property
     def memories(self) -> tuple[Memory, ...]:

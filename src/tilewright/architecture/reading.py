@@ -13,6 +13,7 @@ from tilewright.architecture.levels import (
     read_memory,
 )
 from tilewright.architecture.machine import Architecture, Array, Level
+from tilewright.architecture.pricing import Wiring, wired
 from tilewright.architecture.schema import LEVELS, ArchitectureFile, Kind
 from tilewright.document import Document, KeyPath, describe
 from tilewright.errors import nearest
@@ -38,27 +39,32 @@ def parse_architecture(document: Document) -> Architecture:
         raise document.error(str(failure), ("clock",)) from None
     technology = named_technology(document, (), keys.technology)
     levels: list[Level] = []
+    wiring: dict[int, Wiring] = {}
+    notes: list[str] = []
     word_bits: int | None = None
     for i, data in enumerate(keys.levels):
         path = ("levels", i)
         word = _level_kind(document, path, data)
         below_array = any(isinstance(level, Array) for level in levels)
         kind: Kind = "dram" if i == 0 else "registers" if below_array else "sram"
-        around = Surroundings(document, path, clock_hz, technology, word_bits, kind)
+        around = Surroundings(document, path, clock_hz, technology, word_bits, kind, notes)
         level: Level
         if word == "memory":
             level = read_memory(around)
             word_bits = level.word_bits
         elif word == "array":
-            level = read_array(around)
+            level, open_wires = read_array(around)
+            if open_wires is not None:
+                wiring[i] = open_wires
         else:
             level = read_compute(around)
         levels.append(level)
     constraints = tuple(
         read_constraint(document, ("constraints", i)) for i in range(len(keys.constraints))
     )
+    chain = wired(levels, wiring, notes)
     machine = Architecture(
-        keys.name, tuple(levels), clock_hz, constraints, keys.source, keys.latency
+        keys.name, chain, clock_hz, constraints, keys.source, keys.latency, tuple(notes)
     )
     check_machine(machine, document)
     return machine

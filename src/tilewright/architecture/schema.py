@@ -13,7 +13,7 @@ MAX_NUMBER = 1e100
 Positive = Annotated[float, Field(gt=0, le=MAX_NUMBER)]
 NotNegative = Annotated[float, Field(ge=0, le=MAX_NUMBER)]
 Kind = Literal["dram", "sram", "registers"]
-Arithmetic = Literal["integer", "float"]
+Arithmetic = Literal["integer", "float", "bfloat"]
 Latency = Literal["throughput", "pipelined"]
 Adders = Literal["tree", "hops", "network"]
 Retention = Literal["tile", "optimal"]
@@ -37,8 +37,12 @@ class MemoryLevel(Strict):
     memory: str
     word: Any
     size: Any = None
-    kind: Kind | None = None
+    kind: str | None = None
     technology: str | None = None
+    width: Any = None
+    ports: Annotated[int, Field(gt=0)] = 1
+    channels: Annotated[int, Field(gt=0)] | None = None
+    address_generator: bool = False
     energy: Any = None
     bandwidth: Any = None
     buffering: Literal["single", "double"] = "single"
@@ -48,8 +52,8 @@ class MemoryLevel(Strict):
     dma: Any = None
     keep: list[str] | None = None
     must_keep: list[str] = Field(default_factory=list)
-    leakage: NotNegative = 0.0
-    area: NotNegative = 0.0
+    leakage: NotNegative | None = None
+    area: NotNegative | None = None
 
 
 class NetworkKeys(Strict):
@@ -88,6 +92,7 @@ class ArrayLevel(Strict):
     axes: dict[str, Annotated[int, Field(gt=0)]]
     network: Any = None
     technology: str | None = None
+    area: NotNegative | None = None
 
 
 class ComputeLevel(Strict):
@@ -98,10 +103,10 @@ class ComputeLevel(Strict):
     cycles: Positive = 1.0
     gated: bool = False
     word: Any = None
-    arithmetic: Arithmetic = "integer"
+    arithmetic: str = "integer"
     technology: str | None = None
-    leakage: NotNegative = 0.0
-    area: NotNegative = 0.0
+    leakage: NotNegative | None = None
+    area: NotNegative | None = None
 
 
 class EnergyKeys(Strict):

@@ -1,27 +1,33 @@
-"""Published energies of memories, operations and networks, by size and width."""
+"""Published energies and areas of memories, operations and networks, by size and width."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cache
-from itertools import pairwise
-from pathlib import Path
-from typing import Annotated, Any
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from pydantic import Field
+from tilewright.architecture.asked import (
+    Answer,
+    Asked,
+    Link,
+    LinkCost,
+    Operation,
+    OperationCost,
+    Storage,
+    StorageCost,
+)
+from tilewright.architecture.components import ComponentTable
+from tilewright.architecture.interpolation import Points, beyond, log_log
+from tilewright.architecture.memory_table import MemoryTable
+from tilewright.architecture.schema import Arithmetic, Kind
+from tilewright.architecture.units import size_text
 
-from tilewright.architecture import units
-from tilewright.architecture.schema import Arithmetic, Kind, Positive
-from tilewright.document import Document, Strict, load
-from tilewright.errors import InputError, nearest
-
-FOLDER = Path(__file__).parent / "technologies"
-Points = tuple[tuple[int, float], ...]
-
-# A multiplier's energy grows with the square of its width (Timeloop, ISPASS 2019, section VI-C).
-MAC_WIDTH_EXPONENT = 2.0
+# How parts of an operation grow with its width (Timeloop, ISPASS 2019, section VI-C).
+EXPONENTS = {"mac": 2.0, "multiply": 2.0, "add": 1.0}
+# A bfloat16 has 8 bits of significand, an IEEE half 11.
+BFLOAT_SHARE = 8 / 11
+UM2_PER_MM2 = 1e6
 
 
 @dataclass(frozen=True)
@@ -44,12 +50,53 @@ class EnergyBySize:
         """Return the energy at a size; the largest published size when it is unbounded."""
         size = self.points[-1][0] if size_bits is None else size_bits
         slope = 0.0 if self.per_doubling is None else math.log2(self.per_doubling)
-        return _log_log(self.points, size, slope)
+        return log_log(self.points, size, slope)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A quantity of an operation by width in bits: of the whole, or of its parts.
+
+    Attributes
+    ----------
+    points : mapping of str to points
+        Of ``mac``, or of ``add`` and ``multiply``.
+    """
+
+    points: Mapping[str, Points]
+
+    def at(self, word_bits: int, share: float = 1.0) -> float:
+        """Return the sum of the parts at a width; `share` scales it as if the width were less.
+
+        Between published widths each part is interpolated linearly in the logarithms of both;
+        beyond them multipliers grow with the square of the width and adders linearly.
+        """
+        total = 0.0
+        for part, points in self.points.items():
+            total += log_log(points, word_bits, EXPONENTS[part]) * share ** EXPONENTS[part]
+        return total
+
+    def scaled(self, factor: float) -> Parts:
+        """Return the same, each number times a factor."""
+        return Parts(
+            {
+                part: tuple((width, value * factor) for width, value in points)
+                for part, points in self.points.items()
+            }
+        )
+
+
+@dataclass(frozen=True)
+class PerBit:
+    """Energy (pJ) and area (um2) per bit of an address generator's adder."""
+
+    energy: float
+    area: float = 0.0
 
 
 @dataclass(frozen=True)
 class Technology:
-    """A table of published energies.
+    """A table of published energies and areas.
 
     Attributes
     ----------
@@ -63,10 +110,20 @@ class Technology:
         Width of the access, and of the hop, for which the energies are given.
     memories : mapping of kind to EnergyBySize
         Of ``dram``, ``sram`` and ``registers``, those that were published.
-    mac : mapping of arithmetic to tuple of (int, float)
-        Energy of a multiply-accumulate by width in bits, for ``integer`` and ``float``.
+    operations : mapping of arithmetic to Parts
+        Energy by width in bits, for ``integer`` and ``float``.
     hop : float or None
         Energy of moving one access over one hop of an array's network.
+    tables : mapping of kind to MemoryTable
+        Memories whose energy, area and leakage depend on size, width, ports and banks.
+    areas : mapping of arithmetic to Parts
+        Area by width, in um2.
+    wire : float or None
+        Energy of moving one bit by one mm, in pJ.
+    components : ComponentTable or None
+        Areas of units, bytes, buses and arbiters.
+    address_generator : PerBit or None
+        For every bit of the logarithm of the number of words.
     """
 
     name: str
@@ -74,8 +131,84 @@ class Technology:
     unit: str
     access_bits: int
     memories: Mapping[Kind, EnergyBySize]
-    mac: Mapping[Arithmetic, Points]
+    operations: Mapping[Arithmetic, Parts]
     hop: float | None = None
+    tables: Mapping[Kind, MemoryTable] = field(default_factory=dict)
+    areas: Mapping[Arithmetic, Parts] = field(default_factory=dict)
+    wire: float | None = None
+    components: ComponentTable | None = None
+    address_generator: PerBit | None = None
+
+    def __call__(self, asked: Asked) -> Answer:
+        """Return what a component costs, or None where the table has no numbers."""
+        if isinstance(asked, Storage):
+            return self.storage(asked)
+        return self.operation(asked) if isinstance(asked, Operation) else self.link(asked)
+
+    def storage(self, asked: Storage) -> StorageCost | None:
+        """Return what a memory costs, or None when nothing was published for its kind.
+
+        Raises
+        ------
+        OutOfTableError
+            When a table of memories does not reach as far.
+        """
+        if asked.kind in self.tables:
+            return self.tables[asked.kind].cost(asked)
+        energy = self.memory_energy(asked.kind, asked.size_bits, asked.word_bits)
+        if energy is None:
+            return None
+        area = None
+        if self.components is not None and asked.size_bits is not None and asked.kind != "dram":
+            area = self.components.memory.area_um2 * asked.size_bits / 8 / UM2_PER_MM2
+        return StorageCost(energy, energy, area, notes=self._beyond_sizes(asked))
+
+    def _beyond_sizes(self, asked: Storage) -> tuple[str, ...]:
+        points = self.memories[asked.kind].points
+        if asked.size_bits is None or len(points) == 1:
+            return ()
+        times = beyond(points, asked.size_bits)
+        if times == 1:
+            return ()
+        how = "its energy" if self.memories[asked.kind].per_doubling is None else "continued"
+        return (_outside(times, size_text(points[-1 if times > 1 else 0][0]), how),)
+
+    def operation(self, asked: Operation) -> OperationCost | None:
+        """Return what a compute unit costs, or None when nothing was published for its format."""
+        energy = self.mac_energy(asked.word_bits, asked.arithmetic)
+        if energy is None:
+            return None
+        listed, share = self._listed(asked.arithmetic)
+        area, notes = None, []
+        if listed in self.areas:
+            area = self.areas[listed].at(asked.word_bits, share) / UM2_PER_MM2
+        elif self.components is not None:
+            area = self.components.mac.area_um2 / UM2_PER_MM2
+        points = next(iter(self.operations[listed].points.values()))
+        times = beyond(points, asked.word_bits)
+        if times != 1:
+            widest = f"{points[-1 if times > 1 else 0][0]} bits"
+            notes.append(_outside(times, widest, "multiplier squared, adder linear"))
+        if share != 1:
+            notes.append("bfloat from float, by the bits of the significands (8 and 11)")
+        return OperationCost(energy, area, notes=tuple(notes))
+
+    def link(self, asked: Link) -> LinkCost | None:
+        """Return what the network of an array costs, or None when nothing was published."""
+        area: float | None = None
+        notes: tuple[str, ...] = ()
+        if self.components is not None:
+            bus, arbiter = self.components.bus, self.components.arbiter
+            um2 = bus.scale(asked.elements) * (asked.bandwidth or 1.0) * bus.area_um2
+            um2 += arbiter.scale(asked.elements) * arbiter.area_um2
+            area = um2 / UM2_PER_MM2
+        if self.hop is not None:
+            return LinkCost(self.hop_energy(asked.word_bits), area)
+        if self.wire is not None:
+            if not asked.length_mm:
+                notes = ("wires of no length: no area is known of what an element holds",)
+            return LinkCost(self.wire * asked.word_bits * asked.length_mm, area, notes)
+        return None if area is None else LinkCost(0.0, area)
 
     def memory_energy(self, kind: Kind, size_bits: int | None, word_bits: int) -> float | None:
         """Return the energy of reading or writing one word.
@@ -110,124 +243,74 @@ class Technology:
     def mac_energy(self, word_bits: int, arithmetic: Arithmetic = "integer") -> float | None:
         """Return the energy of one multiply-accumulate on operands of `word_bits`.
 
-        Between published widths it is interpolated linearly in the logarithms of both; beyond
-        them it grows with the square of the width. None when nothing was published.
+        See `Parts.at` for widths that were not published. None when nothing was published.
         """
-        points = self.mac.get(arithmetic)
-        return _log_log(points, word_bits, MAC_WIDTH_EXPONENT) if points else None
+        listed, share = self._listed(arithmetic)
+        if listed not in self.operations:
+            return None
+        return self.operations[listed].at(word_bits, share)
+
+    def _listed(self, arithmetic: Arithmetic) -> tuple[Arithmetic, float]:
+        return ("float", BFLOAT_SHARE) if arithmetic == "bfloat" else (arithmetic, 1.0)
 
     def hop_energy(self, word_bits: int) -> float:
         """Return the energy of moving a word by one hop; 0 when none was published."""
         return 0.0 if self.hop is None else self.hop * (word_bits / self.access_bits)
 
-
-def _log_log(points: Points, x: int, slope: float) -> float:
-    for size, energy in points:
-        if size == x:
-            return energy
-    first, last = points[0], points[-1]
-    if x < first[0] or x > last[0]:
-        end = first if x < first[0] else last
-        return float(end[1] * (x / end[0]) ** slope)
-    (x0, y0), (x1, y1) = next((p, q) for p, q in pairwise(points) if p[0] < x < q[0])
-    share = math.log(x / x0) / math.log(x1 / x0)
-    return float(y0 * (y1 / y0) ** share)
+    def address_cost(self, words: float) -> PerBit | None:
+        """Return pJ per access and um2 of generating the addresses of so many words."""
+        if self.address_generator is None:
+            return None
+        bits = max(1, math.ceil(math.log2(max(words, 1))))
+        own = self.address_generator
+        return PerBit(own.energy * bits, own.area * bits)
 
 
-class _MemoryKeys(Strict):
-    energy: Positive | None = None
-    points: dict[str, Positive] | None = None
-    per_doubling: Annotated[float, Field(ge=1)] | None = None
+@dataclass(frozen=True)
+class Between:
+    """A technology between two nodes: every number is interpolated in the logarithms of both.
 
-
-class _OperationKeys(Strict):
-    mac: dict[str, Positive] | None = None
-    add: dict[str, Positive] | None = None
-    multiply: dict[str, Positive] | None = None
-
-
-class _TechnologyFile(Strict):
-    name: Annotated[str, Field(min_length=1)]
-    source: Annotated[str, Field(min_length=1)]
-    unit: str = "pJ"
-    access: Any
-    memories: dict[Kind, _MemoryKeys] = Field(default_factory=dict)
-    operations: dict[Arithmetic, _OperationKeys] = Field(default_factory=dict)
-    hop: Positive | None = None
-
-
-def technology_names() -> list[str]:
-    """Return the names of the tables that ship, sorted."""
-    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
-
-
-def load_technology(name: str, folder: Path | None = None) -> Technology:
-    """Return a technology table.
-
-    Parameters
+    Attributes
     ----------
     name : str
-        Name of a table that ships, or path of a YAML file, relative to `folder`.
-    folder : Path, optional
-        Folder of the file that names the table.
-
-    Raises
-    ------
-    InputError
-        When there is no such table or it is malformed.
+        Name of the table.
+    low, high : Technology
+        Of the nearest nodes that there are.
+    share : float
+        0 at `low`, 1 at `high`.
     """
-    if name in technology_names():
-        return _shipped(name)
-    if not name.endswith((".yaml", ".yml", ".json")):
-        names = technology_names()
-        raise InputError(
-            f"unknown technology '{name}'; accepted: {', '.join(names)}, "
-            f"or the path of a YAML file{nearest(name, names)}"
-        )
-    return parse_technology(load((folder or Path()) / name))
+
+    name: str
+    low: Technology
+    high: Technology
+    share: float
+
+    def __call__(self, asked: Asked) -> Answer:
+        """Return what a component costs, or None where the tables have no numbers."""
+        low, high = self.low(asked), self.high(asked)
+        if low is None or high is None:
+            return None
+        own: dict[str, Any] = {
+            name: self._between(getattr(low, name), getattr(high, name))
+            for name in ("read", "write", "energy", "hop", "area", "leakage")
+            if hasattr(low, name)
+        }
+        return replace(low, **own)
+
+    def _between(self, low: float | None, high: float | None) -> float | None:
+        if low is None or high is None:
+            return None
+        return low ** (1 - self.share) * high**self.share if low > 0 and high > 0 else 0.0
+
+    def address_cost(self, words: float) -> PerBit | None:
+        """Return pJ per access and um2 of generating the addresses of so many words."""
+        low, high = self.low.address_cost(words), self.high.address_cost(words)
+        if low is None or high is None:
+            return None
+        area, energy = self._between(low.area, high.area), self._between(low.energy, high.energy)
+        return PerBit(energy or 0.0, area or 0.0)
 
 
-@cache
-def _shipped(name: str) -> Technology:
-    return parse_technology(load(FOLDER / f"{name}.yaml"))
-
-
-def parse_technology(document: Document) -> Technology:
-    """Return the technology table that a document describes."""
-    keys = document.validate(_TechnologyFile)
-    memories = {}
-    for kind, memory in keys.memories.items():
-        path = ("memories", kind)
-        if (memory.energy is None) == (memory.points is None):
-            raise document.error("give either 'energy' or 'points' by size", path)
-        if memory.energy is not None:
-            memories[kind] = EnergyBySize(((1, memory.energy),))
-        else:
-            points = _points(document, (*path, "points"), memory.points)
-            memories[kind] = EnergyBySize(points, memory.per_doubling)
-    mac = {}
-    for arithmetic, operation in keys.operations.items():
-        where = ("operations", arithmetic)
-        if operation.mac is not None:
-            mac[arithmetic] = _points(document, (*where, "mac"), operation.mac)
-            continue
-        add = dict(_points(document, (*where, "add"), operation.add))
-        multiply = dict(_points(document, (*where, "multiply"), operation.multiply))
-        if set(add) != set(multiply):
-            raise document.error("'add' and 'multiply' need the same widths", where)
-        mac[arithmetic] = tuple((width, add[width] + multiply[width]) for width in add)
-    access = _bits(document, ("access",), keys.access)
-    return Technology(keys.name, keys.source, keys.unit, access, memories, mac, keys.hop)
-
-
-def _points(document: Document, path: tuple[str, ...], given: dict[str, float] | None) -> Points:
-    if not given:
-        raise document.error(f"missing key '{path[-1]}', energies by size", path[:-1])
-    return tuple(sorted((_bits(document, (*path, s), s), energy) for s, energy in given.items()))
-
-
-def _bits(document: Document, path: tuple[str, ...], value: object) -> int:
-    try:
-        return units.bits(value)
-    except ValueError as failure:
-        raise document.error(str(failure), path) from None
+def _outside(times: float, end: str, how: str) -> str:
+    where = f"{times:.3g} times the largest" if times > 1 else f"1/{1 / times:.3g} of the smallest"
+    return f"{where} that was published ({end}): {how}"

@@ -104,7 +104,8 @@ def _array(array: Array) -> dict[str, Any]:
         }  # fmt: skip
     if array.adders is not None:
         network["adders"] = array.adders
-    return {"array": array.name, "axes": dict(array.axes), "network": network}
+    data = {"array": array.name, "axes": dict(array.axes), "network": network}
+    return data | _costs(0.0, array.area)
 
 
 def _compute(compute: Compute) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from tilewright.architecture.units import clock_text, size_text
 from tilewright.commands.rendering import rendered, table
 from tilewright.directives.syntax import Cluster, Dataflow
 from tilewright.directives.writing import dataflow_lines
+from tilewright.model.energy import area, areas, without_area
 from tilewright.workload.layer import Layer, Network
 
 if TYPE_CHECKING:
@@ -26,7 +27,24 @@ def summary(result: NetworkResult) -> str:
     shown = table(HEADERS, rows[:-1], left=("layer", "bound by"))
     shown.add_section()
     shown.add_row(*(Text(cell) for cell in rows[-1]), style="bold")
-    return rendered(Text(result.title, style="bold"), shown, Text(result.statement()))
+    return rendered(
+        Text(result.title, style="bold"), shown, Text(result.statement()), *hardware_lines(result)
+    )
+
+
+def hardware_lines(result: NetworkResult) -> list[Text]:
+    """Return area and power, where an area is known, and what numbers rest on."""
+    found = result.hardware
+    lines = [Text(f"Note: {note}") for note in found.notes]
+    if not found.area_mm2:
+        return lines
+    shares = ", ".join(
+        f"{name} {part.area_mm2 / found.area_mm2:.0%}"
+        for name, part in found.components.items()
+        if part.area_mm2
+    )
+    power = f"Power: {found.power_mw:.4g} mW on average, {found.leakage_mw:.4g} mW of it leakage."
+    return [Text(f"Area: {found.area_text()} ({shares}). {power}"), *lines]
 
 
 def network_text(network: Network) -> str:
@@ -90,9 +108,21 @@ def architecture_text(architecture: Architecture) -> str:
         Text(f"{architecture.name}: {chain(architecture)}", style="bold"),
         table(headers, rows, left=("level", "name", "size", "remarks")),
         *(Text(line) for line in constraints),
+        Text(f"Area: {area_text(architecture)}"),
+        *(Text(f"Note: {note}") for note in architecture.notes),
         Text(f"Clock: {clock_text(architecture.clock_hz)}"),
         Text(f"Source: {architecture.source or 'not given'}"),
     )
+
+
+def area_text(architecture: Architecture) -> str:
+    """Return the area of a machine by level, and of which levels it is unknown."""
+    total, unknown = area(architecture), without_area(architecture)
+    if not total:
+        return "unknown of every level"
+    parts = ", ".join(f"{name} {mm2:.4g}" for name, mm2 in areas(architecture).items() if mm2)
+    lacking = f", unknown of {', '.join(unknown)}" if unknown else ""
+    return f"{total:.4g} mm2 ({parts}){lacking}"
 
 
 def dataflow_text(flow: Constraints) -> str:

@@ -83,6 +83,8 @@ def clustered(architecture: Architecture, units: tuple[int, ...]) -> Architectur
             )
     taken = {level.name for level in architecture.levels if not isinstance(level, Array)}
     taken.add(whole.name)
+    # the networks stay what they were, whatever is called a cluster: the first one has their area
+    network_area = sum(architecture.instances(array.name) * array.area for array in arrays)
     chain: list[Level] = []
     for i, size in enumerate(units):
         name = whole.name
@@ -99,6 +101,7 @@ def clustered(architecture: Architecture, units: tuple[int, ...]) -> Architectur
                 whole.forwarding,
                 whole.hop_energy,
                 whole.bandwidth,
+                area=0.0 if i else network_area,
             )
         )
     first, last = (architecture.position[array.name] for array in (arrays[0], whole))

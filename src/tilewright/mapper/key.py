@@ -17,7 +17,7 @@ from tilewright.workload.layer import Layer
 
 PACKAGE = Path(__file__).parents[1]
 FOLDERS = ("architecture", "mapper", "mapping", "model", "timing", "workload")
-FOR_PEOPLE = ("name", "source")
+FOR_PEOPLE = ("name", "source", "notes")
 
 
 def likeness(layer: Layer) -> tuple[object, ...]:

@@ -18,6 +18,7 @@ from tilewright.mapper.statement import proven_text
 from tilewright.mapping.files import mapping_data
 from tilewright.mapping.idle import Idle, idle_arrays
 from tilewright.mapping.nodes import Mapping
+from tilewright.model.hardware import Hardware, hardware
 from tilewright.model.result import Evaluation, utilization
 from tilewright.workload.layer import Layer, Network
 
@@ -158,6 +159,11 @@ class NetworkResult:
         """Arrays that constraints leave mostly idle, whatever the mapping, by layer."""
         return idle_arrays(self.network.layers, self.architecture)
 
+    @cached_property
+    def hardware(self) -> Hardware:
+        """Area, energy, power and leakage of each component, over all layers."""
+        return hardware(self.architecture, [result.evaluation for result in self.layers])
+
     def __getitem__(self, name: str) -> LayerResult:
         """Return the result of the layer with this name."""
         for result in self.layers:
@@ -247,6 +253,9 @@ class NetworkResult:
                     "cycles": r.evaluation.cycles,
                     "edp_pj_cycles": r.evaluation.edp_pj_cycles,
                     "utilization": r.evaluation.utilization,
+                    "power_mw": r.evaluation.power_mw,
+                    "leakage_pj": r.evaluation.leakage_pj,
+                    "area_mm2": r.evaluation.area_mm2,
                     "bound": r.evaluation.bound,
                     "optimal": r.proof.optimal,
                     "lower_bound": r.proof.lower_bound,
@@ -284,6 +293,7 @@ class NetworkResult:
                 "edp_pj_cycles": self.edp_pj_cycles,
                 "utilization": self.utilization,
             },
+            "hardware": self.hardware.to_dict(),
         }
 
     def to_json(self, indent: int | None = 2) -> str:

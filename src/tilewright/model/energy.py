@@ -45,14 +45,7 @@ def operation_cost(architecture: Architecture, layer: Layer) -> float:
 
 def leakage_power(architecture: Architecture) -> float:
     """Return the leakage power of all instances of all levels, in mW."""
-    return sum(
-        (
-            architecture.instances(level.name) * level.leakage
-            for level in architecture.levels
-            if not isinstance(level, Array)
-        ),
-        0.0,
-    )
+    return sum(leakages(architecture).values(), 0.0)
 
 
 def leakage_per_cycle(architecture: Architecture) -> float:
@@ -62,14 +55,28 @@ def leakage_per_cycle(architecture: Architecture) -> float:
 
 def area(architecture: Architecture) -> float:
     """Return the area of all instances of all levels, in mm2."""
-    return sum(
-        (
-            architecture.instances(level.name) * level.area
-            for level in architecture.levels
-            if not isinstance(level, Array)
-        ),
-        0.0,
-    )
+    return sum(areas(architecture).values(), 0.0)
+
+
+def areas(architecture: Architecture) -> dict[str, float]:
+    """Return the area of all instances of each level, in mm2; 0 where none is known."""
+    return {
+        level.name: architecture.instances(level.name) * level.area for level in architecture.levels
+    }
+
+
+def without_area(architecture: Architecture) -> list[str]:
+    """Return the levels of which no area is known, which `area` leaves out."""
+    return [level.name for level in architecture.levels if not level.area]
+
+
+def leakages(architecture: Architecture) -> dict[str, float]:
+    """Return the leakage power of all instances of each memory and the compute unit, in mW."""
+    return {
+        level.name: architecture.instances(level.name) * level.leakage
+        for level in architecture.levels
+        if not isinstance(level, Array)
+    }
 
 
 def access_energy(memory: Memory, tensor: Tensor, counts: TensorCounts) -> float:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tilewright.architecture.machine import Architecture
+from tilewright.model.hardware import Hardware, hardware
 from tilewright.model.result import Evaluation, utilization
 from tilewright.workload.layer import Network
 
@@ -52,6 +53,11 @@ class NetworkEvaluation:
     def utilization(self) -> float:
         """Operations / what all compute units could carry out in all cycles."""
         return utilization(self.architecture, self.operations, self.cycles)
+
+    @property
+    def hardware(self) -> Hardware:
+        """Area, energy, power and leakage of each component, over all layers."""
+        return hardware(self.architecture, self.layers)
 
     def __repr__(self) -> str:
         return (
@@ -111,6 +117,9 @@ class NetworkEvaluation:
                     "energy_pj": found.energy_pj,
                     "cycles": found.cycles,
                     "utilization": found.utilization,
+                    "power_mw": found.power_mw,
+                    "leakage_pj": found.leakage_pj,
+                    "area_mm2": found.area_mm2,
                     "bound": found.bound,
                 }
                 for found in self.layers
@@ -129,6 +138,7 @@ class NetworkEvaluation:
                 "energy_pj": self.energy_pj,
                 "utilization": self.utilization,
             },
+            "hardware": self.hardware.to_dict(),
         }
 
     def to_json(self, indent: int | None = 2) -> str:

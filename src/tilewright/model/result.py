@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping as Dict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from tilewright.workload.layer import Layer
 if TYPE_CHECKING:
     import pandas as pd
 
+    from tilewright.model.hardware import Hardware
     from tilewright.model.statistics import Statistics
 
 
@@ -221,6 +222,13 @@ class Evaluation:
         return self.energy_pj / self.seconds * 1e-9
 
     @cached_property
+    def hardware(self) -> Hardware:
+        """Area, energy, power and leakage of each component, over one run of the layer."""
+        from tilewright.model.hardware import hardware
+
+        return hardware(self.architecture, [replace(self, layer=replace(self.layer, repeat=1))])
+
+    @cached_property
     def statistics(self) -> Statistics:
         """Reuse factors, buffer and bandwidth requirements, and what else MAESTRO reports."""
         from tilewright.model.statistics import statistics
@@ -248,6 +256,8 @@ class Evaluation:
             f"{self.compute.instances_used} of {self.compute.instances} units used)",
             f"  intensity    {self.intensity:.4g} operations/word at "
             f"{self.architecture.memories[0].name}, roofline {self.roofline:.4g} operations/cycle",
+            f"  power        {self.power_mw:.4g} mW on average",
+            f"  area         {self.hardware.area_text()}",
             "",
         ]
         rows = [("memory", "tensor", "reads", "writes", "tile", "reuse", "energy pJ")]
@@ -277,6 +287,7 @@ class Evaluation:
                 lines.append(f"  {name} retains optimally, shares in words: {held or 'none'}")
         for label, energy in self._other_energies():
             lines.append(f"  {label}: {energy:.4g} pJ")
+        lines += [f"  note: {note}" for note in self.architecture.notes]
         return "\n".join(lines)
 
     def _cycle_lines(self) -> list[str]:
@@ -341,6 +352,7 @@ class Evaluation:
             "roofline": self.roofline,
             "leakage_pj": self.leakage_pj,
             "area_mm2": self.area_mm2,
+            "hardware": self.hardware.to_dict(),
             "memories": {
                 name: {
                     "instances": memory.instances,

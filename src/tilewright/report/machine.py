@@ -7,6 +7,7 @@ from html import escape
 from tilewright.architecture.machine import Architecture, Array, Compute, Level, Memory
 from tilewright.mapper.result import NetworkResult
 from tilewright.mapping.idle import idle_text
+from tilewright.model.energy import area, leakage_power, without_area
 from tilewright.report.palette import level_colours
 from tilewright.report.quantities import SPACE, TIMES, digits, energy, si, size
 from tilewright.report.roofline import peak
@@ -140,13 +141,15 @@ def machine_facts(architecture: Architecture) -> Facts:
         (f"{architecture.compute.name} units", f"{units:,}"),
         ("peak", si(peak(architecture) * architecture.clock_hz, "op/s")),
     ]
-    area = sum(
-        architecture.instances(level.name) * level.area
-        for level in architecture.levels
-        if not isinstance(level, Array)
-    )
-    if area:
-        facts.append(("area", f"{digits(area)}{SPACE}mm²"))
+    lacking = without_area(architecture)
+    if total := area(architecture):
+        unknown = f" (unknown of {', '.join(lacking)})" if lacking else ""
+        facts.append(("area", f"{digits(total)}{SPACE}mm²{unknown}"))
+    else:
+        facts.append(("area", "unknown"))
+    if leaking := leakage_power(architecture):
+        facts.append(("leakage", si(leaking * 1e-3, "W")))
+    facts += [("note", note) for note in architecture.notes]
     if architecture.source:
         facts.append(("source", architecture.source))
     return facts

@@ -16,6 +16,7 @@ from tilewright.errors import InputError
 from tilewright.mapper.result import NetworkResult
 from tilewright.mapper.uniform_result import UniformResult
 from tilewright.report import figures
+from tilewright.report.hardware import area_treemap, hardware_section
 from tilewright.report.layers import layer_sections
 from tilewright.report.machine import idle_html, machine_html
 from tilewright.report.overview import layers_table, totals_html
@@ -73,6 +74,7 @@ def html(result: NetworkResult) -> str:
         styles_link='<a href="#styles">Styles</a>' if styles else "",
         styles=styles,
         views=VIEWS,
+        hardware=hardware_section(result),
         reuse=reuse_table(result.layers),
         table=layers_table(result),
         options="".join(
@@ -94,6 +96,7 @@ def figures_json(result: NetworkResult, timelines: dict[str, figures.Figure] | N
         "energy-tensors": figures.energy_tensors(result),
         "latency": figures.latency(result),
         "roofline": roofline(result),
+        **({"area": area_treemap(result)} if result.hardware.area_mm2 else {}),
         **(timelines or {}),
     }
     text = json.dumps({key: asdict(plot) for key, plot in plots.items()}, allow_nan=False)

@@ -1,0 +1,208 @@
+"""What an exploration returns: the front, and why no other design is better."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tilewright.architecture.machine import Architecture
+from tilewright.explore.metrics import METRICS
+from tilewright.explore.space import Space
+from tilewright.mapper.columns import aligned
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Point:
+    """A design on the front.
+
+    Attributes
+    ----------
+    index : int
+        Its number in the space.
+    parameters : mapping of str to str
+        Values of its parameters.
+    metrics : mapping of str to float
+        Energy (pJ), latency (s), edp (pJ*s), area (mm2), power and leakage (mW).
+    """
+
+    index: int
+    parameters: Mapping[str, str]
+    metrics: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What became of every design of the space.
+
+    Attributes
+    ----------
+    designs : int
+        Designs of the space; the sum of the others.
+    solved : int
+        Designs whose best mappings are known; `valid` of them are within all limits.
+    valid : int
+        See `solved`.
+    excluded_by_limit : int
+        Designs beyond a limit, without a search.
+    excluded_by_bound : int
+        Designs of boxes whose bound is no better than a design of the front.
+    without_mapping : int
+        Designs on which a layer has no mapping.
+    no_machine : int
+        Designs whose values make no machine.
+    open : int
+        Designs that were not decided when the exploration was stopped.
+    searches : int
+        Searches of layers that this took; others were known.
+    """
+
+    designs: int
+    solved: int = 0
+    valid: int = 0
+    excluded_by_limit: int = 0
+    excluded_by_bound: int = 0
+    without_mapping: int = 0
+    no_machine: int = 0
+    open: int = 0
+    searches: int = 0
+
+    @property
+    def optimal(self) -> bool:
+        """Whether every design is decided: then no design of the space is better than the front."""
+        return self.open == 0
+
+
+@dataclass(frozen=True, repr=False)
+class Exploration:
+    """The Pareto front of a design space.
+
+    Attributes
+    ----------
+    space : Space
+        What was explored.
+    axes : tuple of str
+        What was minimised; with one axis the front is the best design.
+    objective : str
+        What the mapping of every layer minimises.
+    front : tuple of Point
+        In the order of the first axis.
+    certificate : Certificate
+        What became of every design.
+    bound : mapping of str to float
+        What no undecided design is below on each axis; empty when all are decided.
+    seconds : float
+        Time that it took.
+    interrupted : bool
+        Whether Ctrl-C ended it.
+    """
+
+    space: Space
+    axes: tuple[str, ...]
+    objective: str
+    front: tuple[Point, ...]
+    certificate: Certificate
+    bound: Mapping[str, float]
+    seconds: float
+    interrupted: bool = False
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the front is proven."""
+        return self.certificate.optimal
+
+    def architecture(self, point: int = 0) -> Architecture:
+        """Return the machine of a point of the front, by its position."""
+        return self.space.design(self.front[point].index)
+
+    def __repr__(self) -> str:
+        known = "proven" if self.optimal else f"{self.certificate.open:,} designs open"
+        return (
+            f"<Exploration of {self.space.name}: {len(self.front)} of "
+            f"{self.certificate.designs:,} designs on the front, {known}>"
+        )
+
+    def statement(self) -> str:
+        """Return in a few sentences what is proven."""
+        c = self.certificate
+        parts = {
+            "solved": c.solved, "excluded by a bound": c.excluded_by_bound,
+            "excluded by a limit": c.excluded_by_limit, "without a mapping": c.without_mapping,
+            "no machine": c.no_machine, "open": c.open,
+        }  # fmt: skip
+        counts = ", ".join(f"{count:,} {name}" for name, count in parts.items() if count)
+        axes = ", ".join(self.axes)
+        if self.optimal:
+            what = (
+                "better" if len(self.axes) == 1 else "better on one axis and as good on the others"
+            )
+            text = f"Proven: no design of the space is {what} ({axes}) than one of these."
+        else:
+            lows = ", ".join(f"{a} {self.bound[a]:.4g} {METRICS[a]}" for a in self.bound)
+            text = f"Not proven: stopped; no open design is below {lows}."
+        return (
+            f"{text} Of {c.designs:,} designs: {counts}. {c.valid:,} of the solved are within all "
+            f"limits. {c.searches:,} searches of layers in {self.seconds:.1f} s."
+        )
+
+    def text(self) -> str:
+        """Return the front as a table, and what is proven."""
+        names = [each.name for each in self.space.parameters]
+        headers = tuple(names) + tuple(f"{name} ({unit})" for name, unit in METRICS.items())
+        rows = [
+            (*point.parameters.values(), *(f"{point.metrics[name]:.5g}" for name in METRICS))
+            for point in self.front
+        ]
+        best = "best design" if len(self.axes) == 1 else "front"
+        title = f"{self.space.name}: {best} for {', '.join(self.axes)}; mapped for {self.objective}"
+        table = aligned([headers, *rows], left=()) if rows else ["no design is within the limits"]
+        return "\n".join([title, "", *table, "", self.statement()])
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with one row per point of the front."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            [
+                {"index": point.index, **point.parameters, **self.units(point)}
+                for point in self.front
+            ]
+        )
+
+    def units(self, point: Point) -> dict[str, float]:
+        """Return the metrics of a point, with units in their names."""
+        return {
+            f"{name}_{unit.replace('*', '_')}": point.metrics[name]
+            for name, unit in METRICS.items()
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data."""
+        return {
+            "space": self.space.name,
+            "axes": list(self.axes),
+            "objective": self.objective,
+            "optimal": self.optimal,
+            "front": [
+                {
+                    "index": point.index,
+                    "parameters": dict(point.parameters),
+                    **self.units(point),
+                }
+                for point in self.front
+            ],
+            "certificate": dict(vars(self.certificate)),
+            "bound": dict(self.bound),
+            "seconds": self.seconds,
+        }
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """Return `to_dict` as JSON text."""
+        return json.dumps(self.to_dict(), indent=indent)

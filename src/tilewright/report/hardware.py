@@ -1,0 +1,70 @@
+"""Area and power of the machine, component by component."""
+
+from __future__ import annotations
+
+from html import escape
+
+from tilewright.mapper.result import NetworkResult
+from tilewright.report.figures import Figure
+from tilewright.report.palette import level_colours
+from tilewright.report.quantities import NOTHING, SPACE, digits, energy, percent, si
+
+HEADS = ("component", "instances", "area", "share", "energy", "power", "leakage")
+
+
+def hardware_section(result: NetworkResult) -> str:
+    """Return the section with the treemap of the area and the table of components."""
+    found = result.hardware
+    plot = ""
+    if found.area_mm2:
+        plot = (
+            '<figure><div class="plot" id="plot-area" role="img" aria-label="Treemap: area of each '
+            'component; the table below has the numbers"></div></figure>'
+        )
+    rows = []
+    for name, part in found.components.items():
+        share = part.area_mm2 / found.area_mm2 if part.area_mm2 else 0.0
+        cells = (
+            f"{part.instances:,}",
+            f"{digits(part.area_mm2)}{SPACE}mm²" if part.area_mm2 else "unknown",
+            percent(share) if share else NOTHING,
+            energy(part.energy_pj + part.leakage_pj),
+            si(part.power_mw * 1e-3, "W"),
+            si(part.leakage_mw * 1e-3, "W") if part.leakage_mw else NOTHING,
+        )
+        shown = "".join(f"<td>{cell}</td>" for cell in cells)
+        rows.append(f'<tr><th scope="row">{escape(name)}</th>{shown}</tr>')
+    head = "".join(f'<th scope="col">{name}</th>' for name in HEADS)
+    note = (
+        f"Area: {escape(found.area_text().replace('mm2', 'mm²'))}. Energy and power are of all "
+        "layers, repeats counted, leakage included."
+    )
+    return (
+        f'<section id="hardware"><h2>Area and power</h2><p class="note">{note}</p>{plot}'
+        f'<div class="scroll"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div></section>\n"
+    )
+
+
+def area_treemap(result: NetworkResult) -> Figure:
+    """Return the area of the machine as a treemap of its components."""
+    found, colours = result.hardware, level_colours(result.architecture)
+    known = [(name, part) for name, part in found.components.items() if part.area_mm2]
+    trace = {
+        "type": "treemap",
+        "labels": [escape(name, quote=False) for name, _ in known],
+        "parents": ["" for _ in known],
+        "values": [part.area_mm2 for _, part in known],
+        "marker": {
+            "colors": [colours[name] for name, _ in known],
+            "line": {"color": "var(--surface)", "width": 1},
+        },
+        "textinfo": "label+percent root",
+        "customdata": [[f"{part.instances:,}"] for _, part in known],
+        "hovertemplate": (
+            "<b>%{label}</b><br>%{value:.4g} mm², %{percentRoot:.1%}<br>"
+            "%{customdata[0]} instances<extra></extra>"
+        ),
+    }
+    layout = {"dragmode": False, "height": 320, "margin": {"l": 10, "r": 10, "t": 10, "b": 10}}
+    return Figure([trace], layout, {})
