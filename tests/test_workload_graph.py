@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from tilewright.document import parse
 from tilewright.errors import InputError
 from tilewright.workload import Network, dump_network, load_network, parse_network, zoo_names
-from tilewright.workload.graph import Block, Graph, check, tensor_shape
+from tilewright.workload.graph import Block, Graph, tensor_shape
+from tilewright.workload.graph_checks import check
 from tilewright.workload.view import Broadcast, Pad, Reshape, Slice, Transpose, View
 from tilewright.workload.view_files import read_view, view_data
 

@@ -18,13 +18,12 @@ from tilewright.workload.graph import (
     STATUSES,
     Block,
     Graph,
-    GraphError,
     Node,
-    check,
     in_order,
     tensor_shape,
     visible,
 )
+from tilewright.workload.graph_checks import GraphError, check
 from tilewright.workload.layer import Layer
 from tilewright.workload.view import MAX_WORDS, Shape, View
 from tilewright.workload.view_files import flow, read_view, row, view_data

@@ -122,9 +122,9 @@ def _slice(data: list[Any]) -> Slice | None:
 
 
 def _pad(data: list[Any]) -> Pad | None:
-    pairs = [_sizes([item, item] if type(item) is int else item, 0)
-             if type(item) is int or isinstance(item, list) else None for item in data]  # fmt: skip
-    amounts = tuple((pair[0], pair[1]) for pair in pairs if pair is not None and len(pair) == 2)
+    pairs = [[item, item] if type(item) is int else item for item in data]
+    sizes = [_sizes(pair, 0) if isinstance(pair, list) else None for pair in pairs]
+    amounts = tuple((size[0], size[1]) for size in sizes if size is not None and len(size) == 2)
     return Pad(amounts) if len(amounts) == len(data) else None
 
 
