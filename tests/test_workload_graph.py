@@ -12,7 +12,7 @@ from tilewright.errors import InputError
 from tilewright.workload import Network, dump_network, load_network, parse_network, zoo_names
 from tilewright.workload.graph import Block, Graph, tensor_shape
 from tilewright.workload.graph_checks import check
-from tilewright.workload.view import Broadcast, Pad, Reshape, Slice, Transpose, View
+from tilewright.workload.view import Broadcast, Pad, Reshape, Slice, Take, Transpose, View
 from tilewright.workload.view_files import read_view, view_data
 
 CHAIN = """
@@ -83,6 +83,7 @@ def views(draw: st.DrawFn, depth: int = 0) -> tuple[View, dict[str, np.ndarray]]
                         Slice(ranges),
                         Pad(tuple(draw(amount) for _ in sizes)),
                         Broadcast((2, *sizes)),
+                        Take(draw(st.integers(0, sizes[0] - 1))) if sizes[1:] else Reshape(sizes),
                     ]
                 )
             )
@@ -119,6 +120,36 @@ def test_layers_may_name_the_tensors_that_connect_them_in_any_order() -> None:
 def test_a_written_graph_reads_back_equal(text: str) -> None:
     network = read(text)
     assert read(dump_network(network)) == network
+
+
+STEPS = """
+name: steps
+inputs: {x: [5, 4, 8], h: [4, 8]}
+layers:
+  - {name: p, op: matmul, M: 4, N: 8, K: 8, repeat: 6}
+graph:
+  - block: part
+    repeat: 5
+    inputs: {h: h}
+    carry: {h: sum}
+    each: {now: x}
+    nodes:
+    - {layer: p, name: a, tensors: {I: now}}
+    - {node: sum, operator: add, inputs: [a, h]}
+  - {layer: p, name: last, tensors: {I: [part.all.sum, {take: 2}]}}
+"""
+
+
+def test_repetitions_read_their_parts_and_all_can_be_read() -> None:
+    network = read(STEPS)
+    assert read(dump_network(network)) == network
+    flat = graph_of(network).unrolled()
+    check(flat, {layer.name: layer for layer in network.layers})
+    nodes = {node.name: node for node in flat.nodes if not isinstance(node, Block)}
+    assert nodes["part[3].a"].inputs["I"] == View(("x",), (Take(3),))
+    assert list(nodes["last"].reads()) == [f"part[{i}].sum" for i in range(5)]
+    with pytest.raises(InputError, match=r"net.yaml:11: graph\[0\].each.now: .*each of 5"):
+        read(STEPS.replace("[5, 4, 8]", "[6, 4, 8]"))
 
 
 def test_repetitions_read_what_the_one_before_has_made() -> None:

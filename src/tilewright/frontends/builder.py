@@ -70,6 +70,7 @@ class Scope:
     nodes: list[Node | Block] = field(default_factory=list)
     names: Names = field(default_factory=Names)
     entry: dict[str, View] = field(default_factory=dict)
+    each: dict[str, View] = field(default_factory=dict)
     carry: dict[str, str] = field(default_factory=dict)
 
 
@@ -216,8 +217,28 @@ class Builder:
         self.scopes.pop()
         inner = tuple(node for node in scope.nodes if isinstance(node, Node))
         self.scope.nodes.append(
-            Block(unique, repeat, scope.entry, scope.carry, scope.weights, scope.state, inner)
+            Block(
+                unique,
+                repeat,
+                scope.entry,
+                scope.carry,
+                scope.each,
+                scope.weights,
+                scope.state,
+                inner,
+            )
         )
+
+    def part_of(self, name: str, value: Value) -> Value:
+        """Return the part of a tensor, along its first axis, that belongs to each repetition."""
+        inside = self._tensor(name)
+        self.scope.each[inside] = value.view
+        return Value(View((inside,)), value.shape[1:])
+
+    def all_of(self, block: str, value: Value, repeat: int) -> Value:
+        """Return what all repetitions of a block make of a tensor of it."""
+        (tensor,) = value.view.parts
+        return Value(View((f"{block}.all.{tensor}",)), (repeat, *value.shape))
 
     def carry(self, given: Value, value: Value) -> Value:
         """Make what a block has made the input of its next repetition; return it as seen after.

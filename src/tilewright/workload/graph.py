@@ -14,7 +14,7 @@ from heapq import heapify, heappop, heappush
 from math import prod
 
 from tilewright.workload.layer import Tensor
-from tilewright.workload.view import Shape, View
+from tilewright.workload.view import Reshape, Shape, Take, View
 
 MAPPED = "mapped"
 FOLDED = "folded"
@@ -70,7 +70,8 @@ class Block:
     Attributes
     ----------
     name : str
-        Unique in its graph. What the last repetition makes is known outside as ``name.tensor``.
+        Unique in its graph. What the last repetition makes is known outside as ``name.tensor``,
+        what all make, along a new first axis, as ``name.all.tensor``.
     repeat : int
         How often, at least 1.
     inputs : mapping of str to View
@@ -78,6 +79,9 @@ class Block:
     carry : mapping of str to str
         Names among the inputs, and the tensor inside that takes their place from the second
         repetition on. An input that is not carried is the same in all.
+    each : mapping of str to View
+        Names inside of which every repetition has its own part: that along the first axis, which
+        has as many words as there are repetitions.
     weights, state : mapping of str to shape
         As in `Graph`; each repetition has its own.
     nodes : tuple of Node
@@ -88,6 +92,7 @@ class Block:
     repeat: int
     inputs: Mapping[str, View] = field(default_factory=dict)
     carry: Mapping[str, str] = field(default_factory=dict)
+    each: Mapping[str, View] = field(default_factory=dict)
     weights: Mapping[str, Shape] = field(default_factory=dict)
     state: Mapping[str, Shape] = field(default_factory=dict)
     nodes: tuple[Node, ...] = ()
@@ -145,10 +150,11 @@ class Graph:
         nodes: list[Node | Block] = []
         weights, state = dict(self.weights), dict(self.state)
         names: dict[str, str] = {}
+        stacks: dict[str, View] = {}
+        wanted = {name for node in self.nodes for name in reads(node)}
         for node in self.nodes:
             if isinstance(node, Block):
-                made = list(_repetitions(node, names))
-                nodes += [inner for _, inner in made]
+                nodes += _repetitions(node, stacks, names)
                 for i in range(node.repeat):
                     here = f"{node.name}[{i}]"
                     weights |= {f"{here}.{name}": shape for name, shape in node.weights.items()}
@@ -156,10 +162,13 @@ class Graph:
                 last = f"{node.name}[{node.repeat - 1}]"
                 for inner in node.nodes:
                     names |= {f"{node.name}.{name}": f"{last}.{name}" for name in inner.outputs}
+                    for name, shape in inner.outputs.items():
+                        if f"{node.name}.all.{name}" in wanted:
+                            stacks[f"{node.name}.all.{name}"] = _stacked(node, name, shape)
             else:
-                inputs = {key: view.renamed(names) for key, view in node.inputs.items()}
+                inputs = {k: replaced(view, stacks, names) for k, view in node.inputs.items()}
                 nodes.append(replace(node, inputs=inputs))
-        outputs = tuple(names.get(name, name) for name in self.outputs)
+        outputs = tuple(names.get(name, name) for name in self.outputs if name not in stacks)
         return Graph(self.inputs, weights, state, tuple(nodes), outputs)
 
     def shapes(self) -> dict[str, Shape]:
@@ -170,16 +179,20 @@ class Graph:
         return shapes
 
 
-def _repetitions(block: Block, outer: Mapping[str, str]) -> Iterator[tuple[int, Node]]:
+def _repetitions(
+    block: Block, views: Mapping[str, View], outer: Mapping[str, str]
+) -> Iterator[Node]:
     """Yield the nodes of every repetition under their full names."""
     made = [name for node in block.nodes for name in node.outputs]
-    first = {name: view.renamed(outer) for name, view in block.inputs.items()}
+    first = {name: replaced(view, views, outer) for name, view in block.inputs.items()}
+    parts = {name: replaced(view, views, outer) for name, view in block.each.items()}
     for i in range(block.repeat):
         here = f"{block.name}[{i}]"
         names = dict(outer) | {
             name: f"{here}.{name}" for name in (*made, *block.weights, *block.state)
         }
-        seen = dict(first)
+        seen = dict(views) | first
+        seen |= {name: view.then(Take(i)) for name, view in parts.items()}
         if i:
             seen |= {
                 name: View((f"{block.name}[{i - 1}].{tensor}",))
@@ -188,7 +201,13 @@ def _repetitions(block: Block, outer: Mapping[str, str]) -> Iterator[tuple[int, 
         for node in block.nodes:
             inputs = {key: replaced(view, seen, names) for key, view in node.inputs.items()}
             outputs = {names[name]: shape for name, shape in node.outputs.items()}
-            yield i, replace(node, name=f"{here}.{node.name}", inputs=inputs, outputs=outputs)
+            yield replace(node, name=f"{here}.{node.name}", inputs=inputs, outputs=outputs)
+
+
+def _stacked(block: Block, tensor: str, shape: Shape) -> View:
+    steps = (Reshape((1, *shape)),)
+    parts = tuple(View((f"{block.name}[{i}].{tensor}",), steps) for i in range(block.repeat))
+    return parts[0] if len(parts) == 1 else View(parts)
 
 
 def replaced(view: View, views: Mapping[str, View], names: Mapping[str, str]) -> View:
@@ -209,11 +228,9 @@ def visible(node: Node | Block) -> dict[str, Shape]:
     """Return the tensors of a node or a block that those after it can read."""
     if isinstance(node, Node):
         return dict(node.outputs)
-    return {
-        f"{node.name}.{name}": shape
-        for inner in node.nodes
-        for name, shape in inner.outputs.items()
-    }
+    made = [item for inner in node.nodes for item in inner.outputs.items()]
+    last = {f"{node.name}.{name}": shape for name, shape in made}
+    return last | {f"{node.name}.all.{name}": (node.repeat, *shape) for name, shape in made}
 
 
 def tensor_shape(tensor: Tensor, bounds: Mapping[str, int]) -> Shape:
@@ -283,6 +300,8 @@ def reads(node: Node | Block) -> set[str]:
     """Return the tensors that a node or a block reads from outside of itself."""
     if isinstance(node, Node):
         return set(node.reads())
-    inside = {*node.inputs, *node.weights, *node.state, *(n for x in node.nodes for n in x.outputs)}
-    seen = {name for view in node.inputs.values() for name in view.tensors()}
+    inside = {*node.inputs, *node.each, *node.weights, *node.state}
+    inside |= {name for inner in node.nodes for name in inner.outputs}
+    views = (*node.inputs.values(), *node.each.values())
+    seen = {name for view in views for name in view.tensors()}
     return seen | {name for inner in node.nodes for name in inner.reads() if name not in inside}

@@ -75,8 +75,17 @@ def _check_block(block: Block, layers: Mapping[str, Layer], outside: Mapping[str
     at = (block.name,)
     for name, view in block.inputs.items():
         shapes[name] = _checked_shape(view, outside, at, ("inputs", name))
+    for name, view in block.each.items():
+        shape = _checked_shape(view, outside, at, ("each", name))
+        if shape[:1] != (block.repeat,):
+            raise GraphError(
+                f"{text(shape)} has no part for each of {block.repeat} repetitions",
+                at,
+                ("each", name),
+            )
+        shapes[name] = shape[1:]
     shapes |= {**block.weights, **block.state}
-    own = {*block.inputs, *block.weights, *block.state}
+    own = {*block.inputs, *block.each, *block.weights, *block.state}
     made: dict[str, Shape] = {}
     for node in block.nodes:
         _check_node(node, (block.name, node.name), layers, shapes)

@@ -60,6 +60,7 @@ class BlockNode(Strict):
     repeat: Annotated[int, Field(ge=1, le=MAX_REPEAT)]
     inputs: dict[str, Any] = Field(default_factory=dict)
     carry: dict[str, str] = Field(default_factory=dict)
+    each: dict[str, Any] = Field(default_factory=dict)
     weights: dict[str, Any] = Field(default_factory=dict)
     state: dict[str, Any] = Field(default_factory=dict)
     nodes: list[Any]
@@ -201,18 +202,19 @@ class Reader:
         """Read a repeated part."""
         block = self.document.validate(BlockNode, path)
         self.placed(path, (block.block,))
-        inputs = {
-            name: self.view((*path, "inputs", name), given) for name, given in block.inputs.items()
-        }
+        inputs, each = (
+            {name: self.view((*path, key, name), view) for name, view in given.items()}
+            for key, given in (("inputs", block.inputs), ("each", block.each))
+        )
         weights = self.shapes((*path, "weights"), block.weights)
         state = self.shapes((*path, "state"), block.state)
         nodes = [
             self.node((*path, "nodes", i), item, (block.block,))
             for i, item in enumerate(block.nodes)
         ]
-        ordered = self.ordered(nodes, {*inputs, *weights, *state}, (block.block,))
+        ordered = self.ordered(nodes, {*inputs, *each, *weights, *state}, (block.block,))
         inner = tuple(node for node in ordered if isinstance(node, Node))
-        return Block(block.block, block.repeat, inputs, block.carry, weights, state, inner)
+        return Block(block.block, block.repeat, inputs, block.carry, each, weights, state, inner)
 
     def placed(self, path: KeyPath, name: tuple[str, ...]) -> None:
         """Remember where a node stands."""
@@ -252,6 +254,8 @@ class Reader:
                 inside = {**shapes, **node.weights, **node.state}
                 for name, view in node.inputs.items():
                     inside[name] = _seen(view, shapes, at, ("inputs", name))
+                for name, view in node.each.items():
+                    inside[name] = _seen(view, shapes, at, ("each", name))[1:]
                 new = replace(node, nodes=tuple(self.shaped(node.nodes, inside, at)))
             elif at in self.unshaped:
                 if "0" not in node.inputs:
@@ -315,6 +319,8 @@ def _block_data(block: Block, layers: Mapping[str, Layer]) -> dict[str, Any]:
     data: dict[str, Any] = {"block": block.name, "repeat": block.repeat}
     data["inputs"] = flow({name: view_data(view) for name, view in block.inputs.items()})
     data["carry"] = flow(dict(block.carry))
+    if block.each:
+        data["each"] = flow({name: view_data(view) for name, view in block.each.items()})
     data |= _kept(block)
     data["nodes"] = [_node_data(node, layers) for node in block.nodes]
     return data

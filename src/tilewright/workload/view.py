@@ -123,7 +123,25 @@ class Broadcast:
         return np.broadcast_to(array, self.shape)
 
 
-Step: TypeAlias = Reshape | Transpose | Slice | Pad | Broadcast
+@dataclass(frozen=True)
+class Take:
+    """One index of the first axis, which goes."""
+
+    key: ClassVar[str] = "take"
+    index: int
+
+    def shape_of(self, shape: Shape) -> Shape:
+        """Return the shape of the result."""
+        if not shape or not 0 <= self.index < shape[0]:
+            raise InputError(f"{text(shape)} has no index {self.index} of its first axis")
+        return shape[1:]
+
+    def apply(self, array: Array) -> Array:
+        """Return the result for an array."""
+        return np.asarray(array[self.index])
+
+
+Step: TypeAlias = Reshape | Transpose | Slice | Pad | Broadcast | Take
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from tilewright.document import describe
 from tilewright.errors import InputError, nearest
-from tilewright.workload.view import Broadcast, Pad, Reshape, Slice, Step, Transpose, View
+from tilewright.workload.view import Broadcast, Pad, Reshape, Slice, Step, Take, Transpose, View
 
 MAX_SIZE = 2**62
 MAX_DEPTH = 50
@@ -83,10 +83,15 @@ def _step(data: Any, place: int, error: ErrorAt) -> Step:
             f"expected one view, such as {{reshape: [12, 64]}}, found {describe(data)}", place
         )
     ((key, value),) = data.items()
-    if key not in READERS:
+    accepted = (*READERS, "take")
+    if key not in accepted:
         raise error(
-            f"no view '{key}'; accepted: {', '.join(READERS)}{nearest(key, READERS)}", place
+            f"no view '{key}'; accepted: {', '.join(accepted)}{nearest(key, accepted)}", place
         )
+    if key == "take":
+        if type(value) is not int or not 0 <= value < MAX_SIZE:
+            raise error(f"'take' is an index such as 0, found {describe(value)}", place)
+        return Take(value)
     read, example = READERS[key]
     if isinstance(value, list):
         step = read(value)
@@ -140,6 +145,8 @@ READERS: dict[str, tuple[Callable[[list[Any]], Step | None], str]] = {
 def _step_data(step: Step) -> dict[str, Any]:
     if isinstance(step, Transpose):
         return {step.key: row(list(step.axes))}
+    if isinstance(step, Take):
+        return {step.key: step.index}
     if isinstance(step, Slice):
         return {step.key: row([_range(*given) for given in step.ranges])}
     if isinstance(step, Pad):
