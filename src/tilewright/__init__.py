@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from tilewright.dmazerunner.orderings import unique_orderings
     from tilewright.dmazerunner.result import MethodCost
     from tilewright.errors import InputError, MappingError, NoMappingError, TilewrightError
+    from tilewright.inputs import load_workload
     from tilewright.layout.result import LayoutResult
     from tilewright.mapper.explanation import Explanation
     from tilewright.mapper.front import Front
@@ -137,6 +138,7 @@ __all__ = [
     "load_dataflow",
     "load_mapping",
     "load_network",
+    "load_workload",
     "map",
     "mapspace",
     "matmul",
@@ -164,6 +166,7 @@ HOMES = {
     "dmazerunner.orderings": ("unique_orderings",),
     "dmazerunner.result": ("MethodCost",),
     "errors": ("InputError", "MappingError", "NoMappingError", "TilewrightError"),
+    "inputs": ("load_workload",),
     "layout.result": ("LayoutResult",),
     "mapper.explanation": ("Explanation",),
     "mapper.front": ("Front",),

@@ -122,6 +122,12 @@ def load_configuration(
     """
     names = configuration_names()
     shipped = str(path) in names
+    if not shipped and not Path(path).exists() and len(Path(path).parts) == 1:
+        raise InputError(
+            f"no model '{path}'; accepted: the path of a config.json, or one of "
+            f"{', '.join(names)}{nearest(str(path), names)}",
+            key="workload",
+        )
     document = load(MODELS / f"{path}.json" if shipped else path)
     if not isinstance(document.data, dict) or "model_type" not in document.data:
         raise document.error("expected the keys of a model configuration, with 'model_type'")
