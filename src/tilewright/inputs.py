@@ -37,6 +37,7 @@ from tilewright.workload.network import select
 
 UNIFORM = ("dataflow",)
 
+# the last are objects of torch.export.export, known by what they have
 WorkloadLike = str | PathLike[str] | Layer | Network | Any
 ArchitectureLike = str | PathLike[str] | Architecture
 MappingLike = str | PathLike[str] | Mapping | Dataflow | list[Any] | dict[str, Any]

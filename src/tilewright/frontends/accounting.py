@@ -77,7 +77,7 @@ def _nodes(network: Network) -> Iterator[tuple[Node, int, dict[str, Shape]]]:
         if isinstance(part, Node):
             yield part, 1, shapes
             continue
-        inside = dict(shapes) | part.weights | part.state
+        inside = {**shapes, **part.weights, **part.state}
         inside |= {name: view.shape(shapes) for name, view in part.inputs.items()}
         inside |= {name: view.shape(shapes)[1:] for name, view in part.each.items()}
         for node in part.nodes:

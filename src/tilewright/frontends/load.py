@@ -62,7 +62,7 @@ class ModelName(str):
         return self
 
 
-def options_of(name: str | PathLike[str]) -> Options:
+def options_of(name: object) -> Options:
     """Return what is said about a workload with its name."""
     return name.options if isinstance(name, ModelName) else Options()
 

@@ -198,7 +198,7 @@ class Importer:
             if failure.source is not None or failure.key == "only":
                 raise
             raise InputError(f"node '{node.name}' ({node.op}): {failure.message}") from None
-        except (IndexError, KeyError, TypeError, ValueError, OverflowError) as failure:
+        except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as failure:
             raise InputError(
                 f"node '{node.name}' ({node.op}) is malformed: {type(failure).__name__}: {failure}"
             ) from None

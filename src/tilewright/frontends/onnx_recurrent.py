@@ -5,11 +5,12 @@ from __future__ import annotations
 from tilewright.errors import InputError
 from tilewright.frontends import operators
 from tilewright.frontends.onnx_model import Importer, NotUnderstoodError, OnnxNode
+from tilewright.frontends.recurrent import GRU, LSTM, RNN, recurrent
 from tilewright.frontends.values import Value, joined
 
 
 def attention(importer: Importer, node: OnnxNode) -> None:
-    """Two products with a softmax between; keys and values of earlier tokens come first."""
+    """Read two products with a softmax between; keys and values of earlier tokens come first."""
     q, k, v = (importer.value(name) for name in node.inputs[:3])
     flat = len(q.shape) == 3
     if flat:
@@ -39,18 +40,18 @@ def _heads(value: Value, heads: int) -> Value:
 
 
 def lstm(importer: Importer, node: OnnxNode) -> None:
-    """Four gates per step; their inputs are computed for all steps at once."""
-    _recurrent(importer, node, 4)
+    """Read four gates per step; their inputs are computed for all steps at once."""
+    _recurrent(importer, node, LSTM)
 
 
 def gru(importer: Importer, node: OnnxNode) -> None:
-    """Three gates per step."""
-    _recurrent(importer, node, 3)
+    """Read three gates per step."""
+    _recurrent(importer, node, GRU)
 
 
 def rnn(importer: Importer, node: OnnxNode) -> None:
-    """One gate per step."""
-    _recurrent(importer, node, 1)
+    """Read one gate per step."""
+    _recurrent(importer, node, RNN)
 
 
 def _recurrent(importer: Importer, node: OnnxNode, gates: int) -> None:
@@ -63,61 +64,27 @@ def _recurrent(importer: Importer, node: OnnxNode, gates: int) -> None:
     directions, hidden = r.shape[0], r.shape[2]
     if w.shape != (directions, gates * hidden, width) or r.shape[1] != gates * hidden:
         raise InputError(f"weights {list(w.shape)} and {list(r.shape)} do not fit {list(x.shape)}")
-    every, last, cells = [], [], []
+    made = []
     for i in range(directions):
         name = node.name + (f".{i + 1}" if directions > 1 else "")
-        all_h, h, c = _direction(
-            importer, node, name, x, w.part(0, i, i + 1).reshape(gates * hidden, width),
-            r.part(0, i, i + 1).reshape(gates * hidden, hidden), i, gates,
+
+        def first(position: int, i: int = i) -> Value | None:
+            if len(node.inputs) <= position or not node.inputs[position]:
+                return None
+            state = importer.value(node.inputs[position])
+            return state.part(0, i, i + 1).reshape(batch, hidden)
+
+        made.append(
+            recurrent(
+                importer.builder, name, node.op, x,
+                w.part(0, i, i + 1).reshape(gates * hidden, width),
+                r.part(0, i, i + 1).reshape(gates * hidden, hidden),
+                gates, first(5), first(6) if gates == LSTM else None,
+            )
         )  # fmt: skip
-        every.append(all_h.reshape(steps, 1, batch, hidden))
-        last.append(h.reshape(1, batch, hidden))
-        cells.append(c.reshape(1, batch, hidden))
-    y, y_h, y_c = joined(every, 1), joined(last, 0), joined(cells, 0)
+    y = joined([states.all.reshape(steps, 1, batch, hidden) for states in made], 1)
+    y_h = joined([states.last.reshape(1, batch, hidden) for states in made], 0)
+    y_c = joined([states.cell.reshape(1, batch, hidden) for states in made], 0)
     if node.get("layout", 0):
         y, y_h, y_c = y.transpose(2, 0, 1, 3), y_h.transpose(1, 0, 2), y_c.transpose(1, 0, 2)
     importer.put(node, y, y_h, y_c)
-
-
-def _direction(
-    importer: Importer,
-    node: OnnxNode,
-    name: str,
-    x: Value,
-    w: Value,
-    r: Value,
-    direction: int,
-    gates: int,
-) -> tuple[Value, Value, Value]:
-    """Return what one direction makes in all steps, and its last state."""
-    builder = importer.builder
-    steps, batch, width = x.shape
-    hidden = r.shape[1]
-    flat = x.reshape(steps * batch, width)
-    given = operators.matmul(builder, f"{name}.inputs", node.op, flat, w, True)
-    given = given.reshape(steps, batch, gates * hidden)
-
-    def first(position: int, what: str) -> Value:
-        if len(node.inputs) > position and node.inputs[position]:
-            state = importer.value(node.inputs[position])
-            return state.part(0, direction, direction + 1).reshape(batch, hidden)
-        return builder.state(f"{name}.{what}", (batch, hidden))
-
-    begin = {"h": first(5, "h")} | ({"c": first(6, "c")} if gates == 4 else {})
-    with builder.block(f"{name}.steps", steps, **begin) as inside:
-        now = builder.part_of("now", given)
-        product = operators.matmul(builder, "recurrent", node.op, inside["h"], r, True)
-        total = operators.elementwise(builder, "gates", node.op, [product, now])
-        parts = [total.part(1, i * hidden, (i + 1) * hidden) for i in range(gates)]
-        if gates == 4:
-            kept = operators.elementwise(builder, "kept", node.op, [inside["c"], parts[2]])
-            new = operators.elementwise(builder, "new", node.op, [parts[0], parts[3]])
-            cell = operators.elementwise(builder, "cell", node.op, [kept, new])
-            h = operators.elementwise(builder, "hidden", node.op, [cell, parts[1]])
-        elif gates == 3:
-            h = operators.elementwise(builder, "hidden", node.op, [inside["h"], parts[0], parts[2]])
-        else:
-            h = operators.elementwise(builder, "hidden", node.op, parts)
-        last = builder.carry(inside["h"], h)
-        end = builder.carry(inside["c"], cell) if gates == 4 else last
-    return builder.all_of(f"{name}.steps", h, steps), last, end

@@ -151,7 +151,7 @@ class Graph:
         weights, state = dict(self.weights), dict(self.state)
         names: dict[str, str] = {}
         stacks: dict[str, View] = {}
-        wanted = {name for node in self.nodes for name in reads(node)}
+        wanted = {name for node in self.nodes for name in reads(node)} | set(self.outputs)
         for node in self.nodes:
             if isinstance(node, Block):
                 nodes += _repetitions(node, stacks, names)
@@ -168,7 +168,11 @@ class Graph:
             else:
                 inputs = {k: replaced(view, stacks, names) for k, view in node.inputs.items()}
                 nodes.append(replace(node, inputs=inputs))
-        outputs = tuple(names.get(name, name) for name in self.outputs if name not in stacks)
+        outputs = tuple(
+            part
+            for name in self.outputs
+            for part in (stacks[name].tensors() if name in stacks else (names.get(name, name),))
+        )
         return Graph(self.inputs, weights, state, tuple(nodes), outputs)
 
     def shapes(self) -> dict[str, Shape]:
