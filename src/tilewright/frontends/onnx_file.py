@@ -9,12 +9,12 @@ from typing import Any
 
 from tilewright.document import describe
 from tilewright.errors import InputError, nearest
+from tilewright.frontends.onnx_bytes import without_weights
 
 OLDEST_OPSET = 13
 MAX_SIZE = 2**31
 MAX_WORDS = 2**36
-MAX_KEPT = 2**16
-MAX_BYTES = 2**31
+MAX_BYTES = 2**29
 
 
 def read_model(path: str | Path, bind: Mapping[str, int]) -> Any:
@@ -43,18 +43,16 @@ def read_model(path: str | Path, bind: Mapping[str, int]) -> Any:
             source=source,
         ) from None
     try:
-        if Path(path).stat().st_size >= MAX_BYTES:
-            raise InputError(
-                "has 2 GiB or more, which one ONNX file cannot have; keep weights in others",
-                source=source,
-            )
-        model = onnx.load(source, format="protobuf", load_external_data=False)
+        message = without_weights(path)
+        if len(message) >= MAX_BYTES:
+            raise InputError(f"has {len(message)} bytes without its weights", source=source)
+        model = onnx.load_model_from_string(message)
     except OSError as failure:
         raise InputError(f"cannot be read: {failure.strerror}", source=source) from None
     except InputError:
         raise
     except Exception as failure:
-        # every fault of protobuf's parser means the same
+        # every fault of the bytes and of protobuf's parser means the same
         raise InputError(f"is no ONNX model: {_first_line(failure)}", source=source) from None
     if not model.HasField("graph") or not model.graph.node:
         raise InputError("is no ONNX model: it has no graph with nodes", source=source)
@@ -78,7 +76,7 @@ def _check_opset(model: Any, source: str) -> None:
 
 
 def _check_tensors(model: Any, source: str) -> None:
-    """Refuse tensors that no model has, and drop the words of large ones."""
+    """Refuse tensors that no model has."""
     folder = Path(source).resolve().parent
     for tensor in model.graph.initializer:
         dims = list(tensor.dims)
@@ -86,8 +84,6 @@ def _check_tensors(model: Any, source: str) -> None:
         for entry in tensor.external_data:
             if entry.key == "location":
                 _check_location(entry.value, folder, tensor.name, source)
-        if len(tensor.raw_data) > MAX_KEPT:
-            tensor.ClearField("raw_data")
 
 
 def check_shape(dims: list[int], what: str, source: str | None) -> None:

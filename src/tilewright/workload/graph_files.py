@@ -160,7 +160,8 @@ class Reader:
         }
         if other.outputs is None:
             self.unshaped.add((*outer, other.node))
-        outputs = self.shapes((*path, "outputs"), other.outputs or {other.node: [1]})
+        given = {other.node: [1]} if other.outputs is None else other.outputs
+        outputs = self.shapes((*path, "outputs"), given)
         counted = sum(map(prod, outputs.values()))
         return Node(
             other.node, other.operator, inputs, outputs, status=other.status,
