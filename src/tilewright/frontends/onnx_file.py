@@ -56,12 +56,28 @@ def read_model(path: str | Path, bind: Mapping[str, int]) -> Any:
         raise InputError(f"is no ONNX model: {_first_line(failure)}", source=source) from None
     if not model.HasField("graph") or not model.graph.node:
         raise InputError("is no ONNX model: it has no graph with nodes", source=source)
+    _check_text(model.graph, source)
     _check_opset(model, source)
     _check_tensors(model, source)
     _bind(model, dict(bind), source)
     if model.functions:
         model = _inlined(model, source)
     return _inferred(model)
+
+
+def _check_text(graph: Any, source: str) -> None:
+    """Refuse names that are no text: protobuf leaves them as bytes."""
+    infos = [*graph.input, *graph.output, *graph.value_info]
+    names = [graph.name, *(tensor.name for tensor in graph.initializer)]
+    names += [info.name for info in infos]
+    names += [d.dim_param for info in infos for d in info.type.tensor_type.shape.dim]
+    names += [e.value for tensor in graph.initializer for e in tensor.external_data]
+    for node in graph.node:
+        names += [node.name, node.op_type, node.domain, *node.input, *node.output]
+        names += [attribute.name for attribute in node.attribute]
+    for name in names:
+        if not isinstance(name, str):
+            raise InputError(f"is no ONNX model: {name[:40]!r} is no text", source=source)
 
 
 def _check_opset(model: Any, source: str) -> None:
