@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.frontends.builder import Builder
-from tilewright.frontends.operators import attention, elementwise
+from tilewright.frontends.operators import elementwise
+from tilewright.frontends.products import attention
 from tilewright.frontends.transformer import (
     Attention,
     Experts,

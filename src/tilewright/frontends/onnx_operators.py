@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from tilewright.errors import InputError
-from tilewright.frontends import operators
+from tilewright.frontends import operators, products
 from tilewright.frontends.onnx_model import Importer, OnnxNode, Operator
 from tilewright.frontends.onnx_recurrent import attention, gru, lstm, rnn
 from tilewright.frontends.onnx_views import VIEWS
@@ -209,21 +209,21 @@ def gemm(importer: Importer, node: OnnxNode) -> None:
         raise InputError(f"{list(a.shape)} and {list(b.shape)} are no matrices")
     a = a.transpose(1, 0) if node.get("transA", 0) else a
     transposed = bool(node.get("transB", 0))
-    importer.put(node, operators.matmul(importer.builder, node.name, node.op, a, b, transposed))
+    importer.put(node, products.matmul(importer.builder, node.name, node.op, a, b, transposed))
 
 
 def matmul(importer: Importer, node: OnnxNode) -> None:
     """Read a product of matrices, broadcast."""
     second = 3 if node.op == "QLinearMatMul" else 1
     a, b = importer.value(node.inputs[0]), importer.value(node.inputs[second])
-    importer.put(node, operators.matmul(importer.builder, node.name, node.op, a, b))
+    importer.put(node, products.matmul(importer.builder, node.name, node.op, a, b))
 
 
 def einsum(importer: Importer, node: OnnxNode) -> None:
     """Read a product of tensors by an equation."""
     equation = node.get("equation", b"").decode()
     values = importer.inputs(node)
-    importer.put(node, operators.einsum(importer.builder, node.name, node.op, equation, values))
+    importer.put(node, products.einsum(importer.builder, node.name, node.op, equation, values))
 
 
 OPERATORS: dict[str, Operator] = VIEWS | {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilewright.errors import InputError
-from tilewright.frontends import operators
+from tilewright.frontends import products
 from tilewright.frontends.onnx_model import Importer, NotUnderstoodError, OnnxNode
 from tilewright.frontends.recurrent import GRU, LSTM, RNN, recurrent
 from tilewright.frontends.values import Value, joined
@@ -25,7 +25,7 @@ def attention(importer: Importer, node: OnnxNode) -> None:
             v = joined([importer.value(past), v], 2)
     if len(node.outputs) > 3 and node.outputs[3]:
         raise NotUnderstoodError
-    made = operators.attention(importer.builder, node.name, node.op, q, k, v)
+    made = products.attention(importer.builder, node.name, node.op, q, k, v)
     if flat:
         n, heads, m, width = made.shape
         made = made.transpose(0, 2, 1, 3).reshape(n, m, heads * width)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.errors import InputError
-from tilewright.frontends import operators
+from tilewright.frontends import operators, products
 from tilewright.frontends.builder import Builder
 from tilewright.frontends.values import Value
 
@@ -63,7 +63,7 @@ def recurrent(
     hidden = r.shape[1]
     if w.shape != (gates * hidden, width) or r.shape[0] != gates * hidden:
         raise InputError(f"weights {list(w.shape)} and {list(r.shape)} do not fit {list(x.shape)}")
-    given = operators.matmul(
+    given = products.matmul(
         builder, f"{name}.inputs", operator, x.reshape(steps * batch, width), w, True
     ).reshape(steps, batch, gates * hidden)
     begin = {"h": h or builder.state(f"{name}.h", (batch, hidden))}
@@ -76,7 +76,7 @@ def recurrent(
 
     with builder.block(block, steps, **begin) as inside:
         now = builder.part_of("now", given)
-        product = operators.matmul(builder, "recurrent", operator, inside["h"], r, True)
+        product = products.matmul(builder, "recurrent", operator, inside["h"], r, True)
         total = each("gates", product, now)
         parts = [total.part(1, i * hidden, (i + 1) * hidden) for i in range(gates)]
         if gates == LSTM:

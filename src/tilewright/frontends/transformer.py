@@ -6,7 +6,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from tilewright.frontends.builder import Builder
-from tilewright.frontends.operators import attention, elementwise, matmul, normalization
+from tilewright.frontends.operators import elementwise, normalization
+from tilewright.frontends.products import attention, matmul
 from tilewright.frontends.values import Value, joined
 from tilewright.workload.graph import MOVES
 
