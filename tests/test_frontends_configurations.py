@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tilewright.document import parse
 from tilewright.errors import InputError
@@ -188,6 +190,36 @@ def test_errors_name_the_file_the_line_and_the_key(
 def test_what_cannot_be_asked_for_is_refused(name: str, asked: dict[str, Any], says: str) -> None:
     with pytest.raises(InputError, match=says):
         load_configuration(name, **asked)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.sampled_from(configuration_names()),
+    st.data(),
+    st.sampled_from([None, 0, -1, 1, 7, 2**31 - 1, 10**12, 1.5, "x", [], [1], {}, True, [[]]]),
+    st.sampled_from([None, "decode"]),
+)
+def test_strange_configurations_are_answered_with_one_message(
+    tmp_path_factory: pytest.TempPathFactory,
+    name: str,
+    data: st.DataObject,
+    value: Any,
+    phase: str | None,
+) -> None:
+    keys = list(json.loads((MODELS / f"{name}.json").read_text()))
+    key = data.draw(st.sampled_from(keys))
+    path = changed(tmp_path_factory.mktemp("strange"), name, **{key: value})
+    try:
+        load_configuration(path, phase=phase)
+    except InputError as failure:
+        assert failure.key in ("phase", "tokens") or str(path) in str(failure)
+
+
+def test_a_folder_is_named_after_its_model(tmp_path: Path) -> None:
+    folder = tmp_path / "my-model"
+    folder.mkdir()
+    changed(folder, "gpt2")
+    assert load_configuration(folder).name == "my-model"
 
 
 def test_repeated_parts_are_found() -> None:

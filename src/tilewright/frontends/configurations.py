@@ -30,7 +30,7 @@ def load_configuration(
     Parameters
     ----------
     path : str or Path
-        The file, or the name of a configuration that ships, such as ``llama-3-8b``.
+        The file, its folder, or the name of a configuration that ships, such as ``llama-3-8b``.
     phase : str, optional
         ``"prefill"``, a prompt at once (default), or ``"decode"``, one token per sequence.
     batch : int, optional
@@ -56,6 +56,8 @@ def load_configuration(
             f"{', '.join(names)}{nearest(str(path), names)}",
             key="workload",
         )
+    if Path(path).is_dir():
+        path = Path(path) / "config.json"
     document = load(MODELS / f"{path}.json" if shipped else path)
     if not isinstance(document.data, dict) or "model_type" not in document.data:
         raise document.error("expected the keys of a model configuration, with 'model_type'")
@@ -77,10 +79,22 @@ def load_configuration(
                 f"expected a whole number of at least 1, found {describe(value)}", key=key
             )
     config = Config(document)
-    name = document.data.get("_name_or_path") or Path(document.source).stem
-    builder = Builder(str(name).rpartition("/")[2], document.data.get("source", ""), only)
-    FAMILIES[family](config, builder, Request(config, phase, batch, tokens, context))
-    return builder.network()
+    config = Config(document)
+    name = config.text("_name_or_path", default="") or _stem(Path(document.source))
+    builder = Builder(name.rpartition("/")[2], config.text("source", default=""), only)
+    try:
+        FAMILIES[family](config, builder, Request(config, phase, batch, tokens, context))
+        return builder.network()
+    except InputError as failure:
+        if failure.source is not None or failure.key in ("phase", "tokens", "context"):
+            raise
+        raise InputError(failure.message, source=document.source, key=failure.key) from None
+
+
+def _stem(path: Path) -> str:
+    """Return a name for a model: of its folder where the file is called as all are."""
+    resolved = path.resolve()
+    return resolved.parent.name if resolved.name == "config.json" else resolved.stem
 
 
 def configuration_names() -> list[str]:

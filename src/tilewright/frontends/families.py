@@ -195,20 +195,7 @@ def gpt_neo(config: Config, builder: Builder, request: Request) -> None:
         config.text("activation_function", default="gelu_new"),
     )  # fmt: skip
     attention = Attention(heads, heads, model // heads, output_bias=True, rotary=False)
-    kinds = config.data.get("attention_layers")
-    if not isinstance(kinds, list):
-        kinds = []
-        for group in config.data.get("attention_types") or [[["global", "local"], layers // 2]]:
-            if not (isinstance(group, list) and len(group) == 2 and isinstance(group[0], list)
-                    and type(group[1]) is int and 0 <= group[1] <= MAX_LAYERS):  # fmt: skip
-                raise config.document.error(
-                    'expected groups such as [["global", "local"], 6]', ("attention_types",)
-                )
-            kinds += group[0] * group[1]
-    if len(kinds) != layers:
-        raise config.document.error(
-            f"{len(kinds)} kinds of attention for {layers} layers", ("attention_types",)
-        )
+    kinds = attention_kinds(config, layers)
     window = config.size("window_size", default=256)
     sizes = Decoder(
         model=model, vocabulary=config.size("vocab_size"), attention=attention,
@@ -217,6 +204,30 @@ def gpt_neo(config: Config, builder: Builder, request: Request) -> None:
         tied=config.flag("tie_word_embeddings", True), positions=positions,
     )  # fmt: skip
     build_decoder(builder, sizes, request.run(positions))
+
+
+def attention_kinds(config: Config, layers: int) -> list[str]:
+    """Return for each layer of GPT-Neo whether it attends to all tokens or to the last ones."""
+    kinds = config.data.get("attention_layers")
+    if not isinstance(kinds, list):
+        kinds = []
+        groups = config.data.get("attention_types")
+        for group in groups if isinstance(groups, list) else [groups]:
+            names, times = group if isinstance(group, list) and len(group) == 2 else (None, None)
+            if (
+                not isinstance(names, list)
+                or type(times) is not int
+                or not 0 <= times <= MAX_LAYERS
+            ):
+                raise config.document.error(
+                    'expected groups such as [["global", "local"], 6]', ("attention_types",)
+                )
+            kinds += names * times
+    if len(kinds) != layers:
+        raise config.document.error(
+            f"{len(kinds)} kinds of attention for {layers} layers", ("attention_types",)
+        )
+    return kinds
 
 
 def encoder(config: Config) -> Encoder:
