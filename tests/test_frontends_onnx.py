@@ -121,6 +121,7 @@ CASES: list[tuple[str, list[Any], dict[str, Any], int | None]] = [
      12 * 30 * 9),
     ("ConvTranspose", [(1, 4, 5), (4, 3, 2)],
      {"strides": [3], "output_padding": [1], "group": 2}, 4 * 3 * 5 * 2),
+    ("ConvTranspose", [(1, 4, 3, 4), (4, 1, 3, 2)], {"strides": [2, 3], "group": 2}, 4 * 12 * 6),
     ("ConvTranspose", [(1, 4, 5, 5), (4, 1, 3, 3)],
      {"strides": [2, 2], "output_shape": [10, 11], "group": 4}, 4 * 25 * 9),
     ("MatMul", [(5, 6), (6, 7)], {}, 210),
