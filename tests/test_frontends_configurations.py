@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -213,6 +214,12 @@ def test_strange_configurations_are_answered_with_one_message(
         load_configuration(path, phase=phase)
     except InputError as failure:
         assert failure.key in ("phase", "tokens") or str(path) in str(failure)
+
+
+def test_documentation_lists_the_models_with_their_parameters() -> None:
+    page = Path(__file__).parents[1] / "docs" / "importing.md"
+    rows = re.findall(r"^\| `([\w.-]+)` \| ([\d,]+) \|", page.read_text(), re.MULTILINE)
+    assert {name: int(count.replace(",", "")) for name, count in rows} == PARAMETERS
 
 
 def test_a_folder_is_named_after_its_model(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from test_frontends_onnx import CASES, Model, read
 from tilewright.frontends.builder import Builder
+from tilewright.frontends.decoders import Latent, latent_attention
 from tilewright.frontends.transformer import Attention, Run, self_attention
 from tilewright.workload import Block, Graph, Layer, Network
 from tilewright.workload.graph import tensor_shape
@@ -166,3 +167,34 @@ def test_attention_of_decoders_reads_the_keys_that_it_should(
                 context[n, t, h] = weights / weights.sum() @ values
     expected = context.reshape(batch, tokens, heads * width) @ arrays["output.weight"]
     assert np.allclose(found, expected)
+
+
+@pytest.mark.parametrize(("tokens", "past"), [(1, 4), (2, 3), (3, 0), (4, 2)])
+def test_latent_attention_is_the_same_expanded_and_absorbed(tokens: int, past: int) -> None:
+    """Up to 2 new tokens the matrices are absorbed, from 3 on keys are expanded."""
+    sizes = Latent(heads=3, query_rank=0, rank=5, plain=2, rotary=4, value=6)
+    batch, model, length = 2, 7, tokens + past
+    builder = Builder("latent")
+    x = builder.input("x", (batch * tokens, model))
+    builder.output(latent_attention(builder, sizes, x, Run(batch, tokens, length)))
+    network = builder.network()
+    assert any(".absorb" in x.name or x.name == "absorb" for x in network.layers) == (tokens <= 2)
+    graph: Graph = network.graph  # type: ignore[assignment]
+    random = np.random.default_rng(5)
+    arrays = {
+        name: random.normal(size=shape)
+        for name, shape in {**graph.inputs, **graph.weights, **graph.state}.items()
+    }
+    found = run(network, dict(arrays))[graph.outputs[0]]
+    q = (arrays["x"] @ arrays["query.weight"]).reshape(batch, tokens, 3, 6)
+    both = (arrays["x"] @ arrays["latent.weight"]).reshape(batch, tokens, 1, 9)
+    latent, shared = both[..., :5], both[..., 5:]
+    if past:
+        latent = np.concatenate([arrays["past_latent"], latent], 1)
+        shared = np.concatenate([arrays["past_shared_keys"], shared], 1)
+    full = (latent[:, :, 0] @ arrays["expand.weight"]).reshape(batch, length, 3, 8)
+    keys = np.concatenate([full[..., :2], np.broadcast_to(shared, (batch, length, 3, 4))], -1)
+    scores = np.exp(np.einsum("nthk,nlhk->nhtl", q, keys))
+    weights = scores / scores.sum(-1, keepdims=True)
+    made = np.einsum("nhtl,nlhk->nthk", weights, full[..., 2:]).reshape(batch * tokens, 18)
+    assert np.allclose(found, made @ arrays["output.weight"])

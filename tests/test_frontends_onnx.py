@@ -264,6 +264,21 @@ def test_what_is_not_understood_is_named_with_its_share(tmp_path: Path) -> None:
     assert sum(row.nodes for row in account(network)) == 5
 
 
+def test_what_is_done_with_weights_alone_is_folded(tmp_path: Path) -> None:
+    model = Model()
+    scale, zero = model.floats(0.5), model.floats(0.0)
+    w = model.add("DequantizeLinear", model.weight(6, 5), scale, zero)
+    w = model.add("Add", w, model.weight(5))
+    x = model.add("DequantizeLinear", model.input("x", (4, 6)), scale, zero)
+    model.output(model.add("MatMul", x, model.add("Transpose", w, perm=[0, 1])))
+    network = read(tmp_path, model)
+    fates = Counter((row.operator, row.status) for row in account(network))
+    assert fates["DequantizeLinear", "folded"] == fates["DequantizeLinear", "mapped"] == 1
+    assert fates["Add", "folded"] == 1
+    assert fates["Add", "mapped"] == 0
+    assert macs(network) == 120
+
+
 def test_graphs_inside_of_nodes_are_not_understood(tmp_path: Path) -> None:
     model = Model()
     x = model.input("x", (4, 4))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from tilewright.errors import InputError
@@ -31,19 +32,32 @@ ReduceSumSquare
 def unary(importer: Importer, node: OnnxNode) -> None:
     """Read one operation per element of the first input; the others are scales and the like."""
     x = importer.value(node.inputs[0])
-    importer.put(node, operators.elementwise(importer.builder, node.name, node.op, [x]))
+    if not _prepared(importer, node, [x]):
+        importer.put(node, operators.elementwise(importer.builder, node.name, node.op, [x]))
 
 
 def binary(importer: Importer, node: OnnxNode) -> None:
     """Read one operation per element of all inputs; the bias of a product is none."""
     values = [importer.value(n) for n in node.inputs if n and not importer.is_number(n)]
     values = values or importer.inputs(node, 1)
+    if _prepared(importer, node, values):
+        return
     if node.op == "Add" and _is_bias(importer, node):
         importer.builder.folded(node.name, node.op, 0)
         data = node.inputs[1 if importer.is_constant(node.inputs[0]) else 0]
         importer.put(node, importer.value(data))
         return
     importer.put(node, operators.elementwise(importer.builder, node.name, node.op, values))
+
+
+def _prepared(importer: Importer, node: OnnxNode, values: Sequence[Value]) -> bool:
+    """Fold what is done with weights alone, before the network runs; say whether it is that."""
+    shape = operators.broadcast_shape([value.shape for value in values])
+    if not all(value.weight for value in values) or values[0].shape != shape:
+        return False
+    importer.builder.folded(node.name, node.op)
+    importer.put(node, values[0])
+    return True
 
 
 def _is_bias(importer: Importer, node: OnnxNode) -> bool:

@@ -112,6 +112,10 @@ def attention(importer: Importer, call: Call) -> Sequence[Value]:
 def elementwise(importer: Importer, call: Call) -> Sequence[Value]:
     """Read one operation per element of all tensors; a bias after a product is none."""
     values = importer.tensors(call)
+    if all(value.weight for value in values) and values[0].shape == importer.out(call):
+        # what is done with weights alone is done before the network runs
+        importer.builder.folded(call.name, call.target)
+        return values[:1]
     plain = call.target == "aten.add" and len(values) == 2 and values[1].weight
     if plain and importer.follows(call, *PRODUCTS, *CONVOLUTIONS) and len(values[1].shape) == 1:
         importer.builder.folded(call.name, call.target)
