@@ -14,6 +14,7 @@ from tilewright.architecture import preset_names, technology_names
 from tilewright.architecture.dataflow import dataflow_names
 from tilewright.cli import main
 from tilewright.document import load
+from tilewright.frontends.configurations import configuration_names
 from tilewright.workload import OPERATORS, zoo_names
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "errors.md"
@@ -176,6 +177,7 @@ def abridged(message: str) -> str:
         preset_names(),
         technology_names(),
         dataflow_names(),
+        configuration_names(),
         list(OPERATORS),
     ):
         message = message.replace(", ".join(names), f"{names[0]}, ...")

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from tilewright.dmazerunner.result import MethodCost
     from tilewright.errors import InputError, MappingError, NoMappingError, TilewrightError
     from tilewright.explore import Exploration, explore, load_space
+    from tilewright.inputs import load_workload
     from tilewright.layout.result import LayoutResult
     from tilewright.mapper.explanation import Explanation
     from tilewright.mapper.front import Front
@@ -141,6 +142,7 @@ __all__ = [
     "load_mapping",
     "load_network",
     "load_space",
+    "load_workload",
     "map",
     "mapspace",
     "matmul",
@@ -169,6 +171,7 @@ HOMES = {
     "dmazerunner.result": ("MethodCost",),
     "errors": ("InputError", "MappingError", "NoMappingError", "TilewrightError"),
     "explore": ("Exploration", "explore", "load_space"),
+    "inputs": ("load_workload",),
     "layout.result": ("LayoutResult",),
     "mapper.explanation": ("Explanation",),
     "mapper.front": ("Front",),

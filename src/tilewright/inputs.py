@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from collections.abc import Mapping as MappingOf
 from math import isfinite
 from os import PathLike, fspath
 from pathlib import Path
@@ -22,6 +23,7 @@ from tilewright.directives.syntax import Dataflow
 from tilewright.directives.translate import translate
 from tilewright.document import SUFFIXES, Document, describe, is_path, load, read_text
 from tilewright.errors import InputError, nearest
+from tilewright.frontends.load import Options, is_program, load_model, options_of
 from tilewright.mapper.cache import Cache, user_cache
 from tilewright.mapper.objective import ACCEPTED, parse_objective
 from tilewright.mapper.sizes import ALL, TILES
@@ -31,11 +33,12 @@ from tilewright.mapping.text import parse_text
 from tilewright.mapping.validity import check as check_validity
 from tilewright.text import say
 from tilewright.workload.layer import Layer, Network
-from tilewright.workload.network import load_network, select
+from tilewright.workload.network import select
 
 UNIFORM = ("dataflow",)
 
-WorkloadLike = str | PathLike[str] | Layer | Network
+# the last are objects of torch.export.export, known by what they have
+WorkloadLike = str | PathLike[str] | Layer | Network | Any
 ArchitectureLike = str | PathLike[str] | Architecture
 MappingLike = str | PathLike[str] | Mapping | Dataflow | list[Any] | dict[str, Any]
 CacheLike = bool | str | PathLike[str]
@@ -158,23 +161,71 @@ def the_cache(cache: CacheLike) -> Cache | None:
     return Cache(directory)
 
 
-def the_network(workload: WorkloadLike, layer: str | None = None) -> Network:
+def load_workload(
+    workload: WorkloadLike,
+    layer: str | None = None,
+    *,
+    phase: str | None = None,
+    batch: int | None = None,
+    tokens: int | None = None,
+    context: int | None = None,
+    bind: MappingOf[str, int] | None = None,
+    only: Sequence[str] | None = None,
+) -> Network:
+    """Return the network of a model, whatever its format.
+
+    Parameters
+    ----------
+    workload : str, path, Layer, Network or exported program
+        A name that ships, a workload file, an ``.onnx`` or ``.pt2`` file, a ``config.json`` of a
+        language or vision model (``hf:`` before its path or before a name that ships), or an
+        object of ``torch.export.export``.
+    layer : str, optional
+        Only this layer.
+    phase : str, optional
+        Of configurations: ``"prefill"`` (default) or ``"decode"``.
+    batch, tokens, context : int, optional
+        Of configurations: sequences that run together, new tokens of each, and tokens that the
+        last one attends to, itself included.
+    bind : mapping of str to int, optional
+        Sizes of symbolic dimensions, by name.
+    only : sequence of str, optional
+        Kinds of operations that become layers, of conv, matmul, elementwise, normalization,
+        softmax, pool and reduce; the others stay on record in the network's graph.
+
+    Raises
+    ------
+    InputError
+        When it cannot be read, or an option means nothing for it.
+    """
+    return the_network(workload, layer, Options(phase, batch, tokens, context, bind, only))
+
+
+def the_network(
+    workload: WorkloadLike, layer: str | None = None, options: Options | None = None
+) -> Network:
     """Return a workload as a network, of one layer alone when its name is given."""
+    said = options_of(workload) if options is None else options
     if isinstance(workload, Layer):
+        said.given()
         network = Network(workload.name, (workload,))
     elif isinstance(workload, Network):
+        said.given()
         network = workload
+    elif is_program(workload):
+        network = load_model(workload, said)
     elif isinstance(workload, str | PathLike):
         name = fspath(workload)
         directives = name.endswith(".m")
         network = (
             network_of(parse_network_text(read_text(name), name))
             if directives
-            else load_network(name)
+            else load_model(name, said)
         )
     else:
         raise InputError(
-            f"expected a name, a path, a Layer or a Network, found {describe(workload)}",
+            f"expected a name, a path, a Layer, a Network or an exported program, "
+            f"found {describe(workload)}",
             key="workload",
         )
     if layer is None:

@@ -52,6 +52,12 @@ OPTIONS = {
     "word": "--word",
     "counting": "--counting",
     "best": "--best",
+    "phase": "--phase",
+    "batch": "--batch",
+    "tokens": "--tokens",
+    "context": "--context",
+    "bind": "--bind",
+    "only": "--only",
 }
 # some versions of typer bring a copy of click: take the class from what typer itself offers
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]

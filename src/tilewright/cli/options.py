@@ -2,19 +2,75 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from functools import wraps
+from inspect import Parameter, signature
+from typing import Annotated, Any
 
 import typer
 
 from tilewright.errors import InputError
+from tilewright.frontends.load import ModelName, Options
 from tilewright.text import say
 
 __all__ = ["say"]
 
 INTERRUPTED = 130
 NO_MAPPING = 3
+MODEL_OPTIONS = {
+    "phase": ("prefill|decode", "Of a config.json: a prompt, or one token per sequence."),
+    "batch": ("N", "Of a config.json: sequences that run together."),
+    "tokens": ("N", "Of a config.json: new tokens of each sequence."),
+    "context": ("N", "Of a config.json: tokens that the last attends to, itself included."),
+    "bind": ("NAME=N,...", "Of .onnx and .pt2 files: sizes of symbolic dimensions."),
+    "only": ("KIND,...", "Of models: kinds of operations that are mapped, such as conv,matmul."),
+}
 
-commands = typer.Typer(
+
+class Commands(typer.Typer):
+    """Commands of which all that take a workload take what is said about models."""
+
+    def command(self, name: str | None = None, **keys: Any) -> Callable[..., Any]:
+        """Add a command."""
+        add = super().command(name, **keys)
+
+        def added(function: Callable[..., Any]) -> Callable[..., Any]:
+            add(with_model_options(function))
+            return function
+
+        return added
+
+
+def with_model_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a command that takes options about its workload and puts them to its name."""
+    given = signature(function, eval_str=True)
+    named = [name for name in ("workload", "name") if name in given.parameters]
+    if not named:
+        return function
+
+    @wraps(function)
+    def command(**values: Any) -> Any:
+        said = {key: values.pop(key) for key in MODEL_OPTIONS}
+        if any(text is not None for text in said.values()):
+            values[named[0]] = ModelName(values[named[0]], model_options(said))
+        return function(**values)
+
+    options = {
+        key: Annotated[str | None, typer.Option(f"--{key}", metavar=metavar, help=text)]
+        for key, (metavar, text) in MODEL_OPTIONS.items()
+    }
+    more = [
+        Parameter(key, Parameter.KEYWORD_ONLY, default=None, annotation=option)
+        for key, option in options.items()
+    ]
+    command.__annotations__ = function.__annotations__ | options
+    command.__signature__ = given.replace(  # type: ignore[attr-defined]
+        parameters=[*given.parameters.values(), *more]
+    )
+    return command
+
+
+commands = Commands(
     name="tilewright",
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -79,6 +135,39 @@ Layouts = Annotated[
         "Or best, for all tensors.",
     ),
 ]
+
+
+def model_options(given: dict[str, str | None]) -> Options:
+    """Return what options say about a model."""
+    sizes = {key: whole(given[key], f"--{key}") for key in ("batch", "tokens", "context")}
+    only = given["only"]
+    return Options(
+        phase=given["phase"],
+        bind=None if given["bind"] is None else read_bindings(given["bind"]),
+        only=None if only is None else [kind.strip() for kind in only.split(",")],
+        **sizes,
+    )
+
+
+def whole(text: str | None, key: str) -> int | None:
+    """Return the whole number that an option gives."""
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        raise InputError(f"expected a whole number, found '{text}'", key=key) from None
+
+
+def read_bindings(text: str) -> dict[str, int]:
+    """Return the sizes that an option gives dimensions, such as ``batch=1,seq=512``."""
+    sizes = {}
+    for part in text.split(","):
+        name, equals, size = part.rpartition("=")
+        if not equals or not name.strip():
+            raise InputError(
+                f"expected names and sizes, such as batch=1,seq=512, found '{part}'", key="--bind"
+            )
+        sizes[name.strip()] = whole(size, "--bind") or 0
+    return sizes
 
 
 def read_layouts(given: list[str] | None) -> dict[str, str] | str | None:

@@ -9,20 +9,25 @@ from tilewright.architecture.reading import parse_architecture
 from tilewright.commands.tables import (
     architecture_text,
     dataflow_text,
+    model_text,
     network_text,
     style_text,
 )
 from tilewright.directives.styles import load_style, style_names
 from tilewright.document import is_path, load
 from tilewright.errors import InputError, nearest
+from tilewright.frontends.load import is_model, load_model, options_of
 from tilewright.workload.network import load_network, parse_network, zoo_names
 
 
 def shown(name: str) -> str:
     """Return a workload, an architecture, a dataflow or a style, by its name or from a file.
 
-    Of a dataflow and a style of one name both are shown.
+    Of a dataflow and a style of one name both are shown, of a model what became of its operations.
     """
+    if is_model(name):
+        return model_text(load_model(name))
+    options_of(name).given()
     if name in zoo_names():
         return network_text(load_network(name))
     if name in preset_names():

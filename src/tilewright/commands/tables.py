@@ -11,7 +11,9 @@ from tilewright.architecture.units import clock_text, size_text
 from tilewright.commands.rendering import rendered, table
 from tilewright.directives.syntax import Cluster, Dataflow
 from tilewright.directives.writing import dataflow_lines
+from tilewright.frontends.accounting import account
 from tilewright.model.energy import area, areas, without_area
+from tilewright.workload.graph import UNKNOWN
 from tilewright.workload.layer import Layer, Network
 
 if TYPE_CHECKING:
@@ -76,6 +78,39 @@ def network_text(network: Network) -> str:
         ),
         Text(f"Source: {network.source}" if network.source else "Source: not given"),
     )
+
+
+def model_text(network: Network) -> str:
+    """Return a model as a table of its layers, and of what became of all its operations."""
+    accounts = account(network)
+    operations = sum(row.operations for row in accounts) or 1
+    words = sum(row.words for row in accounts) or 1
+    rows = [
+        (
+            row.status,
+            row.operator,
+            f"{row.nodes:,}",
+            f"{row.operations:,}",
+            f"{row.operations / operations:.2%}",
+            f"{row.words:,}",
+            f"{row.words / words:.2%}",
+        )
+        for row in accounts
+    ]
+    headers = ("what became of it", "operator", "nodes", "operations", "share", "words", "share")
+    shown = table(headers, rows, left=headers[:2])
+    text = f"{network_text(network)}\n\n{rendered(Text('Operations', style='bold'), shown)}"
+    multiplied = sum(x.operations * x.repeat for x in network.layers if x.operation == "mac")
+    lines = [f"Multiply-accumulates: {multiplied:,}"]
+    if network.graph is not None and network.graph.parameters:
+        lines.append(f"Parameters: {network.graph.parameters:,}")
+    for row in accounts:
+        if row.status == UNKNOWN:
+            names = ", ".join(row.names[:5]) + (", ..." if len(row.names) > 5 else "")
+            lines.append(
+                f"Not understood: {row.operator} ({names}), at least {row.operations:,} operations"
+            )
+    return "\n".join([text, *lines])
 
 
 def element_text(layer: Layer) -> str:

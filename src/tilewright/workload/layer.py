@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tilewright.workload.graph import Graph
 
 ROLES = ("I", "W", "O")
 
@@ -132,11 +136,14 @@ class Network:
         Its layers; a layer with ``repeat`` n stands for n equal ones.
     source : str
         Where the shapes were published, for networks that ship.
+    graph : Graph or None
+        How tensors connect the layers; None when nothing is said about it.
     """
 
     name: str
     layers: tuple[Layer, ...]
     source: str = ""
+    graph: Graph | None = field(default=None, hash=False)
 
     @cached_property
     def operations(self) -> int:

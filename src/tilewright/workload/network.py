@@ -14,6 +14,7 @@ from ruamel.yaml.comments import CommentedMap
 from tilewright.document import Document, KeyPath, Strict, describe, is_path, load
 from tilewright.errors import InputError, nearest
 from tilewright.workload.einsum import build_layer
+from tilewright.workload.graph_files import graph_data, read_graph
 from tilewright.workload.layer import Layer, Network
 from tilewright.workload.operators import OPERATORS, LayerKeys
 
@@ -24,6 +25,7 @@ KINDS = {
     "op": "an operator, with its sizes",
 }
 LAYER_KINDS = ("einsum", "op")
+NO_SIZES = ("op", "source", "tensors")
 
 
 class NetworkFile(Strict):
@@ -32,6 +34,11 @@ class NetworkFile(Strict):
     name: Annotated[str, Field(min_length=1)]
     layers: list[Any]
     source: str = ""
+    inputs: dict[str, Any] = Field(default_factory=dict)
+    weights: dict[str, Any] = Field(default_factory=dict)
+    state: dict[str, Any] = Field(default_factory=dict)
+    graph: list[Any] = Field(default_factory=list)
+    outputs: list[str] = Field(default_factory=list)
 
 
 class EinsumLayer(Strict):
@@ -46,6 +53,7 @@ class EinsumLayer(Strict):
     repeat: Any = 1
     operation: Any = "mac"
     source: str = ""
+    tensors: Any = None
 
 
 def zoo_names() -> list[str]:
@@ -88,6 +96,9 @@ def parse_network(document: Document) -> Network:
     """
     data = document.data
     if isinstance(data, dict) and "layers" not in data:
+        if "tensors" in data:
+            message = "connects layers of a network; here is one layer alone"
+            raise document.error(message, ("tensors",))
         _check_kind(document, (), data, ("layers", *LAYER_KINDS))
         layer = _layer(document, (), Path(document.source).stem)
         return Network(layer.name, (layer,), _source(document))
@@ -105,7 +116,8 @@ def parse_network(document: Document) -> Network:
                 ("layers", i, "name"),
             )
         layers[layer.name] = layer
-    return Network(keys.name, tuple(layers.values()), keys.source)
+    graph = read_graph(document, layers)
+    return Network(keys.name, tuple(layers.values()), keys.source, graph)
 
 
 def select(network: Network, layer_name: str) -> Layer:
@@ -135,6 +147,8 @@ def dump_network(network: Network) -> str:
     if network.source:
         data["source"] = network.source
     data["layers"] = [_layer_data(layer) for layer in network.layers]
+    if network.graph is not None:
+        data |= graph_data(network.graph, {layer.name: layer for layer in network.layers})
     text = StringIO()
     yaml.dump(data, text)
     return text.getvalue()
@@ -149,7 +163,7 @@ def _layer(document: Document, path: KeyPath, name: str) -> Layer:
     kind = _check_kind(document, path, data, LAYER_KINDS)
     try:
         if kind == "einsum":
-            keys = document.validate(EinsumLayer, path).model_dump(exclude={"source"})
+            keys = document.validate(EinsumLayer, path).model_dump(exclude={"source", "tensors"})
             keys["name"] = name if keys["name"] is None else keys["name"]
             return build_layer(keys.pop("einsum"), keys.pop("bounds"), **keys)
         return _operator_layer(document, path, data, name)
@@ -194,7 +208,7 @@ def _operator_layer(document: Document, path: KeyPath, data: dict[str, Any], nam
         if parameter.kind is Parameter.KEYWORD_ONLY
     }
     accepted = [*sizes, *LayerKeys.__annotations__]
-    values = {key: value for key, value in data.items() if key not in ("op", "source")}
+    values = {key: value for key, value in data.items() if key not in NO_SIZES}
     for key in values:
         if key not in accepted:
             raise document.error(

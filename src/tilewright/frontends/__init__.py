@@ -1,0 +1,1 @@
+"""Front ends: models as their makers write them, read as networks."""

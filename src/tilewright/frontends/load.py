@@ -1,0 +1,128 @@
+"""One way in for all formats of models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from tilewright.document import load
+from tilewright.errors import InputError
+from tilewright.workload.layer import Network
+from tilewright.workload.network import load_network, zoo_names
+
+CONFIGURATION = "hf:"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user says about a model beyond its file.
+
+    Attributes
+    ----------
+    phase : str or None
+        ``"prefill"`` or ``"decode"``: of configurations of models that make text.
+    batch, tokens, context : int or None
+        Of configurations: sequences, new tokens of each, tokens that the last attends to.
+    bind : mapping of str to int, or None
+        Of ONNX files and exported programs: sizes of symbolic dimensions.
+    only : sequence of str or None
+        Kinds of operations that become layers, such as ``["conv", "matmul"]``.
+    """
+
+    phase: str | None = None
+    batch: int | None = None
+    tokens: int | None = None
+    context: int | None = None
+    bind: Mapping[str, int] | None = None
+    only: Sequence[str] | None = None
+
+    def given(self, *accepted: str) -> dict[str, Any]:
+        """Return what was said; anything else than these is refused."""
+        said = {field.name: getattr(self, field.name) for field in fields(self)}
+        said = {key: value for key, value in said.items() if value is not None}
+        for key in said:
+            if key not in accepted:
+                takes = f"it takes {', '.join(accepted)}" if accepted else "it takes no options"
+                raise InputError(f"means nothing for this workload: {takes}", key=key)
+        return said
+
+
+class ModelName(str):
+    """A name of a workload, with what is said about it."""
+
+    options: Options
+
+    def __new__(cls, name: str, options: Options) -> ModelName:
+        """Return the name, which is text like any other."""
+        self = super().__new__(cls, name)
+        self.options = options
+        return self
+
+
+def options_of(name: object) -> Options:
+    """Return what is said about a workload with its name."""
+    return name.options if isinstance(name, ModelName) else Options()
+
+
+def is_program(workload: object) -> bool:
+    """Whether an object is what ``torch.export.export`` returns, without importing torch."""
+    return hasattr(workload, "graph_module") and hasattr(workload, "graph_signature")
+
+
+def is_model(name: str) -> bool:
+    """Whether a name is that of a model in a format of others."""
+    suffix = Path(name).suffix.lower()
+    return name.startswith(CONFIGURATION) or suffix in (".onnx", ".pt2") or _is_configuration(name)
+
+
+def load_model(name: object, options: Options | None = None) -> Network:
+    """Return the network of a model, by its file.
+
+    Parameters
+    ----------
+    name : str, path or exported program
+        ``hf:`` and the path of a ``config.json`` or a configuration that ships; a ``.json`` file
+        with ``model_type``; an ``.onnx`` file; a ``.pt2`` file of ``torch.export.save``; or what
+        `tilewright.workload.load_network` accepts. Or an object of ``torch.export.export``.
+    options : Options, optional
+        What is said about it.
+
+    Raises
+    ------
+    InputError
+        When it cannot be read, or an option means nothing for it.
+    """
+    if not isinstance(name, str | PathLike):
+        from tilewright.frontends.torch_export import read_program
+
+        return read_program(name, **(options or Options()).given("bind", "only"))
+    said = options or options_of(name)
+    text = str(fspath(name))
+    if text.startswith(CONFIGURATION) or _is_configuration(text):
+        from tilewright.frontends.configurations import load_configuration
+
+        given = said.given("phase", "batch", "tokens", "context", "only")
+        return load_configuration(text.removeprefix(CONFIGURATION), **given)
+    suffix = Path(text).suffix.lower()
+    if suffix == ".onnx":
+        from tilewright.frontends.onnx_model import load_onnx
+
+        return load_onnx(text, **said.given("bind", "only"))
+    if suffix == ".pt2":
+        from tilewright.frontends.torch_export import load_program
+
+        return load_program(text, **said.given("bind", "only"))
+    said.given()
+    return load_network(text)
+
+
+def _is_configuration(name: str) -> bool:
+    """Whether a JSON file is the configuration of a model."""
+    path = Path(name)
+    if name in zoo_names() or path.suffix.lower() != ".json" or not path.is_file():
+        return False
+    document = load(path)
+    return isinstance(document.data, dict) and "model_type" in document.data

@@ -1,0 +1,214 @@
+"""Programs of torch.export: files and objects give the same network, and nothing is dropped."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tilewright.errors import InputError
+from tilewright.frontends.accounting import account
+from tilewright.frontends.load import load_model
+from tilewright.frontends.torch_export import load_program, read_program
+from tilewright.frontends.torch_program import Sizes
+from tilewright.workload import Network
+from tilewright.workload.graph_checks import check
+from torch_files import Exported, small_network
+
+
+def macs(network: Network) -> int:
+    return sum(x.operations * x.repeat for x in network.layers if x.operation == "mac")
+
+
+def fates(network: Network) -> dict[str, str]:
+    return {row.operator.removeprefix("aten."): row.status for row in account(network)}
+
+
+EXPECTED = 32 * 3 * 9 * 256 + 64 * 32 * 96 + 2 * 4 * 64 * 64 * 8 + 10 * 32
+
+
+@pytest.mark.parametrize("legacy", [True, False])
+def test_a_file_gives_the_operations_of_its_network(tmp_path: Path, legacy: bool) -> None:
+    network = load_program(small_network().save(tmp_path / "net.pt2", legacy))
+    assert macs(network) == EXPECTED
+    assert network.graph is not None
+    check(network.graph, {layer.name: layer for layer in network.layers})
+    # what batch normalisation has measured is no parameter
+    assert network.graph.parameters == 32 * 27 + 32 + 64 + 96 * 32 + 330
+
+
+def test_every_call_is_accounted_for(tmp_path: Path) -> None:
+    network = load_program(small_network().save(tmp_path / "net.pt2"))
+    assert fates(network) == {
+        "conv2d": "mapped", "linear": "mapped", "scaled_dot_product_attention": "mapped",
+        "softmax": "mapped", "relu_": "mapped", "max_pool2d": "mapped", "add": "mapped",
+        "mean": "mapped", "addmm": "mapped", "batch_norm": "folded", "flatten": "moves data",
+        "permute": "moves data", "split": "moves data", "view": "moves data",
+        "transpose": "moves data", "reshape": "moves data", "t": "moves data",
+    }  # fmt: skip
+
+
+def test_symbolic_dimensions_are_bound(tmp_path: Path) -> None:
+    path = small_network("s0").save(tmp_path / "net.pt2")
+    assert macs(load_program(path, bind={"s0": 6})) == 6 * EXPECTED
+    with pytest.raises(InputError, match=r"net.pt2: dimension 's0' has no size.*--bind s0="):
+        load_program(path)
+    with pytest.raises(InputError, match=r"bind: no symbolic dimension 's1'.*did you mean 's0'"):
+        load_program(path, bind={"s0": 1, "s1": 2})
+
+
+def test_what_is_not_understood_is_named_and_counted(tmp_path: Path) -> None:
+    e = Exported()
+    x = e.input("x", 4, 8)
+    y = e.call("linear.default", [4, 8], input=x, weight=e.parameter("w", 8, 8))
+    y = e.call("fft_fft.default", [4, 8], self=y)
+    e.outputs.append(e.call("relu.default", [4, 8], self=y))
+    network = load_program(e.save(tmp_path / "net.pt2"))
+    (row,) = (row for row in account(network) if row.status == "not understood")
+    assert (row.operator, row.names, row.operations) == ("aten.fft_fft", ("fft_fft_1",), 32)
+    assert fates(network)["relu"] == "mapped"
+
+
+def test_constants_are_no_operations_of_the_network(tmp_path: Path) -> None:
+    e = Exported()
+    x = e.input("x", 4, 4)
+    mask = e.call("arange.default", [4], end=4)
+    mask = e.call("ge.Scalar", [4], self=mask, other=2)
+    e.outputs.append(e.call("masked_fill.Scalar", [4, 4], self=x, mask=mask, value=0.0))
+    network = load_program(e.save(tmp_path / "net.pt2"))
+    assert fates(network) == {"arange": "folded", "ge": "folded", "masked_fill": "mapped"}
+
+
+def test_recurrent_layers_are_blocks_of_steps(tmp_path: Path) -> None:
+    e = Exported()
+    x, h, c = e.input("x", 2, 5, 8), e.input("h", 2, 2, 16), e.input("c", 2, 2, 16)
+    params = []
+    for layer, width in enumerate((8, 16)):
+        params += [e.parameter(f"wi{layer}", 64, width), e.parameter(f"wh{layer}", 64, 16),
+                   e.parameter(f"bi{layer}", 64), e.parameter(f"bh{layer}", 64)]  # fmt: skip
+    name = "lstm_0"
+    outputs = [e.tensor(f"{name}_{i}", *s) for i, s in enumerate(([2, 5, 16], [2, 2, 16]))]
+    e._node(name, "lstm.input", [{"as_tensor": {"name": n}} for n in outputs],
+            {"input": x, "hx": [h, c], "params": params, "has_biases": True, "num_layers": 2,
+             "dropout": 0.0, "train": False, "bidirectional": False,
+             "batch_first": True})  # fmt: skip
+    e.outputs.append(outputs[0])
+    network = load_program(e.save(tmp_path / "net.pt2"))
+    assert macs(network) == 2 * 5 * 64 * (8 + 16 + 16 + 16)
+    assert network.graph is not None
+    check(network.graph.unrolled(), {layer.name: layer for layer in network.layers})
+
+
+class Target:
+    """An operator as torch shows it."""
+
+    def __init__(self, name: str, *arguments: str) -> None:
+        self.name = name
+        self._schema = SimpleNamespace(arguments=[SimpleNamespace(name=a) for a in arguments])
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def node(name: str, op: str, shape: tuple[Any, ...], target: Any = None, *args: Any) -> Any:
+    meta = {"val": SimpleNamespace(shape=shape)}
+    return SimpleNamespace(name=name, op=op, meta=meta, target=target, args=args, kwargs={})
+
+
+def test_an_object_gives_the_same_network_as_a_file(tmp_path: Path) -> None:
+    e = Exported()
+    w = e.parameter("p_w", 16, 8)
+    y = e.call("linear.default", [4, 16], input=e.input("x", 4, 8), weight=w)
+    e.outputs.append(e.call("relu.default", [4, 16], self=y))
+    a, b = node("p_w", "placeholder", (16, 8)), node("x", "placeholder", (4, 8))
+    product = node("linear_0", "call_function", (4, 16),
+                   Target("aten.linear.default", "input", "weight", "bias"), b, a)  # fmt: skip
+    relu = node("relu_1", "call_function", (4, 16), Target("aten.relu.default", "self"), product)
+    kinds = {
+        name: SimpleNamespace(name=name) for name in ("PARAMETER", "USER_INPUT", "USER_OUTPUT")
+    }
+    specs = [
+        SimpleNamespace(arg=SimpleNamespace(name="p_w"), kind=kinds["PARAMETER"], target="p.w"),
+        SimpleNamespace(arg=SimpleNamespace(name="x"), kind=kinds["USER_INPUT"], target=None),
+    ]
+    outputs = [SimpleNamespace(arg=SimpleNamespace(name="relu_1"), kind=kinds["USER_OUTPUT"])]
+    graph = SimpleNamespace(nodes=[a, b, product, relu])
+    exported = SimpleNamespace(
+        graph_module=SimpleNamespace(graph=graph, _get_name=lambda: "net"),
+        graph_signature=SimpleNamespace(input_specs=specs, output_specs=outputs),
+    )
+    file = load_program(e.save(tmp_path / "net.pt2"))
+    network = read_program(exported)
+    assert (network.layers, network.graph) == (file.layers, file.graph)
+    assert load_model(exported) == network
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("s0", 5), ("2*s0 + 1", 11), ("((s0 - 1)//2) + 1", 3), ("Mod(s0, 2)", 1), ("Max(1, s0)", 5),
+     ("floor(s0/2)", 2), ("s0**2", 25), ("-s0 + 7", 2)],
+)  # fmt: skip
+def test_expressions_of_sizes_are_computed(text: str, expected: int) -> None:
+    assert Sizes({"s0": 5}).value(text) == expected
+
+
+@pytest.mark.parametrize("text", ["__import__('os')", "s0.x", "9**9**9", "f(s0)", "(", "s0/0"])
+def test_other_expressions_are_refused(text: str) -> None:
+    with pytest.raises(InputError, match="cannot compute the size"):
+        Sizes({"s0": 5}).value(text)
+
+
+def test_files_that_are_none_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "net.pt2"
+    with pytest.raises(InputError, match=r"net.pt2: cannot be read: No such file"):
+        load_program(path)
+    path.write_text("no zip")
+    with pytest.raises(InputError, match=r"is no file of torch\.export\.save"):
+        load_program(path)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("weights.txt", "x")
+    with pytest.raises(InputError, match="it has no model"):
+        load_program(path)
+    small_network().save(path, major=99)
+    with pytest.raises(InputError, match=r"has version 99.2 .* versions 5 to 8 are read"):
+        load_program(path)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_damaged_files_are_answered_with_one_message(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    """Some key of the JSON lost, or its value replaced."""
+    tree = small_network().data()
+
+    def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        found = []
+        for key, inner in items:
+            found.append((*path, key))
+            if isinstance(inner, dict | list):
+                found += places(inner, (*path, key))
+        return found
+
+    *path, key = data.draw(st.sampled_from(places(tree)))
+    inside: Any = tree
+    for step in path:
+        inside = inside[step]
+    if isinstance(inside, dict) and data.draw(st.booleans()):
+        del inside[key]
+    else:
+        inside[key] = data.draw(st.sampled_from([None, -1, 10**12, "x", [], {}, [[]], 2.5]))
+    file = tmp_path_factory.mktemp("damaged") / "net.pt2"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("net/models/model.json", json.dumps(tree))
+    try:
+        load_program(file)
+    except InputError as failure:
+        assert str(failure)
