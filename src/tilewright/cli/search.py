@@ -91,6 +91,7 @@ def map_command(
     from tilewright.architecture.dataflow import load_dataflow
     from tilewright.commands.files import check_outputs
     from tilewright.commands.output import put_mappings, put_result
+    from tilewright.frontends.accounting import not_understood
     from tilewright.inputs import check_options, check_tiles, the_architecture, the_network
 
     files = {"--json": json, "--report": report, "--output": output}
@@ -113,7 +114,10 @@ def map_command(
         front = api.pareto(workload, arch, objective, layer=layer, time_limit=limit, progress=True)
         put_result(front, json)
         return INTERRUPTED if front.interrupted else 0
-    network = the_network(workload, layer)
+    network = the_network(workload)
+    for line in not_understood(network):
+        say(line)
+    network = the_network(network, layer)
     machine = the_architecture(arch)
     given = [*(load_dataflow(name) for name in dataflow or ()), *(constraint or ())]
     result = api.map(
