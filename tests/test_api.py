@@ -120,7 +120,10 @@ def test_a_layer_has_to_be_named_where_there_are_several() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"workload": 3}, "workload: expected a name, a path, a Layer or a Network, found 3"),
+        (
+            {"workload": 3},
+            "workload: expected a name, a path, a Layer, a Network or an exported program, found 3",
+        ),
         ({"architecture": None}, "architecture: .* found nothing"),
         ({"objective": "power"}, "objective: .* accepted: energy, latency, edp"),
         ({"objective": "EDP"}, "did you mean 'edp'"),

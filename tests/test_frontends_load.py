@@ -86,6 +86,17 @@ def test_show_tells_what_became_of_every_operation(
     assert says in shown.out + shown.err
 
 
+def test_mapping_says_what_it_leaves_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = onnx_models.Model()
+    x = model.add("Relu", model.input("x", (4, 8)))
+    model.output(model.add("Det", model.add("Reshape", x, model.numbers(2, 4, 4))))
+    path = model.save(tmp_path / "model.onnx")
+    assert main(["map", str(path), "simple", "--no-cache"]) == 0
+    assert "not understood, and not mapped: Det (Det2), at least 2 oper" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("name", ["resnet50", "llama2_7b_decode", "alexnet"])
 def test_accounts_add_up(name: str) -> None:
     network = load_network(name)

@@ -431,6 +431,35 @@ def test_hostile_files_are_refused(
     assert str(tmp_path / "model.onnx") in str(caught.value)
 
 
+def test_long_chains_of_views_end_in_tensors(tmp_path: Path) -> None:
+    """What would grow without bound: transpositions in a row, and joins of joins of joins."""
+    model = Model()
+    x = model.input("x", (4, 4))
+    for _ in range(3000):
+        x = model.add("Transpose", x, perm=[1, 0])
+    for i in range(40):
+        x = model.add("Concat", x, x, axis=i % 2)
+        x = model.add("Slice", x, model.numbers(0), model.numbers(4), model.numbers(i % 2))
+    for _ in range(200):
+        x = model.add("Concat", x, model.add("Relu", x), axis=0)
+        x = model.add("Slice", x, model.numbers(0), model.numbers(4), model.numbers(0))
+    model.output(model.add("Relu", x))
+    network = read(tmp_path, model)
+    assert parse_network(parse(dump_network(network))) == network
+
+
+def test_joins_of_joins_are_one(tmp_path: Path) -> None:
+    model = Model()
+    x = model.input("x", (1, 4))
+    x = model.add("Concat", x, model.add("Relu", x), axis=0)
+    x = model.add("Concat", x, model.input("y", (1, 4)), axis=0)
+    model.output(model.add("Neg", x))
+    graph = read(tmp_path, model).graph
+    assert graph is not None
+    (node,) = (n for n, _ in graph.counted() if n.operator == "Neg")
+    assert len(node.inputs["I"].parts) == 3
+
+
 def test_shape_arithmetic_cannot_take_memory(tmp_path: Path) -> None:
     model = small()
     big = model.add("ConstantOfShape", model.numbers(10**6, 10**6))

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, signature
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tilewright.errors import InputError
-from tilewright.frontends.load import ModelName, Options
 from tilewright.text import say
+
+if TYPE_CHECKING:
+    from tilewright.frontends.load import Options
 
 __all__ = ["say"]
 
@@ -52,6 +54,8 @@ def with_model_options(function: Callable[..., Any]) -> Callable[..., Any]:
     def command(**values: Any) -> Any:
         said = {key: values.pop(key) for key in MODEL_OPTIONS}
         if any(text is not None for text in said.values()):
+            from tilewright.frontends.load import ModelName
+
             values[named[0]] = ModelName(values[named[0]], model_options(said))
         return function(**values)
 
@@ -139,6 +143,8 @@ Layouts = Annotated[
 
 def model_options(given: dict[str, str | None]) -> Options:
     """Return what options say about a model."""
+    from tilewright.frontends.load import Options
+
     sizes = {key: whole(given[key], f"--{key}") for key in ("batch", "tokens", "context")}
     only = given["only"]
     return Options(

@@ -99,6 +99,7 @@ def map_command(
     from tilewright.architecture.dataflow import load_dataflow
     from tilewright.commands.files import check_outputs
     from tilewright.commands.output import put_mappings, put_result
+    from tilewright.frontends.accounting import not_understood
     from tilewright.inputs import check_options, check_tiles, the_architecture, the_network
     from tilewright.mapping.idle import idle_text
 
@@ -120,7 +121,10 @@ def map_command(
         )  # fmt: skip
         put_result(front, json)
         return INTERRUPTED if front.interrupted else 0
-    network = the_network(workload, layer)
+    network = the_network(workload)
+    for line in not_understood(network):
+        say(line)
+    network = the_network(network, layer)
     machine = the_architecture(arch)
     result = api.map(
         network,

@@ -11,9 +11,8 @@ from tilewright.architecture.units import clock_text, size_text
 from tilewright.commands.rendering import rendered, table
 from tilewright.directives.syntax import Cluster, Dataflow
 from tilewright.directives.writing import dataflow_lines
-from tilewright.frontends.accounting import account
+from tilewright.frontends.accounting import account, not_understood
 from tilewright.model.energy import area, areas, without_area
-from tilewright.workload.graph import UNKNOWN
 from tilewright.workload.layer import Layer, Network
 
 if TYPE_CHECKING:
@@ -104,12 +103,7 @@ def model_text(network: Network) -> str:
     lines = [f"Multiply-accumulates: {multiplied:,}"]
     if network.graph is not None and network.graph.parameters:
         lines.append(f"Parameters: {network.graph.parameters:,}")
-    for row in accounts:
-        if row.status == UNKNOWN:
-            names = ", ".join(row.names[:5]) + (", ..." if len(row.names) > 5 else "")
-            lines.append(
-                f"Not understood: {row.operator} ({names}), at least {row.operations:,} operations"
-            )
+    lines += [line[0].upper() + line[1:] for line in not_understood(network)]
     return "\n".join([text, *lines])
 
 

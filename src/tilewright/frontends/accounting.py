@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from tilewright.workload.footprint import footprint
-from tilewright.workload.graph import MOVES, STATUSES, Node
+from tilewright.workload.graph import MOVES, STATUSES, UNKNOWN, Node
 from tilewright.workload.layer import Layer, Network
 from tilewright.workload.view import Shape
 
@@ -65,6 +65,24 @@ def account(network: Network) -> list[Account]:
         )
     order = {status: i for i, status in enumerate(STATUSES)}
     return sorted(rows.values(), key=lambda row: (order[row.status], -row.operations, row.operator))
+
+
+def not_understood(network: Network) -> list[str]:
+    """Return a line for each operator that is not understood, with its share."""
+    if network.graph is None or all(node.status != UNKNOWN for node, _ in network.graph.counted()):
+        return []
+    accounts = account(network)
+    operations, words = (
+        sum(row.operations for row in accounts) or 1,
+        sum(row.words for row in accounts) or 1,
+    )
+    return [
+        f"not understood, and not mapped: {row.operator} ({', '.join(row.names[:5])}"
+        f"{', ...' if len(row.names) > 5 else ''}), at least {row.operations:,} operations "
+        f"({row.operations / operations:.2%}) and {row.words:,} words ({row.words / words:.2%})"
+        for row in accounts
+        if row.status == UNKNOWN
+    ]
 
 
 def _nodes(network: Network) -> Iterator[tuple[Node, int, dict[str, Shape]]]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tilewright.errors import InputError
 from tilewright.frontends.builder import Builder
 from tilewright.frontends.onnx_file import check_shape, read_model
-from tilewright.frontends.values import Value
+from tilewright.frontends.values import Value, is_simple
 from tilewright.workload.graph import MOVES, Node, in_order
 from tilewright.workload.layer import Network
 from tilewright.workload.view import Shape, View
@@ -274,9 +274,14 @@ class Importer:
                 self.values[name] = value
 
     def view(self, node: OnnxNode, *values: Value) -> None:
-        """Say that a node makes views of what it reads."""
-        self.builder.moved(node.name, node.op)
-        self.put(node, *values)
+        """Say that a node makes views of what it reads; of long ones it makes tensors."""
+        if all(map(is_simple, values)):
+            self.builder.moved(node.name, node.op)
+            self.put(node, *values)
+            return
+        read = [self.values[name] for name in node.inputs if name in self.values]
+        shapes = [value.shape for value in values]
+        self.put(node, *self.builder.other(node.name, node.op, read, shapes, MOVES))
 
     def moved(self, node: OnnxNode, shapes: Sequence[Shape], inputs: int = 64) -> None:
         """Record a node that moves words in a way that is no view."""

@@ -117,12 +117,7 @@ def concat(importer: Importer, node: OnnxNode) -> None:
             if i != axis
         ):  # fmt: skip
             raise InputError(f"{list(values[0].shape)} and {list(value.shape)} along axis {axis}")
-    made = joined(values, axis)
-    if sum(1 for _ in made.view.tensors()) > 64:
-        # a view of so many tensors is a tensor of its own
-        importer.moved(node, [made.shape], 10**6)
-    else:
-        importer.view(node, made)
+    importer.view(node, joined(values, axis))
 
 
 def expand(importer: Importer, node: OnnxNode) -> None:

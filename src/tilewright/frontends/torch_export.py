@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from tilewright.errors import InputError
 from tilewright.frontends.builder import Builder
 from tilewright.frontends.torch_program import Call, Program, Ref, from_object, read_file
-from tilewright.frontends.values import Value
+from tilewright.frontends.values import Value, is_simple
 from tilewright.workload.graph import FOLDED, MOVES
 from tilewright.workload.layer import Network
 from tilewright.workload.view import MAX_WORDS, Shape
@@ -239,7 +239,9 @@ class Importer:
         return self.shape(next(name for name in call.outputs if name in self.program.shapes))
 
     def view(self, call: Call, *values: Value) -> list[Value]:
-        """Record that a call makes views."""
+        """Record that a call makes views; of long ones it makes tensors."""
+        if not all(map(is_simple, values)):
+            return self.moved(call)
         self.builder.moved(call.name, call.target)
         return list(values)
 

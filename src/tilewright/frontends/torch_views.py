@@ -103,10 +103,7 @@ def concatenate(importer: Importer, call: Call) -> Sequence[Value]:
     axis = importer.number(call, "dim", 0) % rank
     if call.target == "aten.stack":
         values = [v.reshape(*v.shape[:axis], 1, *v.shape[axis:]) for v in values]
-    made = joined(values, axis)
-    if sum(1 for _ in made.view.tensors()) > 64:
-        return importer.moved(call)
-    return importer.view(call, made)
+    return importer.view(call, joined(values, axis))
 
 
 def pad(importer: Importer, call: Call) -> Sequence[Value]:

@@ -17,6 +17,9 @@ from tilewright.workload.view import (
     View,
 )
 
+MAX_COUNT = 64
+MAX_DEPTH = 8
+
 
 @dataclass(frozen=True)
 class Value:
@@ -88,13 +91,28 @@ class Value:
         return prod(self.shape)
 
 
+def is_simple(value: Value) -> bool:
+    """Whether a view is short enough to be looked at: others are better tensors of their own."""
+    count, depth = _extent(value.view)
+    return count <= MAX_COUNT and depth <= MAX_DEPTH
+
+
+def _extent(view: View) -> tuple[int, int]:
+    """Return how many tensors and steps a view has, and how many joins stand in each other."""
+    inner = [_extent(part) for part in view.parts if isinstance(part, View)]
+    count = len(view.parts) + len(view.steps) + sum(n for n, _ in inner)
+    return count, 1 + max((depth for _, depth in inner), default=0)
+
+
 def joined(values: Sequence[Value], axis: int) -> Value:
     """Return values joined along an axis."""
     if len(values) == 1:
         return values[0]
     shape = list(values[0].shape)
     shape[axis] = sum(value.shape[axis] for value in values)
-    parts = tuple(
-        v.view.parts[0] if len(v.view.parts) == 1 and not v.view.steps else v.view for v in values
-    )
-    return Value(View(parts, (), axis), tuple(shape), all(v.weight for v in values))
+    parts: list[str | View] = []
+    for value in values:
+        # a join along the same axis is part of this one
+        plain = not value.view.steps and (len(value.view.parts) == 1 or value.view.axis == axis)
+        parts += value.view.parts if plain else [value.view]
+    return Value(View(tuple(parts), (), axis), tuple(shape), all(v.weight for v in values))
