@@ -126,7 +126,10 @@ def stamped(function: Kernel, **options: bool) -> Kernel:
     """Compile a function, with the digest of what it is made of as the stamp of what is kept."""
     compiler: Any = njit
     compiled = compiler(cache=True, nogil=True, pipeline_class=KernelCompiler, **options)(function)
-    compiled._cache._cache_file._source_stamp = module_digest(Path(function.__code__.co_filename))
+    kept = compiled._cache._cache_file
+    kept._source_stamp = module_digest(Path(function.__code__.co_filename))
+    # read first: what older code has kept may name classes that are no longer where they were
+    kept._version = f"{kept._version} {kept._source_stamp}"
     return cast("Kernel", with_general_arguments(compiled))
 
 
