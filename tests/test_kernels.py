@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import pickle
 import sys
 from typing import NamedTuple
 
+import numba
 import numpy as np
 import pytest
 from numba.core.compiler import Flags
@@ -73,6 +75,14 @@ def test_what_a_kernel_returns_outlives_the_record():
     values = total(table())[1]
     gc.collect()
     assert values.tolist() == [3, 5, 7]
+
+
+def test_what_older_code_has_kept_is_given_up_unread(tmp_path, monkeypatch):
+    kept = total._cache._cache_file
+    older = tmp_path / "index"
+    older.write_bytes(pickle.dumps(numba.__version__) + b"cmoved.elsewhere\nRecord\n.")
+    monkeypatch.setattr(kept, "_index_path", str(older))
+    assert kept._load_index() == {}
 
 
 def test_records_of_other_fields_are_other_kinds():

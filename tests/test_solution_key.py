@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -12,7 +13,9 @@ import tilewright as tw
 from tilewright.architecture.machine import Array, Compute, Constraint, Memory
 from tilewright.architecture.transfers import Dma, Networks
 from tilewright.mapper import key as key_module
+from tilewright.mapper import solved
 from tilewright.mapper.key import solution_key
+from tilewright.model import kernel as kernels
 from tilewright.workload.layer import Term
 
 WINDOW = tw.conv1d(name="w", K=4, C=2, P=6, R=3)
@@ -151,19 +154,72 @@ def test_the_code_and_the_version_are_part_of_the_key(monkeypatch: pytest.Monkey
     assert key() == old
 
 
+@pytest.fixture
+def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the package, with one more package in a package, that digests are found of."""
+    package = tmp_path / "tilewright"
+    shutil.copytree(key_module.PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in key_module.FOLDERS:
+        nested = package / folder / "outer" / "inner"
+        nested.mkdir(parents=True)
+        (nested.parent / "__init__.py").write_text("")
+        (nested / "__init__.py").write_text("")
+        (nested / "code.py").write_text("x = 1\n")
+    monkeypatch.setattr(key_module, "PACKAGE", package)
+    monkeypatch.setattr(key_module, "source_digest", kernels.source_digest.__wrapped__)
+    monkeypatch.setattr(kernels, "ROOT", package)
+    monkeypatch.setattr(kernels, "read", kernels.read.__wrapped__)
+    return package
+
+
 @pytest.mark.parametrize("folder", key_module.FOLDERS)
-def test_a_change_of_any_source_is_another_version(
-    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_change_of_any_source_is_another_version(folder: str, copied: Path) -> None:
+    version = key_module.version.__wrapped__
+    old = version()
+    for place in ("code.py", "outer/__init__.py", "outer/inner/code.py"):
+        file = copied / folder / place
+        before = file.read_text() if file.exists() else ""
+        file.write_text(f"{before}# changed\n")
+        assert version() != old, place
+        file.write_text(before)
+        old = version()
+    (copied / folder / "outer" / "inner" / "code.py").rename(copied / folder / "outer" / "code.py")
+    assert version() != old
+
+
+@pytest.mark.parametrize(
+    ("imported", "changed"),
+    [
+        ("from tilewright.model.outer.inner.code import x", "outer/inner/code.py"),
+        ("from tilewright.model.outer.inner import code", "outer/inner/code.py"),
+        ("from tilewright.model.outer.inner import (\n    code,\n)", "outer/inner/code.py"),
+        ("import tilewright.model.outer.inner.code", "outer/inner/code.py"),
+        ("from tilewright.model.outer.inner import x", "outer/inner/__init__.py"),
+        ("from tilewright.model.outer import inner", "outer/inner/__init__.py"),
+    ],
+)
+def test_kernels_are_stamped_with_nested_files_that_they_import(
+    imported: str, changed: str, copied: Path
 ) -> None:
-    for each in key_module.FOLDERS:
-        (tmp_path / each).mkdir()
-        (tmp_path / each / "code.py").write_text("x = 1\n")
-    monkeypatch.setattr(key_module, "PACKAGE", tmp_path)
-    digest = key_module.source_digest.__wrapped__
-    monkeypatch.setattr(key_module, "source_digest", digest)
-    old = key_module.version.__wrapped__()
-    (tmp_path / folder / "code.py").write_text("x = 2\n")
-    assert key_module.version.__wrapped__() != old
+    digest = kernels.module_digest.__wrapped__
+    kernel = copied / "mapper" / "outer" / "kernel_of_a_test.py"
+    kernel.write_text(f"{imported}\n")
+    old = digest(kernel)
+    (copied / "model" / changed).write_text("x = 2\n")
+    new = digest(kernel)
+    assert new != old
+    (copied / "model" / "outer" / "unused.py").write_text("x = 2\n")
+    assert digest(kernel) == new
+
+
+def test_digests_see_every_file_that_the_solution_of_a_layer_builds_on() -> None:
+    built_on, left = set(), [Path(solved.__file__)]
+    while left:
+        new = kernels.read(left.pop())[1] - built_on
+        built_on |= new
+        left += new
+    folders = {path.relative_to(key_module.PACKAGE).parts[0] for path in built_on}
+    assert {folder for folder in folders if not folder.endswith(".py")} == set(key_module.FOLDERS)
 
 
 def test_names_that_nothing_depends_on_are_no_part_of_the_key() -> None:

@@ -60,7 +60,10 @@ class Kept(FunctionCache):
     def __init__(self, function: Callable[..., object], stamp: str) -> None:
         usual: Any = super().__init__
         usual(function)
-        self._cache_file._source_stamp = stamp
+        kept = self._cache_file
+        kept._source_stamp = stamp
+        # read first: what older code has kept may name classes that are no longer where they were
+        kept._version = f"{kept._version} {stamp}"
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the code for some types, if it is there."""

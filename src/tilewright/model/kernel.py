@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,20 +18,20 @@ from tilewright.model.parts import KernelCompiler, PartCompiler
 
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
-HERE = Path(__file__).parent
-ROOT = HERE.parent
-ALWAYS = (Path(__file__), HERE / "record.py")  # what every kernel builds on
-IMPORT = re.compile(r"^from (tilewright[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
+ROOT = Path(__file__).parents[1]
+ALWAYS = (Path(__file__), Path(__file__).with_name("record.py"))  # what every kernel builds on
+IMPORT = re.compile(
+    r"^(?:from (tilewright[\w.]*) import (\([^)]*\)|.*)|import (tilewright[\w.]*))", re.MULTILINE
+)
 WORD = re.compile(r"\w+")
 
 
 @cache
-def source_digest(folder: Path = HERE) -> str:
-    """Return a digest of the Python files of this folder and another."""
+def source_digest(folder: Path) -> str:
+    """Return a digest of the Python files of a folder and of all folders in it."""
     digest = blake2b(digest_size=16)
-    for each in sorted({folder, HERE}):
-        for path in sorted(each.glob("*.py")):
-            digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 
 
@@ -39,12 +40,11 @@ def read(path: Path) -> tuple[bytes, frozenset[Path]]:
     """Return a file, and the files of this package that it imports, or functions of which."""
     text = path.read_bytes()
     files = set()
-    for module, names in IMPORT.findall(text.decode()):
-        for name in (module, *(f"{module}.{name}" for name in WORD.findall(names))):
-            file = ROOT.parent.joinpath(*name.split(".")).with_suffix(".py")
-            if file.is_file():
-                files.add(file)
-    return text, frozenset(files)
+    for module, names, whole in IMPORT.findall(text.decode()):
+        for name in (module or whole, *(f"{module}.{name}" for name in WORD.findall(names))):
+            place = os.path.join(ROOT.parent, *name.split("."))
+            files |= {f"{place}.py", os.path.join(place, "__init__.py")}
+    return text, frozenset(Path(file) for file in files if os.path.isfile(file))
 
 
 @cache
@@ -57,7 +57,8 @@ def module_digest(path: Path) -> str:
         found |= new
         left += new
     for each in sorted(found):
-        digest.update(each.name.encode() + b"\0" + read(each)[0])
+        name = str(each).removeprefix(str(ROOT)).replace(os.sep, "/")
+        digest.update(name.encode() + b"\0" + read(each)[0])
     return digest.hexdigest()
 
 
