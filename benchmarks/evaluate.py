@@ -15,11 +15,11 @@ from rich.console import Console
 from rich.table import Table
 
 from tilewright.architecture.files import load_architecture
+from tilewright.kernels.types import Ints
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.model import evaluate, evaluate_batch
 from tilewright.model.count import plan
 from tilewright.model.traffic import with_tiles
-from tilewright.model.types import Ints
 from tilewright.workload.einsum import einsum
 from tilewright.workload.layer import Layer
 

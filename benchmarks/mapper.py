@@ -21,9 +21,9 @@ from typing import Any
 
 from benchmarks import Section
 from tilewright.architecture.files import load_architecture
-from tilewright.mapper.compilation import compile_kernels, compile_tiles, is_compiled
-from tilewright.mapper.size import mappings_in_space
-from tilewright.mapper.solve import Search
+from tilewright.mapper.network.compilation import compile_kernels, compile_tiles, is_compiled
+from tilewright.mapper.problem.space_size import mappings_in_space
+from tilewright.mapper.search.search import Search
 from tilewright.mapping.files import mapping_data
 from tilewright.model import evaluate, evaluate_batch
 from tilewright.strategies.run import Run, improvements

@@ -23,7 +23,7 @@ from benchmarks import Section
 from benchmarks.mapper import LAYERS, MACHINE, every_kernel
 from tilewright.architecture.files import load_architecture
 from tilewright.architecture.machine import Architecture, Memory
-from tilewright.mapper.solve import Search
+from tilewright.mapper.search.search import Search
 from tilewright.model import evaluate
 from tilewright.workload.einsum import einsum
 from tilewright.workload.layer import Layer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from tilewright.model.types import Ints
+from tilewright.kernels.types import Ints
 
 
 @njit(cache=True)

@@ -18,9 +18,9 @@ import numpy as np
 from benchmarks.rival_moves import random_rows
 from tilewright.architecture.machine import Architecture, Array, Memory
 from tilewright.errors import MappingError
+from tilewright.kernels.types import Floats, Ints
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.model import evaluate, evaluate_batch
-from tilewright.model.types import Floats, Ints
 from tilewright.workload.layer import Layer
 
 ROWS = 256  # tile sizes that are tried for a changed list

@@ -11,7 +11,7 @@ from time import perf_counter, process_time
 
 import tilewright
 from benchmarks import Section
-from tilewright.directives.styles import style_names
+from tilewright.interop.maestro.styles import style_names
 from tilewright.model.count import plan, shape_plan
 from tilewright.model.network import NetworkEvaluation
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks import Section
 from benchmarks.park.measure import Answer, Call, asked
 from tilewright.architecture.files import preset_names
-from tilewright.mapper.sizes import ALL, DIVISORS
+from tilewright.mapper.results.searched_space import ALL, DIVISORS
 from tilewright.workload.network import zoo_names
 
 SECONDS = 30.0

@@ -197,8 +197,8 @@ def short_last_chunk() -> Picture:
 
 def layout() -> Picture:
     """The blocks that one tile touches when rows, columns or tiles are contiguous."""
+    from tilewright.workload.axis_order import address, digits, parse_layout
     from tilewright.workload.einsum import einsum
-    from tilewright.workload.layout import address, digits, parse_layout
 
     rows, columns, block, cell = 8, 8, 4, 22
     tensor = einsum("O[Y,X] += I[Y,X]", Y=rows, X=columns).tensors[0]

@@ -19,12 +19,12 @@ from pathlib import Path
 import tilewright as tw
 from tilewright.architecture.machine import Memory
 from tilewright.architecture.technology_files import load_technology
-from tilewright.dmazerunner.counting import Passes
-from tilewright.dmazerunner.method import Method, mapping_of
-from tilewright.dmazerunner.result import MethodCost
-from tilewright.dmazerunner.search import best_of
-from tilewright.dmazerunner.space import PRUNED, Pruning, Space
-from tilewright.model.types import Bools, Ints
+from tilewright.interop.dmazerunner.counting import Passes
+from tilewright.interop.dmazerunner.method import Method, mapping_of
+from tilewright.interop.dmazerunner.result import MethodCost
+from tilewright.interop.dmazerunner.search import best_of
+from tilewright.interop.dmazerunner.space import PRUNED, Pruning, Space
+from tilewright.kernels.types import Bools, Ints
 from tilewright.text import aligned
 
 NETWORK = tw.load_network(str(Path(__file__).with_suffix(".yaml")))

@@ -19,9 +19,9 @@ from statistics import mean
 import tilewright
 from tilewright import Architecture, Evaluation, Layer
 from tilewright.architecture.machine import Array
-from tilewright.directives.layers import network_of
-from tilewright.directives.reader import parse_network_text
-from tilewright.directives.styles import style_names
+from tilewright.interop.maestro.layers import network_of
+from tilewright.interop.maestro.reader import parse_network_text
+from tilewright.interop.maestro.styles import style_names
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reproductions" / "maestro.md"

@@ -25,7 +25,7 @@ from tilewright.architecture.machine import Architecture
 from tilewright.layout.choose import Choice, Tiles, reordered, tiles_of
 from tilewright.layout.dmc import BOX, Cost
 from tilewright.layout.uniform import uniform_layouts
-from tilewright.mapper.lattice import divisors
+from tilewright.mapper.problem.lattice import divisors
 from tilewright.mapping.constraints import under
 from tilewright.strategies.decoupled import Decoupled, Decoupling
 from tilewright.strategies.dmazerunner import DMazeRunner

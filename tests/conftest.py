@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.mapper.cache import VARIABLE
+from tilewright.mapper.network.cache import VARIABLE
 
 NUMBERS = count()
 

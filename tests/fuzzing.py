@@ -14,7 +14,7 @@ import tilewright as tw
 from tilewright.architecture import preset_names
 from tilewright.architecture.dataflow import dataflow_names
 from tilewright.cli.options import commands
-from tilewright.directives.styles import style_names
+from tilewright.interop.maestro.styles import style_names
 from tilewright.workload import zoo_names
 
 ROOT = Path(tw.__file__).parent

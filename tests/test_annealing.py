@@ -8,9 +8,9 @@ import pytest
 
 import problems
 from tilewright.architecture.files import load_architecture
-from tilewright.mapper.annealing import Annealing
-from tilewright.mapper.narrow import about_memories
-from tilewright.mapper.solve import Search
+from tilewright.mapper.heuristics.annealing import Annealing
+from tilewright.mapper.problem.bypass_choices import about_memories
+from tilewright.mapper.search.search import Search
 from tilewright.mapping.validity import check
 from tilewright.model.evaluate import evaluate
 from tilewright.workload.operators import conv2d

@@ -9,7 +9,7 @@ import pytest
 from tilewright import evaluate_network
 from tilewright import map as best_mapping
 from tilewright.architecture import parse_architecture
-from tilewright.commands.tables import architecture_text, summary
+from tilewright.cli.output.tables import architecture_text, summary
 from tilewright.document import parse
 from tilewright.report import html
 from tilewright.workload.layer import Network

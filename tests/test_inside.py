@@ -10,8 +10,8 @@ import pytest
 
 import problems
 from tilewright.architecture.machine import Architecture, Array
-from tilewright.mapper.inside import worth_solving
-from tilewright.mapper.solve import Search
+from tilewright.mapper.bounds.inside_array import worth_solving
+from tilewright.mapper.search.search import Search
 
 
 def deep_problem(seed: int) -> tuple[object, Architecture] | None:

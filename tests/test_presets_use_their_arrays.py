@@ -17,8 +17,8 @@ import pytest
 
 import tilewright as tw
 from tilewright.architecture import Architecture, Array, Memory, load_architecture, preset_names
-from tilewright.mapper.lattice import lattice
-from tilewright.mapper.problem import array_choices
+from tilewright.mapper.problem.lattice import lattice
+from tilewright.mapper.problem.space import array_choices
 from tilewright.workload import Layer, zoo_names
 
 Rule = Callable[[Layer, str], bool]

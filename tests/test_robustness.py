@@ -16,9 +16,10 @@ import tilewright as tw
 from tilewright.cli import main
 from tilewright.document import MAX_VALUES, load, parse
 from tilewright.errors import InputError, ReaderGoneError
-from tilewright.mapper import progress, ticking
-from tilewright.mapper.frontier import least_cost
-from tilewright.model import kept
+from tilewright.kernels import kept
+from tilewright.mapper.memory_sizes.frontier import least_cost
+from tilewright.mapper.network import progress
+from tilewright.mapper.results import ticking
 from tilewright.text import say
 
 posix = pytest.mark.skipif(os.name != "posix", reason="streams and signals of POSIX")
@@ -183,8 +184,8 @@ def test_kernels_are_kept_where_that_is_possible(
 
 
 def test_a_kernel_runs_without_any_place_to_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tilewright.mapper import compilation
-    from tilewright.model.kernel import stamped
+    from tilewright.kernels.kernel import stamped
+    from tilewright.mapper.network import compilation
 
     monkeypatch.setattr(kept, "folder_of", lambda source: None)
     monkeypatch.setattr(compilation, "folder_of", lambda source: None)
@@ -197,7 +198,7 @@ def test_a_kernel_runs_without_any_place_to_be_kept(monkeypatch: pytest.MonkeyPa
 
 
 def test_damaged_code_on_disk_is_compiled_again(tmp_path: Path) -> None:
-    from tilewright.model.kernel import stamped
+    from tilewright.kernels.kernel import stamped
 
     def thrice(number: int) -> int:
         return 3 * number

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.park.case import Case
-from tilewright.mapper.sizes import ALL, DIVISORS
+from tilewright.mapper.results.searched_space import ALL, DIVISORS
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.text import mapping_text
 

@@ -16,7 +16,7 @@ from benchmarks.park.case import OBJECTIVES, QUICK, SMALL, Case, case, cases
 from benchmarks.park.known import FILE, Known
 from benchmarks.park.measure import Answer, Call, asked
 from tilewright.errors import InputError
-from tilewright.mapper.sizes import ALL, DIVISORS
+from tilewright.mapper.results.searched_space import ALL, DIVISORS
 
 SLACK = 0.5  # seconds beyond a limit that are within it
 NEAR = 1.05  # of the best known value

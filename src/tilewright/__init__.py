@@ -30,27 +30,27 @@ if TYPE_CHECKING:
         pareto,
         simulate,
     )
+    from tilewright.api.inputs import load_workload
     from tilewright.architecture.constraint_files import load_constraints
     from tilewright.architecture.constraints import Constraint, Constraints, Limits
     from tilewright.architecture.dataflow import load_dataflow
     from tilewright.architecture.files import load_architecture
     from tilewright.architecture.machine import Architecture
-    from tilewright.directives.syntax import Dataflow
-    from tilewright.dmazerunner.methods import ExecutionMethods
-    from tilewright.dmazerunner.orderings import unique_orderings
-    from tilewright.dmazerunner.result import MethodCost
     from tilewright.errors import InputError, MappingError, NoMappingError, TilewrightError
     from tilewright.explore import Exploration, explore, load_space
-    from tilewright.inputs import load_workload
+    from tilewright.interop.dmazerunner.methods import ExecutionMethods
+    from tilewright.interop.dmazerunner.orderings import unique_orderings
+    from tilewright.interop.dmazerunner.result import MethodCost
+    from tilewright.interop.maestro.syntax import Dataflow
     from tilewright.layout.result import LayoutResult
-    from tilewright.mapper.explanation import Explanation
-    from tilewright.mapper.front import Front
-    from tilewright.mapper.frontier_result import Frontier
-    from tilewright.mapper.least_memory import LeastMemory
-    from tilewright.mapper.network_front import NetworkFront
-    from tilewright.mapper.proof import Proof
-    from tilewright.mapper.result import LayerResult, NetworkResult
-    from tilewright.mapper.uniform_result import UniformResult
+    from tilewright.mapper.explain.explanation import Explanation
+    from tilewright.mapper.network.front_of_network import NetworkFront
+    from tilewright.mapper.results.frontier import Frontier
+    from tilewright.mapper.results.proof import Proof
+    from tilewright.mapper.results.result import LayerResult, NetworkResult
+    from tilewright.mapper.search.front import Front
+    from tilewright.mapper.search.least_memory import LeastMemory
+    from tilewright.mapper.styles.result import UniformResult
     from tilewright.mapping.files import load_mapping
     from tilewright.mapping.nodes import For, Mapping, Spatial, Store
     from tilewright.model.batch import Batch, evaluate_batch
@@ -165,22 +165,22 @@ HOMES = {
     "architecture.dataflow": ("load_dataflow",),
     "architecture.files": ("load_architecture",),
     "architecture.machine": ("Architecture",),
-    "directives.syntax": ("Dataflow",),
-    "dmazerunner.methods": ("ExecutionMethods",),
-    "dmazerunner.orderings": ("unique_orderings",),
-    "dmazerunner.result": ("MethodCost",),
+    "interop.maestro.syntax": ("Dataflow",),
+    "interop.dmazerunner.methods": ("ExecutionMethods",),
+    "interop.dmazerunner.orderings": ("unique_orderings",),
+    "interop.dmazerunner.result": ("MethodCost",),
     "errors": ("InputError", "MappingError", "NoMappingError", "TilewrightError"),
     "explore": ("Exploration", "explore", "load_space"),
-    "inputs": ("load_workload",),
+    "api.inputs": ("load_workload",),
     "layout.result": ("LayoutResult",),
-    "mapper.explanation": ("Explanation",),
-    "mapper.front": ("Front",),
-    "mapper.frontier_result": ("Frontier",),
-    "mapper.least_memory": ("LeastMemory",),
-    "mapper.network_front": ("NetworkFront",),
-    "mapper.proof": ("Proof",),
-    "mapper.result": ("LayerResult", "NetworkResult"),
-    "mapper.uniform_result": ("UniformResult",),
+    "mapper.explain.explanation": ("Explanation",),
+    "mapper.search.front": ("Front",),
+    "mapper.results.frontier": ("Frontier",),
+    "mapper.search.least_memory": ("LeastMemory",),
+    "mapper.network.front_of_network": ("NetworkFront",),
+    "mapper.results.proof": ("Proof",),
+    "mapper.results.result": ("LayerResult", "NetworkResult"),
+    "mapper.styles.result": ("UniformResult",),
     "mapping.files": ("load_mapping",),
     "mapping.nodes": ("For", "Mapping", "Spatial", "Store"),
     "model.batch": ("Batch", "evaluate_batch"),

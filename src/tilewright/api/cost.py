@@ -6,13 +6,7 @@ from collections.abc import Mapping as Dict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeAlias, overload
 
-from tilewright.architecture.machine import Architecture
-from tilewright.directives.syntax import Dataflow
-from tilewright.directives.translate import translate
-from tilewright.dmazerunner.counting import count_method
-from tilewright.dmazerunner.result import MethodCost
-from tilewright.errors import InputError, nearest
-from tilewright.inputs import (
+from tilewright.api.inputs import (
     ArchitectureLike,
     MappingLike,
     WorkloadLike,
@@ -23,20 +17,26 @@ from tilewright.inputs import (
     the_run,
     the_style,
 )
+from tilewright.architecture.machine import Architecture
+from tilewright.errors import InputError, nearest
+from tilewright.interop.dmazerunner.counting import count_method
+from tilewright.interop.dmazerunner.result import MethodCost
+from tilewright.interop.maestro.syntax import Dataflow
+from tilewright.interop.maestro.translate import translate
 from tilewright.layout.moved import laid_out
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.validity import check as check_validity
 from tilewright.model.evaluate import assess
 from tilewright.model.network import NetworkEvaluation
 from tilewright.model.result import Evaluation
+from tilewright.reference.timeline import simulate_latency
 from tilewright.retention.evaluate import check_latency, refuse_retention
 from tilewright.retention.evaluate import evaluate as evaluate_mapping
 from tilewright.retention.evaluate import simulate as simulate_mapping
-from tilewright.timeline import simulate_latency
 from tilewright.workload.layer import Layer
 
 if TYPE_CHECKING:
-    from tilewright.workload.layout import Layout
+    from tilewright.workload.axis_order import Layout
 
 LayoutsLike: TypeAlias = "Dict[str, str | Layout] | str | None"
 
@@ -168,7 +168,7 @@ def the_layouts(
 ) -> dict[str, Layout]:
     """Return the layouts that are meant, or the best ones."""
     from tilewright.layout.count import best_layouts
-    from tilewright.workload.layout import given_layouts
+    from tilewright.workload.axis_order import given_layouts
 
     if isinstance(given, str) and given == "best":
         return dict(best_layouts(layer, architecture, mapping))

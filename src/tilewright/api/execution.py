@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tilewright.dmazerunner.methods import ExecutionMethods, count_methods
-from tilewright.inputs import (
+from tilewright.api.inputs import (
     ArchitectureLike,
     WorkloadLike,
     listener,
     the_architecture,
     the_network,
 )
+from tilewright.interop.dmazerunner.methods import ExecutionMethods, count_methods
 
 
 def methods(

@@ -6,9 +6,9 @@ from collections.abc import Collection
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from tilewright.api.inputs import ArchitectureLike, WorkloadLike, the_architecture, the_network
 from tilewright.document import describe
 from tilewright.errors import InputError, nearest
-from tilewright.inputs import ArchitectureLike, WorkloadLike, the_architecture, the_network
 
 if TYPE_CHECKING:
     from tilewright.layout.result import LayoutResult

@@ -5,12 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from tilewright.architecture.files import dump_architecture
-from tilewright.architecture.machine import Architecture
-from tilewright.directives.express import express
-from tilewright.directives.syntax import Dataflow
-from tilewright.directives.writing import dump_network
-from tilewright.inputs import (
+from tilewright.api.inputs import (
     ArchitectureLike,
     MappingLike,
     WorkloadLike,
@@ -19,6 +14,11 @@ from tilewright.inputs import (
     the_network,
     the_run,
 )
+from tilewright.architecture.files import dump_architecture
+from tilewright.architecture.machine import Architecture
+from tilewright.interop.maestro.express import express
+from tilewright.interop.maestro.syntax import Dataflow
+from tilewright.interop.maestro.writing import dump_network
 from tilewright.mapping.files import dump_mappings
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.text import mapping_text

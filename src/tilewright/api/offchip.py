@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf
 
+from tilewright.api.inputs import WorkloadLike, check_count, check_seconds, listener, the_network
 from tilewright.architecture.units import bits
 from tilewright.errors import InputError
-from tilewright.inputs import WorkloadLike, check_count, check_seconds, listener, the_network
 from tilewright.offchip.result import Banks, NetworkTraffic
 
 MOST_BANKS = 4096

@@ -7,9 +7,7 @@ from math import inf
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeAlias
 
-from tilewright.document import describe
-from tilewright.errors import InputError
-from tilewright.inputs import (
+from tilewright.api.inputs import (
     ArchitectureLike,
     CacheLike,
     WorkloadLike,
@@ -25,21 +23,23 @@ from tilewright.inputs import (
     the_network,
     the_searched_architecture,
 )
+from tilewright.document import describe
+from tilewright.errors import InputError
 from tilewright.layout.moved import laid_out
-from tilewright.mapper.objective import parse_objective
-from tilewright.mapper.progress import Progress, counted, watching
-from tilewright.mapper.sizes import ALL, DIVISORS
+from tilewright.mapper.network.progress import Progress, counted, watching
+from tilewright.mapper.objective.objective import parse_objective
+from tilewright.mapper.results.searched_space import ALL, DIVISORS
 from tilewright.mapping.constraints import under
 from tilewright.mapping.given import ConstraintsLike, check_own_names, given_constraints
 
 if TYPE_CHECKING:
-    from tilewright.mapper.explanation import Explanation
-    from tilewright.mapper.front import Front
-    from tilewright.mapper.frontier_result import Frontier
-    from tilewright.mapper.least_memory import LeastMemory
-    from tilewright.mapper.network_front import NetworkFront
-    from tilewright.mapper.result import LayerResult, NetworkResult
-    from tilewright.workload.layout import Layout
+    from tilewright.mapper.explain.explanation import Explanation
+    from tilewright.mapper.network.front_of_network import NetworkFront
+    from tilewright.mapper.results.frontier import Frontier
+    from tilewright.mapper.results.result import LayerResult, NetworkResult
+    from tilewright.mapper.search.front import Front
+    from tilewright.mapper.search.least_memory import LeastMemory
+    from tilewright.workload.axis_order import Layout
 
 LayoutsLike: TypeAlias = "Mapping[str, str | Layout] | str | None"
 
@@ -165,36 +165,36 @@ def map(
         progress = watching() if progress else Progress()
     # the compiled search is only imported once the input is known to be good
     if uniform is not None:
-        from tilewright.mapper.uniform import map_uniform
+        from tilewright.mapper.styles.uniform import map_uniform
 
         return map_uniform(
             network, machine, objective, within=within or 0.0, tiles=tiles,
             time_limit=time_limit, workers=workers, progress=progress, cache=kept,
         )  # fmt: skip
     if least_movement:
-        from tilewright.mapper.dmc import map_movement
+        from tilewright.mapper.variants.offchip_tiles import map_movement
 
         return map_movement(
             network, machine, objective, layouts,
             tiles=tiles, time_limit=time_limit, progress=progress,
         )  # fmt: skip
     if kind == "pipelined":
-        from tilewright.mapper.pipelined import map_pipelined
+        from tilewright.mapper.pipelined.pipelined import map_pipelined
 
         return map_pipelined(
             network, machine, objective, time_limit=time_limit, progress=progress, cache=kept
         )
     if own or layouts is not None:
-        from tilewright.mapper.blocks import map_blocks
+        from tilewright.mapper.variants.blocks import map_blocks
 
         return map_blocks(
             network, machine, objective, layouts,
             time_limit=time_limit, workers=workers, progress=progress, cache=kept,
         )  # fmt: skip
     if any(memory.retention != "tile" for memory in machine.memories):
-        from tilewright.mapper.retaining import map_retaining as map_network
+        from tilewright.mapper.variants.retaining import map_retaining as map_network
     else:
-        from tilewright.mapper.network import map_network
+        from tilewright.mapper.network.network import map_network
     return map_network(
         network, machine, objective,
         time_limit=time_limit, workers=workers, progress=progress, cache=kept, tiles=tiles,
@@ -252,8 +252,8 @@ def pareto(
     machine = the_searched_architecture(architecture)
     check_own_names(machine, network.layers)
     machine = under(machine, given_constraints(constraints, machine, network.layers))
-    from tilewright.mapper.network import map_front
-    from tilewright.mapper.network_front import map_network_front
+    from tilewright.mapper.network.front_of_network import map_network_front
+    from tilewright.mapper.network.network import map_front
 
     with counted(network.name, "points", progress) as told:
         if len(network.layers) == 1:
@@ -317,7 +317,7 @@ def frontier(
         raise InputError("has no effect with 'traffic': words are minimised", key="objective")
     chosen = the_layer(workload, layer)
     machine = the_searched_architecture(architecture)
-    from tilewright.mapper.frontier import least_cost
+    from tilewright.mapper.memory_sizes.frontier import least_cost
 
     end = perf_counter() + (inf if time_limit is None else time_limit)
     names = (over,) if isinstance(over, str) else tuple(over)
@@ -387,7 +387,7 @@ def explain(
     machine = the_searched_architecture(architecture)
     check_own_names(machine, [chosen])
     machine = under(machine, given_constraints(constraints, machine, [chosen]))
-    from tilewright.mapper.explain import explain_layer
+    from tilewright.mapper.explain.explain import explain_layer
 
     if isinstance(progress, bool):
         progress = watching() if progress else Progress()
@@ -424,14 +424,14 @@ def least_memory(result: LayerResult, *, time_limit: float | None = None) -> Lea
         When the result is no such result.
     """
     check_options("energy", time_limit, None)
-    from tilewright.mapper.result import LayerResult
+    from tilewright.mapper.results.result import LayerResult
 
     if not isinstance(result, LayerResult):
         raise InputError(
             f"expected the result of one layer, as 'map(...)[NAME]' is, found {describe(result)}",
             key="result",
         )
-    from tilewright.mapper.least_memory import prove_least_memory
+    from tilewright.mapper.search.least_memory import prove_least_memory
 
     end = perf_counter() + (inf if time_limit is None else time_limit)
     return prove_least_memory(result, lambda: perf_counter() >= end)

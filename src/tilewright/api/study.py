@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from tilewright.inputs import (
+from tilewright.api.inputs import (
     ArchitectureLike,
     WorkloadLike,
     check_count,

@@ -17,7 +17,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from tilewright.cli.options import INTERRUPTED, commands, say
-from tilewright.commands.files import discard
+from tilewright.cli.output.files import discard
 from tilewright.errors import InputError, ReaderGoneError, TilewrightError, nearest
 
 # in the order of the help
@@ -159,7 +159,7 @@ def start(
     version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
 ) -> None:
     """Exact counts and proven-optimal mappings of tensor workloads on spatial accelerators."""
-    from tilewright.commands.files import write_out
+    from tilewright.cli.output.files import write_out
 
     if version:
         import tilewright

@@ -18,8 +18,8 @@ def list_command(
     ] = None,
 ) -> int:
     """List the workloads, architectures, dataflows and mapping styles that ship."""
-    from tilewright.commands.files import write_out
-    from tilewright.commands.listing import FOLDERS, lists
+    from tilewright.cli.output.files import write_out
+    from tilewright.cli.output.listing import FOLDERS, lists
 
     if kind not in (None, *FOLDERS):
         raise InputError(
@@ -37,8 +37,8 @@ def show_command(
     ],
 ) -> int:
     """Show a workload, an architecture, a dataflow or a style, with its source."""
-    from tilewright.commands.catalogue import shown
-    from tilewright.commands.files import write_out
+    from tilewright.cli.output.catalogue import shown
+    from tilewright.cli.output.files import write_out
 
     write_out(shown(name))
     return 0
@@ -49,8 +49,8 @@ def cache_command(
     clear: Annotated[bool, typer.Option("--clear", help="Remove all results in it.")] = False,
 ) -> int:
     """Show or clear the cache of solved layers."""
-    from tilewright.commands.cache import cache_text, clear_cache
-    from tilewright.commands.files import write_out
+    from tilewright.cli.output.cache import cache_text, clear_cache
+    from tilewright.cli.output.files import write_out
 
     write_out(clear_cache() if clear else cache_text())
     return 0

@@ -58,15 +58,15 @@ def evaluate_command(
 ) -> int:  # fmt: skip
     """Show what a mapping costs; with a style and no --layer, a table of all layers."""
     from tilewright import api
-    from tilewright.commands.files import check_outputs
-    from tilewright.commands.output import put_evaluation, put_network_evaluation, put_timeline
-    from tilewright.inputs import is_for_networks
+    from tilewright.api.inputs import is_for_networks
+    from tilewright.cli.output.files import check_outputs
+    from tilewright.cli.output.results import put_evaluation, put_network_evaluation, put_timeline
 
     check_outputs({"--json": json, "--timeline": timeline}, [workload, arch, mapping])
     single = {"--timeline": timeline, "--layout": layout}
     if counting == "dmazerunner":
         refuse({**single, "--latency": latency, "--statistics": statistics}, "not with --counting")
-        from tilewright.commands.methods import put_cost
+        from tilewright.cli.output.methods import put_cost
 
         put_cost(api.evaluate(workload, arch, mapping, layer=layer, counting="dmazerunner"), json)
         return 0
@@ -97,8 +97,8 @@ def simulate_command(
 ) -> int:  # fmt: skip
     """Show the same by brute force; small layers only."""
     from tilewright import api
-    from tilewright.commands.files import check_outputs
-    from tilewright.commands.output import put_evaluation
+    from tilewright.cli.output.files import check_outputs
+    from tilewright.cli.output.results import put_evaluation
 
     check_outputs({"--json": json}, [workload, arch, mapping])
     layouts = read_layouts(layout)

@@ -56,8 +56,8 @@ def explore_command(
     ] = None,
 ) -> int:
     """Find the best machines of a design space, each with its best mappings, and prove it."""
-    from tilewright.commands.explore import ProgressLine, put_exploration
-    from tilewright.commands.files import check_outputs
+    from tilewright.cli.output.explore import ProgressLine, put_exploration
+    from tilewright.cli.output.files import check_outputs
     from tilewright.explore import explore
 
     check_outputs({"--json": json, "--csv": csv, "--store": store}, inputs)

@@ -31,8 +31,8 @@ def layout_command(
 ) -> int:
     """Find off-chip tiles and data layouts that move the fewest blocks."""
     from tilewright import api
-    from tilewright.commands.files import check_outputs
-    from tilewright.commands.output import put_result
+    from tilewright.cli.output.files import check_outputs
+    from tilewright.cli.output.results import put_result
 
     check_outputs({"--json": json}, [workload, arch])
     dims = [name.strip() for name in whole.split(",") if name.strip()]

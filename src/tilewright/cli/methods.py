@@ -22,8 +22,8 @@ def methods_command(
 ) -> int:
     """Count dMazeRunner's execution methods, and find the best by its counting."""
     from tilewright import api
-    from tilewright.commands.files import check_outputs
-    from tilewright.commands.methods import put_methods
+    from tilewright.cli.output.files import check_outputs
+    from tilewright.cli.output.methods import put_methods
 
     check_outputs({"--json": json}, [workload, arch])
     put_methods(api.methods(workload, arch, layer=layer, best=best, progress=say), json)

@@ -33,7 +33,7 @@ def convert_command(
 ) -> int:  # fmt: skip
     """Write mappings as data-centric directives (MAESTRO), or directives as mappings."""
     from tilewright import api
-    from tilewright.commands.files import check_outputs, write_file, write_out
+    from tilewright.cli.output.files import check_outputs, write_file, write_out
 
     if to is not None and to not in NOTATIONS:
         raise InputError(

@@ -39,7 +39,7 @@ def traffic_command(
 ) -> int:
     """Find the least DRAM words when a memory keeps what is used again first."""
     from tilewright import api
-    from tilewright.commands.files import STANDARD_OUTPUT, check_outputs, write_file, write_out
+    from tilewright.cli.output.files import STANDARD_OUTPUT, check_outputs, write_file, write_out
 
     check_outputs({"--json": json}, [workload])
     result = api.least_traffic(

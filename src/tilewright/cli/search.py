@@ -25,7 +25,7 @@ from tilewright.cli.options import (
     share,
 )
 from tilewright.errors import InputError
-from tilewright.mapper.sizes import DIVISORS, SIZES
+from tilewright.mapper.results.searched_space import DIVISORS, SIZES
 
 
 @commands.command("map")
@@ -96,11 +96,11 @@ def map_command(
 ) -> int:
     """Find the best mapping of every layer, with a proof."""
     from tilewright import api
+    from tilewright.api.inputs import check_options, check_tiles, the_architecture, the_network
     from tilewright.architecture.dataflow import load_dataflow
-    from tilewright.commands.files import check_outputs
-    from tilewright.commands.output import put_mappings, put_result
+    from tilewright.cli.output.files import check_outputs
+    from tilewright.cli.output.results import put_mappings, put_result
     from tilewright.frontends.accounting import not_understood
-    from tilewright.inputs import check_options, check_tiles, the_architecture, the_network
     from tilewright.mapping.idle import idle_text
 
     files = {"--json": json, "--report": report, "--output": output}
@@ -198,8 +198,8 @@ def frontier_command(
 ) -> int:
     """Show the least cost for every size of one or two memories (tile sizes that divide)."""
     from tilewright import api
-    from tilewright.commands.files import check_outputs
-    from tilewright.commands.output import put_frontier
+    from tilewright.cli.output.files import check_outputs
+    from tilewright.cli.output.results import put_frontier
 
     check_outputs({"--json": json, "--plot": plot}, [workload, arch])
     limit = seconds(time_limit)
@@ -238,8 +238,8 @@ def explain_command(
     """
     from tilewright import api
     from tilewright.architecture.dataflow import load_dataflow
-    from tilewright.commands.files import check_outputs
-    from tilewright.commands.output import put_result
+    from tilewright.cli.output.files import check_outputs
+    from tilewright.cli.output.results import put_result
 
     check_outputs({"--json": json}, [workload, arch])
     result = api.explain(

@@ -53,8 +53,8 @@ def compare_command(
 ) -> int:
     """Compare other search strategies with the proven optimum of a layer."""
     from tilewright import api
-    from tilewright.commands.files import check_outputs
-    from tilewright.commands.study import put_study
+    from tilewright.cli.output.files import check_outputs
+    from tilewright.cli.output.study import put_study
 
     check_outputs({"--json": json, "--report": report}, [workload, arch])
     time = seconds(budget, "seconds") or 0.0
@@ -81,8 +81,8 @@ def mapspace_command(
 ) -> int:
     """Show how many mappings a layer has, how many fit, and what they cost."""
     from tilewright import api
-    from tilewright.commands.files import check_outputs
-    from tilewright.commands.study import put_study
+    from tilewright.cli.output.files import check_outputs
+    from tilewright.cli.output.study import put_study
 
     check_outputs({"--json": json, "--report": report}, [workload, arch])
     result = api.mapspace(

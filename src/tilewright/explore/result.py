@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.architecture.machine import Architecture
 from tilewright.explore.metrics import METRICS
 from tilewright.explore.space import Space
-from tilewright.mapper.columns import aligned
+from tilewright.mapper.results.text import aligned
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,6 +9,7 @@ from math import inf
 from os import PathLike
 from time import perf_counter
 
+from tilewright.api.inputs import WorkloadLike, check_seconds, the_network
 from tilewright.errors import InputError, nearest
 from tilewright.explore.metrics import MAPPED, Floors, bounds, check_axes, costs
 from tilewright.explore.reading import load_space
@@ -17,7 +18,6 @@ from tilewright.explore.result import Certificate, Exploration, Point
 from tilewright.explore.solver import Solver, StoppedError, Workload
 from tilewright.explore.space import Box, Space
 from tilewright.explore.store import Store
-from tilewright.inputs import WorkloadLike, check_seconds, the_network
 
 # A relaxed machine takes as long as a design: it does not pay for fewer than these.
 FEWEST = 3

@@ -10,8 +10,8 @@ from tilewright.api import map as best_mapping
 from tilewright.architecture.machine import Architecture, Array, Level, Memory
 from tilewright.errors import InputError, MappingError, NoMappingError
 from tilewright.explore.store import Answer, Store
-from tilewright.mapper.key import solution_key
-from tilewright.mapper.sizes import DIVISORS
+from tilewright.mapper.network.solution_key import solution_key
+from tilewright.mapper.results.searched_space import DIVISORS
 from tilewright.mapping.nodes import Mapping
 from tilewright.model.energy import leakage_power
 from tilewright.model.evaluate import evaluate

@@ -15,9 +15,9 @@ from functools import cache
 
 import numpy as np
 
-from tilewright.model.kernel import kernel
-from tilewright.model.types import Ints
-from tilewright.workload.layout import Digit
+from tilewright.kernels.kernel import kernel
+from tilewright.kernels.types import Ints
+from tilewright.workload.axis_order import Digit
 
 Indices = tuple[int, ...]
 COUNT, FIRST, LAST = range(3)

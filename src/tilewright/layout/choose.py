@@ -11,6 +11,7 @@ from math import inf, prod
 import numpy as np
 
 from tilewright.errors import InputError, NoMappingError
+from tilewright.kernels.types import Ints
 from tilewright.layout.count import tensor_blocks
 from tilewright.layout.dmc import UNBOUNDED, Arrays, Cost, allowed_axes, inner_choices
 from tilewright.layout.moved import BlockCounts
@@ -18,9 +19,8 @@ from tilewright.layout.tiles import count_tiles, search
 from tilewright.mapping.nodes import For, Node, Store
 from tilewright.mapping.nodes import Mapping as Nest
 from tilewright.mapping.structure import Structure, resolve
-from tilewright.model.types import Ints
+from tilewright.workload.axis_order import Layout, orders
 from tilewright.workload.layer import Tensor
-from tilewright.workload.layout import Layout, orders
 
 MOST_SIZES = 1 << 22
 MOST_CUT = 4  # cut dimensions whose loop orders are all tried

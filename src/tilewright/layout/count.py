@@ -12,10 +12,10 @@ from tilewright.layout.simulate import simulated_blocks
 from tilewright.layout.traffic import Traffic, indices
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.structure import Structure, resolve
-from tilewright.simulate import LIMIT, Simulation
+from tilewright.reference.simulate import LIMIT, Simulation
+from tilewright.workload.axis_order import Layout, digits, orders
 from tilewright.workload.footprint import footprint
 from tilewright.workload.layer import Layer, Tensor
-from tilewright.workload.layout import Layout, digits, orders
 
 
 def count_blocks(

@@ -18,10 +18,10 @@ import numpy as np
 
 from tilewright.architecture.machine import Architecture, Memory
 from tilewright.errors import InputError
+from tilewright.kernels.types import Bools, Floats, Ints
 from tilewright.layout.moved import block_words
-from tilewright.model.types import Bools, Floats, Ints
+from tilewright.workload.axis_order import axis_extent
 from tilewright.workload.layer import Layer, Tensor
-from tilewright.workload.layout import axis_extent
 
 UNBOUNDED = 1 << 62
 OUTPUT = 2.0  # a partial sum is written and read back

@@ -12,8 +12,8 @@ from tilewright.layout.moved import BlockCounts
 from tilewright.mapping.nodes import Mapping
 from tilewright.model.evaluate import assess
 from tilewright.model.result import Evaluation
+from tilewright.workload.axis_order import Layout
 from tilewright.workload.layer import Layer
-from tilewright.workload.layout import Layout
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)

@@ -12,8 +12,8 @@ from tilewright.architecture.machine import Architecture
 from tilewright.layout.choose import Choice
 from tilewright.layout.uniform import Uniform, total_blocks
 from tilewright.mapping.files import mapping_data
+from tilewright.workload.axis_order import axis_name
 from tilewright.workload.layer import Network
-from tilewright.workload.layout import axis_name
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,9 +14,9 @@ from tilewright.architecture.machine import Architecture
 from tilewright.layout.moved import BlockCounts, block_words
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.structure import resolve
-from tilewright.simulate import Simulation, Word, restrict
+from tilewright.reference.simulate import Simulation, Word, restrict
+from tilewright.workload.axis_order import Digit, Layout, address, digits
 from tilewright.workload.layer import Layer, Tensor
-from tilewright.workload.layout import Digit, Layout, address, digits
 
 
 def simulated_blocks(

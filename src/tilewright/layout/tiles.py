@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from tilewright.kernels.kernel import kernel, part
+from tilewright.kernels.types import Bools, Ints
 from tilewright.layout.dmc import Arrays
-from tilewright.model.kernel import kernel, part
-from tilewright.model.types import Bools, Ints
 
 ROUNDING = 1e-12
 

@@ -18,9 +18,9 @@ from math import prod
 
 import numpy as np
 
+from tilewright.kernels.types import Ints
 from tilewright.layout.blocks import Blocks, Indices
 from tilewright.mapping.structure import Link, Loop
-from tilewright.model.types import Ints
 from tilewright.workload.layer import Term
 
 # which indices along an axis are new, and the address from which they are counted: how often

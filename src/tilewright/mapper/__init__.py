@@ -1,1 +1,26 @@
-"""The mapper: what is best, with the proof that nothing is better."""
+"""The mapper: what is best, with the proof that nothing is better.
+
+Stations on the way of a call, each of which imports only those before it:
+
+1. `objective`: what is minimised.
+2. `problem`: a layer on a machine as arrays: shapes, spatial choices, bypass choices, link costs,
+   constraint rules, symmetry.
+3. `results`: what users receive.
+4. `windows`: how many operations a word of a sliding tensor serves.
+5. `label`: partial mappings, what a store node costs them, and which of two is superfluous.
+6. `relaxations`: bounds of all tile sizes, without a search.
+7. `bounds`: what every completion of a label costs at least.
+8. `engine`: the compiled search that extends labels, through loops, store nodes and arrays.
+9. `heuristics`: good mappings to begin with.
+10. `canonical`: which of equal mappings is returned.
+11. `search`: one layer: bypass choices best first; feasibility, fronts, all tile sizes.
+12. `memory_sizes`: the best cost for every size of a memory.
+13. `network`: every different layer once, in parallel, with a cache.
+14. `pipelined`: mappings under pipelined latency.
+15. `variants`: machines that retain optimally, and those that move blocks.
+16. `styles`: one style for all layers.
+17. `explain`: what limits an optimum.
+
+`tilewright.map` calls `network.network.map_network`, which calls `search.search.Search.solve` for
+each different layer. Why the result is proven: docs/mapper.md, in the order of these stations.
+"""

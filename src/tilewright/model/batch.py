@@ -10,19 +10,19 @@ from numpy.typing import ArrayLike
 
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import InputError
+from tilewright.kernels.kernel import interruptible
+from tilewright.kernels.types import Bools, Floats, Ints
 from tilewright.mapping.nodes import Mapping
 from tilewright.model.costs import CostPlan, cost_plan
 from tilewright.model.evaluate import evaluate
 from tilewright.model.fits import which_fit
 from tilewright.model.forwarding import fill_held_rows
-from tilewright.model.kernel import interruptible
 from tilewright.model.locate import locate
 from tilewright.model.memo import FIRST_NODES, MOST_NODES, number_nodes
 from tilewright.model.program import HELD
 from tilewright.model.rows import fill_rows
 from tilewright.model.sweep import NO_SUM, cost
 from tilewright.model.traffic import Structure, with_tiles
-from tilewright.model.types import Bools, Floats, Ints
 from tilewright.workload.layer import Layer
 
 CHUNK = 1088  # mappings that are located together

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilewright.model.kernel import part
-from tilewright.model.types import Bools, Ints
+from tilewright.kernels.kernel import part
+from tilewright.kernels.types import Bools, Ints
 from tilewright.model.words import F, G, T
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilewright.model.kernel import kernel, part
+from tilewright.kernels.kernel import kernel, part
+from tilewright.kernels.types import Bools, Ints
 from tilewright.model.program import NONE, OWN_STEPS, Program
-from tilewright.model.types import Bools, Ints
 
 HEAD, STEP = 5, 7  # numbers of a query's head, and of a step besides its other groups
 

@@ -9,6 +9,7 @@ from math import inf
 import numpy as np
 
 from tilewright.architecture.machine import Architecture
+from tilewright.kernels.types import Bools, Floats, Ints
 from tilewright.mapping import validity
 from tilewright.mapping.nodes import Mapping
 from tilewright.model import energy
@@ -19,7 +20,6 @@ from tilewright.model.locate import Trees
 from tilewright.model.memo import trees_of
 from tilewright.model.sweep import NO_SUM, Costs
 from tilewright.model.traffic import Query, Structure, Sum, Traffic, with_tiles
-from tilewright.model.types import Bools, Floats, Ints
 from tilewright.workload.layer import Layer
 
 

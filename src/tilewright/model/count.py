@@ -12,6 +12,7 @@ import numpy as np
 from tilewright.architecture.machine import Architecture, Memory
 from tilewright.counts import Counts, NetworkCounts, TensorCounts
 from tilewright.errors import InputError
+from tilewright.kernels.types import Ints
 from tilewright.mapping.nodes import Mapping, Store
 from tilewright.model.combine import all_values
 from tilewright.model.forwarding import fill_held_rows, missing_words
@@ -20,7 +21,6 @@ from tilewright.model.program import HELD
 from tilewright.model.rows import fill_rows
 from tilewright.model.shapes import MOST_DIMENSIONS, Shape, prototype
 from tilewright.model.traffic import Kind, Query, Structure, Sum, Traffic
-from tilewright.model.types import Ints
 from tilewright.workload.layer import Layer
 
 MAX_WINDOW = 2**24
@@ -157,7 +157,7 @@ def count(layer: Layer, architecture: Architecture, mapping: Mapping) -> Counts:
     Returns
     -------
     Counts
-        Exact integers, equal to those of `tilewright.simulate.simulate`.
+        Exact integers, equal to those of `tilewright.reference.simulate.simulate`.
 
     Notes
     -----

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from tilewright.architecture.machine import Architecture, Array, Memory
 from tilewright.counts import Counts
+from tilewright.kernels.kernel import interruptible
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.validity import check as check_mapping
 from tilewright.model import energy
 from tilewright.model import latency as throughput
 from tilewright.model.count import count
-from tilewright.model.kernel import interruptible
 from tilewright.model.result import (
     ComputeResult,
     Evaluation,

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tilewright.kernels.kernel import kernel, part
+from tilewright.kernels.record import record
+from tilewright.kernels.types import Bools, Ints
 from tilewright.model.boxes import box_footprint
-from tilewright.model.kernel import kernel, part
-from tilewright.model.record import record
-from tilewright.model.types import Bools, Ints
 
 BLOCK = 128  # mappings that go through a kernel together: their state stays in the cache
 

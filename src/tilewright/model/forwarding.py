@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from tilewright.kernels.kernel import kernel, part
+from tilewright.kernels.types import Ints
 from tilewright.model.boxes import box_words, chunk_counts, descend, step_back
-from tilewright.model.kernel import kernel, part
 from tilewright.model.program import HELD, Program
-from tilewright.model.types import Ints
 from tilewright.model.words import F, S, T, U, temporal_loops
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tilewright.model.kernel import kernel, part
+from tilewright.kernels.kernel import kernel, part
+from tilewright.kernels.record import record
+from tilewright.kernels.types import Bools, Ints
 from tilewright.model.program import Program
-from tilewright.model.record import record
-from tilewright.model.types import Bools, Ints
 
 HASH = -7046029254386353131  # 2^64 / golden ratio, odd: neighbouring keys land far apart
 HASHED, ANEW = -1, -2  # instead of the first node of a level

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tilewright.model.record import record
-from tilewright.model.types import Ints
+from tilewright.kernels.record import record
+from tilewright.kernels.types import Ints
 
 CHAIN, TOTAL, WINDOW, HELD, PEAK, DISTINCT = range(6)
 NONE, OWN_STEPS = -1, -2  # instead of a place in the row: zero, or the difference of two `all`

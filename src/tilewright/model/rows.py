@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from tilewright.kernels.kernel import kernel, part
+from tilewright.kernels.types import Ints
 from tilewright.model.boxes import box_footprint, distinct_words
 from tilewright.model.fits import BLOCK
-from tilewright.model.kernel import kernel, part
 from tilewright.model.program import CHAIN, DISTINCT, PEAK, TOTAL, WINDOW, Program
-from tilewright.model.types import Ints
 from tilewright.model.windows import whole_window
 from tilewright.model.words import chains
 

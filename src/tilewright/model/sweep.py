@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tilewright.kernels.kernel import kernel, part
+from tilewright.kernels.record import record
+from tilewright.kernels.types import Bools, Floats, Ints
 from tilewright.model.combine import query_values
 from tilewright.model.fits import BLOCK
-from tilewright.model.kernel import kernel, part
 from tilewright.model.program import Program
-from tilewright.model.record import record
-from tilewright.model.types import Bools, Floats, Ints
 
 NO_SUM = -1
 

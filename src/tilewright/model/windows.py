@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tilewright.kernels.kernel import kernel, part
+from tilewright.kernels.types import Bools, Ints
 from tilewright.model.boxes import (
     box_words,
     chunk_counts,
@@ -17,8 +19,6 @@ from tilewright.model.boxes import (
     touched_words,
     works,
 )
-from tilewright.model.kernel import kernel, part
-from tilewright.model.types import Bools, Ints
 from tilewright.model.words import F, G, T, U, temporal_loops
 
 

@@ -22,8 +22,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilewright.model.kernel import kernel, part
-from tilewright.model.types import Ints
+from tilewright.kernels.kernel import kernel, part
+from tilewright.kernels.types import Ints
 
 # What a loop does to the words of the instances or steps that it separates.
 S = 0  # spatial: they are summed

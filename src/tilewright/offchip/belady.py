@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.errors import InputError
-from tilewright.model.kernel import kernel, part
+from tilewright.kernels.kernel import kernel, part
 from tilewright.offchip.nest import Array, Nest
 from tilewright.retention.places import use
 

@@ -19,7 +19,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.model.kernel import kernel, part
+from tilewright.kernels.kernel import kernel, part
 from tilewright.offchip.nest import Array, Flags
 
 Floats = NDArray[np.float64]

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.errors import InputError
-from tilewright.model.kernel import kernel, part
+from tilewright.kernels.kernel import kernel, part
 from tilewright.offchip.nest import Array, Flags, Nest
 
 Ranks = NDArray[np.int16]

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.errors import InputError
-from tilewright.model.kernel import kernel, part
+from tilewright.kernels.kernel import kernel, part
 from tilewright.offchip.belady import Loops
 from tilewright.offchip.bound import INSIDE, Floats, block_words, divide
 from tilewright.offchip.nest import Array

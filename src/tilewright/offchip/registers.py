@@ -17,7 +17,7 @@ from math import prod
 import numpy as np
 
 from tilewright.errors import InputError
-from tilewright.model.kernel import kernel, part
+from tilewright.kernels.kernel import kernel, part
 from tilewright.offchip.exact import iterations
 from tilewright.offchip.nest import Array, Nest
 

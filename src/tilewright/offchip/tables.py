@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.model.kernel import kernel, part
+from tilewright.kernels.kernel import kernel, part
 from tilewright.offchip.bound import Floats, index_words
 from tilewright.offchip.extents import batches
 from tilewright.offchip.nest import Array, Flags, Nest

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.model.kernel import kernel, part
+from tilewright.kernels.kernel import kernel, part
 from tilewright.offchip.bound import (
     INSIDE,
     Floats,

@@ -12,7 +12,7 @@ from html import escape
 from math import isfinite
 from typing import Any
 
-from tilewright.mapper.result import LayerResult, NetworkResult
+from tilewright.mapper.results.result import LayerResult, NetworkResult
 from tilewright.model.result import Evaluation
 from tilewright.report.breakdown import LEAKAGE, energy_by_level, energy_by_role, role_names
 from tilewright.report.palette import LEAKAGE_COLOUR, level_colours, tensor_colours

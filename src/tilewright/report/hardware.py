@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from tilewright.mapper.result import NetworkResult
+from tilewright.mapper.results.result import NetworkResult
 from tilewright.report.figures import Figure
 from tilewright.report.palette import level_colours
 from tilewright.report.quantities import NOTHING, SPACE, digits, energy, percent, si

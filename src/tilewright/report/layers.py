@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from tilewright.mapper.result import LayerResult
+from tilewright.mapper.results.result import LayerResult
 from tilewright.mapping.nodes import Spatial, Store
 from tilewright.mapping.structure import Structure, resolve
 from tilewright.mapping.text import mapping_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from tilewright.architecture.machine import Architecture, Array, Compute, Level, Memory
-from tilewright.mapper.result import NetworkResult
+from tilewright.mapper.results.result import NetworkResult
 from tilewright.mapping.idle import idle_text
 from tilewright.model.energy import area, leakage_power, without_area
 from tilewright.report.palette import level_colours

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from html import escape
 
-from tilewright.mapper.objective import parse_objective
-from tilewright.mapper.result import NetworkResult
-from tilewright.mapper.uniform_result import UniformResult
+from tilewright.mapper.objective.objective import parse_objective
+from tilewright.mapper.results.result import NetworkResult
+from tilewright.mapper.styles.result import UniformResult
 from tilewright.report.proof import objective_text, objective_value, verdict
 from tilewright.report.quantities import (
     SPACE,

@@ -13,8 +13,8 @@ from pathlib import Path
 from string import Template
 
 from tilewright.errors import InputError
-from tilewright.mapper.result import NetworkResult
-from tilewright.mapper.uniform_result import UniformResult
+from tilewright.mapper.results.result import NetworkResult
+from tilewright.mapper.styles.result import UniformResult
 from tilewright.report import figures
 from tilewright.report.hardware import area_treemap, hardware_section
 from tilewright.report.layers import layer_sections

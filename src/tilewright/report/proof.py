@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from html import escape
 
-from tilewright.mapper.objective import parse_objective, unit_of
-from tilewright.mapper.proof import Proof
-from tilewright.mapper.result import LayerResult, NetworkResult
-from tilewright.mapper.sizes import ALL
-from tilewright.mapper.statement import proven_text
-from tilewright.mapper.uniform_result import UniformResult
+from tilewright.mapper.objective.objective import parse_objective, unit_of
+from tilewright.mapper.results.proof import Proof
+from tilewright.mapper.results.result import LayerResult, NetworkResult
+from tilewright.mapper.results.searched_space import ALL
+from tilewright.mapper.results.statement import proven_text
+from tilewright.mapper.styles.result import UniformResult
 from tilewright.report.quantities import (
     cycles,
     duration,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from math import log
 
-from tilewright.mapper.result import LayerResult
+from tilewright.mapper.results.result import LayerResult
 from tilewright.report.breakdown import role_names
 from tilewright.report.quantities import NOTHING, digits
 from tilewright.workload.footprint import footprint

@@ -8,7 +8,7 @@ from math import ceil, floor, inf, log10, sqrt
 from typing import Any
 
 from tilewright.architecture.machine import Architecture
-from tilewright.mapper.result import LayerResult, NetworkResult
+from tilewright.mapper.results.result import LayerResult, NetworkResult
 from tilewright.report.figures import Figure
 from tilewright.report.palette import level_colours
 from tilewright.report.quantities import NOTHING, digits, percent, si

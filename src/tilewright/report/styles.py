@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from html import escape
 from math import isfinite
 
-from tilewright.mapper.result import NetworkResult
-from tilewright.mapper.uniform_result import StyleBound, StyleResult, UniformResult
+from tilewright.mapper.results.result import NetworkResult
+from tilewright.mapper.styles.result import StyleBound, StyleResult, UniformResult
 from tilewright.report.proof import objective_value
 from tilewright.report.quantities import NOTHING, cycles, energy, percent
 

@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from tilewright.architecture.machine import Architecture
-from tilewright.mapper.result import LayerResult
+from tilewright.mapper.results.result import LayerResult
 from tilewright.model.result import Evaluation
 from tilewright.report.figures import Figure
 from tilewright.report.palette import level_colours

@@ -9,8 +9,8 @@ from itertools import product
 
 import numpy as np
 
+from tilewright.kernels.types import Ints
 from tilewright.mapping.structure import Loop
-from tilewright.model.types import Ints
 from tilewright.workload.footprint import expression_words
 from tilewright.workload.layer import Layer, Tensor, Term
 

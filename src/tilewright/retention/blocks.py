@@ -10,7 +10,7 @@ from math import prod
 import numpy as np
 
 from tilewright.errors import InputError
-from tilewright.model.types import Ints
+from tilewright.kernels.types import Ints
 from tilewright.retention.moves import MOST_USES, TOO_LONG, TOO_SMALL, Blocks, moved_words
 from tilewright.retention.nest import Nest, Pieces, Trace, pieces
 

@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 from tilewright.errors import InputError
-from tilewright.model.types import Bools, Ints
+from tilewright.kernels.types import Bools, Ints
 from tilewright.retention.access import Access
 from tilewright.retention.classes import Classes, classify
 from tilewright.retention.groups import group_spills

@@ -14,11 +14,11 @@ from tilewright.mapping.structure import Link, Structure, resolve
 from tilewright.mapping.validity import check as check_mapping
 from tilewright.mapping.validity import element_bits
 from tilewright.model.result import Evaluation
-from tilewright.retention.belady import missing
+from tilewright.reference.belady import missing
+from tilewright.reference.simulate import Instance, Moved, Simulation, Step, Word, Words, check_size
+from tilewright.reference.simulate import simulate as simulate_tiles
 from tilewright.retention.counts import Holdings, count
 from tilewright.retention.policy import held, retaining
-from tilewright.simulate import Instance, Moved, Simulation, Step, Word, Words, check_size
-from tilewright.simulate import simulate as simulate_tiles
 from tilewright.timing.stages import Layouts
 from tilewright.workload.layer import Layer
 

@@ -26,8 +26,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilewright.model.kernel import kernel, part
-from tilewright.model.types import Bools, Ints
+from tilewright.kernels.kernel import kernel, part
+from tilewright.kernels.types import Bools, Ints
 from tilewright.retention.classes import Classes
 from tilewright.retention.places import take
 from tilewright.retention.walk import TOO_SMALL, count_spills

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.model.kernel import kernel, leaf, part
-from tilewright.model.types import Bools, Ints
+from tilewright.kernels.kernel import kernel, leaf, part
+from tilewright.kernels.types import Bools, Ints
 from tilewright.retention.places import take
 
 MOST_USES = 50_000_000

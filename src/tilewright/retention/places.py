@@ -12,8 +12,8 @@ Places that are free since step t stand in bucket t + 1. Bucket 0 is empty: it e
 
 from __future__ import annotations
 
-from tilewright.model.kernel import leaf, part
-from tilewright.model.types import Ints
+from tilewright.kernels.kernel import leaf, part
+from tilewright.kernels.types import Ints
 
 
 @leaf

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.model.kernel import part
-from tilewright.model.types import Bools, Ints
+from tilewright.kernels.kernel import part
+from tilewright.kernels.types import Bools, Ints
 from tilewright.retention.classes import Classes
 
 

@@ -27,8 +27,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilewright.model.kernel import kernel, part
-from tilewright.model.types import Ints
+from tilewright.kernels.kernel import kernel, part
+from tilewright.kernels.types import Ints
 from tilewright.retention.classes import Classes
 from tilewright.retention.places import use
 from tilewright.retention.rounds import begin_round, new_rounds, skipped

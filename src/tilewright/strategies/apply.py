@@ -7,9 +7,9 @@ from time import perf_counter
 
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import InputError
-from tilewright.mapper.proof import Proof
-from tilewright.mapper.result import LayerResult, NetworkResult
-from tilewright.mapper.sizes import OWN
+from tilewright.mapper.results.proof import Proof
+from tilewright.mapper.results.result import LayerResult, NetworkResult
+from tilewright.mapper.results.searched_space import OWN
 from tilewright.model.evaluate import evaluate
 from tilewright.strategies.catalogue import strategy
 from tilewright.strategies.run import Run, improvements

@@ -12,7 +12,7 @@ from warnings import catch_warnings, simplefilter
 import numpy as np
 
 from tilewright.errors import InputError
-from tilewright.mapper.objective import parse_objective
+from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.structure import resolve
 from tilewright.model.energy import element_bits

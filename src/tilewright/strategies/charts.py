@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.mapper.objective import parse_objective
+from tilewright.mapper.objective.objective import parse_objective
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -10,9 +10,9 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from tilewright.architecture.machine import Architecture
-from tilewright.mapper.objective import parse_objective
-from tilewright.mapper.sizes import DIVISORS, SIZES
-from tilewright.mapper.ticking import every
+from tilewright.mapper.objective.objective import parse_objective
+from tilewright.mapper.results.searched_space import DIVISORS, SIZES
+from tilewright.mapper.results.ticking import every
 from tilewright.mapping.files import mapping_data
 from tilewright.strategies.charts import best_over_time
 from tilewright.strategies.optimum import Optimum, optimum, until

@@ -16,19 +16,19 @@ from time import perf_counter
 import numpy as np
 
 from tilewright.architecture.machine import Architecture, Array, Memory
-from tilewright.dmazerunner.orderings import (
+from tilewright.errors import InputError, NoMappingError
+from tilewright.interop.dmazerunner.orderings import (
     covering_orderings,
     reuse_and_slide,
     useful_orderings,
 )
-from tilewright.dmazerunner.space import Pruning, Space, stored
-from tilewright.errors import InputError, NoMappingError
+from tilewright.interop.dmazerunner.space import Pruning, Space, stored
+from tilewright.kernels.types import Bools, Ints
 from tilewright.layout.choose import Choice, reordered, tiles_of
 from tilewright.layout.dmc import Cost
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.model.evaluate import evaluate
 from tilewright.model.result import Evaluation
-from tilewright.model.types import Bools, Ints
 from tilewright.strategies.even import Nest
 from tilewright.strategies.steps import Problem, Step, tried
 from tilewright.workload.layer import Layer, Tensor, Term

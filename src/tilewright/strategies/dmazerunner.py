@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.dmazerunner.method import levels_of
-from tilewright.dmazerunner.orderings import useful_orderings
-from tilewright.dmazerunner.space import Pruning, Space
 from tilewright.errors import InputError
-from tilewright.model.types import Bools, Ints
+from tilewright.interop.dmazerunner.method import levels_of
+from tilewright.interop.dmazerunner.orderings import useful_orderings
+from tilewright.interop.dmazerunner.space import Pruning, Space
+from tilewright.kernels.types import Bools, Ints
 from tilewright.strategies.even import Nest, Tilings, joined
 from tilewright.strategies.steps import Problem, Step, tried
 

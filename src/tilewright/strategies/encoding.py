@@ -10,11 +10,11 @@ from math import inf, log
 import numpy as np
 
 from tilewright.architecture.machine import Architecture
-from tilewright.mapper.lattice import divisors
-from tilewright.mapper.size import memories_between_arrays
+from tilewright.kernels.types import Floats
+from tilewright.mapper.problem.lattice import divisors
+from tilewright.mapper.problem.space_size import memories_between_arrays
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.mapping.relevance import in_letters
-from tilewright.model.types import Floats
 from tilewright.workload.layer import Layer
 
 KEPT = 0.25  # a place below it means that the memory is bypassed

@@ -9,12 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from tilewright.architecture.machine import Architecture, Array
-from tilewright.dmazerunner.orderings import covering_orderings
-from tilewright.dmazerunner.space import stored
-from tilewright.mapper.lattice import Lattice, lattice
-from tilewright.mapper.problem import Unrolling, array_choices
+from tilewright.interop.dmazerunner.orderings import covering_orderings
+from tilewright.interop.dmazerunner.space import stored
+from tilewright.kernels.types import Ints
+from tilewright.mapper.problem.lattice import Lattice, lattice
+from tilewright.mapper.problem.space import Unrolling, array_choices
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
-from tilewright.model.types import Ints
 from tilewright.workload.layer import Layer
 
 

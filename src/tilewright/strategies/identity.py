@@ -10,8 +10,8 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
+from tilewright.kernels.types import Bools, Ints
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
-from tilewright.model.types import Bools, Ints
 from tilewright.strategies.canonical import canonical_order
 from tilewright.workload.layer import Layer
 

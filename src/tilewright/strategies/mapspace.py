@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.architecture.machine import Architecture
-from tilewright.mapper.size import mappings_in_space
+from tilewright.kernels.types import Floats, Ints
+from tilewright.mapper.problem.space_size import mappings_in_space
 from tilewright.model.batch import evaluate_batch
-from tilewright.model.types import Floats, Ints
 from tilewright.strategies.charts import BINS, histograms
 from tilewright.strategies.optimum import Optimum, optimum, until
 from tilewright.strategies.run import warm_up

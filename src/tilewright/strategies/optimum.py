@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from math import inf
 from time import perf_counter, thread_time
 
-from tilewright.mapper.confirmed import confirmed
-from tilewright.mapper.network import check_possible
-from tilewright.mapper.objective import parse_objective
-from tilewright.mapper.size import mappings_in_space
-from tilewright.mapper.solve import Search
-from tilewright.mapper.ticking import every, so_far
+from tilewright.mapper.network.network import check_possible
+from tilewright.mapper.objective.objective import parse_objective
+from tilewright.mapper.problem.space_size import mappings_in_space
+from tilewright.mapper.results.ticking import every, so_far
+from tilewright.mapper.search.confirmed import confirmed
+from tilewright.mapper.search.search import Search
 from tilewright.mapping.nodes import Mapping
 from tilewright.strategies.steps import Problem
 from tilewright.workload.einsum import einsum

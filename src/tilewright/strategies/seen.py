@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.model.kernel import kernel
-from tilewright.model.types import Bools
+from tilewright.kernels.kernel import kernel
+from tilewright.kernels.types import Bools
 
 Hashes = NDArray[np.uint64]
 

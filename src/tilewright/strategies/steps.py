@@ -11,11 +11,11 @@ import numpy as np
 
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import InputError
-from tilewright.mapper.objective import parse_objective
+from tilewright.kernels.types import Floats, Ints
+from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapping.nodes import Mapping
 from tilewright.model.batch import evaluate_batch
 from tilewright.model.traffic import with_tiles
-from tilewright.model.types import Floats, Ints
 from tilewright.strategies.canonical import without_idle_loops
 from tilewright.workload.layer import Layer
 

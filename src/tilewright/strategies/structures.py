@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tilewright.architecture.machine import Architecture, Array, Memory
-from tilewright.mapper.size import memories_between_arrays
+from tilewright.mapper.problem.space_size import memories_between_arrays
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.mapping.relevance import in_letters
 from tilewright.workload.layer import Layer

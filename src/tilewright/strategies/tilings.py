@@ -8,9 +8,9 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from tilewright.architecture.machine import Architecture
-from tilewright.mapper.lattice import divisors
+from tilewright.kernels.types import Ints
+from tilewright.mapper.problem.lattice import divisors
 from tilewright.mapping.nodes import For, Mapping, Spatial
-from tilewright.model.types import Ints
 from tilewright.workload.layer import Layer
 
 

@@ -39,7 +39,7 @@ def first_events(
     Returns
     -------
     list of Event
-        Those of `tilewright.timeline.simulate_latency`, as far as they go.
+        Those of `tilewright.reference.timeline.simulate_latency`, as far as they go.
     """
     events: list[Event] = []
     for event in Walk(Nest(layer, architecture, mapping, layouts)).events():

@@ -50,7 +50,7 @@ def pipelined_latency(
     Returns
     -------
     Pipeline
-        Equal to what `tilewright.timeline.simulate_latency` finds.
+        Equal to what `tilewright.reference.timeline.simulate_latency` finds.
 
     Raises
     ------

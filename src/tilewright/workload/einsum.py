@@ -10,8 +10,8 @@ from typing import Any
 
 from tilewright.document import describe
 from tilewright.errors import InputError, nearest
+from tilewright.workload.axis_order import parse_layout
 from tilewright.workload.layer import Layer, Tensor
-from tilewright.workload.layout import parse_layout
 from tilewright.workload.notation import Access, read_expression
 
 MAX_BOUND = 2**40
@@ -48,7 +48,7 @@ def einsum(
         Expected share of elements that are not zero, in (0, 1], per tensor; default 1.
     layout : mapping of str to str, optional
         How tensors lie in the outermost memory: axes from the outermost to the contiguous one,
-        such as ``{"I": "N,P,Q,C"}``, see `tilewright.workload.layout`.
+        such as ``{"I": "N,P,Q,C"}``, see `tilewright.workload.axis_order`.
     repeat : int
         How often the layer occurs in its network.
     operation : str

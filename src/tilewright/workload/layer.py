@@ -45,8 +45,8 @@ class Tensor:
     density : float
         Expected share of elements that are not zero, in (0, 1].
     layout : str or None
-        How the tensor lies in the outermost memory, see `layout.parse_layout`; None means nothing
-        is said.
+        How the tensor lies in the outermost memory, see `axis_order.parse_layout`; None means
+        nothing is said.
     """
 
     name: str

@@ -1,0 +1,364 @@
+"""What users may pass: names, files, objects; what is none of it is refused."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from collections.abc import Mapping as MappingOf
+from math import isfinite
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from tilewright.architecture.files import load_architecture
+from tilewright.architecture.machine import Architecture
+from tilewright.document import SUFFIXES, Document, describe, is_path, load, read_text
+from tilewright.errors import InputError, nearest
+from tilewright.frontends.load import Options, is_program, load_model, options_of
+from tilewright.interop.maestro.layers import network_of
+from tilewright.interop.maestro.reader import (
+    looks_like_directives,
+    parse_dataflow,
+    parse_network_text,
+)
+from tilewright.interop.maestro.styles import load_style, style_names
+from tilewright.interop.maestro.syntax import Dataflow
+from tilewright.interop.maestro.translate import translate
+from tilewright.mapper.network.cache import Cache, user_cache
+from tilewright.mapper.objective.objective import ACCEPTED, parse_objective
+from tilewright.mapper.results.searched_space import ALL, TILES
+from tilewright.mapping.files import parse_mapping
+from tilewright.mapping.nodes import Mapping
+from tilewright.mapping.text import parse_text
+from tilewright.mapping.validity import check as check_validity
+from tilewright.text import say
+from tilewright.workload.layer import Layer, Network
+from tilewright.workload.network import select
+
+UNIFORM = ("dataflow",)
+
+# the last are objects of torch.export.export, known by what they have
+WorkloadLike = str | PathLike[str] | Layer | Network | Any
+ArchitectureLike = str | PathLike[str] | Architecture
+MappingLike = str | PathLike[str] | Mapping | Dataflow | list[Any] | dict[str, Any]
+CacheLike = bool | str | PathLike[str]
+
+
+def listener(progress: bool | Callable[[str], None]) -> Callable[[str], None]:
+    """Return who is told what begins."""
+    if callable(progress):
+        return progress
+    return say if progress else lambda _: None
+
+
+def check_within(within: float) -> None:
+    """Refuse a share that `explain` cannot use."""
+    number = isinstance(within, int | float) and not isinstance(within, bool)
+    if not number or not 0 <= within <= 1:
+        raise InputError(
+            "expected a share of the optimum from 0 to 1, for example 0.05 (5 %), "
+            f"found {describe(within)}",
+            key="within",
+        )
+
+
+def check_options(
+    objective: str, time_limit: float | None, workers: int | None, movement: bool = False
+) -> None:
+    """Refuse values that `map` cannot use; others than `map` take no data-movement cost."""
+    if not isinstance(objective, str):
+        raise InputError(f"expected text, found {describe(objective)}; {ACCEPTED}", key="objective")
+    if parse_objective(objective).movement and not movement:
+        raise InputError(
+            "'dmc' is for 'map' alone, with no strategy, no Pareto front and throughput latency",
+            key="objective",
+        )
+    if time_limit is not None:
+        check_seconds(time_limit, "time_limit")
+    if workers is not None:
+        check_count(workers, "workers", 1)
+
+
+def check_seconds(seconds: float, key: str) -> None:
+    """Refuse what is not a time."""
+    number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if not number or not isfinite(seconds) or seconds <= 0:
+        raise InputError(
+            f"expected a number of seconds greater than 0, found {describe(seconds)}", key=key
+        )
+
+
+def check_tiles(tiles: str) -> None:
+    """Refuse what says nothing about tile sizes."""
+    if tiles not in TILES:
+        raise InputError(
+            f"expected {' or '.join(TILES)}, found {describe(tiles)}{nearest(str(tiles), TILES)}",
+            key="tiles",
+        )
+
+
+def check_uniform(uniform: str | None, within: float | None) -> None:
+    """Refuse what says nothing about what all layers have in common."""
+    if within is not None:
+        if uniform is None:
+            raise InputError(
+                "needs a uniform dataflow: it is about the styles of all layers", key="within"
+            )
+        check_within(within)
+    if uniform not in (None, *UNIFORM):
+        raise InputError(
+            f"expected {' or '.join(UNIFORM)}, found {describe(uniform)}"
+            f"{nearest(str(uniform), UNIFORM)}",
+            key="uniform",
+        )
+
+
+def check_together(
+    latency: str, tiles: str, strategy: str | None, uniform: str | None, layouts: bool = False
+) -> None:
+    """Refuse searches that do not go together."""
+    if layouts and (latency == "pipelined" or strategy is not None):
+        raise InputError(
+            "are for the search under throughput latency: leave out the strategy, and the latency "
+            "unless it is 'throughput'",
+            key="layouts",
+        )
+    if layouts and tiles == ALL:
+        raise InputError("with layouts, only sizes that divide are searched", key="tiles")
+    if latency == "pipelined" and (strategy is not None or tiles == ALL):
+        raise InputError("'pipelined' takes tile sizes that divide and no strategy", key="latency")
+    other = latency == "pipelined" or strategy is not None or layouts
+    if uniform is not None and other:
+        raise InputError(
+            "takes neither pipelined latency, a strategy nor layouts",
+            key="uniform",
+        )
+
+
+def check_count(count: int, key: str, least: int) -> None:
+    """Refuse what is not a whole number, or too small."""
+    if not isinstance(count, int) or isinstance(count, bool) or count < least:
+        raise InputError(
+            f"expected a whole number of at least {least}, found {describe(count)}", key=key
+        )
+
+
+def the_cache(cache: CacheLike) -> Cache | None:
+    """Return where proven results are kept, or None when they are not."""
+    if isinstance(cache, bool):
+        return user_cache() if cache else None
+    if not isinstance(cache, str | PathLike) or not fspath(cache):
+        raise InputError(
+            f"expected True, False or the path of a directory, found {describe(cache)}",
+            key="cache",
+        )
+    directory = Path(cache)
+    if os.path.exists(directory) and not os.path.isdir(directory):
+        raise InputError(
+            f"'{directory}' is no directory; True, False or the path of a directory is accepted",
+            key="cache",
+        )
+    return Cache(directory)
+
+
+def load_workload(
+    workload: WorkloadLike,
+    layer: str | None = None,
+    *,
+    phase: str | None = None,
+    batch: int | None = None,
+    tokens: int | None = None,
+    context: int | None = None,
+    bind: MappingOf[str, int] | None = None,
+    only: Sequence[str] | None = None,
+) -> Network:
+    """Return the network of a model, whatever its format.
+
+    Parameters
+    ----------
+    workload : str, path, Layer, Network or exported program
+        A name that ships, a workload file, an ``.onnx`` or ``.pt2`` file, a ``config.json`` of a
+        language or vision model (``hf:`` before its path or before a name that ships), or an
+        object of ``torch.export.export``.
+    layer : str, optional
+        Only this layer.
+    phase : str, optional
+        Of configurations: ``"prefill"`` (default) or ``"decode"``.
+    batch, tokens, context : int, optional
+        Of configurations: sequences that run together, new tokens of each, and tokens that the
+        last one attends to, itself included.
+    bind : mapping of str to int, optional
+        Sizes of symbolic dimensions, by name.
+    only : sequence of str, optional
+        Kinds of operations that become layers, of conv, matmul, elementwise, normalization,
+        softmax, pool and reduce; the others stay on record in the network's graph.
+
+    Raises
+    ------
+    InputError
+        When it cannot be read, or an option means nothing for it.
+    """
+    return the_network(workload, layer, Options(phase, batch, tokens, context, bind, only))
+
+
+def the_network(
+    workload: WorkloadLike, layer: str | None = None, options: Options | None = None
+) -> Network:
+    """Return a workload as a network, of one layer alone when its name is given."""
+    said = options_of(workload) if options is None else options
+    if isinstance(workload, Layer):
+        said.given()
+        network = Network(workload.name, (workload,))
+    elif isinstance(workload, Network):
+        said.given()
+        network = workload
+    elif is_program(workload):
+        network = load_model(workload, said)
+    elif isinstance(workload, str | PathLike):
+        name = fspath(workload)
+        directives = name.endswith(".m")
+        network = (
+            network_of(parse_network_text(read_text(name), name))
+            if directives
+            else load_model(name, said)
+        )
+    else:
+        raise InputError(
+            f"expected a name, a path, a Layer, a Network or an exported program, "
+            f"found {describe(workload)}",
+            key="workload",
+        )
+    if layer is None:
+        return network
+    return Network(network.name, (select(network, layer),), network.source)
+
+
+def the_layer(workload: WorkloadLike, name: str | None) -> Layer:
+    """Return the layer of a workload that is meant."""
+    network = the_network(workload, name)
+    if len(network.layers) > 1:
+        names = [layer.name for layer in network.layers]
+        shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+        raise InputError(
+            f"network '{network.name}' has {len(names)} layers; name one of them: {shown}",
+            key="layer",
+        )
+    return network.layers[0]
+
+
+def the_architecture(architecture: ArchitectureLike) -> Architecture:
+    """Return a machine by name, from a file, or as it is."""
+    if isinstance(architecture, Architecture):
+        return architecture
+    if not isinstance(architecture, str | PathLike):
+        raise InputError(
+            f"expected a name, a path or an Architecture, found {describe(architecture)}",
+            key="architecture",
+        )
+    return load_architecture(fspath(architecture))
+
+
+def the_searched_architecture(architecture: ArchitectureLike) -> Architecture:
+    """Return a machine on which mappings are searched: none whose memories retain optimally."""
+    machine = the_architecture(architecture)
+    for memory in machine.memories:
+        if memory.retention != "tile":
+            raise InputError(
+                f"memory '{memory.name}' of '{machine.name}' has '{memory.retention}' retention, "
+                "which this search does not cover: 'evaluate', 'simulate' and 'map' accept it; "
+                "other searches accept 'retention: tile'",
+                key="architecture",
+            )
+    return machine
+
+
+def the_mapping(mapping: MappingLike, layer: Layer, architecture: Architecture) -> Mapping:
+    """Return a mapping as it is, or one that was written, checked for the machine."""
+    if isinstance(mapping, Mapping):
+        return mapping
+    if isinstance(mapping, list | dict):
+        return parse_mapping(mapping, layer, architecture)
+    if not isinstance(mapping, str | PathLike):
+        raise InputError(
+            f"expected a path, a Mapping or a list of nodes, found {describe(mapping)}",
+            key="mapping",
+        )
+    document = load(fspath(mapping))
+    if is_loop_nest(document):
+        return parse_text(read_text(fspath(mapping)), layer, architecture, source=document.source)
+    return parse_mapping(document, layer, architecture)
+
+
+def the_run(
+    mapping: MappingLike, layer: Layer, architecture: Architecture
+) -> tuple[Architecture, Mapping]:
+    """Return a mapping, and the machine that it runs on.
+
+    That is the given one, except for directives: they arrange the processing elements as clusters.
+    """
+    flow = the_dataflow(mapping, layer.name)
+    if flow is None:
+        return architecture, the_mapping(mapping, layer, architecture)
+    found = translate(flow, layer, architecture)
+    check_validity(found.mapping, layer, found.architecture)
+    return found.architecture, found.mapping
+
+
+def the_dataflow(mapping: MappingLike, layer: str | None = None) -> Dataflow | None:
+    """Return directives: themselves, a style by name, a file or a text; None for anything else."""
+    style = the_style(mapping)
+    if style is not None or not isinstance(mapping, str | PathLike):
+        return style
+    name = fspath(mapping)
+    if "\n" in name or "Map(" in name:
+        return parse_dataflow(name, layer=layer)
+    if name.endswith(".m"):
+        return parse_dataflow(read_text(name), name, layer)
+    if not is_path(name) and not Path(name).suffix:
+        names = style_names()
+        raise InputError(
+            f"no mapping '{name}'; accepted: the path of a file, or a mapping style: "
+            f"{', '.join(names)}{nearest(name, names)}",
+            key="mapping",
+        )
+    if os.path.isfile(name) and Path(name).suffix.lower() not in SUFFIXES:
+        text = read_text(name)
+        if looks_like_directives(text):
+            return parse_dataflow(text, name, layer)
+    return None
+
+
+def the_style(mapping: MappingLike) -> Dataflow | None:
+    """Return directives that are meant for any layer: themselves, or a style by name."""
+    if isinstance(mapping, Dataflow):
+        return mapping
+    if isinstance(mapping, str) and mapping.lower() in style_names():
+        return load_style(mapping.lower())
+    return None
+
+
+def is_for_networks(mapping: MappingLike) -> bool:
+    """Whether a mapping is written for all layers of a network: a style, or MAESTRO's format."""
+    return the_style(mapping) is not None or (isinstance(mapping, str) and mapping.endswith(".m"))
+
+
+def is_loop_nest(document: Document) -> bool:
+    """Whether a file holds a mapping as it is printed for people: to YAML, that is one text."""
+    return isinstance(document.data, str) and " stores " in document.data
+
+
+def the_latency(given: str | None, architecture: Architecture) -> str:
+    """Return how cycles are counted: as asked for, otherwise as the machine says.
+
+    Raises
+    ------
+    InputError
+        When that is neither ``throughput`` nor ``pipelined``.
+    """
+    kinds = ("throughput", "pipelined")
+    if given is not None and given not in kinds:
+        raise InputError(
+            f"no latency '{given}'; accepted: {', '.join(kinds)}{nearest(given, kinds)}",
+            key="latency",
+        )
+    return architecture.latency if given is None else given

@@ -1,0 +1,124 @@
+"""What commands do with results: the files that were asked for, then the terminal."""
+
+from __future__ import annotations
+
+from json import dumps
+from typing import TYPE_CHECKING
+
+from tilewright.cli.output.files import STANDARD_OUTPUT, write_file, write_out
+
+if TYPE_CHECKING:
+    from tilewright.layout.result import LayoutResult
+    from tilewright.mapper.explain.explanation import Explanation
+    from tilewright.mapper.network.front_of_network import NetworkFront
+    from tilewright.mapper.results.frontier import Frontier
+    from tilewright.mapper.results.result import NetworkResult
+    from tilewright.mapper.search.front import Front
+    from tilewright.model.network import NetworkEvaluation
+    from tilewright.model.result import Evaluation
+
+
+def put_mappings(
+    result: NetworkResult, json: str | None, report: str | None, output: str | None
+) -> None:
+    """Write what the mapper found.
+
+    Parameters
+    ----------
+    result : NetworkResult
+        The best mappings, or the best so far.
+    json, report, output : str or None
+        Files for the results, the report and the mappings; ``-`` for JSON on standard output,
+        where it then stands alone.
+    """
+    if output is not None:
+        from tilewright.mapping.files import dump_mappings
+
+        pairs = [(found.layer, found.mapping) for found in result.layers]
+        write_file(output, dump_mappings(pairs, result.architecture.name, result.network.name))
+    if report is not None and result.layers:
+        from tilewright.report import html
+
+        write_file(report, html(result))
+    if json == STANDARD_OUTPUT:
+        write_out(result.to_json())
+        return
+    if json is not None:
+        write_file(json, result.to_json() + "\n")
+
+    from tilewright.cli.output.tables import summary
+    from tilewright.layout.evaluate import BlockEvaluation
+    from tilewright.mapping.text import mapping_text
+
+    write_out(summary(result))
+    if len(result.layers) == 1:
+        (found,) = result.layers
+        if isinstance(found.evaluation, BlockEvaluation):
+            write_out("\n" + found.evaluation.blocks_text())
+        write_out("\n" + mapping_text(found.mapping, found.layer, result.architecture))
+
+
+def put_result(result: Front | NetworkFront | Explanation | LayoutResult, json: str | None) -> None:
+    """Write a result as JSON, show it as text, or both."""
+    if json == STANDARD_OUTPUT:
+        write_out(result.to_json())
+        return
+    if json is not None:
+        write_file(json, result.to_json() + "\n")
+    write_out(result.text())
+
+
+def put_frontier(frontier: Frontier, json: str | None, plot: str | None) -> None:
+    """Write what sizes of memories cost as JSON or as a plot, and show it as a table."""
+    if plot is not None:
+        write_file(plot, frontier.plot().to_html(include_plotlyjs=True))
+    if json == STANDARD_OUTPUT:
+        write_out(frontier.to_json())
+        return
+    if json is not None:
+        write_file(json, frontier.to_json() + "\n")
+    write_out(frontier.text())
+
+
+def put_timeline(evaluation: Evaluation, file: str) -> None:
+    """Write the plot of the first steps of a pipelined execution."""
+    from tilewright.report.timeline import timeline_plot
+
+    write_file(file, timeline_plot(evaluation).to_html(include_plotlyjs=True))
+
+
+def put_evaluation(evaluation: Evaluation, json: str | None, *, statistics: bool = False) -> None:
+    """Write an evaluation as JSON, show it with its mapping, or both."""
+    data = {"statistics": evaluation.statistics.to_dict()} if statistics else {}
+    if json is not None:
+        text = dumps(evaluation.to_dict() | data, indent=2)
+        if json == STANDARD_OUTPUT:
+            write_out(text)
+            return
+        write_file(json, text + "\n")
+
+    from tilewright.mapping.text import mapping_text
+
+    nest = mapping_text(evaluation.mapping, evaluation.layer, evaluation.architecture)
+    also = f"{evaluation.statistics.text()}\n\n" if statistics else ""
+    write_out(f"{evaluation.text()}\n\n{also}{nest}")
+
+
+def put_network_evaluation(
+    found: NetworkEvaluation, json: str | None, *, statistics: bool = False
+) -> None:
+    """Write the evaluations of a network as JSON, show them as a table, or both."""
+    if json is not None:
+        data = found.to_dict()
+        if statistics:
+            for layer, one in zip(data["layers"], found.layers, strict=True):
+                layer["statistics"] = one.statistics.to_dict()
+        text = dumps(data, indent=2)
+        if json == STANDARD_OUTPUT:
+            write_out(text)
+            return
+        write_file(json, text + "\n")
+    write_out(found.text())
+    if statistics:
+        for one in found.layers:
+            write_out(f"\n{one.layer.name}: {one.statistics.text()}")

@@ -1,0 +1,138 @@
+"""What is still to come above the first array: exact but for sliding windows, for every capacity.
+
+From a shape and a stage (which tensors have store nodes already) inward, the cheapest way to place
+the rest and to go through the array costs no less than the table says. An entry is a step function
+of the bits that the memory has left: (bits needed, pJ) in ascending order of the bits.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tilewright.kernels.kernel import leaf
+from tilewright.kernels.record import record
+
+if TYPE_CHECKING:
+    from tilewright.kernels.types import Floats, Ints
+
+RUN, REGION, NONE = 1, 2, 3
+STEPS = 16  # of a function; where there are more, two become one that bounds both
+
+
+@record
+class Outer(NamedTuple):
+    """Step functions of every state, one after the other.
+
+    Attributes
+    ----------
+    row : array of (shapes, stages)
+        Row of the arrays below, or -1 where no mapping that matters passes. Without shapes nothing
+        is known.
+    begin, length : arrays of (rows, flags)
+        Where the function is.
+    bits, cost : arrays of steps
+    stays : array of flags
+        What is paid already at this point: the tile of a tensor below the array, which stays from
+        here on, or -1.
+    kind, tensor, at : arrays of flags
+        And the next tile of a sliding tensor, which from here on moves along one dimension (RUN)
+        or within one expression (REGION, `at`), or NONE. Nothing is paid with the last flag.
+    memory : int
+        The memory whose bits count.
+    """
+
+    row: Ints
+    begin: Ints
+    length: Ints
+    bits: Floats
+    cost: Floats
+    stays: Ints
+    kind: Ints
+    tensor: Ints
+    at: Ints
+    memory: int
+
+
+@record
+class Flags(NamedTuple):
+    """The flags of an `Outer`, and how they follow from each other.
+
+    Attributes
+    ----------
+    stays, kind, tensor, at : arrays of flags
+        As in `Outer`.
+    slide : array of flags
+        Position of the slide among those of `tables.Slides`.
+    adds : array of (flags, flags with one part more)
+        Flags that come first in order, padded with -1.
+    ends : array of flags
+        The same flag without a slide.
+    mirror : array of flags
+        The same for a shape's mirror image.
+    """
+
+    stays: Ints
+    kind: Ints
+    tensor: Ints
+    at: Ints
+    slide: Ints
+    adds: Ints
+    ends: Ints
+    mirror: Ints
+
+
+@record
+class Nodes(NamedTuple):
+    """The store nodes above the first array.
+
+    Attributes
+    ----------
+    stage_count, stage_next
+        As in `segments.Segment`.
+    need : array of tensors
+        Store nodes of each tensor.
+    rate, bits, share : arrays of (tensors, nodes)
+        pJ per word that moves in, bits per word of the tile, and bits that the tile may take, for
+        each of them.
+    limit : float
+        Bits of the memory.
+    """
+
+    stage_count: Ints
+    stage_next: Ints
+    need: Ints
+    rate: Floats
+    bits: Floats
+    share: Floats
+    limit: float
+
+
+@leaf
+def at_least(outer: Outer, flag: int, row: int, left: float) -> float:
+    """Return what a state costs at least with some bits left."""
+    best = np.inf
+    begin = outer.begin[row, flag]
+    for i in range(begin, begin + outer.length[row, flag]):
+        if outer.bits[i] > left:
+            break
+        best = outer.cost[i]
+    return best
+
+
+NO_FLAGS = np.zeros(0, np.int64)
+
+
+NOTHING = Outer(
+    np.zeros((0, 0), np.int64),
+    np.zeros((0, 0), np.int64),
+    np.zeros((0, 0), np.int64),
+    np.zeros(0),
+    np.zeros(0),
+    NO_FLAGS,
+    NO_FLAGS,
+    NO_FLAGS,
+    NO_FLAGS,
+    0,
+)

@@ -1,0 +1,403 @@
+"""Whole walks through the tile lattice, priced and annealed in compiled code.
+
+A walk is an order of tokens: a temporal loop for every prime factor of every bound, a store node
+for every tensor and memory, and the arrays. A factor may be unrolled on an array instead, and a
+tensor may bypass a memory: then its token is passed over. So every mapping of the space whose tile
+sizes divide is a walk, and what a walk costs is what the labels of the search are charged.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tilewright.kernels.kernel import kernel, leaf
+from tilewright.kernels.record import record
+from tilewright.mapper.label.charge import Scratch, charge, scratch_for
+from tilewright.mapper.label.labels import (
+    ENERGY,
+    LOADS,
+    SHAPE,
+    SPREAD,
+    enter_array,
+    enter_loop,
+    objective_value,
+)
+from tilewright.mapper.objective.tolerances import TIE
+
+if TYPE_CHECKING:
+    from tilewright.kernels.types import Floats, Ints
+    from tilewright.mapper.problem.link_costs import Links
+    from tilewright.mapper.problem.space import Space
+
+OVERFLOW = 4.0  # what a memory that is too small costs, per factor of e by which it is
+WORSE = 1e30
+
+
+@record
+class Tokens(NamedTuple):
+    """What walks of a layer on a machine are made of (plain arrays for the kernels).
+
+    Tokens are numbered: the prime factors, then the store nodes, then the arrays.
+
+    Attributes
+    ----------
+    dimension, move : arrays of factors
+        Dimension of a factor, and its elementary loop.
+    digit : array of factors
+        Digit of its value.
+    tensor, memory : arrays of nodes
+        What a store node stores, and where.
+    segment : array of nodes
+        Arrays above the memory.
+    slot : array of nodes
+        What bypass choices call the node: its bit in the set of memories of the tensor.
+    chain : array of (tensors, sets)
+        Which of the chains of a tensor stores it in a set of memories, or -1.
+    choice : array of (arrays, shapes)
+        Spatial choice of an array whose factors are a shape, or -1.
+    """
+
+    dimension: Ints
+    move: Ints
+    digit: Ints
+    tensor: Ints
+    memory: Ints
+    segment: Ints
+    slot: Ints
+    chain: Ints
+    choice: Ints
+
+
+@record
+class Chains(NamedTuple):
+    """The arrays of `link_costs.Links` for every chain of memories of every tensor.
+
+    Each has the tensors first, then the chains.
+    """
+
+    length: Ints
+    arrays: Ints
+    energy: Floats
+    again: Floats
+    fresh: Ints
+    bits: Floats
+    share: Floats
+    load: Floats
+    held: Floats
+
+
+@leaf
+def take_chain(lk: Links, every: Chains, t: int, c: int) -> None:
+    """Let a tensor be stored in another chain of memories."""
+    lk.length[t] = every.length[t, c]
+    for link in range(every.again.shape[2]):
+        lk.again[t, link] = every.again[t, c, link]
+        lk.fresh[t, link] = every.fresh[t, c, link]
+        lk.bits[t, link] = every.bits[t, c, link]
+        lk.share[t, link] = every.share[t, c, link]
+        lk.arrays[t, link, 0] = every.arrays[t, c, link, 0]
+        lk.arrays[t, link, 1] = every.arrays[t, c, link, 1]
+        for j in range(every.energy.shape[3]):
+            lk.energy[t, link, j] = every.energy[t, c, link, j]
+        for r in range(every.load.shape[2]):
+            lk.held[r, t, link] = every.held[t, c, r, link]
+            for j in range(every.energy.shape[3]):
+                lk.load[r, t, link, j] = every.load[t, c, r, link, j]
+
+
+@leaf
+def price(
+    sp: Space,
+    lk: Links,
+    tokens: Tokens,
+    order: Ints,
+    unrolled: Ints,
+    stored: Ints,
+    row: Ints,
+    floats: Floats,
+    used: Floats,
+    resources: int,
+    memories: int,
+    scratch: Scratch,
+) -> float:
+    """Return the logarithm of the factors by which memories are too small, -1 if it is no walk.
+
+    The label `row`, `floats` begins as that of the whole nest and ends as that of the mapping.
+    """
+    factors, nodes = len(tokens.dimension), len(tokens.tensor)
+    loads = LOADS + resources + memories
+    overflow = 0.0
+    seg = 0
+    for m in range(len(used)):
+        used[m] = 0.0
+    for t in range(len(scratch.placed)):
+        scratch.placed[t] = 0
+    for token in order:
+        if token < factors:
+            if unrolled[token] >= 0:
+                continue
+            d = tokens.dimension[token]
+            digit = sp.digits[row[SHAPE], d]
+            smaller = sp.quotient[d, digit, tokens.digit[token]]
+            inside = row[SHAPE] - (digit - smaller) * sp.strides[d]
+            enter_loop(sp, row, floats, loads, tokens.move[token], inside, seg)
+        elif token < factors + nodes:
+            node = token - factors
+            t = tokens.tensor[node]
+            if (stored[t] >> tokens.slot[node]) & 1 == 0:
+                continue
+            link = scratch.placed[t]
+            bits = sp.words[t, row[SHAPE]] * lk.bits[t, link]
+            used[tokens.memory[node]] += bits
+            if bits > lk.share[t, link]:
+                overflow += np.log(bits / max(lk.share[t, link], 1e-9))
+            charge(sp, lk, row, floats, resources, memories, t, link, seg, scratch)
+            scratch.placed[t] += 1
+        else:
+            array = token - factors - nodes
+            factor = 0
+            below = row[SHAPE]
+            for i in range(factors):
+                if unrolled[i] == array:
+                    d = tokens.dimension[i]
+                    digit = (factor // sp.strides[d]) % sp.sizes[d]
+                    factor += (sp.product[d, digit, tokens.digit[i]] - digit) * sp.strides[d]
+                    digit = sp.digits[below, d]
+                    below -= (digit - sp.quotient[d, digit, tokens.digit[i]]) * sp.strides[d]
+            choice = tokens.choice[array, factor]
+            if choice < 0:
+                return -1.0
+            enter_array(sp, row, floats, loads, array, choice, below)
+            seg += 1
+    for t in range(len(scratch.placed)):
+        charge(sp, lk, row, floats, resources, memories, t, scratch.placed[t], seg, scratch)
+    for m in range(len(used)):
+        if used[m] > lk.capacity[m]:
+            overflow += np.log(used[m] / max(lk.capacity[m], 1e-9))
+    return overflow
+
+
+@leaf
+def walk_value(
+    sp: Space, lk: Links, goal: Floats, floats: Floats, resources: int
+) -> tuple[float, float]:
+    """Return what is minimised and what breaks ties, for the label of a whole walk."""
+    cycles = np.ceil(lk.cycles * (sp.operations / floats[SPREAD]) * (1 - TIE))
+    for r in range(resources):
+        cycles = max(cycles, floats[LOADS + r])
+    return objective_value(goal, floats[ENERGY] + lk.leakage * cycles, cycles)
+
+
+@leaf
+def draw(state: Ints, n: int) -> int:
+    """Return a random number below n (xorshift64*)."""
+    x = np.uint64(state[0])
+    x ^= x >> np.uint64(12)
+    x ^= x << np.uint64(25)
+    x ^= x >> np.uint64(27)
+    state[0] = np.int64(x)
+    return int((x * np.uint64(2685821657736338717)) >> np.uint64(33)) % n
+
+
+@leaf
+def shift(order: Ints, source: int, target: int) -> None:
+    """Move a token to another place; those in between move up."""
+    token = order[source]
+    step = 1 if target > source else -1
+    i = source
+    while i != target:
+        order[i] = order[i + step]
+        i += step
+    order[target] = token
+
+
+@leaf
+def node_range(tokens: Tokens, order: Ints, node: int) -> tuple[int, int]:
+    """Return the first and the last place that a store node may take.
+
+    It stays between its arrays, and the nodes of a tensor in the order of their memories.
+    """
+    factors, nodes = len(tokens.dimension), len(tokens.tensor)
+    at = 0
+    while order[at] != factors + node:
+        at += 1
+    first = at
+    while first > 0:
+        other = order[first - 1]
+        if other >= factors + nodes or (
+            other >= factors and tokens.tensor[other - factors] == tokens.tensor[node]
+        ):
+            break
+        first -= 1
+    last = at
+    while last < len(order) - 1:
+        other = order[last + 1]
+        if other >= factors + nodes or (
+            other >= factors and tokens.tensor[other - factors] == tokens.tensor[node]
+        ):
+            break
+        last += 1
+    return first, last
+
+
+@leaf
+def alter(
+    tokens: Tokens, order: Ints, unrolled: Ints, stored: Ints, state: Ints, arrays: int
+) -> int:
+    """Make one random change to a walk; return the tensor whose memories changed, or -1."""
+    factors, nodes = len(tokens.dimension), len(tokens.tensor)
+    kind = draw(state, 16)
+    if kind < 2 and nodes > 0:
+        node = draw(state, nodes)
+        t = tokens.tensor[node]
+        other = stored[t] ^ (1 << tokens.slot[node])
+        if tokens.chain[t, other] < 0:
+            return -2
+        stored[t] = other
+        return int(t)
+    if kind < 6 and nodes > 0:
+        node = draw(state, nodes)
+        if (stored[tokens.tensor[node]] >> tokens.slot[node]) & 1 == 0:
+            return -2
+        first, last = node_range(tokens, order, node)
+        at = first
+        while order[at] != factors + node:
+            at += 1
+        target = first + draw(state, last - first + 1)
+        if target == at:
+            return -2
+        shift(order, at, target)
+        return -1
+    if factors == 0:
+        return -2
+    i = draw(state, factors)
+    if kind < 11:
+        # a factor goes elsewhere
+        where = -1
+        if arrays > 0 and draw(state, 3) == 0:
+            where = draw(state, arrays)
+            if where == unrolled[i]:
+                where = -1
+        unrolled[i] = where
+        if where < 0:
+            move_token(order, i, draw(state, len(order)))
+        return -1
+    # two factors change places
+    j = draw(state, factors)
+    if tokens.move[i] == tokens.move[j]:
+        return -2
+    unrolled[i], unrolled[j] = unrolled[j], unrolled[i]
+    a = 0
+    while order[a] != i:
+        a += 1
+    b = 0
+    while order[b] != j:
+        b += 1
+    order[a], order[b] = j, i
+    return -1
+
+
+@leaf
+def move_token(order: Ints, token: int, target: int) -> None:
+    """Move a loop to another place."""
+    at = 0
+    while order[at] != token:
+        at += 1
+    shift(order, at, target)
+
+
+@kernel
+def anneal(
+    sp: Space,
+    lk: Links,
+    every: Chains,
+    tokens: Tokens,
+    goal: Floats,
+    first_row: Ints,
+    first_floats: Floats,
+    resources: int,
+    memories: int,
+    order: Ints,
+    unrolled: Ints,
+    stored: Ints,
+    state: Ints,
+    steps: int,
+    hot: float,
+    cold: float,
+) -> tuple[float, float]:
+    """Change a walk at random for some steps, as simulated annealing does; leave the best.
+
+    Parameters
+    ----------
+    order, unrolled, stored : arrays
+        The walk; the best one that fits in the end.
+    hot, cold : float
+        Temperatures of the logarithm of the value at the beginning and in the end.
+
+    Returns
+    -------
+    tuple of float, float
+        Value and tie-break of the best walk that fits; infinite without one.
+    """
+    scratch = scratch_for(sp)
+    arrays = len(sp.unroll_start) - 1
+    row, floats = first_row.copy(), first_floats.copy()
+    used = np.zeros(len(lk.capacity))
+    old_order, old_unrolled, old_stored = order.copy(), unrolled.copy(), stored.copy()
+    best_order, best_unrolled, best_stored = order.copy(), unrolled.copy(), stored.copy()
+    best, best_tie = np.inf, np.inf
+    current = WORSE
+    for t in range(len(stored)):
+        take_chain(lk, every, t, tokens.chain[t, stored[t]])
+    cooling = (cold / hot) ** (1.0 / max(steps, 1))
+    temperature = hot
+    for step in range(steps + 1):
+        changed = -1
+        if step > 0:
+            changed = alter(tokens, order, unrolled, stored, state, arrays)
+            temperature *= cooling
+            if changed == -2:
+                continue
+            if changed >= 0:
+                take_chain(lk, every, changed, tokens.chain[changed, stored[changed]])
+        for k in range(len(row)):
+            row[k] = first_row[k]
+        for k in range(len(floats)):
+            floats[k] = first_floats[k]
+        overflow = price(
+            sp, lk, tokens, order, unrolled, stored, row, floats, used, resources, memories, scratch
+        )
+        cost = WORSE
+        if overflow >= 0.0:
+            value, tie = walk_value(sp, lk, goal, floats, resources)
+            if value < np.inf:
+                cost = np.log(max(value, 1e-300)) + OVERFLOW * overflow
+            if overflow == 0.0 and (
+                value < best * (1 - TIE) or (value < best * (1 + TIE) and tie < best_tie)
+            ):
+                best, best_tie = value, tie
+                best_order[:] = order
+                best_unrolled[:] = unrolled
+                best_stored[:] = stored
+        accept = cost <= current
+        if not accept and cost < WORSE:
+            chance = (draw(state, 1 << 30) + 0.5) / (1 << 30)
+            accept = chance < np.exp((current - cost) / temperature)
+        if accept or step == 0:
+            current = cost
+            old_order[:] = order
+            old_unrolled[:] = unrolled
+            old_stored[:] = stored
+        else:
+            order[:] = old_order
+            unrolled[:] = old_unrolled
+            stored[:] = old_stored
+            if changed >= 0:
+                take_chain(lk, every, changed, tokens.chain[changed, stored[changed]])
+    if best < np.inf:
+        order[:] = best_order
+        unrolled[:] = best_unrolled
+        stored[:] = best_stored
+    return best, best_tie

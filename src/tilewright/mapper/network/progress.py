@@ -1,0 +1,281 @@
+"""How a search tells what it has reached."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from math import inf, isfinite
+from threading import Lock
+from time import perf_counter
+from typing import Protocol
+
+from rich.console import Console
+from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as RichProgress
+
+from tilewright.mapper.objective.objective import parse_objective
+from tilewright.mapper.results.searched_space import ALL, SIZES
+from tilewright.mapper.results.ticking import every, gap_text, so_far
+from tilewright.text import say
+from tilewright.workload.layer import Layer
+
+SHOWN = 4  # layers that are told of at one time
+
+
+class Progress:
+    """What `map_network` tells while it searches; this one listens to nothing.
+
+    Its methods are called from several threads.
+    """
+
+    def begin(self, layers: int, objective: str, tiles: str = ALL) -> None:
+        """So many different layers are going to be searched, with these tile sizes."""
+
+    def recalled(self, layer: Layer, best: float, bound: float, proven: bool) -> None:
+        """Tell that a layer need not be searched: its result is in the cache."""
+
+    def started(self, layer: Layer) -> None:
+        """Tell that the search of a layer begins."""
+
+    def improved(self, layer: Layer, best: float, bound: float) -> None:
+        """Tell a new best value (infinite before there is one) or lower bound."""
+
+    def done(self, layer: Layer, best: float, bound: float, proven: bool) -> None:
+        """Tell that the search of a layer has ended."""
+
+    def better_style(self, style: str, best: float) -> None:
+        """Tell that all layers have been mapped in a style that is better than those before."""
+
+    def stopping(self) -> None:
+        """Tell that the user has asked the search to end."""
+
+    def end(self) -> None:
+        """All searches have ended."""
+
+    def unkept(self, reason: str) -> None:
+        """Tell that results could not be kept in the cache."""
+
+    def working(self, line: Callable[[], str]) -> AbstractContextManager[object]:
+        """Tell now and then how far the work inside has come that is no search of a layer."""
+        return nullcontext()
+
+
+class Lines(Progress):
+    """One line per layer, and every few seconds one for each that is under way, for logs.
+
+    Parameters
+    ----------
+    tell : callable
+        Who is told; the standard error stream by default.
+    """
+
+    def __init__(self, tell: Callable[[str], None] = say) -> None:
+        self.write = tell
+        self.unit = self.among = ""
+        self.layers = self.finished = 0
+        self.running: dict[Layer, tuple[float, float, float]] = {}
+        self.open = ExitStack()
+        self.lock = Lock()
+
+    def begin(self, layers: int, objective: str, tiles: str = ALL) -> None:
+        """Say that the search has to be compiled, if it has."""
+        from tilewright.mapper.network.compilation import SECONDS, is_compiled
+
+        self.unit = parse_objective(objective).unit
+        self.among = f" among {SIZES[tiles]}" if tiles != ALL else ""
+        self.layers, self.finished = layers, 0
+        if not is_compiled():
+            self.write(f"compiling kernels once (about {SECONDS} s)")
+        self.watch()
+
+    def watch(self) -> None:
+        """Begin to tell what is under way."""
+        self.open.close()
+        self.open.enter_context(every(self.under_way, self.write))
+
+    def under_way(self) -> list[str]:
+        """Return a line for each layer that has been searched longest, and how many others are."""
+        with self.lock:
+            running = list(self.running.items())
+        lines = [
+            f"{layer.name}: {so_far(best, bound, self.unit)}, {perf_counter() - since:.0f} s"
+            for layer, (since, best, bound) in running[:SHOWN]
+        ]
+        if more := len(running) - SHOWN:
+            lines += [f"and {more} more under way"] if more > 0 else []
+        return lines
+
+    def started(self, layer: Layer) -> None:
+        """Note when the search of a layer began."""
+        with self.lock:
+            self.running[layer] = (perf_counter(), inf, 0.0)
+
+    def improved(self, layer: Layer, best: float, bound: float) -> None:
+        """Note how far the search of a layer is."""
+        with self.lock:
+            if layer in self.running:
+                self.running[layer] = (self.running[layer][0], best, bound)
+
+    def working(self, line: Callable[[], str]) -> AbstractContextManager[object]:
+        """Write now and then how far the work inside has come."""
+        return every(lambda: [line()], self.write)
+
+    def end(self) -> None:
+        """Fall silent."""
+        self.open.close()
+        self.running.clear()
+
+    def recalled(self, layer: Layer, best: float, bound: float, proven: bool) -> None:
+        """Write the line of a layer that need not be searched."""
+        self.count(layer, f"{self.known(best, bound, proven)}, from the cache")
+
+    def done(self, layer: Layer, best: float, bound: float, proven: bool) -> None:
+        """Write the line of a layer."""
+        self.count(layer, self.known(best, bound, proven))
+
+    def known(self, best: float, bound: float, proven: bool) -> str:
+        """Return a value and how good it is."""
+        found = f"{best:.6g} {self.unit}" if isfinite(best) else "no mapping yet"
+        good = "proven optimal" if proven else f"gap {gap_text(best, bound)}"
+        return f"{found}, {good}{self.among}"
+
+    def count(self, layer: Layer, text: str) -> None:
+        """Write how far the network is, and what is known of a layer."""
+        with self.lock:
+            self.finished += 1
+            self.running.pop(layer, None)
+            self.write(f"[{self.finished}/{self.layers}] {layer.name}: {text}")
+
+    def better_style(self, style: str, best: float) -> None:
+        """Write the line of a style."""
+        self.write(f"style {style}: {best:.6g} {self.unit}")
+
+    def stopping(self) -> None:
+        """Say that the end is near."""
+        self.write("stopping with the best so far; Ctrl-C again ends at once")
+
+    def unkept(self, reason: str) -> None:
+        """Say why these results will be searched again."""
+        self.write(f"note: results are not kept in the cache: {reason}")
+
+
+class Bars(Lines):
+    """A bar per layer that is being searched: best value, lower bound and gap."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self.console = console or Console(stderr=True)
+        super().__init__(
+            lambda line: self.console.print(line, markup=False, highlight=False, soft_wrap=True)
+        )
+        self.bars = RichProgress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=20),
+            TextColumn("{task.fields[status]}", markup=False),
+            TimeElapsedColumn(),
+            console=self.console,
+            transient=True,
+        )
+        self.tasks: dict[Layer, TaskID] = {}
+        self.whole = self.bars.add_task("layers", status="")
+
+    def begin(self, layers: int, objective: str, tiles: str = ALL) -> None:
+        """Show the bar of the whole network."""
+        super().begin(layers, objective, tiles)
+        self.bars.update(self.whole, total=layers, status=f"0 of {layers}")
+
+    def watch(self) -> None:
+        """Show the bars."""
+        self.bars.start()
+
+    def started(self, layer: Layer) -> None:
+        """Add the bar of a layer."""
+        with self.lock:
+            self.tasks[layer] = self.bars.add_task(layer.name, total=1.0, status="")
+
+    def improved(self, layer: Layer, best: float, bound: float) -> None:
+        """Move the bar: full when the bound has reached the best value."""
+        reached = bound / best if best > 0 and isfinite(best) else 0.0
+        with self.lock:
+            self.bars.update(
+                self.tasks[layer], completed=reached, status=so_far(best, bound, self.unit)
+            )
+
+    def working(self, line: Callable[[], str]) -> AbstractContextManager[object]:
+        """Show how far the work inside has come."""
+        return every(lambda: [line()], self.write)
+
+    def count(self, layer: Layer, text: str) -> None:
+        """Replace the bar of a layer by its line."""
+        super().count(layer, text)
+        with self.lock:
+            if layer in self.tasks:
+                self.bars.remove_task(self.tasks.pop(layer))
+            status = f"{self.finished} of {self.layers}"
+            self.bars.update(self.whole, completed=self.finished, status=status)
+
+    def end(self) -> None:
+        """Take the bars away."""
+        self.bars.stop()
+
+
+def watching() -> Progress:
+    """Return bars where the standard error stream is a terminal, lines elsewhere."""
+    return Bars() if has_terminal() else Lines()
+
+
+def has_terminal() -> bool:
+    """Whether the standard error stream is a terminal."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+class Told(Protocol):
+    """Who is told how many there are so far, and how far the search for one more is."""
+
+    def __call__(self, count: int, now: str = "") -> None:
+        """Take note of it."""
+
+
+@contextmanager
+def counted(name: str, what: str, shown: bool, sweep: bool = False) -> Iterator[Told]:
+    """Show on the standard error stream how many there are so far.
+
+    Parameters
+    ----------
+    name : str
+        Of the workload.
+    what : str
+        Of which there are some.
+    shown : bool
+        Whether to show anything.
+    sweep : bool
+        Whether it is the sweep that may have to be compiled, and not the search.
+    """
+    from tilewright.mapper.network.compilation import SECONDS, is_compiled
+
+    start = perf_counter()
+    state = [f"0 {what}"]
+
+    def told(count: int, now: str = "") -> None:
+        state[0] = f"{count} {what}{f'; {now}' if now else ''}"
+
+    def line() -> str:
+        return f"{name}: {state[0]}, {perf_counter() - start:.0f} s"
+
+    if not shown:
+        yield told
+        return
+    if not is_compiled(sweep):
+        say(f"compiling kernels once (about {SECONDS} s)")
+    if not has_terminal():
+        with every(lambda: [line()]):
+            yield told
+        return
+    # a spinner of plain characters, for terminals of any encoding
+    with Console(stderr=True).status(line(), spinner="line") as status:
+
+        def show(count: int, now: str = "") -> None:
+            told(count, now)
+            status.update(line())
+
+        yield show

@@ -1,0 +1,331 @@
+"""What one tensor costs that is stored in some memories, as plain arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from tilewright.architecture.machine import Architecture, Array, Memory
+from tilewright.kernels.types import Bools, Floats, Ints
+from tilewright.mapper.problem.space import Space
+from tilewright.model.energy import read_cost, word_ratio, write_cost
+from tilewright.workload.footprint import footprint
+from tilewright.workload.layer import Layer, Tensor
+
+Port = tuple[str, object, str, float, int]
+"""A bandwidth limit, see `link_costs.ports`."""
+
+
+class Supply(NamedTuple):
+    """What the first link of a tensor costs on the machine below an array, see `inside`.
+
+    Attributes
+    ----------
+    passes, whole : bool
+        Whether the link goes on through other arrays further in, so that what lies there counts
+        here, and whether all of it does.
+    energy : array of cuts
+        pJ per word of T_j.
+    again : float
+        pJ per refetched word.
+    uncounted : float
+        pJ that this may be too much, in all.
+    """
+
+    passes: bool
+    whole: bool
+    energy: Floats
+    again: float
+    uncounted: float
+
+
+class Chain(NamedTuple):
+    """What one tensor costs: the arrays of `link_costs.Links` without their axis of tensors.
+
+    Of `rest_base`, `within` is the part that stands for links inside an array, see `inside`, and
+    `refetched` what is taken off because words that are not refetched count as such in `rate`.
+    Of `rate`, `rate_outside` is the part that is paid above and in the array.
+    """
+
+    length: int
+    first: Ints
+    arrays: Ints
+    unites: Bools
+    energy: Floats
+    again: Floats
+    fresh: Ints
+    bits: Floats
+    share: Floats
+    memory: Ints
+    slot: Ints
+    load: Floats
+    held: Floats
+    rate: Floats
+    least: Floats
+    rest_slope: Floats
+    rest_base: Floats
+    within: Floats
+    rate_outside: Floats
+    refetched: Floats
+
+
+def chain_costs(
+    layer: Layer,
+    architecture: Architecture,
+    t: int,
+    chain: tuple[int, ...],
+    sp: Space,
+    segment: list[int],
+    limits: list[Port],
+    supply: Supply | None = None,
+) -> Chain:
+    """Return what a tensor costs that is stored in a chain of memories.
+
+    Parameters
+    ----------
+    t : int
+        Position of the tensor.
+    chain : tuple of int
+        Positions of the memories, from the outermost inward.
+    segment : list of int
+        How many arrays stand above each memory.
+    limits : list of ports
+        The bandwidth limits.
+    supply : Supply, optional
+        What the first link costs in place of that, see `inside`.
+    """
+    memories, arrays = architecture.memories, architecture.arrays
+    tensor = layer.tensors[t]
+    na, nl, last = len(arrays), len(memories), len(chain) - 1
+    first = np.array([0] + [sum(segment[m] < s for m in chain) - 1 for s in range(1, na + 2)])
+    crossed = np.zeros((nl, 2), np.int64)
+    unites = np.zeros(max(na, 1), np.bool_)
+    unites[:na] = [array.reduction if tensor.is_output else array.multicast for array in arrays]
+    energy = np.zeros((nl, na + 1))
+    again = np.zeros(nl)
+    fresh = np.zeros(nl, np.int64)
+    bits = np.full(nl, -1.0)
+    share = np.full(nl, np.inf)
+    memory = np.full(nl, -1, np.int64)
+    slot = np.zeros(nl, np.int64)
+    load = np.zeros((len(limits), nl, na + 1))
+    held = np.zeros((len(limits), nl))
+    for link, m in enumerate(chain):
+        a = memories[m]
+        b = memories[chain[link + 1]] if link < last else None
+        lo = segment[m]
+        hi = segment[chain[link + 1]] if b is not None else na
+        crossed[link] = lo, hi
+        n = hi - lo
+        reduces = all(array.reduction for array in arrays[lo:hi])
+        # what neighbours pass on no memory sends: with windows the sender is free of charge, which
+        # makes a bound; without them elements that work in step never hold what comes next
+        passed = any(array.forwarding for array in arrays[lo:hi])
+        passed = passed and b is not None and not tensor.is_output and sp.windows[t] >= 0
+        if b is not None:
+            memory[link] = chain[link + 1]
+            slot[link] = segment[: chain[link + 1]].count(segment[chain[link + 1]])
+            bits[link] = (tensor.bits or b.word_bits) * b.buffering
+            if b.tensor_bits is not None:
+                share[link] = b.tensor_bits[tensor.role]
+        for i, array in enumerate(arrays[lo:hi]):
+            energy[link, i + 1] += array.hop_energy
+        if tensor.is_output:
+            energy[link, 0] += write_cost(a, tensor)
+            again[link] = read_cost(a, tensor)
+            if b is not None:
+                energy[link, n] += read_cost(b, tensor)
+                fresh[link] = not reduces
+                if reduces:
+                    again[link] += write_cost(b, tensor)
+                    again[link] += sum(array.hop_energy for array in arrays[lo:hi])
+        else:
+            if not passed:
+                energy[link, 0] += read_cost(a, tensor)
+            if b is not None:
+                energy[link, n] += write_cost(b, tensor)
+        for r, limit in enumerate(limits):
+            if passed and limit[1] is not b:
+                continue
+            _add_load(load[r, link], held[r, link : link + 1], limit, tensor, a, b, lo, hi, reduces)
+    if supply is not None:
+        count_inside(tensor, last, supply, energy, again, fresh)
+    slope, base = np.zeros((2, nl + 1))
+    _bounds(layer, architecture, tensor, chain, segment, energy, slope, base)
+    rates, rates_outside = [], []
+    least, rest_slope, rest_base, within, refetched = np.zeros((5, na))
+    distinct = footprint(tensor, layer.bounds)
+    for k in range(na):
+        own = slice(sp.unroll_start[k], sp.unroll_start[k + 1])
+        link = next(i for i in range(len(chain)) if crossed[i, 1] > k)
+        lo, hi = crossed[link]
+        cost = energy[link, : hi - lo + 1].copy()
+        cuts = cost.copy()
+        if tensor.is_output:
+            if k == 0:
+                # every word beyond the first entry is refetched
+                cost[0] += again[link]
+                rest_base[k] -= again[link] * distinct
+                refetched[k] = again[link] * distinct
+            cuts = cost.copy()
+            if link == last - 1:
+                # entries from zero save reads at the compute unit, refetches do not
+                cost[hi - lo] -= again[last]
+                if k == 0 and not fresh[link]:
+                    cost[0] += again[last]
+                    rest_base[k] -= again[last] * distinct
+        shares = (sp.unroll_sharing if link == last else sp.unroll_reuse)[own, t]
+        every = link == last
+        rate = rate_across(cost, arrays[lo:hi], unites[lo:hi], k - lo, shares, every)
+        cuts[k + 1 - lo :] = 0.0
+        rates_outside.append(rate_across(cuts, arrays[lo:hi], unites[lo:hi], k - lo, shares, every))
+        if link < last:
+            rest_slope[k] += slope[link + 1]
+            within[k] += base[link + 1]
+            if tensor.is_output and link == last - 1:
+                adders = [a.elements if a.reduction else 1 for a in arrays[crossed[last, 0] :]]
+                within[k] += again[last] * layer.operations / prod(adders)
+            rest_base[k] += within[k]
+        united = sp.unroll_reuse[own, t] if unites[k] else 1.0
+        least[k] = (rate * united).min()
+        rates.append(rate)
+    return Chain(
+        len(chain), first, crossed, unites, energy, again, fresh, bits, share, memory, slot, load,
+        held, np.concatenate([np.zeros(0), *rates]), least, rest_slope, rest_base, within,
+        np.concatenate([np.zeros(0), *rates_outside]), refetched,
+    )  # fmt: skip
+
+
+def count_inside(
+    tensor: Tensor, last: int, supply: Supply, energy: Floats, again: Floats, fresh: Ints
+) -> None:
+    """Let the first link cost what it does, and as many partial sums start from zero as may.
+
+    What is left is the least that the links inside an array cost, whatever stands above it.
+    """
+    energy[0, : len(supply.energy)] = supply.energy
+    again[0] = supply.again
+    if not tensor.is_output or last == 0:
+        return
+    if last == 1 and not supply.passes:
+        # entries from zero are credited where the first link is paid for
+        energy[1, 0] += again[1]
+        again[1] = 0.0
+    else:
+        again[1:last] = 0.0
+        fresh[:last] = 1
+
+
+def rate_across(
+    cost: Floats, arrays: Sequence[Array], unites: Bools, own: int, shares: Floats, every: bool
+) -> Floats:
+    """Return the pJ per word that a link delivers, for every spatial choice of one of its arrays.
+
+    Parameters
+    ----------
+    cost : array of cuts
+        pJ per word of T_j.
+    arrays : sequence of Array
+        Those that the link crosses; elements of all but `own` share as much as they can.
+    shares : array of choices
+        How many elements of that one share a word.
+    every : bool
+        Whether words are those that all receivers get, as at the compute unit. Else they are those
+        that pass the array, of which arrays further in make no fewer.
+    """
+    rate = np.zeros(len(shares))
+    spread = np.ones(len(shares))
+    for j in range(len(cost) - 1, -1, -1):
+        rate += cost[j] * spread
+        if j > 0 and unites[j - 1]:
+            if j - 1 == own:
+                spread = spread / shares
+            elif every or j - 1 < own:
+                spread = spread / arrays[j - 1].elements
+    return rate
+
+
+def _add_load(
+    load: Floats,
+    held: Floats,
+    limit: Port,
+    tensor: Tensor,
+    a: Memory,
+    b: Memory | None,
+    lo: int,
+    hi: int,
+    reduces: bool,
+) -> None:
+    """Add what one link asks of one bandwidth-limited port."""
+    kind, level, direction, rate, above = limit
+    n = hi - lo
+    reads, writes = direction in ("read", "both"), direction in ("write", "both")
+    if kind == "array":
+        if not lo <= above < hi:
+            return
+        load[above - lo] += 1 / rate
+        if tensor.is_output and b is not None and reduces:
+            load[above - lo] += 1 / rate
+            held[0] += 1 / rate
+        return
+    assert isinstance(level, Memory)
+    per_word = word_ratio(level, tensor) / rate
+    if level is a:
+        if not tensor.is_output:
+            load[0] += per_word * reads
+        else:
+            load[0] += per_word * (writes + reads)
+            held[0] += per_word * reads
+    if level is b:
+        if not tensor.is_output:
+            load[n] += per_word * writes
+        else:
+            load[n] += per_word * reads
+            if reduces:
+                load[n] += per_word * writes
+                held[0] += per_word * writes
+
+
+def _bounds(
+    layer: Layer,
+    architecture: Architecture,
+    tensor: Tensor,
+    chain: tuple[int, ...],
+    segment: list[int],
+    energy: Floats,
+    slope: Floats,
+    base: Floats,
+) -> None:
+    """Fill lower bounds of a tensor's links from each one inward: slope x words + base."""
+    arrays = architecture.arrays
+    last = len(chain) - 1
+    innermost = architecture.memories[chain[-1]]
+    for link in range(last, -1, -1):
+        lo = segment[chain[link]]
+        hi = segment[chain[link + 1]] if link < last else len(arrays)
+        n = hi - lo
+        spread = [
+            prod(
+                (
+                    array.elements
+                    if (array.reduction if tensor.is_output else array.multicast)
+                    else 1
+                )
+                for array in arrays[lo + j : hi]
+            )
+            for j in range(n + 1)
+        ]
+        slope[link], base[link] = slope[link + 1], base[link + 1]
+        own = energy[link, : n + 1].copy()
+        if link == last:
+            base[link] += sum(own[j] / spread[j] for j in range(n + 1)) * layer.operations
+            continue
+        if tensor.is_output and link == last - 1:
+            # draining the innermost memory costs what entries from zero save at the compute unit
+            own[n] -= read_cost(innermost, tensor)
+            inside = [a.elements if a.reduction else 1 for a in arrays[segment[chain[-1]] :]]
+            base[link] += read_cost(innermost, tensor) * layer.operations / prod(inside)
+        slope[link] += sum(max(own[j], 0.0) / spread[j] for j in range(n + 1))

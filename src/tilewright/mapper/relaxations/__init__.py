@@ -1,0 +1,6 @@
+"""What every mapping costs at least, whatever its tile sizes: bounds without a search.
+
+`stays` holds for every mapping, in closed form; `nests` is tighter and holds for regular mappings.
+Both are lower bounds because they let each tile be as good as it could be by itself: see
+docs/tile-sizes.md, "The bound" and "The tighter bound".
+"""

@@ -1,0 +1,267 @@
+"""How dimensions are cut among the instances of an array, and in how many steps."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilewright.kernels.kernel import called_leaf, leaf, part
+from tilewright.mapper.relaxations.nests.inner_tiles import (
+    add_direct,
+    add_inner,
+    add_outermost,
+    value_of,
+)
+from tilewright.mapper.relaxations.nests.window_spans import chunks
+
+if TYPE_CHECKING:
+    from tilewright.kernels.types import Floats, Ints
+    from tilewright.mapper.relaxations.nests.nest import Nest
+
+MOST_WAYS = 512  # to cut a dimension among instances
+MOST_KNOWN = 1024  # sizes of tiles for which they are kept
+FIRST_ROWS = 1 << 12  # of what is kept, to begin with
+WIDTH = 0.03  # of the ranges of what instances have together
+
+
+@leaf
+def turns_of(bound: int, extent: int, together: int) -> int:
+    """Return the fewest steps when instances have an extent each, and some extent together."""
+    return int(bound // together * extent + min(extent, bound % together))
+
+
+@called_leaf
+def stays_of(bound: int, instances: int, extent: int, stay: int, steps: int) -> tuple[int, int]:
+    """Return in how many stays instances have all of a bound at least, and one after the other.
+
+    An instance goes through an extent at most in one go. Where all work, that takes as many steps
+    as the extent; where one works alone, a step for every iteration.
+
+    Parameters
+    ----------
+    instances : int
+        That may work at a time.
+    extent, stay : int
+        Iterations of an instance, and of a stay; the extent is no less.
+    steps : int
+        All steps, which is exact.
+    """
+    each = chunks(extent, stay)
+    if each * stay == extent:
+        return chunks(bound, stay), chunks(steps, stay)
+    # how often all work: more often leaves less to do alone
+    least = max(0, chunks(bound - steps, (instances - 1) * extent))
+    most = steps // extent
+    fewest = np.inf
+    for times in (least, most):
+        many = bound - steps + times * extent
+        full = (many - instances * times * (each - 1) * stay) / (extent - (each - 1) * stay)
+        alone = (steps - times * extent) / stay
+        fewest = min(fewest, instances * times * (each - 1) + full + alone)
+    after = least * each + chunks(max(0, steps - least * extent), stay)
+    return max(chunks(bound, stay), math.ceil(fewest - 1e-6)), after
+
+
+@leaf
+def add_way(
+    ways: Ints, n: int, extent: int, low: int, high: int, steps: int, stays: int, after: int
+) -> int:
+    """Add a way to cut a dimension, unless a known one of a smaller extent costs no more."""
+    for k in range(n):
+        if (
+            ways[k, 1] <= low
+            and ways[k, 3] <= steps
+            and ways[k, 4] <= stays
+            and ways[k, 5] <= after
+        ):
+            return n
+    if n < len(ways):
+        ways[n, 0], ways[n, 1], ways[n, 2] = extent, low, high
+        ways[n, 3], ways[n, 4], ways[n, 5] = steps, stays, after
+        return n + 1
+    # no room: the last one stands for all others, whatever they are
+    ways[n - 1, 0] = 1
+    ways[n - 1, 1], ways[n - 1, 2] = min(ways[n - 1, 1], low), max(ways[n - 1, 2], high)
+    for k in range(3, 6):
+        ways[n - 1, k] = 1
+    return n
+
+
+@called_leaf
+def ways_to_cut(
+    bound: int, size: int, instances: int, active: int, counted: bool, ways: Ints
+) -> int:
+    """Fill ways to cut a dimension among instances, and return how many.
+
+    Each is the extent that an instance has, the least and the most that all have together, the
+    fewest steps, and how often tiles change at least: in all instances, and one after the other.
+    The tile below the array may be a part of the extent, which is of use where this takes fewer
+    steps.
+
+    Parameters
+    ----------
+    size : int
+        What the tile of the dimension's owner stays through below the array.
+    instances, active : int
+        That it takes for even chunks, and that work at a time at most.
+    counted : bool
+        Whether it matters how often that tile changes.
+    """
+    if instances == 1:
+        ways[0, 0], ways[0, 1], ways[0, 2], ways[0, 3] = size, size, size, bound
+        ways[0, 4] = ways[0, 5] = chunks(bound, size)
+        return 1
+    n = 0
+    high = min(size * instances, bound)
+    while high > size * (instances - 1):
+        least = max(size * (instances - 1) + 1, min(high, int(high * (1 - WIDTH))))
+        steps = turns_of(bound, size, high)
+        ways[n, 0], ways[n, 1], ways[n, 2] = size, least, high
+        ways[n, 3], ways[n, 4], ways[n, 5] = steps, chunks(bound, size), chunks(steps, size)
+        n += 1
+        high = least - 1
+    most = fewest = ways[0, 3]
+    floor = chunks(bound, instances)
+    own = size + 1
+    while own <= floor and fewest > floor:
+        whole = not counted or own % size == 0
+        high = min(own * instances, bound)
+        steps = turns_of(bound, own, high)
+        if whole:
+            fewest = min(fewest, steps)
+        while high > own * (instances - 1) and steps < most:
+            low = max(own * (instances - 1) + 1, min(high, int(high * (1 - WIDTH))))
+            stays, after = stays_of(bound, active, own, size, steps)
+            n = add_way(ways, n, own, low, high, steps, stays, after)
+            if not whole:
+                few, last = chunks(bound, size), chunks(steps + 1, size)
+                n = add_way(ways, n, own, low, high, steps + 1, few, last)
+            high = low - 1
+            steps = turns_of(bound, own, high)
+        own += 1
+    return n
+
+
+@leaf
+def least_of(ways: Ints, number: int, fewest: Ints) -> None:
+    """Fill the fewest steps and changes of tiles of some ways, each by itself."""
+    for k in range(3):
+        fewest[k] = ways[0, 3 + k]
+        for n in range(1, number):
+            fewest[k] = min(fewest[k], ways[n, 3 + k])
+
+
+@part
+def known_ways(
+    bound: int,
+    size: int,
+    instances: int,
+    active: int,
+    counted: bool,
+    known: Ints,
+    pool: Ints,
+    filled: int,
+) -> tuple[Ints, int, int]:
+    """Return where ways to cut a dimension are kept, and add them where they are not.
+
+    A row before them says what they depend on, how many there are, and the `least_of` them.
+
+    Parameters
+    ----------
+    known : array of (instances, tile sizes)
+        The first row of ways, or 0.
+    pool : array of (rows, 6)
+    filled : int
+        Rows that are in use.
+
+    Returns
+    -------
+    pool, filled
+        As they are now.
+    int
+        The first row.
+    """
+    at = size % known.shape[1]
+    row = known[instances, at]
+    kind = 2 * active + counted
+    if row > 0 and pool[row - 1, 0] == kind and pool[row - 1, 5] == size:
+        return pool, filled, row
+    if filled + MOST_WAYS >= len(pool):
+        pool = np.concatenate((pool, np.empty_like(pool)))
+    row = filled + 1
+    ways = pool[row : row + MOST_WAYS]
+    count = ways_to_cut(bound, size, instances, active, counted, ways)
+    pool[filled, 0], pool[filled, 1], pool[filled, 5] = kind, count, size
+    least_of(ways, count, pool[filled, 2:5])
+    known[instances, at] = row
+    return pool, filled + 1 + count, row
+
+
+@called_leaf
+def least_value(
+    ns: Nest,
+    order: Ints,
+    same: Floats,
+    limits: Ints,
+    spread: Ints,
+    active: Ints,
+    times: Ints,
+    cost: Floats,
+    goal: Floats,
+) -> float:
+    """Return what tiles cost at least where tiles change so often."""
+    steps = 1.0
+    for d in range(times.shape[1]):
+        steps *= times[0, d]
+    for r in range(len(cost)):
+        cost[r] = ns.base[r]
+    add_direct(ns, active, times, cost)
+    add_inner(ns, order, same, times, cost)
+    add_outermost(ns, order, limits, spread, active, cost)
+    return value_of(ns, goal, cost, steps)
+
+
+@called_leaf
+def leave_out(
+    ns: Nest,
+    order: Ints,
+    same: Floats,
+    limits: Ints,
+    spread: Ints,
+    active: Ints,
+    ways: Ints,
+    number: Ints,
+    times: Ints,
+    cost: Floats,
+    goal: Floats,
+    ceiling: float,
+) -> bool:
+    """Leave out the ways to cut a dimension that cost too much with the best ones of all others.
+
+    Parameters
+    ----------
+    times : array of (3, dimensions)
+        The fewest of all ways, see `least_of`.
+
+    Returns
+    -------
+    bool
+        Whether some are left of every dimension.
+    """
+    for d in range(len(number)):
+        kept = 0
+        before, other, after = times[0, d], times[1, d], times[2, d]
+        for n in range(number[d]):
+            for k in range(3):
+                times[k, d] = ways[d, n, 3 + k]
+            if least_value(ns, order, same, limits, spread, active, times, cost, goal) < ceiling:
+                for k in range(ways.shape[2]):
+                    ways[d, kept, k] = ways[d, n, k]
+                kept += 1
+        times[0, d], times[1, d], times[2, d] = before, other, after
+        number[d] = kept
+        if kept == 0:
+            return False
+    return True

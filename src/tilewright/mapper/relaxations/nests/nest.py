@@ -1,0 +1,329 @@
+"""A layer on a machine with at most one memory on either side of its array, as plain arrays.
+
+Whatever its loops, a mapping has a few numbers: how many iterations of a dimension the tile of each
+tensor stays through, how many instances there are along each dimension, and how large tiles are.
+A tile that lies inside the tile of another tensor stays for no more than that one spans. What these
+numbers cost at least takes no account of how loops lead from one to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations, permutations
+from math import inf
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tilewright.kernels.record import record
+from tilewright.mapper.problem.bypass_choices import KeepChoice
+from tilewright.mapper.problem.link_costs import ports
+from tilewright.mapper.problem.widest_choices import axis_factors, different
+from tilewright.mapper.relaxations.stays.least_cost import Least, Link
+from tilewright.mapper.windows.pairs import most_pairs, sliding
+from tilewright.mapping.relevance import in_letters
+from tilewright.model.energy import leakage_per_cycle
+
+if TYPE_CHECKING:
+    from tilewright.kernels.types import Bools, Floats, Ints
+
+MOST_PRODUCTS = 1 << 20  # of choices for one axis and another
+MOST_CHOICES = 1 << 17
+MOST_INSTANCES = 4096  # along a dimension
+
+
+@record
+class Nest(NamedTuple):
+    """One bypass choice of a layer on a machine.
+
+    The *outer* memory is the one above the array, the *inner* one is below it.
+
+    Attributes
+    ----------
+    bounds : array of dimensions
+    relevant : array of (tensors, dimensions)
+    owner : array of dimensions
+        The one tensor to which the dimension is irrelevant, or -1.
+    words : array of tensors
+        All words of a tensor.
+    points : array of tensors
+        Iterations of its relevant dimensions.
+    terms : array of (tensors, expressions, 4)
+        Dimension and coefficient of the one or two terms of each index expression; -1 where there
+        is none.
+    pairs : array of (tensors, expressions)
+        How many iterations of an expression of two terms give the same word at most.
+    window : int
+        The only tensor with expressions of two terms, or -1.
+    unites : array of tensors
+        Whether the array brings a word to several elements.
+    outside, inside : arrays of tensors
+        Whether the outer and the inner memory keep the tensor.
+    outer_bits, inner_bits : arrays of tensors
+        Bits of a word, buffering included.
+    outer_share, inner_share : arrays of tensors
+        Bits that its tile may take.
+    outer_room, inner_room : float
+        Bits that all tiles may take together.
+    price : array of (costs, tensors)
+        Of a word that comes into the outer memory. Costs are pJ, then the cycles of each port of
+        limited bandwidth.
+    sent, received : arrays of (costs, tensors)
+        Of a word that goes through the array: once for all elements that share it, and for each
+        element.
+    base : array of costs
+        What all mappings cost.
+    cycles : float
+        Per operation.
+    leakage : float
+        pJ per cycle.
+    inner_orders : array of (orders, tensors)
+        Every order of the tiles in the inner memory, outermost first.
+    outer_orders : array of (tensors, orders, tensors + 1)
+        Every order of the tiles in the outer memory and of the tile of a tensor that is outermost
+        in the inner one, for each such tensor (the first row, where there is none); its position is
+        given as the number of tensors. Padded with -1.
+    """
+
+    bounds: Ints
+    relevant: Bools
+    owner: Ints
+    words: Floats
+    points: Floats
+    terms: Ints
+    pairs: Floats
+    window: int
+    unites: Bools
+    outside: Bools
+    inside: Bools
+    outer_bits: Floats
+    outer_share: Floats
+    outer_room: float
+    inner_bits: Floats
+    inner_share: Floats
+    inner_room: float
+    price: Floats
+    sent: Floats
+    received: Floats
+    base: Floats
+    cycles: float
+    leakage: float
+    inner_orders: Ints
+    outer_orders: Ints
+
+
+def nest(least: Least, keep: KeepChoice) -> Nest | None:
+    """Return a bypass choice as arrays.
+
+    It is None where a memory more keeps tensors above or below the array, there is another number
+    of arrays than one, a dimension is irrelevant to several tensors, or an index expression has
+    three terms.
+    """
+    layer, machine = least.layer, least.architecture
+    if not keep or len(machine.arrays) != 1 or machine.arrays[0].forwarding:
+        return None
+    bounds = np.array(list(layer.bounds.values()), np.int64)
+    relevant = np.array([[d in own for d in layer.bounds] for own in least.relevant], np.bool_)
+    irrelevant = ~relevant & (bounds > 1)
+    kept = {m for chain in keep for m in chain[1:]}
+    memories = [[m for m in kept if least.segment[m] == side] for side in (0, 1)]
+    if (
+        max(map(len, memories)) > 1
+        or (irrelevant.sum(axis=0) > 1).any()
+        or any(len(terms) > 2 for t in layer.tensors for terms in sliding(t, layer.bounds))
+    ):
+        return None
+    outer, inner = (own[0] if own else None for own in memories)
+    count = len(keep)
+    outside, inside = (
+        np.array([m is not None and m in chain for chain in keep], np.bool_) for m in (outer, inner)
+    )
+    terms, pairs = expressions(least)
+    return Nest(
+        bounds, relevant, np.where(irrelevant.any(axis=0), irrelevant.argmax(axis=0), -1),
+        np.array(least.words), np.where(relevant, bounds, 1).prod(axis=1).astype(np.float64),
+        terms, pairs, window_of(terms),
+        np.array([least.shares(t, 0) for t in range(count)], np.bool_),
+        outside, inside, *room(least, outer), *room(least, inner),
+        *prices(least, keep, outer), float(machine.compute.cycles),
+        float(leakage_per_cycle(machine)), *orders(outside, inside),
+    )  # fmt: skip
+
+
+def expressions(least: Least) -> tuple[Ints, Floats]:
+    """Return `terms` and `pairs` of a `Nest`."""
+    layer = least.layer
+    position = {d: i for i, d in enumerate(layer.bounds)}
+    most = max(len(tensor.expressions) for tensor in layer.tensors)
+    terms = np.full((len(layer.tensors), most, 4), -1, np.int64)
+    pairs = np.ones((len(layer.tensors), most))
+    for t, tensor in enumerate(layer.tensors):
+        for e, expression in enumerate(tensor.expressions):
+            live = [term for term in expression if layer.bounds[term.dimension] > 1]
+            for k, term in enumerate(live):
+                terms[t, e, 2 * k : 2 * k + 2] = position[term.dimension], term.coefficient
+            if len(live) > 1:
+                pairs[t, e] = most_pairs(live, layer.bounds)
+    return terms, pairs
+
+
+def window_of(terms: Ints) -> int:
+    """Return `window` of a `Nest`."""
+    tensors = np.flatnonzero((terms[:, :, 2] >= 0).any(axis=1))
+    return int(tensors[0]) if len(tensors) == 1 else -1
+
+
+def room(least: Least, memory: int | None) -> tuple[Floats, Floats, float]:
+    """Return the bits of words in a memory, the share of each tensor, and the room for all."""
+    tensors = least.layer.tensors
+    if memory is None:
+        return np.zeros(len(tensors)), np.full(len(tensors), inf), inf
+    level = least.architecture.memories[memory]
+    bits = [float(least.bits(Link(t, 0, memory))) for t in range(len(tensors))]
+    shares = level.tensor_bits
+    own = [inf if shares is None else float(shares.get(t.role, 0)) for t in tensors]
+    whole = level.capacity_bits if shares is None else None
+    return np.array(bits), np.array(own), inf if whole is None else float(whole)
+
+
+def prices(
+    least: Least, keep: KeepChoice, outer: int | None
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return `price`, `sent`, `received` and `base` of a `Nest`."""
+    limited = ports(least.architecture)
+    price, sent, received = np.zeros((3, 1 + len(limited), len(keep)))
+    base = np.zeros(1 + len(limited))
+    base[0] = least.work
+    for t, chain in enumerate(keep):
+        for sender, receiver in zip(chain, (*chain[1:], least.compute), strict=True):
+            link = Link(t, sender, receiver)
+            costs = [least.energy(link), *(least.load(link, *port) for port in limited)]
+            for r, own in enumerate(costs):
+                base[r] += own.once
+                if least.segment[sender] == 1:
+                    base[r] += (own.sent + own.received) * least.layer.operations
+                elif receiver == outer:
+                    price[r, t] += own.sent + own.received
+                else:
+                    sent[r, t] += own.sent
+                    received[r, t] += own.received
+    return price, sent, received, base
+
+
+def orders(outside: Bools, inside: Bools) -> tuple[Ints, Ints]:
+    """Return `inner_orders` and `outer_orders` of a `Nest`."""
+    count = len(outside)
+    inner = list(permutations(np.flatnonzero(inside).tolist()))
+    kept = np.flatnonzero(outside).tolist()
+
+    def around(carried: int) -> Sequence[tuple[int, ...]]:
+        """Return the orders with the tile of a tensor, which lies inside its own outer one."""
+        return [
+            order
+            for order in permutations([*kept, count])
+            if carried not in kept or order.index(carried) < order.index(count)
+        ]
+
+    found = [around(t) if inside[t] else [] for t in range(count)]
+    if not inside.any():
+        found[0] = list(permutations(kept))
+    most = max(map(len, found))
+    outer = np.full((count, most, count + 1), -1, np.int64)
+    for t, own in enumerate(found):
+        for o, order in enumerate(own):
+            outer[t, o, : len(order)] = order
+    return np.array(inner, np.int64).reshape(len(inner), -1), outer
+
+
+def spatial_choices(least: Least) -> tuple[Ints, Ints] | None:
+    """Return the instances along each dimension that the axes of the array allow, or fewer.
+
+    It is None where there are too many choices or instances to look at.
+
+    Returns
+    -------
+    spreads : array of (choices, dimensions)
+        Instances that it takes for even chunks.
+    actives : array of (choices, dimensions)
+        The most instances that can have work, more where a dimension is cut on several axes.
+    """
+    layer = least.layer
+    machine = in_letters(least.architecture, layer)
+    bounds = np.array(list(layer.bounds.values()), np.int64)
+    choices = np.ones((1, len(bounds)), np.int64)
+    axes = np.zeros(len(bounds), np.int64)
+    array = machine.arrays[0]
+    for axis, size in array.axes.items():
+        allowed = machine.allowed_dimensions(array.name, axis)
+        free = [
+            i
+            for i, (d, bound) in enumerate(layer.bounds.items())
+            if bound > 1 and (allowed is None or d in allowed)
+        ]
+        axes[free] += 1
+        factors = np.array(axis_factors(bounds, free, size), np.int64)
+        if len(choices) * len(factors) > MOST_PRODUCTS:
+            return None
+        wider = np.repeat(choices, len(factors), axis=0) * np.tile(factors, (len(choices), 1))
+        choices = different(np.minimum(wider, bounds))
+    for d in range(len(bounds)):
+        first, most, _ = largest(choices, d)
+        if most.sum() > MOST_CHOICES or most.max() > MOST_INSTANCES:
+            return None
+        choices = np.repeat(choices[first], most, axis=0)
+        starts = np.cumsum(most) - most
+        choices[:, d] = np.arange(len(choices)) - np.repeat(starts, most) + 1
+    actives = np.empty_like(choices)
+    for d in range(len(bounds)):
+        _, most, which = largest(choices, d)
+        actives[:, d] = np.minimum(most[which], choices[:, d] * np.maximum(axes[d], 1))
+    actives[choices == 1] = 1
+    return choices, actives
+
+
+def one_of_mirrored(ns: Nest, choices: Ints, actives: Ints) -> tuple[Ints, Ints]:
+    """Return spatial choices without those that others become when dimensions change places.
+
+    Such as rows and columns of a convolution, with those of its filter.
+    """
+    nd = len(ns.bounds)
+    pairs = [(i, j) for i in range(nd) for j in range(i) if ns.bounds[i] == ns.bounds[j] > 1]
+    for swapped in [(pair,) for pair in pairs] + list(combinations(pairs, 2)):
+        places = np.arange(nd)
+        for i, j in swapped:
+            places[[i, j]] = places[[j, i]]
+        mirrored = choices[:, places]
+        rows = np.hstack([choices, actives])
+        both = np.vstack([rows, np.hstack([mirrored, actives[:, places]])])
+        if is_mirror(ns, places) and len(different(both)) == len(different(rows)):
+            ahead = choices - mirrored
+            first = ahead[np.arange(len(ahead)), (ahead != 0).argmax(axis=1)]
+            return choices[first >= 0], actives[first >= 0]
+    return choices, actives
+
+
+def is_mirror(ns: Nest, places: Ints) -> bool:
+    """Whether a layer is the same when its dimensions change places."""
+    terms = ns.terms.copy()
+    terms[:, :, ::2] = np.where(terms[:, :, ::2] >= 0, places[terms[:, :, ::2]], -1)
+    return bool(
+        (ns.bounds[places] == ns.bounds).all()
+        and (ns.owner[places] == ns.owner).all()
+        and (ns.relevant[:, places] == ns.relevant).all()
+        and all(
+            sorted(map(tuple, own.tolist())) == sorted(map(tuple, now.tolist()))
+            for own, now in zip(ns.terms, terms, strict=True)
+        )
+    )
+
+
+def largest(choices: Ints, d: int) -> tuple[Ints, Ints, Ints]:
+    """Return rows that differ elsewhere than in column d, the largest of it, and whose each is."""
+    radix = choices.max(axis=0) + 1
+    radix[d] = 1
+    weights = np.append(np.cumprod(radix[:0:-1])[::-1], 1)
+    weights[d] = 0
+    _, first, which = np.unique(choices @ weights, return_index=True, return_inverse=True)
+    most = np.zeros(len(first), np.int64)
+    np.maximum.at(most, which.reshape(-1), choices[:, d])
+    return first, most, which.reshape(-1)

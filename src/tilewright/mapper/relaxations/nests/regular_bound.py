@@ -1,0 +1,193 @@
+"""A tighter lower bound of regular mappings of all tile sizes, and the tiles that it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tilewright.kernels.kernel import interruptible
+from tilewright.kernels.types import Floats, Ints
+from tilewright.mapper.objective.objective import Objective
+from tilewright.mapper.problem.bypass_choices import KeepChoice
+from tilewright.mapper.relaxations.nests.inner_tiles import Inner, inner_tiles, likely
+from tilewright.mapper.relaxations.nests.nest import Nest, nest, one_of_mirrored, spatial_choices
+from tilewright.mapper.relaxations.nests.tiles_to_mapping import Tiles
+from tilewright.mapper.relaxations.nests.together import least_together
+from tilewright.mapper.relaxations.stays.least_cost import Least, Link, Price
+
+MOST_TILES = 200_000  # in the inner memory
+MOST_PAIRS = 5_000_000  # of such tiles and spatial choices that are looked at
+MOST_LIKELY = 100_000  # that get outer tiles
+MOST_AROUND = 20_000  # spatial choices for which these are bounded first
+SOME = 4  # tiles of each bypass choice that are returned
+CLOSE = 1e-12
+CLOSER = 1.05  # times the bound that is known: the first ceiling
+MOST_CLOSER = 1.5
+
+Known = dict[KeepChoice, tuple[Nest, Inner] | None]
+Inners = dict[tuple[bool, ...], Inner]
+
+
+def tightened(
+    least: Least,
+    bounds: Sequence[tuple[float, KeepChoice]],
+    objective: Objective,
+    ceiling: float,
+    stop: Callable[[], bool],
+) -> tuple[float, list[Tiles]]:
+    """Return a lower bound of all regular mappings below a ceiling, and the most promising tiles.
+
+    Parameters
+    ----------
+    least : Least
+        The layer and the machine.
+    bounds : sequence of (float, bypass choice)
+        Lower bounds that are known.
+    objective : Objective
+        What is minimised.
+    ceiling : float
+        The best value so far; what costs more is of no interest.
+    stop : callable
+        Whether to end with the bounds that are known.
+
+    Returns
+    -------
+    float, list of Tiles
+        The ceiling where nothing costs less. The best tiles come first.
+    """
+    lowest = min(bound for bound, _ in bounds)
+    choices = spatial_choices(least) if len(least.architecture.arrays) == 1 else None
+    if choices is None:
+        return min(lowest, ceiling), []
+    closer = CLOSER
+    known: Known = {}
+    inners: Inners = {}
+    while True:
+        # few tiles cost less than a low ceiling
+        limit = lowest * closer
+        if closer >= MOST_CLOSER or limit * CLOSER > ceiling:
+            limit = ceiling
+        best, found = least_below(least, bounds, choices, objective, limit, stop, known, inners)
+        if limit == ceiling or (best < limit and found) or stop():
+            return best, found
+        closer = 1 + (closer - 1) * 4
+
+
+def least_below(
+    least: Least,
+    bounds: Sequence[tuple[float, KeepChoice]],
+    choices: tuple[Ints, Ints],
+    objective: Objective,
+    ceiling: float,
+    stop: Callable[[], bool],
+    known: Known,
+    inners: Inners,
+) -> tuple[float, list[Tiles]]:
+    """Return a lower bound of regular mappings below a ceiling, or that, and tiles below it."""
+    best = ceiling
+    found: list[Tiles] = []
+    for bound, keep in sorted(bounds):
+        if bound >= best:
+            break
+        if keep not in known and not stop():
+            known[keep] = with_tiles(least, keep, inners)
+        own = known.get(keep)
+        value = 0.0
+        if own is not None and not stop():
+            value, some = least_tiles(*own, keep, choices, objective, best, least)
+            found += some
+        best = min(best, max(bound, value))
+    return best, sorted(found, key=lambda tiles: tiles.value)
+
+
+@interruptible()
+def with_tiles(least: Least, keep: KeepChoice, inners: Inners) -> tuple[Nest, Inner] | None:
+    """Return a bypass choice and its inner tiles, unless it is none to look at, or has too many.
+
+    Choices that keep the same tensors below the array have the same ones.
+    """
+    ns = nest(least, keep)
+    if ns is None:
+        return None
+    inside = tuple(map(bool, ns.inside))
+    if inside not in inners:
+        inners[inside] = inner_tiles(ns, MOST_TILES)
+    tiles = inners[inside]
+    return (ns, tiles) if len(tiles.which) <= MOST_TILES else None
+
+
+@interruptible()
+def least_tiles(
+    ns: Nest,
+    tiles: Inner,
+    keep: KeepChoice,
+    spatial: tuple[Ints, Ints],
+    objective: Objective,
+    ceiling: float,
+    least: Least,
+) -> tuple[float, list[Tiles]]:
+    """Return what a bypass choice costs at least, or 0 where that takes too long, and tiles."""
+    goal = objective.goal()
+    choices, actives = one_of_mirrored(ns, *spatial)
+    around = around_inner(least, ns, keep, actives)
+    choice, tile, values, finished = likely(
+        ns, tiles, choices, actives, around, goal, ceiling, MOST_PAIRS
+    )
+    if not finished or len(choice) > MOST_LIKELY:
+        return 0.0, []
+    order = np.argsort(values, kind="stable")
+    choice, tile, values = choice[order], tile[order], values[order]
+    value, reached, details = least_together(
+        ns, tiles, choices, actives, choice, tile, values, goal, ceiling
+    )
+    names = list(least.layer.bounds)
+    found: list[Tiles] = []
+    for i in np.argsort(reached, kind="stable").tolist():
+        if not reached[i] < ceiling or len(found) == SOME:
+            break
+        if found and reached[i] <= found[-1].value * (1 + CLOSE):
+            continue  # the same with dimensions in each other's places
+        inner = tuple(ns.inner_orders[tiles.which[tile[i]]].tolist())
+        stays, carried, (row, *extents) = np.split(details[i], [len(names), 2 * len(names)])
+        outer = ns.outer_orders[inner[0] if inner else 0, row]
+        numbers = (stays, carried, extents, choices[choice[i]], tiles.sizes[tile[i]])
+        found.append(
+            Tiles(
+                float(reached[i]),
+                keep,
+                tuple(t for t in outer.tolist() if t >= 0),
+                inner,
+                *(dict(zip(names, map(int, own), strict=True)) for own in numbers),
+            )
+        )
+    return value, found
+
+
+def around_inner(least: Least, ns: Nest, keep: KeepChoice, actives: Ints) -> Floats:
+    """Return what the outer memory needs at least, in pJ, as `inner_tiles.likely` takes it."""
+    result = np.zeros((len(actives), len(keep) + 1))
+    outer = next((m for chain in keep for m in chain[1:] if least.segment[m] == 0), None)
+    if outer is None or len(actives) > MOST_AROUND:
+        return result
+    wide = Least(least.layer, least.architecture, actives[:, None, :])
+    links = [
+        Link(t, *pair)
+        for t, chain in enumerate(keep)
+        for pair in zip(chain, (*chain[1:], least.compute), strict=True)
+    ]
+    near = [
+        (link, Price(float(ns.price[0, link.tensor]))) for link in links if link.receiver == outer
+    ]
+    inner = [link for link in links if outer < link.receiver < least.compute]
+    for link in inner:
+        t = link.tensor
+        own = (link, Price(float(ns.sent[0, t]), float(ns.received[0, t])))
+        result[:, t] = wide.crossing(outer, (*near, own), links)
+    past = [
+        (link, Price(float(ns.sent[0, link.tensor])))
+        for link in inner
+        if not ns.outside[link.tensor]
+    ]
+    result[:, -1] = wide.crossing(outer, (*near, *past), links)
+    return result * (1 - CLOSE)

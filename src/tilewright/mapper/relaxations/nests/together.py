@@ -1,0 +1,213 @@
+"""What spatial choices and inner tiles cost at least, with any outer tiles."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilewright.kernels.kernel import kernel, leaf
+from tilewright.mapper.relaxations.nests.above import fill_spans
+from tilewright.mapper.relaxations.nests.cases import case_fields, known_cases, tighten_same
+from tilewright.mapper.relaxations.nests.cuts import (
+    FIRST_ROWS,
+    MOST_KNOWN,
+    MOST_WAYS,
+    known_ways,
+    least_value,
+    leave_out,
+)
+from tilewright.mapper.relaxations.nests.inner_tiles import Inner, add_direct, add_inner
+from tilewright.mapper.relaxations.nests.outer_tiles import least_outer
+from tilewright.mapper.relaxations.nests.served import fill_same
+from tilewright.mapper.relaxations.nests.window_spans import copy, most_of
+
+if TYPE_CHECKING:
+    from tilewright.kernels.types import Floats, Ints
+    from tilewright.mapper.relaxations.nests.nest import Nest
+
+NEAR = 1.002  # times the least value: what else is returned
+
+
+@leaf
+def largest(rows: Ints) -> int:
+    """Return the largest of all numbers in rows of them."""
+    most = rows[0, 0]
+    for i in range(rows.shape[0]):
+        for k in range(rows.shape[1]):
+            most = max(most, rows[i, k])
+    return int(most)
+
+
+@kernel
+def least_together(
+    ns: Nest,
+    inner: Inner,
+    spreads: Ints,
+    actives: Ints,
+    choice: Ints,
+    tile: Ints,
+    values: Floats,
+    goal: Floats,
+    ceiling: float,
+) -> tuple[float, Floats, Ints]:
+    """Return what spatial choices and inner tiles cost at least with outer tiles.
+
+    Parameters
+    ----------
+    spreads, actives
+        As `nest.spatial_choices` returns them.
+    choice, tile, values
+        As `inner_tiles.likely` returns them, in ascending order of `values`.
+
+    Returns
+    -------
+    float
+        The least value below a ceiling, or the ceiling.
+    array of pairs
+        The value of each that has been looked at, or infinite.
+    array of (pairs, 3 x dimensions + 1)
+        How long tiles stay in the outer memory, and the carried one, the order, and the extents
+        that an instance has.
+    """
+    nd = len(ns.bounds)
+    reached = np.full(len(choice), np.inf)
+    found = np.zeros((len(choice), 3 * nd + 1), np.int64)
+    best = ceiling
+    ways = np.empty((nd, MOST_WAYS, 6), np.int64)
+    # ways to cut that are known, each after a row of what they depend on, how many, and the least
+    pool, filled = np.empty((FIRST_ROWS, 6), np.int64), 0
+    instances, longest = largest(spreads), min(largest(inner.sizes) + 1, MOST_KNOWN)
+    known = np.zeros((nd, instances + 1, longest), np.int64)
+    number, rows, at = np.empty(nd, np.int64), np.empty(nd, np.int64), np.empty(nd, np.int64)
+    spans = np.empty(nd, np.int64)
+    cuts = np.empty((4, nd), np.int64)
+    times = np.empty((3, nd), np.int64)
+    counted = np.empty(nd, np.bool_)
+    own = np.empty(2 * nd + 1, np.int64)
+    place = np.empty(len(ns.words), np.int64)
+    held, widest = np.empty(nd, np.int64), np.empty(nd, np.int64)
+    grown, extents = np.ones(nd, np.int64), np.empty(nd, np.int64)
+    # what tiles of a window may do, and where the cases of each tile begin and end, or 0
+    cases, taken = np.empty((FIRST_ROWS, case_fields(ns)), np.int64), 0
+    begins = np.zeros((len(inner.which), 2), np.int64)
+    same = np.empty((2, len(ns.words)))
+    begin = np.empty(len(ns.base))
+    for i in range(len(choice)):
+        if values[i] >= best:
+            break
+        size, spread, active = inner.sizes[tile[i]], spreads[choice[i]], actives[choice[i]]
+        order = ns.inner_orders[inner.which[tile[i]]]
+        windows, limits = inner.windows[tile[i]], inner.limits[tile[i]]
+        carried = order[0] if len(order) else 0
+        for d in range(nd):
+            counted[d] = False
+            for k in range(1, len(order)):
+                counted[d] |= ns.owner[d] == order[k]
+        for d in range(nd):
+            pool, filled, row = known_ways(
+                ns.bounds[d], size[d], spread[d], active[d], counted[d], known[d], pool, filled
+            )
+            rows[d], number[d] = row, pool[row - 1, 1]
+            copy(pool[row - 1, 2:5], times[:, d])
+        fill_spans(ns, order, size, active, spans)
+        limit = min(ceiling, best * NEAR)
+        fill_same(ns, windows, spread, active, same)
+        if least_value(ns, order, same, limits, spread, active, times, begin, goal) >= limit:
+            continue
+        if len(order) > 1 and ns.window in order[1:]:
+            cases, taken = known_cases(ns, inner, tile[i], begins[tile[i]], cases, taken)
+            tighten_same(ns, cases, begins[tile[i]], spread, active, same)
+            if least_value(ns, order, same, limits, spread, active, times, begin, goal) >= limit:
+                continue
+        place[:] = -1
+        for k in range(len(order)):
+            place[order[k]] = k
+        for d in range(nd):
+            held[d] = widest[d] = 0
+            if ns.owner[d] >= 0 and ns.relevant[carried, d] and place[ns.owner[d]] > 1:
+                # the outermost tile may span more of it than those inside
+                widest[d] = most_of(ns, order, size, place, 0, d, ns.bounds[d], grown, extents)
+                held[d] = min(ns.bounds[d], widest[d] * active[d])
+        copy(ns.base, begin)
+        add_direct(ns, active, times, begin)
+        add_inner(ns, order, same, times, begin)
+        steps = 1.0
+        for d in range(nd):
+            for n in range(number[d]):
+                copy(pool[rows[d] + n], ways[d, n])
+            cuts[0, d], cuts[1, d], cuts[2, d], cuts[3, d] = 1, ns.bounds[d], 1, times[0, d]
+            for n in range(number[d]):
+                cuts[1, d] = min(cuts[1, d], ways[d, n, 1])
+                cuts[2, d] = max(cuts[2, d], ways[d, n, 2])
+            steps *= times[0, d]
+        # the best of each dimension together
+        kept = len(order) > 0
+        value = least_outer(
+            ns,
+            carried,
+            kept,
+            cuts,
+            held,
+            spans,
+            limits,
+            spread,
+            active,
+            begin,
+            steps,
+            goal,
+            limit,
+            own,
+        )
+        if value >= limit:
+            continue
+        more = leave_out(
+            ns, order, same, limits, spread, active, ways, number, times, begin, goal, limit
+        )
+        for d in range(nd):
+            at[d] = 0
+        while more:
+            steps = 1.0
+            whole = kept
+            for d in range(nd):
+                extent = ways[d, at[d], 0]
+                copy(ways[d, at[d]], cuts[:, d])
+                copy(ways[d, at[d], 3:], times[:, d])
+                steps *= times[0, d]
+                if ns.relevant[carried, d] and ns.owner[d] >= 0:
+                    whole &= extent == size[d] or extent <= widest[d]
+            copy(ns.base, begin)
+            add_direct(ns, active, times, begin)
+            add_inner(ns, order, same, times, begin)
+            limit = min(reached[i], ceiling, best * NEAR)
+            value = least_outer(
+                ns,
+                carried,
+                whole,
+                cuts,
+                held,
+                spans,
+                limits,
+                spread,
+                active,
+                begin,
+                steps,
+                goal,
+                limit,
+                own,
+            )
+            if value < limit:
+                reached[i] = value
+                copy(own, found[i])
+                for d in range(nd):
+                    found[i, 2 * nd + 1 + d] = ways[d, at[d], 0]
+            more = False
+            d = nd - 1
+            while d >= 0 and not more:
+                at[d] += 1
+                more = at[d] < number[d]
+                if not more:
+                    at[d] = 0
+                    d -= 1
+        best = min(best, reached[i])
+    return best, reached, found

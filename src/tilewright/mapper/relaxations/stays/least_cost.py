@@ -1,0 +1,364 @@
+"""What every mapping costs at least, whatever its tile sizes: a bound for each bypass choice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from math import inf, prod
+
+import numpy as np
+
+from tilewright.architecture.machine import Architecture, Memory
+from tilewright.kernels.types import Floats, Ints
+from tilewright.mapper.objective.objective import Objective
+from tilewright.mapper.problem.bypass_choices import KeepChoice, keep_choices
+from tilewright.mapper.problem.link_costs import ports, segment_of
+from tilewright.mapper.problem.widest_choices import widest_choices
+from tilewright.mapper.relaxations.stays.crossing import Stay, least_crossing
+from tilewright.mapper.relaxations.stays.elements import Pace, Pays, by_element, mixes
+from tilewright.mapper.windows.pairs import Windows
+from tilewright.model.energy import (
+    element_bits,
+    leakage_per_cycle,
+    operation_cost,
+    read_cost,
+    word_ratio,
+    write_cost,
+)
+from tilewright.workload.footprint import footprint
+from tilewright.workload.layer import Layer
+
+CLOSE = 1e-12
+
+
+@dataclass(frozen=True)
+class Link:
+    """The way of a tensor from one memory to the next one that keeps it, or to the compute unit.
+
+    Attributes
+    ----------
+    tensor, sender, receiver : int
+        Positions of the tensor and the memories; the compute unit comes after all memories.
+    """
+
+    tensor: int
+    sender: int
+    receiver: int
+
+
+@dataclass(frozen=True)
+class Price:
+    """What the words of a link cost: each one sent, each one received, and all together."""
+
+    sent: float = 0.0
+    received: float = 0.0
+    once: float = 0.0
+
+
+class Least:
+    """Lower bounds of the cost of a layer on a machine.
+
+    Parameters
+    ----------
+    layer, architecture
+        What is mapped onto what.
+    choices : array of (choices, arrays, dimensions), optional
+        Instances along each dimension of the spatial choices; by default `widest_choices`.
+
+    Attributes
+    ----------
+    choices : array of (choices, arrays, dimensions)
+        As above.
+    spread : array of (arrays, dimensions, choices)
+        Instances along each dimension.
+    """
+
+    def __init__(
+        self, layer: Layer, architecture: Architecture, choices: Ints | None = None
+    ) -> None:
+        self.layer = layer
+        self.architecture = architecture
+        self.compute = len(architecture.memories)
+        self.segment = [*segment_of(architecture), len(architecture.arrays)]
+        bounds = layer.bounds
+        choices = widest_choices(layer, architecture) if choices is None else choices
+        self.choices = choices
+        self.spread = np.moveaxis(choices.astype(np.float64), 0, -1)
+        extents = np.array(list(bounds.values()), np.float64)
+        # of the element that has most work
+        self.extents = np.ceil(extents[:, None] / self.spread.prod(axis=0))
+        steps = np.prod(self.extents, axis=0)
+        self.cycles = np.ceil(architecture.compute.cycles * steps * (1 - CLOSE))
+        self.words = [float(footprint(t, bounds)) for t in layer.tensors]
+        self.relevant = [frozenset(t.dimensions) for t in layer.tensors]
+        self.irrelevant = [frozenset(bounds) - own for own in self.relevant]
+        repeats = [float(prod(bounds[d] for d in own)) for own in self.irrelevant]
+        self.windows = [Windows(tensor, bounds) for tensor in layer.tensors]
+        # operations of a word at most
+        self.longest = [
+            repeat * windows.most for repeat, windows in zip(repeats, self.windows, strict=True)
+        ]
+        self.work = layer.operations * operation_cost(architecture, layer)
+        self.known: dict[object, Floats] = {}
+
+    def all_costs(self) -> Iterator[tuple[KeepChoice, Floats, Floats]]:
+        """Yield every bypass choice and its `cost`."""
+        for keep in keep_choices(self.layer, self.architecture):
+            yield keep, *self.cost(keep)
+
+    def cost(
+        self, keep: KeepChoice, pays: Pays | None = None, objective: Objective | None = None
+    ) -> tuple[Floats, Floats]:
+        """Return energy (pJ) and cycles that no mapping of a bypass choice undercuts.
+
+        Parameters
+        ----------
+        pays : Pays, optional
+            To look at each element of an array by itself. Without it, it is left out what those
+            with less work than others reuse beyond them.
+        objective : Objective, optional
+            What is minimised, for a higher bound with `pays`. Where energy counts for no more than
+            cycles, r times as many cycles may need less energy, but no less than 1 / r of it.
+
+        Returns
+        -------
+        two arrays of choices
+        """
+        machine = self.architecture
+        if self.windows[-1] and not all(array.reduction for array in machine.arrays):
+            # a word may stay further in while it goes further out, and is not fetched again
+            return np.full(len(self.cycles), self.work), self.cycles
+        links = [
+            Link(t, sender, receiver)
+            for t, chain in enumerate(keep)
+            for sender, receiver in zip(chain, (*chain[1:], self.compute), strict=True)
+        ]
+        cycles = self.cycles
+        for port in ports(machine):
+            loads = self.least(links, [self.load(link, *port) for link in links], pays)
+            cycles = np.maximum(cycles, loads)
+        slower = self.slower(cycles, objective)
+        energy = self.work + self.least(links, [self.energy(link) for link in links], pays, slower)
+        if leakage := leakage_per_cycle(machine):
+            energy = energy + leakage * cycles
+        return energy, cycles
+
+    def energy(self, link: Link) -> Price:
+        """Return what words of a link cost, in pJ."""
+        tensor = self.layer.tensors[link.tensor]
+        sender = self.architecture.memories[link.sender]
+        crossed = self.architecture.arrays[self.segment[link.sender] : self.segment[link.receiver]]
+        received = crossed[-1].hop_energy if crossed else 0.0
+        inside = self.architecture.memories[link.receiver] if link.receiver < self.compute else None
+        if not tensor.is_output:
+            written = 0.0 if inside is None else write_cost(inside, tensor)
+            read = 0.0 if self.passed_on(link) else read_cost(sender, tensor)
+            return Price(read, received + written)
+        # what a memory sends up and fetches again is what comes up to it, and what it has fetched
+        # itself; partial sums that start from zero come up once more than they are fetched
+        again = read_cost(sender, tensor)
+        first = again * self.words[link.tensor] if link.sender == 0 else 0.0
+        fetched = 0.0
+        if (
+            inside is not None
+            and self.segment[link.sender] == 0
+            and all(array.reduction for array in crossed)
+        ):
+            fetched = write_cost(inside, tensor) + read_cost(inside, tensor)
+            fetched += sum(array.hop_energy for array in crossed)
+            first += fetched * self.words[link.tensor]
+        return Price(write_cost(sender, tensor) + again + fetched, received, -first)
+
+    def passed_on(self, link: Link) -> bool:
+        """Whether neighbours may pass on words of a link, which then no memory sends.
+
+        Where sizes do not divide, an idle element holds what others get next: of any input.
+        """
+        crossed = self.architecture.arrays[self.segment[link.sender] : self.segment[link.receiver]]
+        inside = link.receiver < self.compute  # operands of the compute unit are not held
+        output = self.layer.tensors[link.tensor].is_output
+        return inside and not output and any(array.forwarding for array in crossed)
+
+    def load(
+        self, link: Link, kind: str, level: object, direction: str, rate: float, above: int
+    ) -> Price:
+        """Return what words of a link cost at a port of limited bandwidth, in cycles."""
+        machine = self.architecture
+        tensor = self.layer.tensors[link.tensor]
+        share = 1.0 / (rate * prod(array.elements for array in machine.arrays[:above]))
+        if kind == "array":
+            crosses = self.segment[link.sender] <= above < self.segment[link.receiver]
+            return Price(share if crosses and not self.passed_on(link) else 0.0)
+        assert isinstance(level, Memory)
+        share *= word_ratio(level, tensor)
+        reads, writes = direction in ("read", "both"), direction in ("write", "both")
+        sends = level is machine.memories[link.sender] and not self.passed_on(link)
+        if not tensor.is_output:
+            receives = link.receiver < self.compute and level is machine.memories[link.receiver]
+            return Price(share * reads * sends, share * writes * receives)
+        first = self.words[link.tensor] if link.sender == 0 else 0.0
+        return Price(share * (reads + writes) * sends, 0.0, -share * reads * sends * first)
+
+    def slower(self, cycles: Floats, objective: Objective | None) -> tuple[Floats, bool] | None:
+        """Return `slower` and `limited` of a `Pace`."""
+        if objective is None:
+            return None
+        energy, delay = objective.powers
+        if 0 < energy <= delay and objective.most_energy == inf:
+            return np.minimum(cycles, objective.most_cycles) / self.cycles, False
+        if objective.most_cycles < inf:
+            return np.maximum(objective.most_cycles / self.cycles, 1.0), True
+        return None
+
+    def least(
+        self,
+        links: Sequence[Link],
+        prices: Sequence[Price],
+        pays: Pays | None,
+        slower: tuple[Floats, bool] | None = None,
+    ) -> Floats:
+        """Return what the words of all links cost at least, for every spatial choice.
+
+        What a link that passes memories sends is part of what crosses into each of them; it counts
+        where that gives the highest bound.
+
+        Parameters
+        ----------
+        slower : (array of choices, bool), optional
+            Of the `Pace`.
+        """
+        total = np.full(len(self.cycles), sum(price.once for price in prices))
+        ways: list[list[int]] = []
+        passing: dict[int, list[tuple[Link, Price]]] = {}
+        for link, price in zip(links, prices, strict=True):
+            if link.receiver == self.compute:
+                total += price.received * self.layer.operations
+                if price.sent:
+                    passing.setdefault(link.sender + 1, []).append((link, Price(price.sent)))
+            elif price.sent:
+                cuts = range(link.sender + 1, link.receiver + 1)
+                same = self.segment[link.sender]
+                ways.append([m for m in cuts if self.segment[m - 1] == same])
+            else:
+                ways.append([link.receiver])
+        direct = {m: self.direct(own) for m, own in passing.items()}
+        certain = self.work + total + sum(direct.values())
+        pace = None if slower is None else Pace(slower[0], certain, slower[1])
+        best = np.zeros(len(total))
+        inward = [(k, p) for k, p in zip(links, prices, strict=True) if k.receiver < self.compute]
+        for chosen in product(*ways):
+            parts = sum(direct.values()) + np.zeros(len(total))
+            for m in range(1, self.compute):
+                own = tuple(
+                    (link, Price(price.sent * (cut == m), price.received * (link.receiver == m)))
+                    for (link, price), cut in zip(inward, chosen, strict=True)
+                    if (price.sent and cut == m) or (price.received and link.receiver == m)
+                )
+                if own and pays is None:
+                    parts += self.crossing(m, own, links)
+                elif own and pays is not None:
+                    inside = by_element(self, m, own, links, pays, pace)
+                    every = (*own, *passing.get(m, ()))
+                    if len(every) > len(own) and mixes(self, every):
+                        less = None if pace is None else replace(pace, floor=certain - direct[m])
+                        together = by_element(self, m, every, links, pays, less)
+                        inside = np.maximum(inside, together - direct[m])
+                    parts += inside
+            best = np.maximum(best, parts)
+        return total + best
+
+    def direct(self, passing: Sequence[tuple[Link, Price]]) -> Floats:
+        """Return what sends cost of words that operations read from a memory, or update."""
+        parts = np.zeros(len(self.cycles))
+        for link, price in passing:
+            sharing = self.sharing(link, self.segment[link.sender], self.segment[link.receiver])
+            words = np.maximum(self.layer.operations / sharing, self.words[link.tensor])
+            parts += price.sent * words
+        return parts
+
+    def sharing(self, link: Link, outside: int, inside: int) -> Floats:
+        """Return how many instances share a word for an iteration when it crosses some arrays."""
+        t = link.tensor
+        arrays = outside, inside
+        sharing = self.instances(t, self.irrelevant[t], arrays)
+        windows = self.windows[t]
+        for dimensions, pairs in zip(windows.dimensions, windows.pairs, strict=True):
+            own = np.array([self.instances(t, frozenset([d]), arrays) for d in dimensions])
+            sharing = sharing * np.minimum(pairs, own.prod(axis=0) / own.max(axis=0))
+        return sharing
+
+    def crossing(
+        self, m: int, priced: tuple[tuple[Link, Price], ...], links: Sequence[Link]
+    ) -> Floats:
+        """Return what links cost at least that cross inward to memory m."""
+        room = tuple(self.room(link, links) for link, _ in priced)
+        key = m, priced, room
+        if key not in self.known:
+            outside = self.segment[m - 1]
+            stays = []
+            for (link, price), own in zip(priced, room, strict=True):
+                t = link.tensor
+                operations = float(self.layer.operations)
+                # further in fewer instances may be at work than there are
+                crossed = outside, self.segment[m]
+                each = self.instances(t, self.irrelevant[t], crossed, united=False)
+                sent, received = price.sent * operations, price.received * operations
+                if not self.unites(link, outside):
+                    sent, received = 0.0, sent + received
+                arrays = self.spread[outside : self.segment[link.receiver]]
+                spread = dict(zip(self.layer.bounds, arrays.prod(axis=0), strict=True))
+                stay = Stay(
+                    np.full(len(each), sent), received * each, self.relevant[t],
+                    self.irrelevant[t], self.windows[t], self.windows[t].most,
+                    operations / self.words[t], own, spread, each,
+                )  # fmt: skip
+                stays.append(stay)
+            self.known[key] = least_crossing(stays, self.layer.bounds)
+        return self.known[key]
+
+    def instances(
+        self, t: int, dimensions: frozenset[str], arrays: tuple[int, int], united: bool = True
+    ) -> Floats:
+        """Return the instances along dimensions of some arrays, those that share words."""
+        result = np.ones(len(self.cycles))
+        for k in range(*arrays):
+            if united and not self.shares(t, k):
+                continue
+            for i, d in enumerate(self.layer.bounds):
+                if d in dimensions:
+                    result = result * self.spread[k, i]
+        return result
+
+    def unites(self, link: Link, outside: int) -> bool:
+        """Whether some array that a link crosses, or none at all, brings a word to several."""
+        crossed = range(outside, self.segment[link.receiver])
+        return not crossed or any(self.shares(link.tensor, k) for k in crossed)
+
+    def shares(self, t: int, k: int) -> bool:
+        """Whether the elements of an array share words of a tensor."""
+        array = self.architecture.arrays[k]
+        return array.reduction if self.layer.tensors[t].is_output else array.multicast
+
+    def room(self, link: Link, links: Sequence[Link]) -> float:
+        """Return how many words a tile of a link has at most."""
+        memory = self.architecture.memories[link.receiver]
+        bits = self.bits(link)
+        free = inf if memory.capacity_bits is None else float(memory.capacity_bits)
+        if memory.tensor_bits is not None:
+            free = min(free, memory.tensor_bits[self.layer.tensors[link.tensor].role])
+        else:
+            # the others need room for a word
+            free -= sum(
+                self.bits(other)
+                for other in links
+                if other.receiver == link.receiver and other is not link
+            )
+        if free < bits:
+            return 0.0
+        return free // bits if free < inf else inf
+
+    def bits(self, link: Link) -> int:
+        """Return the bits that a word of a link takes in the memory that receives it."""
+        memory = self.architecture.memories[link.receiver]
+        return element_bits(memory, self.layer.tensors[link.tensor]) * memory.buffering

@@ -1,0 +1,403 @@
+"""Tile sizes that do not divide: from the best mappings whose sizes do, step by step.
+
+The search among divisors gives mappings to begin with, for the layer itself and for some whose
+awkward bounds are a little larger; others have the tiles for which the bound of regular mappings is
+least. Loops of one chunk are added wherever a loop may stand, and one or two tile sizes at a time
+are changed as long as that helps. What is reached is optimal where it equals a bound of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Mapping as Dict
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import islice
+from math import ceil, inf, prod
+
+import numpy as np
+
+from tilewright.architecture.machine import Architecture
+from tilewright.errors import MappingError
+from tilewright.kernels.types import Floats
+from tilewright.mapper.heuristics.open_loops import closed, drawn, in_any_order, opened, storing
+from tilewright.mapper.heuristics.size_steps import neighbours
+from tilewright.mapper.objective.objective import Objective, parse_objective
+from tilewright.mapper.problem.bypass_choices import KeepChoice, narrowed
+from tilewright.mapper.problem.lattice import divisor_count
+from tilewright.mapper.relaxations.nests.regular_bound import tightened
+from tilewright.mapper.relaxations.nests.tiles_to_mapping import Tiles, mappings_of
+from tilewright.mapper.relaxations.stays.elements import Pays
+from tilewright.mapper.relaxations.stays.least_cost import Least
+from tilewright.mapper.results.proof import UNTRIED
+from tilewright.mapper.results.searched_space import ALL
+from tilewright.mapper.search.search import Found, Search
+from tilewright.mapping.nodes import Mapping, Spatial, Store
+from tilewright.mapping.validity import check
+from tilewright.model.batch import evaluate_batch
+from tilewright.model.evaluate import evaluate
+from tilewright.workload.layer import Layer
+
+GROWTH = 1.1  # of a bound that has few divisors
+WORTH = 2.0  # times as many divisors make a larger bound worth a search
+MOST_SHAPES = 8192  # of the layer with rounder bounds
+STARTS = 3  # mappings with promising tiles that are improved
+ROUNDER = 5  # layers with rounder bounds that are searched
+FEWER = 1  # of them where promising tiles led close to the bound
+CLOSE_BY = 0.95
+PROMISING = 32  # of the better mappings of a step, those checked against constraints
+SOON = 64  # bypass choices that are bounded even when there is no time left
+SMALL = 1 << 12  # operations of a layer whose loops are looked at in other orders at last
+TINY = 1 << 9  # operations of a layer of which other bypass choices are looked at, too
+OTHERS = 12  # bypass choices for which mappings of such a layer are drawn
+DRAWN = 1 << 12  # mappings for each
+ANEW = 6  # of all that are drawn those that are improved
+CLOSE = 1e-12
+
+
+def with_all_sizes(
+    layer: Layer,
+    architecture: Architecture,
+    objective: str,
+    even: Found,
+    stop: Callable[[], bool] = lambda: False,
+) -> Found:
+    """Return the best mapping found with any tile sizes, beginning with that of divisors.
+
+    Parameters
+    ----------
+    layer, architecture, objective
+        As for the search.
+    even : Found
+        What the search among divisors ended with.
+    stop : callable
+        Whether to end with the best so far.
+
+    Returns
+    -------
+    Found
+        Its bound is that of all regular mappings, and it is finished where that is reached.
+    """
+    if even.mapping is None:
+        return Found(labels=even.labels, tiles=ALL)
+    if all(bound <= 2 for bound in layer.bounds.values()):
+        return replace(even, tiles=ALL, irregular_bound=even.bound)  # there are no other sizes
+    wanted = parse_objective(objective)
+    least = Least(layer, narrowed(architecture, layer))
+    bounds, known = least_values(least, wanted, stop)
+    bound = float(bounds.min())
+    best = Best(layer, architecture, wanted, stop, even.mapping, even.value)
+    best.climb_from(even.mapping)
+    tiles: list[Tiles] = []
+    if not best.reaches(bound):
+        bound, tiles = tightened(least, known, wanted, best.value, stop)
+    starts: list[tuple[Tiles, Mapping]] = []
+    if not best.reaches(bound) and not stop():
+        starts = [(own, start) for own in tiles for start in mappings_of(own, layer, architecture)]
+    begun = 0
+    for own, start in sorted(starts, key=lambda pair: best.begin(pair[1])):
+        # its value is the least of such mappings
+        if own.value < best.value and not best.reaches(bound) and not stop() and begun < STARTS:
+            begun += best.climb_from(start)
+    some = FEWER if tiles and bound > CLOSE_BY * best.value else ROUNDER
+    for rounder_layer in islice(rounder_layers(layer, least, bounds), some):
+        if best.reaches(bound) or stop():
+            break
+        cut = cut_down(rounder_layer, layer, architecture, objective, best.mapping, stop)
+        if cut is not None:
+            best.climb_from(cut)
+    best.finish(bound)
+    certain = certain_bound(least, known, wanted, best.value, stop)
+    if layer.operations <= SMALL and not best.reaches(certain) and not stop():
+        others = sorted(known)[:OTHERS] if layer.operations <= TINY else []
+        best.reorder()
+        best.begin_anew([keep for _, keep in others if keep])
+    bound = max(bound, certain)
+    proven = best.reaches(bound)
+    return Found(
+        best.mapping, best.value, best.value if proven else bound, proven, even.labels,
+        tiles=ALL, irregular_bound=certain,
+    )  # fmt: skip
+
+
+def untried(even: Found, layer: Layer, architecture: Architecture, objective: str) -> Found:
+    """Return what is known of all tile sizes when only those that divide were searched.
+
+    The bound is that of the operations alone, for that of divisors says nothing of other sizes.
+    """
+    if even.mapping is None:
+        return Found(labels=even.labels, tiles=ALL)
+    least = Least(layer, narrowed(architecture, layer))
+    bound = float(operations_alone(least, parse_objective(objective)).min())
+    finished = bound >= even.value * (1 - CLOSE)
+    bound = min(bound, even.value)
+    return replace(
+        even, bound=bound, finished=finished, tiles=ALL, irregular_bound=bound,
+        reason="" if finished else UNTRIED,
+    )  # fmt: skip
+
+
+def operations_alone(least: Least, objective: Objective) -> Floats:
+    """Return what the operations cost alone, for each spatial choice."""
+    return objective.values(np.full(len(least.cycles), least.work), least.cycles)
+
+
+@dataclass
+class Best:
+    """The best mapping so far, and from where it has been looked for."""
+
+    layer: Layer
+    architecture: Architecture
+    objective: Objective
+    stop: Callable[[], bool]
+    mapping: Mapping
+    value: float
+    begun: set[tuple[float, tuple[str, ...]]] = field(default_factory=set)
+
+    def reaches(self, bound: float) -> bool:
+        """Whether nothing can be better."""
+        return bound >= self.value * (1 - CLOSE)
+
+    def begin(self, start: Mapping) -> float:
+        """Return the value of a mapping, which may be too large."""
+        cost = evaluate(self.layer, self.architecture, start, check=False)
+        return self.objective.value(cost.energy_pj, float(cost.cycles))
+
+    def climb_from(self, start: Mapping) -> bool:
+        """Climb from another mapping, which may be too large, unless constraints exclude it.
+
+        One of a value that has been tried, with axes in the same order, is the same with dimensions
+        in each other's places: it is left out, and False is returned.
+        """
+        constrained = self.architecture.statements
+        if constrained and not allowed(start, self.layer, self.architecture):
+            return False
+        axes = tuple(node.axis for node in start.nodes if isinstance(node, Spatial))
+        begin = self.begin(start), axes
+        if begin in self.begun:
+            return False
+        self.begun.add(begin)
+        self.climb(start, pairs=False)
+        return True
+
+    def climb(self, start: Mapping, pairs: bool = True, orders: bool = False) -> None:
+        """Keep what another mapping leads to if it is better."""
+        mapping, value = climb(
+            self.layer, self.architecture, self.objective, start, self.stop, pairs, orders
+        )
+        if value < self.value * (1 - CLOSE):
+            self.mapping, self.value = mapping, value
+
+    def finish(self, bound: float) -> None:
+        """Change two tile sizes of the best mapping at a time."""
+        if not self.reaches(bound) and not self.stop():
+            self.climb(self.mapping)
+
+    def reorder(self) -> None:
+        """Change two tile sizes at a time, of loops in any order: irregular mappings need that."""
+        self.climb(self.mapping, orders=True)
+
+    def begin_anew(self, keeps: Sequence[KeepChoice]) -> None:
+        """Improve the best of many mappings with random tiles, which may unroll other dimensions.
+
+        Some of them have bypass choices of their own.
+        """
+        rng = np.random.default_rng(0)
+        own = [storing(keep, self.layer, self.architecture, rng) for keep in keeps]
+        found: dict[float, Mapping] = {}
+        before = self.value
+        for start in (self.mapping, *own):
+            if self.stop():
+                return
+            structure = opened(start, self.layer, self.architecture)
+            structure = in_any_order(structure, self.layer)
+            rows = drawn(structure, self.layer, DRAWN, rng)
+            costs = evaluate_batch(self.layer, self.architecture, structure, rows)
+            values = self.objective.values(costs.energy_pj, costs.cycles)
+            for at in np.argsort(values, kind="stable")[:ANEW].tolist():
+                if values[at] < inf:
+                    found.setdefault(float(values[at]), closed(structure, rows[at], self.layer))
+        starts = (found[value] for value in sorted(found))
+        if self.architecture.statements:
+            starts = (one for one in starts if allowed(one, self.layer, self.architecture))
+        for start in islice(starts, ANEW):
+            if self.stop():
+                return
+            self.climb(start, pairs=False, orders=True)
+        if self.value < before:
+            self.reorder()
+
+
+def least_values(
+    least: Least, objective: Objective, stop: Callable[[], bool]
+) -> tuple[Floats, list[tuple[float, KeepChoice]]]:
+    """Return the bound of regular mappings for each spatial choice, and for each bypass choice.
+
+    Where it is stopped, the first is that of the operations alone, and the second has one for all.
+    """
+    bounds = np.full(len(least.cycles), inf)
+    known: list[tuple[float, KeepChoice]] = []
+    for i, (keep, energy, cycles) in enumerate(least.all_costs()):
+        values = objective.values(energy, cycles)
+        bounds = np.minimum(bounds, values)
+        known.append((float(values.min()), keep))
+        if i >= SOON and stop():
+            bounds = np.minimum(bounds, operations_alone(least, objective))
+            return bounds, [(float(bounds.min()), ())]
+    return bounds, known
+
+
+def certain_bound(
+    least: Least,
+    known: list[tuple[float, KeepChoice]],
+    objective: Objective,
+    ceiling: float,
+    stop: Callable[[], bool],
+) -> float:
+    """Return a lower bound of all mappings below a ceiling, regular or not, or the ceiling."""
+    alone = operations_alone(least, objective)
+    bound = ceiling
+    near = Least(least.layer, least.architecture, least.choices[alone < ceiling])
+    for n, (_, keep) in enumerate(sorted(known)):
+        if not keep or (n >= SOON and stop()):
+            return min(bound, float(alone.min()))
+        if len(near.choices) == 0:
+            break
+        values = objective.values(*near.cost(keep, Pays.ALL))
+        low = values < bound
+        if low.any():
+            some = Least(least.layer, least.architecture, near.choices[low])
+            values = np.maximum(
+                values[low], objective.values(*some.cost(keep, Pays.EITHER, objective))
+            )
+            bound = min(bound, float(values.min()))
+    return bound
+
+
+def rounder_layers(layer: Layer, least: Least, values: Floats) -> Iterator[Layer]:
+    """Yield the layer with rounder bounds.
+
+    They are multiples of the instances of those spatial choices for which the lower bound of all
+    mappings is least; the first ones look at no spatial choice.
+    """
+    tried = [dict(layer.bounds)]
+    order = np.argsort(values, kind="stable")
+    likely = least.spread[:, :, order].prod(axis=0).astype(np.int64).T.tolist()
+    for instances in ([1] * len(layer.bounds), *likely):
+        bounds = rounder_bounds(dict(zip(layer.bounds, instances, strict=True)), layer)
+        if bounds not in tried:
+            tried.append(bounds)
+            yield replace(layer, bounds=bounds)
+
+
+def cut_down(
+    rounder_layer: Layer,
+    layer: Layer,
+    architecture: Architecture,
+    objective: str,
+    best: Mapping,
+    stop: Callable[[], bool],
+) -> Mapping | None:
+    """Return the best mapping of a layer with rounder bounds, cut down to the true ones.
+
+    It is None where none promises more than the best mapping so far: energy and cycles are taken to
+    be larger in proportion to the operations.
+    """
+    cost = evaluate(layer, architecture, best, check=False)
+    growth = rounder_layer.operations / layer.operations
+    search = Search(rounder_layer, architecture, objective)
+    search.only_below(growth * cost.energy_pj, ceil(growth * cost.cycles))
+    found = search.solve(stop)
+    if found.mapping is None:
+        return None
+    return Mapping(
+        tuple(
+            node
+            if isinstance(node, Store)
+            else replace(node, tile=min(node.tile, layer.bounds[node.dimension]))
+            for node in found.mapping.nodes
+        )
+    )
+
+
+def rounder_bounds(instances: Dict[str, int], layer: Layer) -> dict[str, int]:
+    """Return rounder bounds, of the largest dimensions first, as long as shapes stay few."""
+    found = dict(layer.bounds)
+    for d in sorted(found, key=lambda d: -found[d]):
+        tried = found | {d: instances[d] * rounder(ceil(found[d] / instances[d]))}
+        if prod(divisor_count(bound) for bound in tried.values()) <= MOST_SHAPES:
+            found = tried
+    return found
+
+
+@lru_cache(maxsize=1 << 12)
+def rounder(bound: int) -> int:
+    """Return a bound that is little larger and has many more divisors, or the bound itself."""
+    if bound == 1:
+        return 1
+    larger = range(bound + 1, int(bound * GROWTH) + 2)
+    best = max(larger, key=lambda n: (divisor_count(n), -n))
+    return best if divisor_count(best) >= WORTH * divisor_count(bound) else bound
+
+
+def climb(
+    layer: Layer,
+    architecture: Architecture,
+    objective: Objective,
+    start: Mapping,
+    stop: Callable[[], bool],
+    pairs: bool = True,
+    orders: bool = False,
+) -> tuple[Mapping, float]:
+    """Change one tile size at a time, or two, as long as the objective falls.
+
+    With `orders` loops may come in any order besides.
+    """
+    structure = opened(start, layer, architecture)
+    if orders:
+        structure = in_any_order(structure, layer)
+    loops = [node for node in structure.nodes if not isinstance(node, Store)]
+    tiles = np.array([node.tile for node in loops], np.int64)
+    bounds = np.array([layer.bounds[node.dimension] for node in loops], np.int64)
+    outer, inner = np.full((2, len(loops)), -1, np.int64)
+    last: dict[str, int] = {}
+    for i, node in enumerate(loops):
+        if node.dimension in last:
+            outer[i], inner[last[node.dimension]] = last[node.dimension], i
+        last[node.dimension] = i
+
+    begin = evaluate_batch(layer, architecture, structure, tiles[None])
+    value = float(objective.values(begin.energy_pj, begin.cycles)[0])
+
+    def step(i: int, pairs: bool) -> bool:
+        """Take the best change of a loop, if there is one that helps."""
+        nonlocal tiles, value
+        rows = neighbours(tiles, i, outer, inner, bounds, pairs)
+        costs = evaluate_batch(layer, architecture, structure, rows)
+        reached = objective.values(costs.energy_pj, costs.cycles)
+        for at in np.argsort(reached, kind="stable")[:PROMISING].tolist():
+            if not reached[at] < value * (1 - CLOSE):
+                return False
+            if architecture.statements and not allowed(
+                closed(structure, rows[at], layer), layer, architecture
+            ):
+                continue
+            tiles, value = rows[at], float(reached[at])
+            return True
+        return False
+
+    unchanged = i = 0
+    # loops one by one, then each with any other one
+    while unchanged < (1 + pairs) * len(loops) and not stop():
+        unchanged = 0 if step(i, unchanged >= len(loops)) else unchanged + 1
+        i = (i + 1) % len(loops)
+    return closed(structure, tiles, layer), value
+
+
+def allowed(mapping: Mapping, layer: Layer, architecture: Architecture) -> bool:
+    """Whether a mapping fits and satisfies the constraints of the machine."""
+    try:
+        check(mapping, layer, architecture)
+    except MappingError:
+        return False
+    return True

@@ -1,0 +1,615 @@
+"""The search for one layer: bypass choices best first, their segments from outside in."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from heapq import heappop, heappush, heapreplace
+from math import inf, prod
+from random import Random
+
+import numpy as np
+
+from tilewright.architecture.machine import Architecture
+from tilewright.errors import MappingError
+from tilewright.kernels.kernel import interruptible
+from tilewright.kernels.types import Floats, Ints
+from tilewright.mapper.bounds.completion import least_of_roots
+from tilewright.mapper.bounds.inside_array import (
+    keep_inside,
+    machine_inside,
+    supply_of,
+    worth_solving,
+)
+from tilewright.mapper.bounds.plan import ROUGHLY, Plan, choices_below, most_energy, weigh
+from tilewright.mapper.bounds.root import First, first_bounds
+from tilewright.mapper.bounds.tables import Slides, Tables, slides_above
+from tilewright.mapper.engine.cross import cross
+from tilewright.mapper.engine.dive import narrow
+from tilewright.mapper.engine.expand import expand
+from tilewright.mapper.heuristics.annealing import CHUNK, Annealing
+from tilewright.mapper.heuristics.greedy import greedy_mapping
+from tilewright.mapper.label import labels
+from tilewright.mapper.label.roots import LABELS, first_shapes, roots
+from tilewright.mapper.label.trace_back import rebuild
+from tilewright.mapper.objective.objective import Objective, parse_objective
+from tilewright.mapper.problem.bypass_choices import Keep, about_memories, keep_choices, narrowed
+from tilewright.mapper.problem.constraint_arrays import filling, most_words, walk_limits
+from tilewright.mapper.problem.lattice import Lattice, lattice
+from tilewright.mapper.problem.link_costs import Links, Stored, links, ports, segment_of
+from tilewright.mapper.problem.segments import segments
+from tilewright.mapper.problem.space import Space, Unrolling, space
+from tilewright.mapper.problem.symmetry import mirrored
+from tilewright.mapper.problem.tensor_costs import Chain, Supply, chain_costs
+from tilewright.mapper.relaxations.stays.least_cost import Least
+from tilewright.mapper.results.searched_space import DIVISORS
+from tilewright.mapper.search.ties import FEW, drop_emptier, least_of_ties, polished_alike
+from tilewright.mapper.search.unproven import correct_value
+from tilewright.mapping.nodes import Mapping
+from tilewright.mapping.validity import check
+from tilewright.model.energy import operation_cost
+from tilewright.model.evaluate import evaluate
+from tilewright.workload.layer import Layer
+
+MOST_SLACK = 1e9
+LONG = 100000  # labels after which bypass choices get a bound in closed form, too
+DIVES = (1.02, 1.05)  # how far above their bounds bypass choices dive for a first mapping
+ENOUGH = 1.002  # how far above its bound the tables of a bypass choice go before others are filled
+SLACK = 1.01  # how far above its bound a bypass choice is searched at first
+HARD = 50000  # labels of a search that has to anneal for a mapping; then eight times as many
+WALKS, STEPS = 16, 1000  # of the first round of that
+MOST_BYTES = 1 << 28  # of the labels of a bypass choice
+LEAST_SLACK = 1.0002  # a bypass choice is given up where labels that little above it are too many
+WIDTH = 64  # shapes that a dive takes through an array
+EASY = 2000  # labels of a search after which the next one may go twice as far
+BUCKETS = 1 << 17
+EFFORT = 3000  # labels for what the links inside an array cost together
+
+
+@dataclass
+class Found:
+    """Best mapping so far and what is known about better ones.
+
+    Attributes
+    ----------
+    mapping : Mapping or None
+    value, bound : float
+        Its objective, and what no mapping of the space undercuts.
+    finished : bool
+        Whether the whole space was covered, so that none is better.
+    labels : int
+        Partial mappings that were looked at.
+    least_memory : bool
+        Whether it is proven that none of the same energy and cycles needs less memory.
+    tiles : str
+        The space that `bound` and `finished` are about: ``"divisors"``, or ``"all"`` for regular
+        mappings of all tile sizes.
+    irregular_bound : float or None
+        What no mapping of any tile sizes undercuts, irregular ones included.
+    reason : str
+        Why it is not finished, where that is neither a limit of time nor a setting.
+    """
+
+    mapping: Mapping | None = None
+    value: float = inf
+    bound: float = 0.0
+    finished: bool = False
+    labels: int = 0
+    least_memory: bool = False
+    tiles: str = DIVISORS
+    irregular_bound: float | None = None
+    reason: str = ""
+
+
+class Search:
+    """Search of one layer on one machine."""
+
+    def __init__(self, layer: Layer, architecture: Architecture, objective: str) -> None:
+        self.layer = layer
+        self.architecture = architecture = narrowed(architecture, layer)
+        self.goal = parse_objective(objective).goal()
+        self.tiles: Lattice = lattice(layer)
+        self.of_memory = segment_of(architecture)
+        self.na = len(architecture.arrays)
+        self.memories = max(self.of_memory.count(s) for s in range(self.na + 1))
+        self.unroll(*space(layer, self.tiles, architecture))
+        self.resources = len(ports(architecture))
+        self.columns = sum(len(each[0]) for each in self.roots(self.first_shapes[:1]))
+        self.least: Least | None = None
+        self.level = 0.0  # bound of the last bypass choice that got one of tables
+        self.best = np.array([inf, inf, inf, inf])
+        self.found = Found()
+        self.most_tied: float = FEW
+        self.annealing: Annealing | None = None
+        self.within: dict[int, Search] = {}
+        self.known_within: dict[tuple[object, ...], float] = {}
+        for k in range(self.na):
+            if worth_solving(architecture, k):
+                machine = machine_inside(architecture, k)
+                self.within[k] = Search(layer, machine, "energy")
+
+    def unroll(self, sp: Space, unrollings: list[Unrolling], slides: Slides | None = None) -> None:
+        """Take these spatial choices; those of each array come with the largest product first."""
+        # constraints may tell dimensions apart
+        self.space = sp = sp if about_memories(self.architecture) else mirrored(sp)
+        self.unrollings = unrollings
+        self.chains: dict[Stored, Chain] = {}
+        self.first_shapes = first_shapes(sp)
+        self.tables = Tables(
+            sp, self.of_memory, self.operations_energy(), slides or slides_above(sp)
+        )
+        pairs = itertools.pairwise(sp.unroll_start)
+        most = [float(sp.unroll_product[a:b].max(initial=1.0)) for a, b in pairs]
+        self.spread_left = [float(prod(most[s:])) for s in range(self.na + 1)]
+
+    def loop_anywhere(self) -> None:
+        """Let loops on all dimensions stand anywhere, also those that may stand outermost."""
+        sp = self.space
+        moves = np.concatenate((sp.moves, sp.outermost))
+        self.space = sp._replace(moves=moves, outermost=sp.outermost[:0])
+        self.first_shapes = first_shapes(self.space)
+        self.tables = replace(self.tables, space=self.space, slides=slides_above(self.space))
+
+    def aim(self, objective: Objective, architecture: Architecture | None = None) -> None:
+        """Begin anew with another objective, or another machine that differs in capacities only."""
+        self.goal = objective.goal()
+        self.known_within = {}
+        self.architecture = narrowed(architecture or self.architecture, self.layer)
+        self.least = None
+        self.chains = {}
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Forget what has been found."""
+        self.best = np.array([inf, inf, inf, inf])
+        self.found = Found()
+        self.level = 0.0
+        self.annealing = None
+
+    def begin_with(self, mapping: Mapping) -> None:
+        """Take a mapping that is known to be valid as the best so far."""
+        self.best = self.priced(mapping)
+        self.found.mapping = mapping
+
+    def only_below(self, energy_pj: float, cycles: float) -> None:
+        """Search for mappings alone that are better than one of this energy and these cycles."""
+        value, _ = labels.objective_value(self.goal, energy_pj, cycles)
+        self.best = np.array([value, -inf, energy_pj, cycles])
+
+    def priced(self, mapping: Mapping, checked: bool = False) -> Floats:
+        """Return objective, tie-break, energy (pJ) and cycles of a mapping."""
+        cost = evaluate(self.layer, self.architecture, mapping, check=not checked)
+        pair = float(cost.energy_pj), float(cost.cycles)
+        return np.array([*labels.objective_value(self.goal, *pair), *pair])
+
+    def anneal(self, walks: int, steps: int, stop: Callable[[], bool]) -> None:
+        """Take the best mapping that annealing finds as the best so far, if it is better."""
+        if about_memories(self.architecture):
+            return  # walks know nothing of them
+        if self.annealing is None:
+            self.annealing = Annealing(
+                self.layer, self.architecture, self.tiles, self.space, self.unrollings, self.goal,
+                self.operations_energy(),
+            )  # fmt: skip
+        for walk in self.annealing.rounds(walks, steps, stop):
+            if labels.worse(walk.value, walk.tie, float(self.best[0]), float(self.best[1])):
+                continue
+            mapping = self.annealing.mapping(walk)
+            priced = self.priced(mapping)
+            value, tie = float(priced[0]), float(priced[1])
+            if not labels.worse(value, tie, float(self.best[0]), float(self.best[1])):
+                self.best, self.found.mapping = priced, mapping
+
+    def begin(self, stop: Callable[[], bool]) -> None:
+        """Take a mapping that is made in no time as the best so far, if there is one."""
+        self.anneal(1, CHUNK, stop)
+        if self.found.mapping is not None:
+            return
+
+        def cost(mapping: Mapping, most: float) -> float:
+            try:
+                check(mapping, self.layer, self.architecture)
+            except MappingError:
+                return inf
+            return float(self.priced(mapping, checked=True)[0])
+
+        mapping = greedy_mapping(self.layer, self.architecture, cost, Random(0), stop)
+        if mapping is not None:
+            self.begin_with(mapping)
+
+    def operations_energy(self) -> float:
+        """Return the pJ of the operations themselves."""
+        return float(self.layer.operations * operation_cost(self.architecture, self.layer))
+
+    def keeps(self) -> list[Keep]:
+        """Return all bypass choices."""
+        if not np.diff(self.space.unroll_start).all():
+            return []  # an array has no spatial choice
+        return list(keep_choices(self.layer, self.architecture))
+
+    def plans(self, keeps: Iterable[Keep] | None = None) -> Iterator[Plan]:
+        """Yield bypass choices as they are before a search, by default all."""
+        yield from map(self.plan, self.keeps() if keeps is None else keeps)
+
+    def plan(self, keep: Keep, whole: bool = True) -> Plan:
+        """Return a bypass choice with what it costs and what constraints ask of it.
+
+        `whole` is that of `supply_of`.
+        """
+        lk = links(self.layer, self.architecture, keep, self.space, self.chains)
+        two_ways = self.count_within(lk, keep, whole) and whole
+        parts = segments(keep, lk, self.of_memory, self.na)
+        limits = walk_limits(
+            self.layer, self.architecture, self.tiles, keep, self.of_memory,
+            [part.stage_count for part in parts],
+        )  # fmt: skip
+        if limits.active:
+            # bounds know capacities, so tell them what is left of those
+            most = lk.bits * most_words(self.tiles, limits)
+            lk = lk._replace(share=np.where(lk.memory < 0, lk.share, np.minimum(lk.share, most)))
+        lk = lk._replace(filling=filling(limits, self.of_memory))
+        return Plan(keep, lk, parts, limits, two_ways=two_ways)
+
+    def first(self, keeps: Sequence[Keep]) -> list[First]:
+        """Return what bypass choices cost at least."""
+        return first_bounds(
+            self.layer, self.architecture, keeps, self.space, self.operations_energy(),
+            self.chains, self.spread_left[0],
+        )  # fmt: skip
+
+    def count_within(self, lk: Links, keep: Keep, whole: bool) -> bool:
+        """Let what the links inside each array cost at least be what they cost together.
+
+        Returns
+        -------
+        bool
+            Whether it depends on where links through several arrays are paid for: `whole` says so.
+        """
+        matters = False
+        chains = [self.chains[each] for each in enumerate(keep)]
+        distinct = self.space.words[:, -1].astype(np.float64)
+        for k, inner in self.within.items():
+            supplies = [
+                supply_of(self.architecture, chain, k, words, self.space.operations, whole)
+                for chain, words in zip(chains, distinct, strict=True)
+            ]
+            own = keep_inside(self.architecture, keep, k)
+            key = (k, own, *(each.energy.tobytes() for each in supplies if each.passes))
+            if key not in self.known_within:
+                self.known_within[key] = inner.least_energy(own, supplies)
+            least = self.known_within[key] - sum(each.uncounted for each in supplies)
+            apart = np.array([chain.within[k] for chain in chains])
+            passes = any(each.passes for each in supplies)
+            matters |= passes
+            if not passes and least <= apart.sum() + lk.rest_slope[k] @ distinct:
+                continue
+            own_choices = slice(*self.space.unroll_start[k : k + 2])
+            for t, each in enumerate(supplies):
+                if not each.passes:
+                    continue
+                rate = chains[t].rate_outside[own_choices] * (not each.whole)
+                united = self.space.unroll_reuse[own_choices, t] if lk.unites[k, t] else 1.0
+                lk.rate[own_choices, t] = rate
+                lk.least[k, t] = (rate * united).min()
+                lk.rest_base[k, t] = apart[t] - chains[t].refetched[k] * (not each.whole)
+            lk.rest_base[k, 0] += least - apart.sum()
+            lk.rest_slope[k] = 0.0
+        return matters
+
+    def least_energy(self, keep: Keep, supplies: Sequence[Supply]) -> float:
+        """Return what the mappings of a bypass choice cost at least in pJ, with little effort."""
+        self.begin_anew()
+        segment = segment_of(self.architecture)
+        self.chains = {
+            (t, chain): chain_costs(
+                self.layer, self.architecture, t, chain, self.space, segment, [], supply
+            )
+            for (t, chain), supply in zip(enumerate(keep), supplies, strict=True)
+        }
+        plan = self.plan(keep)
+        first = self.first([keep])[0]
+        plan.energy, plan.bound = first.energy, (first.energy, 0.0)
+        while not plan.known and plan.bound[0] < inf:
+            self.prepare(plan, self.ceiling(plan))
+        while plan.bound[0] < inf and self.found.labels < EFFORT:
+            self.advance(plan, lambda: False, EFFORT)
+        return min(plan.bound[0], float(self.best[0]))
+
+    def roots(self, shapes: Ints, room: int = 0) -> tuple[Ints, Floats]:
+        """Return tables of labels with the first ones of some shapes, and room for more."""
+        energy = self.operations_energy()
+        return roots(self.space, shapes, self.resources, self.memories, energy, room)
+
+    def bound(self, plan: Plan) -> tuple[float, float]:
+        """Return lower bounds of the energy and the cycles of one bypass choice."""
+        if plan.choices is None:
+            return self.first([plan.keep])[0][1:]
+        return least_of_roots(
+            self.space, plan.lk, *self.roots(self.first_shapes), self.resources,
+            self.spread_left[0], plan.outer,
+            int(plan.parts[0].place_memory[plan.outer.memory]), plan.lk.first[0],
+            np.empty(len(self.layer.tensors)),
+        )  # fmt: skip
+
+    def prepare(self, plan: Plan, ceiling: float) -> None:
+        """Fill the tables of a bypass choice for mappings below a ceiling, and raise its bound.
+
+        A choice whose bound is not yet that of tables gets those that are filled in less time.
+        """
+        value, tie = float(self.best[0]), float(self.best[1])
+        limit = (ceiling, inf) if ceiling < value else (value, tie)
+        # the first tables tell what energy any spatial choice leaves possible
+        choices = choices_below(plan, self.goal, self.space, ceiling if plan.known else inf)
+        most = most_energy(plan, self.goal, limit)
+        # without windows one table is the other
+        jointly = plan.known or not (self.space.windows[:-1] >= 0).any()
+        same = plan.choices is not None and (choices == plan.choices).all()
+        if plan.choices is None or most > plan.most or (choices > plan.choices).any():
+            plan.lk = plan.lk._replace(matters=np.ones_like(plan.lk.matters))
+        # what the tables leave out is not below the ceiling, or no better than the best mapping
+        left_out = (ceiling, 0.0) if ceiling < value else (inf, inf)
+        if same and jointly == plan.jointly and most <= plan.most:
+            if not plan.known:
+                plan.bound = max(plan.bound, left_out)  # they held nothing
+            return
+        if not plan.limits.active:
+            # a constraint may hold a store node below loops that are irrelevant to its tensor, or
+            # among those that are not: what the tables take for granted
+            self.tables.fill(plan, choices, jointly, most)
+        plan.choices, plan.most, plan.jointly = choices, most, jointly
+        energy, cycles = self.bound(plan)
+        found = labels.objective_value(self.goal, energy, cycles) if energy < inf else (inf, inf)
+        plan.bound = max(plan.bound, min(found, left_out))
+        plan.ceiling = ceiling if plan.known else 0.0
+        most += plan.lk.leakage * plan.cycles
+        if not plan.known:
+            plan.energy = max(plan.energy, min(energy, most))
+        if energy > most:
+            plan.slack **= 2.0
+        elif not plan.known:
+            plan.known, plan.slack = True, SLACK
+            self.level = plan.bound[0]
+
+    def run(
+        self,
+        plan: Plan,
+        ceiling: float,
+        stop: Callable[[], bool],
+        dive: bool = False,
+        most: float = inf,
+        least: Floats | None = None,
+    ) -> bool:
+        """Search one bypass choice below a ceiling, or dive for some good mapping.
+
+        With more than `most` labels it stops, too. Mappings that use less than `least` bits of a
+        memory above an array do not count.
+
+        Returns
+        -------
+        bool
+            True when nothing better than the best mapping remains in it; False when the search was
+            stopped, or when only the ceiling may have hidden mappings.
+        """
+        keep, lk, parts = plan.keep, plan.lk, plan.parts
+        n = len(self.first_shapes)
+        it, fl = self.roots(self.first_shapes, max(LABELS, 2 * n))
+        top = self.tiles.top
+        best = self.best.copy()
+        hidden = ceiling < best[0]
+        if hidden:
+            best[0], best[1] = ceiling, inf
+        heads = np.full((top + 1, len(parts[0].stage_count)), -1, np.int64)
+        heads[self.first_shapes, 0] = np.arange(n)
+        buckets = np.full(min(BUCKETS, 16 * (top + 1)), -1, np.int64)
+        best_row = np.array([-1], np.int64)
+        first = 0
+        for s, part in enumerate(parts):
+            high = top
+            while high >= 0 and n <= most and not stop():
+                it, fl, n, high = expand(
+                    self.space, lk, plan.limits, plan.outer, s, s == self.na, part.place_memory,
+                    part.stage_count, part.stage_next, part.first, self.spread_left[s], it, fl, n,
+                    heads, buckets, high, self.resources, self.memories, self.goal, best, best_row,
+                    dive,
+                )  # fmt: skip
+            if s == self.na:
+                break
+            full = len(part.stage_count) - 1
+            if least is not None:
+                bits = fl[first:n, labels.LOADS + self.resources :]
+                drop_emptier(it[first:n], bits, full, part.place_memory, least)
+            first = n
+            if dive:
+                narrow(it, fl, heads, full, self.goal, WIDTH)
+            below = np.full((top + 1, len(parts[s + 1].stage_count)), -1, np.int64)
+            buckets.fill(-1)
+            high = top
+            while high >= 0 and n <= most and not stop():
+                it, fl, n, high = cross(
+                    self.space, lk, plan.outer, s, it, fl, n, heads, full, below, buckets, high,
+                    parts[s + 1].first, self.spread_left[s + 1], self.resources, self.memories,
+                    self.goal, best,
+                )  # fmt: skip
+            heads = below
+        self.found.labels += n
+        if best_row[0] >= 0:
+            self.best = best
+            self.found.mapping = rebuild(
+                self.layer, self.architecture, self.tiles, self.space, self.unrollings, keep, it,
+                int(best_row[0]),
+            )  # fmt: skip
+            hidden = False
+        return not (hidden or dive or stop() or n > most)
+
+    def solve(
+        self,
+        stop: Callable[[], bool] = lambda: False,
+        progress: Callable[[float, float], None] = lambda best, bound: None,
+        plans: Iterable[Plan] | None = None,
+    ) -> Found:
+        """Search bypass choices, by default all; `stop` is asked now and then, `progress` told.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            Also where Ctrl-C comes while a kernel runs.
+        """
+        with interruptible():
+            return self.search(stop, progress, plans)
+
+    def search(
+        self,
+        stop: Callable[[], bool],
+        progress: Callable[[float, float], None],
+        plans: Iterable[Plan] | None,
+    ) -> Found:
+        """Search bypass choices, and say what is known of the best mapping."""
+        passed, queue = self.explore(stop, progress, plans)
+        given = plans
+        self.found.finished, self.found.value = not queue, float(self.best[0])
+        if self.found.finished:
+            self.found.bound = self.found.value
+        forwards = any(array.forwarding for array in self.architecture.arrays)
+        if self.found.mapping and (forwards or (self.resources and self.space.windows[-1] >= 0)):
+            correct_value(self.found, self.layer, self.architecture, self.goal)
+        if self.found.mapping and given is None:
+            self.found.mapping, self.found.least_memory = least_of_ties(self, passed, stop)
+        elif self.found.mapping:
+            self.found.mapping = polished_alike(self)
+        return self.found
+
+    def explore(
+        self,
+        stop: Callable[[], bool],
+        progress: Callable[[float, float], None],
+        plans: Iterable[Plan] | None,
+    ) -> tuple[list[First | Plan], list[tuple[tuple[float, float], int, First | Plan]]]:
+        """Search bypass choices, those of the least bound first.
+
+        Returns
+        -------
+        two lists
+            Those that hold nothing better than the best mapping, and those that may.
+        """
+        order = itertools.count()
+        rounds = 0
+        given = None if plans is None else list(plans)
+        firsts = self.first(self.keeps() if given is None else [plan.keep for plan in given])
+        queue: list[tuple[tuple[float, float], int, First | Plan]] = []
+        passed: list[First | Plan] = []  # bypass choices that hold nothing better
+        stuck: list[tuple[tuple[float, float], int, First | Plan]] = []
+        for i, first in enumerate(firsts):
+            bound = labels.objective_value(self.goal, first.energy, first.cycles)
+            plan = None if given is None else given[i]
+            if plan is not None:
+                # more may be known of it already
+                bound = max(bound, plan.bound)
+                plan.energy, plan.cycles, plan.bound = first.energy, first.cycles, bound
+            heappush(queue, (bound, next(order), plan or first))
+        while queue and not stop():
+            bound, _, head = queue[0]
+            if labels.worse(*bound, float(self.best[0]), float(self.best[1])):
+                passed.append(heappop(queue)[2])
+                continue
+            plan = head if isinstance(head, Plan) else self.plan(head.keep)
+            if isinstance(head, First):
+                plan.energy, plan.cycles, plan.bound = head.energy, head.cycles, bound
+            if given is None and self.is_hard(rounds):
+                self.anneal(WALKS << rounds, STEPS << rounds, stop)
+                rounds += 1
+                continue
+            if not plan.weighed and not self.within and (self.na > 1 or self.found.labels > LONG):
+                self.least = self.least or Least(self.layer, self.architecture)
+                weigh(plan, self.goal, self.least)
+            elif not plan.begun and self.best[0] == inf:
+                self.begin_above(plan, stop)
+            elif not plan.known:
+                self.prepare(plan, self.ceiling(plan))
+            elif plan.two_ways:
+                plan = self.better_way(plan)
+            else:
+                self.advance(plan, stop)
+            heapreplace(queue, (plan.bound, next(order), plan))
+            if plan.stuck:
+                stuck.append(heappop(queue))
+            left = (entry[0][0] for entry in (*queue[:1], *stuck))
+            self.found.bound = min(float(self.best[0]), *left)
+            progress(float(self.best[0]), self.found.bound)
+        # a better mapping may have been found since they were given up
+        best = float(self.best[0]), float(self.best[1])
+        return passed, queue + [entry for entry in stuck if not labels.worse(*entry[0], *best)]
+
+    def is_hard(self, rounds: int) -> bool:
+        """Whether it is time to anneal, after some rounds of that."""
+        if rounds == 0 and self.na > 1:
+            return True
+        at = HARD / 10 if self.best[0] == inf else HARD
+        return bool(self.found.labels > at * 8.0**rounds)
+
+    def better_way(self, plan: Plan) -> Plan:
+        """Return a bypass choice whose links through several arrays are paid for elsewhere.
+
+        That is, if it bounds the bypass choice more tightly.
+        """
+        plan.two_ways = False
+        other = self.plan(plan.keep, whole=False)
+        other.energy, other.cycles, other.bound = plan.energy, plan.cycles, plan.bound
+        other.begun, other.weighed = plan.begun, plan.weighed
+        while not other.known and other.bound[0] < self.best[0]:
+            self.prepare(other, self.ceiling(other))
+        better, worse = (other, plan) if other.bound > plan.bound else (plan, other)
+        better.bound = max(better.bound, worse.bound)
+        return better
+
+    def begin_above(self, plan: Plan, stop: Callable[[], bool]) -> None:
+        """Look for a first mapping a little above the bound of a bypass choice."""
+        plan.begun = True
+        while not plan.known and plan.bound[0] < inf and not stop():
+            self.prepare(plan, self.ceiling(plan))
+        for slack in DIVES:
+            if self.best[0] == inf and 0.0 < plan.bound[0] < inf and not stop():
+                self.dive(plan, plan.bound[0] * slack, stop)
+
+    def dive(self, plan: Plan, ceiling: float, stop: Callable[[], bool]) -> None:
+        """Follow the most promising labels of a bypass choice alone, to some good mapping."""
+        self.prepare(plan, ceiling)
+        if plan.bound[0] < ceiling:
+            self.run(plan, ceiling, stop, dive=True)
+        plan.ceiling = 0.0  # the search may begin below it
+
+    def ceiling(self, plan: Plan) -> float:
+        """Return the value below which a bypass choice is searched next."""
+        if plan.bound[0] <= 0.0 or plan.slack >= MOST_SLACK:
+            return float(self.best[0])
+        if plan.jointly and plan.bound[0] < plan.ceiling / ENOUGH:
+            return min(plan.ceiling, float(self.best[0]))
+        level = 0.0 if plan.known else self.level * ROUGHLY
+        return min(max(plan.bound[0] * plan.slack, level), float(self.best[0]))
+
+    def advance(self, plan: Plan, stop: Callable[[], bool], effort: float = inf) -> None:
+        """Search a bypass choice a little above its bound, which rises to there or to the end.
+
+        A search of more labels than `effort` is broken off, and raises nothing.
+        """
+        ceiling = self.ceiling(plan)
+        below = plan.bound
+        self.prepare(plan, ceiling)
+        if plan.bound > below:
+            return
+        before = self.found.labels
+        room = MOST_BYTES // (8 * self.columns)
+        most = min(effort, room)
+        if self.run(plan, ceiling, stop, most=most):
+            plan.bound = (inf, inf)
+        elif self.found.labels - before > most:
+            plan.slack **= 0.5
+            plan.stuck = plan.slack < LEAST_SLACK
+            return
+        elif stop():
+            return
+        else:
+            growth = 2.0 if self.found.labels - before < EASY else 1.25
+            plan.slack = min(plan.slack**growth, MOST_SLACK)
+        if plan.bound[0] < inf:
+            plan.bound = max(plan.bound, (ceiling, 0.0))

@@ -1,0 +1,112 @@
+"""Named tuples that kernels are given by pointer, and what makes them compile sooner."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import sys
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import pytest
+from numba.core.compiler import Flags
+from numpy.typing import NDArray
+
+from tilewright.kernels.kernel import kernel, leaf
+from tilewright.kernels.parts import KernelFlags, no_collection
+from tilewright.kernels.record import record
+
+
+@record
+class Row(NamedTuple):
+    """Weights and where they begin."""
+
+    weights: NDArray[np.float64]
+    begin: int
+
+
+@record
+class Table(NamedTuple):
+    """A row with values and a scale."""
+
+    values: NDArray[np.int64]
+    row: Row
+    scale: float
+
+
+@leaf
+def weighted(table: Table, i: int) -> float:
+    """Return a value times its weight."""
+    return table.values[i] * table.row.weights[table.row.begin + i] * table.scale
+
+
+@kernel
+def total(table: Table) -> tuple[float, NDArray[np.int64]]:
+    """Return the weighted sum, and the values themselves."""
+    found = 0.0
+    for i in range(len(table.values)):
+        found += weighted(table, i)
+    return found, table.values
+
+
+def table() -> Table:
+    """Return a table."""
+    return Table(np.array([3, 5, 7]), Row(np.array([9.0, 1.0, 10.0, 100.0]), 1), 0.5)
+
+
+def test_a_kernel_and_its_parts_read_the_fields_of_a_record():
+    given = table()
+    found, values = total(given)
+    assert found == 0.5 * (3 * 1 + 5 * 10 + 7 * 100)
+    assert np.array_equal(values, given.values)
+
+
+def test_a_call_keeps_no_field_alive():
+    given = table()
+    total(given)
+    before = [sys.getrefcount(field) for field in (given.values, given.row.weights)]
+    for _ in range(10):
+        total(given)
+    assert [sys.getrefcount(field) for field in (given.values, given.row.weights)] == before
+
+
+def test_what_a_kernel_returns_outlives_the_record():
+    values = total(table())[1]
+    gc.collect()
+    assert values.tolist() == [3, 5, 7]
+
+
+def test_what_older_code_has_kept_is_given_up_unread(tmp_path, monkeypatch):
+    kept = total._cache._cache_file
+    older = tmp_path / "index"
+    older.write_bytes(pickle.dumps(numba.__version__) + b"cmoved.elsewhere\nRecord\n.")
+    monkeypatch.setattr(kept, "_index_path", str(older))
+    assert kept._load_index() == {}
+
+
+def test_records_of_other_fields_are_other_kinds():
+    given = table()
+    assert total(given._replace(scale=2))[0] == 4 * total(given)[0]
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_collection_is_afterwards_as_it_was(enabled):
+    was = gc.isenabled()
+    try:
+        (gc.enable if enabled else gc.disable)()
+        with no_collection():
+            assert not gc.isenabled()
+        assert gc.isenabled() == enabled
+    finally:
+        (gc.enable if was else gc.disable)()
+
+
+def test_flags_of_kernels_are_looked_up_as_other_flags_are():
+    usual, other = Flags(), Flags()
+    other.nrt = not usual.nrt
+    own = KernelFlags(usual)
+    assert own == usual and usual == own and hash(own) == hash(usual)
+    assert own != other and other != own
+    usual.nrt = own.nrt  # set to what it is by default
+    assert own == usual and KernelFlags(usual) == own

@@ -1,0 +1,215 @@
+"""Tile sizes that do not divide: never worse, exactly valued, above a bound of every mapping."""
+
+from __future__ import annotations
+
+from math import isclose
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import tilewright as tw
+from problems import problem
+from strategies import cases
+from tilewright.errors import InputError
+from tilewright.mapper.heuristics.open_loops import closed, opened
+from tilewright.mapper.objective.objective import parse_objective
+from tilewright.mapper.problem.bypass_choices import keep_choices, narrowed
+from tilewright.mapper.problem.widest_choices import different, widest_choices
+from tilewright.mapper.relaxations.stays.crossing import shared
+from tilewright.mapper.relaxations.stays.least_cost import Least
+from tilewright.mapper.search.all_tile_sizes import rounder
+from tilewright.mapper.search.search import Search
+from tilewright.mapping.nodes import For, Store
+from tilewright.mapping.validity import check
+from tilewright.model import evaluate
+
+Case = tuple[tw.Layer, tw.Architecture, tw.Mapping]
+AWKWARD = tw.einsum("O[M,N] += I[M,K] * W[K,N]", M=29, N=31, K=7)
+
+
+def bypass_choice(
+    mapping: tw.Mapping, layer: tw.Layer, machine: tw.Architecture
+) -> tuple[tuple[int, ...], ...]:
+    """Return the positions of the memories that store each tensor."""
+    stores = [node for node in mapping.nodes if isinstance(node, Store)]
+    return tuple(
+        tuple(
+            m
+            for m, memory in enumerate(machine.memories)
+            if any(s.memory == memory.name and tensor.name in s.tensors for s in stores)
+        )
+        for tensor in layer.tensors
+    )
+
+
+@settings(max_examples=100, deadline=None)
+@given(cases())
+def test_no_mapping_costs_less_than_the_bound(case: Case) -> None:
+    layer, machine, mapping = case
+    least = Least(layer, machine)
+    cost = evaluate(layer, machine, mapping)
+    energy, cycles = least.cost(bypass_choice(mapping, layer, machine))
+    assert energy.min() <= cost.energy_pj * (1 + 1e-12)
+    assert cycles.min() <= cost.cycles * (1 + 1e-12)
+    assert (energy * cycles).min() <= cost.energy_pj * cost.cycles * (1 + 1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(cases())
+def test_loops_of_one_chunk_cost_nothing(case: Case) -> None:
+    layer, machine, mapping = case
+    wider = opened(mapping, layer, machine)
+    assert len(wider) >= len(mapping)
+    before, after = evaluate(layer, machine, mapping), evaluate(layer, machine, wider)
+    assert (after.energy_pj, after.cycles) == (before.energy_pj, before.cycles)
+
+
+@pytest.mark.parametrize("objective", ["energy", "latency", "edp"])
+@pytest.mark.parametrize("machine", ["simple", "eyeriss"])
+def test_all_sizes_are_better_for_awkward_bounds(objective: str, machine: str) -> None:
+    even = tw.map(AWKWARD, machine, objective, cache=False, tiles="divisors").layers[0]
+    free = tw.map(AWKWARD, machine, objective, cache=False, tiles="all").layers[0]
+    assert free.proof.value <= even.proof.value
+    assert free.proof.lower_bound <= free.proof.value
+    assert free.proof.tiles == "all"
+    if objective != "energy":
+        assert free.proof.value < 0.5 * even.proof.value
+    check(free.mapping, AWKWARD, tw.load_architecture(machine))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_tile_size_makes_it_worse_than_divisors(seed: int) -> None:
+    layer, machine = problem(seed)
+    even = tw.map(layer, machine, "edp", cache=False, tiles="divisors").layers[0]
+    free = tw.map(layer, machine, "edp", cache=False, tiles="all").layers[0]
+    assert free.proof.value <= even.proof.value * (1 + 1e-9)
+    again = tw.map(layer, machine, "edp", cache=False, tiles="all", workers=1).layers[0]
+    assert again.mapping == free.mapping
+
+
+def test_bounds_of_two_are_proven_by_divisors() -> None:
+    layer = tw.einsum("O[M,N] += I[M,K] * W[K,N]", M=2, N=2, K=2)
+    assert tw.map(layer, "simple", cache=False, tiles="all").optimal
+
+
+def test_constraints_hold_for_all_sizes() -> None:
+    free = tw.map(
+        AWKWARD, "simple", "latency", cache=False, tiles="all", constraints="PE.X.dims=M"
+    ).layers[0]
+    spatial = [n for n in free.mapping.nodes if getattr(n, "axis", None) == "X"]
+    assert {node.dimension for node in spatial} <= {"M"}
+
+
+def test_closed_leaves_out_what_does_nothing() -> None:
+    machine = tw.load_architecture("simple")
+    mapping = tw.map(AWKWARD, machine, cache=False, tiles="divisors").layers[0].mapping
+    wider = opened(mapping, AWKWARD, machine)
+    sizes = [node.tile for node in wider.nodes if not isinstance(node, Store)]
+    narrow = closed(wider, np.array(sizes), AWKWARD)
+    cost, own = evaluate(AWKWARD, machine, narrow), evaluate(AWKWARD, machine, mapping)
+    assert isclose(cost.energy_pj, own.energy_pj)
+    assert sum(isinstance(n, For) for n in narrow.nodes) <= sum(
+        isinstance(n, For) for n in mapping.nodes
+    )
+
+
+def test_rounder_bounds_have_more_divisors() -> None:
+    assert [rounder(n) for n in (1, 2, 64, 127, 7)] == [1, 2, 64, 132, 8]
+
+
+def test_other_words_for_tile_sizes_are_refused() -> None:
+    with pytest.raises(InputError, match="divisors or all"):
+        tw.map(AWKWARD, "simple", tiles="every")
+
+
+@pytest.mark.parametrize("objective", ["energy", "edp"])
+def test_all_tile_sizes_of_a_convolution_are_proven(objective: str) -> None:
+    layer = tw.einsum("O[K,P,Q] += I[C,P,Q] * W[K,C]", K=1024, C=256, P=14, Q=14)
+    found = tw.map(layer, "simple", objective, cache=False, tiles="all").layers[0]
+    assert found.proof.optimal
+    assert found.proof.tiles == "all"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_bound_of_every_tile_size_is_at_most_the_optimum_of_divisors(seed: int) -> None:
+    layer, machine = problem(seed)
+    least = Least(layer, narrowed(machine, layer))
+    for objective in ("energy", "latency", "edp"):
+        best = Search(layer, machine, objective).solve()
+        values = [parse_objective(objective).values(*cost).min() for _, *cost in least.all_costs()]
+        assert min(values) <= best.value * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_resource_is_shared_at_the_least_cost(count: int) -> None:
+    """Against all whole-number splits: the least is below them, and near the best."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        prices, most = rng.uniform(0.1, 9, count), rng.integers(1, 60, count).astype(float)
+        limit = float(rng.integers(1, 5000))
+        least = float(shared(prices[:, None], most[:, None], np.array([limit])).sum())
+        for scale, allowed in (
+            ([np.arange(1, m + 1) for m in most], limit),
+            ([np.geomspace(1, m, 120) for m in most], limit * (1 + 1e-9)),
+        ):
+            grids = np.array(np.meshgrid(*scale, indexing="ij")).reshape(count, -1)
+            costs = (prices[:, None] / grids).sum(axis=0)
+            best = costs[grids.prod(axis=0) <= allowed].min()
+            assert least <= best * (1 + 2e-9)
+        assert best <= least * 1.06
+
+
+def test_wider_choices_exceed_every_other_one() -> None:
+    layer = tw.einsum("O[M,N] += I[M,K] * W[K,N]", M=5, N=3, K=40)
+    machine = tw.load_architecture("eyeriss")
+    wide = widest_choices(layer, machine)[:, 0]
+    sizes = list(machine.arrays[0].axes.values())
+    ways = [(m, n, k) for m in range(1, 6) for n in range(1, 4) for k in range(1, 15)]
+    first = [way for way in ways if np.prod(way) <= sizes[0]]
+    second = [way for way in ways if np.prod(way) <= sizes[1]]
+    for a in first:
+        for b in second:
+            both = np.minimum(np.array(a) * np.array(b), [5, 3, 40])
+            assert (wide >= both).all(axis=1).any()
+
+
+@pytest.mark.parametrize("sizes", [(64, 64, 64), (512, 512, 512), (48, 1024, 96)])
+def test_bound_of_a_bypass_choice_is_at_most_its_optimum(sizes: tuple[int, int, int]) -> None:
+    m, n, k = sizes
+    layer = tw.einsum("O[M,N] += I[M,K] * W[K,N]", M=m, N=n, K=k)
+    machine = tw.load_architecture("eyeriss")
+    least = Least(layer, machine)
+    bounds, optima = [], []
+    for keep in keep_choices(layer, machine):
+        search = Search(layer, machine, "energy")
+        optima.append(search.solve(plans=search.plans([keep])).value)
+        bounds.append(least.cost(keep)[0].min())
+        assert bounds[-1] <= optima[-1] * (1 + 1e-12), keep
+    assert min(bounds) > 0.88 * min(optima)
+
+
+@pytest.mark.parametrize("tiles", ["divisors", "all"])
+def test_one_operation_is_mapped_within_a_time_limit(tiles: str) -> None:
+    layer = tw.einsum("O[M,N] += I[M,K] * W[K,N]", M=1, N=1, K=1)
+    assert tw.map(layer, "simple", cache=False, tiles=tiles, time_limit=5).optimal
+
+
+@pytest.mark.parametrize("largest", [3, 2**40])
+def test_different_rows_come_in_order(largest: int) -> None:
+    rows = np.random.default_rng(1).integers(1, largest, (50, 3), np.int64, endpoint=True)
+    rows = np.concatenate([rows, rows[::2]])
+    assert (different(rows) == np.unique(rows, axis=0)).all()
+
+
+def test_limited_time_is_for_sizes_that_divide_first() -> None:
+    layers = [tw.matmul(M=13, N=7, K=11, name="a"), tw.matmul(M=9, N=5, K=6, name="b")]
+    network = tw.Network("two", tuple(layers))
+    free = tw.map(network, "simple", "edp", cache=False)
+    limited = tw.map(network, "simple", "edp", cache=False, time_limit=60)
+    assert [layer.proof.value for layer in limited.layers] == [
+        layer.proof.value for layer in free.layers
+    ]
+    assert all(layer.proof.tiles == "all" for layer in limited.layers)
+    short = tw.map(network, "simple", "edp", cache=False, time_limit=1e-9)
+    assert len(short.layers) + len(short.unmapped) == 2
