@@ -8,9 +8,7 @@ to and from DRAM. Names are imported when they are first used.
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -218,14 +216,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
-
-
-class Package(ModuleType):
-    """A package in which no submodule takes the name of a function."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in HOME and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = Package

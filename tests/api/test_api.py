@@ -82,12 +82,6 @@ def test_every_public_name_is_there() -> None:
         _ = tw.mapp
 
 
-def test_functions_keep_their_names_from_submodules() -> None:
-    import tilewright.simulate
-
-    assert callable(tilewright.simulate)
-
-
 def test_names_files_and_objects_mean_the_same(tmp_path: Path) -> None:
     (tmp_path / "layer.yaml").write_text(WORKLOAD)
     (tmp_path / "mapping.json").write_text(json.dumps(NODES))

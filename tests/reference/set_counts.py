@@ -1,7 +1,8 @@
 """What one tensor costs along given loops, counted with explicit sets of words.
 
-A second account of what `tilewright.simulate` defines, for tile sizes that divide evenly. A set of
-words is an integer, one bit per word, so that thousands of mappings can be counted in a second.
+A second account of what `tilewright.simulate` defines, for tile sizes that divide evenly.
+A set of words is an integer, one bit per word, so that thousands of mappings can be counted in a
+second.
 """
 
 from __future__ import annotations
