@@ -1,10 +1,10 @@
 """Run every benchmark and print the results.
 
-python -m benchmarks [--markdown] [--accelforge | --park ... | --zoo ...]
+python -m benchmarks [--markdown] [--accelforge | --park ... | --zoo ... | --guards [--long]]
 
 With ``--accelforge`` another exact mapper is compared; with ``--park`` many plausible machines are
-mapped, with ``--zoo`` all that ship (``--help`` behind them lists their options). Nothing else is
-measured then.
+mapped, with ``--zoo`` all that ship (``--help`` behind them lists their options); with ``--guards``
+results are compared with those of the last release. Nothing else is measured then.
 """
 
 from __future__ import annotations
@@ -20,7 +20,18 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import Section, evaluate, harder, layout, mapper, offchip, peers, styles, zoo
+from benchmarks import (
+    Section,
+    evaluate,
+    harder,
+    identical,
+    layout,
+    mapper,
+    offchip,
+    peers,
+    styles,
+    zoo,
+)
 from benchmarks.park import report
 
 
@@ -88,6 +99,8 @@ def show(section: Section, console: Console) -> None:
 
 
 def main() -> None:
+    if "--guards" in sys.argv[1:]:
+        sys.exit(identical.main(sys.argv[1:]) != 0)
     wide = {"--park", "--zoo"} & set(sys.argv[1:])
     console = Console(width=220 if wide else 120)
     if "--markdown" in sys.argv[1:]:

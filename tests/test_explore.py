@@ -14,10 +14,10 @@ from tilewright import map as best_mapping
 from tilewright.cli import main
 from tilewright.document import parse
 from tilewright.errors import InputError, NoMappingError
-from tilewright.explore import Box, Space, explore, parse_space
-from tilewright.explore.expression import Quantity, Range, parse_expression
-from tilewright.explore.relaxation import Relaxation
-from tilewright.explore.search import ROUNDING
+from tilewright.exploration import Box, Space, explore, parse_space
+from tilewright.exploration.expression import Quantity, Range, parse_expression
+from tilewright.exploration.relaxation import Relaxation
+from tilewright.exploration.search import ROUNDING
 from tilewright.model.energy import area, leakage_power
 from tilewright.workload.layer import Layer, Network
 from tilewright.workload.operators import conv1d, matmul

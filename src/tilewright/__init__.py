@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tilewright.architecture.files import load_architecture
     from tilewright.architecture.machine import Architecture
     from tilewright.errors import InputError, MappingError, NoMappingError, TilewrightError
-    from tilewright.explore import Exploration, explore, load_space
+    from tilewright.exploration import Exploration, explore, load_space
     from tilewright.interop.dmazerunner.methods import ExecutionMethods
     from tilewright.interop.dmazerunner.orderings import unique_orderings
     from tilewright.interop.dmazerunner.result import MethodCost
@@ -168,7 +168,7 @@ HOMES = {
     "interop.dmazerunner.orderings": ("unique_orderings",),
     "interop.dmazerunner.result": ("MethodCost",),
     "errors": ("InputError", "MappingError", "NoMappingError", "TilewrightError"),
-    "explore": ("Exploration", "explore", "load_space"),
+    "exploration": ("Exploration", "explore", "load_space"),
     "api.inputs": ("load_workload",),
     "layout.result": ("LayoutResult",),
     "mapper.explain.explanation": ("Explanation",),

@@ -58,7 +58,7 @@ def explore_command(
     """Find the best machines of a design space, each with its best mappings, and prove it."""
     from tilewright.cli.output.explore import ProgressLine, put_exploration
     from tilewright.cli.output.files import check_outputs
-    from tilewright.explore import explore
+    from tilewright.exploration import explore
 
     check_outputs({"--json": json, "--csv": csv, "--store": store}, inputs)
     *workloads, space = inputs

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from time import perf_counter
 
 from tilewright.cli.output.files import STANDARD_OUTPUT, write_file, write_out
-from tilewright.explore import Certificate, Exploration
+from tilewright.exploration import Certificate, Exploration
 
 INTERVAL = 2.0
 

@@ -15,7 +15,7 @@ from tilewright.mapper.canonical.polish import costs
 from tilewright.mapper.canonical.tidy import tidied
 from tilewright.mapper.network.cache import Cache
 from tilewright.mapper.network.compilation import compile_kernels, is_compiled
-from tilewright.mapper.network.progress import Progress, Told
+from tilewright.mapper.network.progress import Progress
 from tilewright.mapper.network.solution_key import likeness
 from tilewright.mapper.network.solved_layers import Searched, SolvedLayers
 from tilewright.mapper.network.workers import Helpers
@@ -25,6 +25,7 @@ from tilewright.mapper.problem.lattice import divisors
 from tilewright.mapper.problem.space_size import mappings_in_space
 from tilewright.mapper.results.result import NetworkResult
 from tilewright.mapper.results.searched_space import ALL, DIVISORS
+from tilewright.mapper.results.ticking import Told
 from tilewright.mapper.search.all_tile_sizes import with_all_sizes
 from tilewright.mapper.search.confirmed import DisagreementError
 from tilewright.mapper.search.forwarding import forwards_words, of_reading_all

@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from math import inf, isfinite
 from threading import Lock
 from time import perf_counter
-from typing import Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
@@ -16,7 +15,7 @@ from rich.progress import Progress as RichProgress
 
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.results.searched_space import ALL, SIZES
-from tilewright.mapper.results.ticking import every, gap_text, so_far
+from tilewright.mapper.results.ticking import Told, every, gap_text, so_far
 from tilewright.text import say
 from tilewright.workload.layer import Layer
 
@@ -227,13 +226,6 @@ def watching() -> Progress:
 def has_terminal() -> bool:
     """Whether the standard error stream is a terminal."""
     return sys.stderr is not None and sys.stderr.isatty()
-
-
-class Told(Protocol):
-    """Who is told how many there are so far, and how far the search for one more is."""
-
-    def __call__(self, count: int, now: str = "") -> None:
-        """Take note of it."""
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from math import isfinite
 from threading import Event, Thread
+from typing import Protocol
 
 from tilewright.errors import ReaderGoneError
 from tilewright.text import say
@@ -54,3 +55,10 @@ def so_far(best: float, bound: float, unit: str = "") -> str:
 def gap_text(best: float, bound: float) -> str:
     """Return by how much of the best value a better one could be less."""
     return f"{(best - bound) / best:.1%}" if best > 0 and isfinite(best) else "unknown"
+
+
+class Told(Protocol):
+    """Who is told how many there are so far, and how far the search for one more is."""
+
+    def __call__(self, count: int, now: str = "") -> None:
+        """Take note of it."""

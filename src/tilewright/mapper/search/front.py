@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import InputError
-from tilewright.mapper.network.progress import Told
 from tilewright.mapper.objective.objective import Objective, parse_objective
 from tilewright.mapper.problem.bypass_choices import narrowed
 from tilewright.mapper.problem.space_size import mappings_in_space
 from tilewright.mapper.results.result import LayerResult
 from tilewright.mapper.results.searched_space import DIVISORS, SIZES
 from tilewright.mapper.results.text import number, percent
-from tilewright.mapper.results.ticking import so_far
+from tilewright.mapper.results.ticking import Told, so_far
 from tilewright.mapper.results.trade_offs import TradeOffs
 from tilewright.mapper.search.confirmed import confirmed
 from tilewright.mapper.search.forwarding import forwards_words

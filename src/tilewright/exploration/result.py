@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tilewright.architecture.machine import Architecture
-from tilewright.explore.metrics import METRICS
-from tilewright.explore.space import Space
+from tilewright.exploration.metrics import METRICS
+from tilewright.exploration.space import Space
 from tilewright.mapper.results.text import aligned
 
 if TYPE_CHECKING:

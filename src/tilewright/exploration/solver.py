@@ -9,7 +9,7 @@ from typing import Any
 from tilewright.api import map as best_mapping
 from tilewright.architecture.machine import Architecture, Array, Level, Memory
 from tilewright.errors import InputError, MappingError, NoMappingError
-from tilewright.explore.store import Answer, Store
+from tilewright.exploration.store import Answer, Store
 from tilewright.mapper.network.solution_key import solution_key
 from tilewright.mapper.results.searched_space import DIVISORS
 from tilewright.mapping.nodes import Mapping

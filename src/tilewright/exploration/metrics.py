@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import InputError, nearest
-from tilewright.explore.relaxation import Relaxed
-from tilewright.explore.solver import Solver, Totals, Workload
+from tilewright.exploration.relaxation import Relaxed
+from tilewright.exploration.solver import Solver, Totals, Workload
 from tilewright.workload.layer import Layer
 
 # unit of each, for people

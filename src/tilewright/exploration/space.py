@@ -12,7 +12,7 @@ from tilewright.architecture.machine import Architecture
 from tilewright.architecture.reading import parse_architecture
 from tilewright.architecture.units import size_text
 from tilewright.document import Document, KeyPath
-from tilewright.explore.expression import (
+from tilewright.exploration.expression import (
     Expression,
     Quantity,
     Range,

@@ -11,13 +11,13 @@ from time import perf_counter
 
 from tilewright.api.inputs import WorkloadLike, check_seconds, the_network
 from tilewright.errors import InputError, nearest
-from tilewright.explore.metrics import MAPPED, Floors, bounds, check_axes, costs
-from tilewright.explore.reading import load_space
-from tilewright.explore.relaxation import Relaxation, Relaxed, looseness
-from tilewright.explore.result import Certificate, Exploration, Point
-from tilewright.explore.solver import Solver, StoppedError, Workload
-from tilewright.explore.space import Box, Space
-from tilewright.explore.store import Store
+from tilewright.exploration.metrics import MAPPED, Floors, bounds, check_axes, costs
+from tilewright.exploration.reading import load_space
+from tilewright.exploration.relaxation import Relaxation, Relaxed, looseness
+from tilewright.exploration.result import Certificate, Exploration, Point
+from tilewright.exploration.solver import Solver, StoppedError, Workload
+from tilewright.exploration.space import Box, Space
+from tilewright.exploration.store import Store
 
 # A relaxed machine takes as long as a design: it does not pay for fewer than these.
 FEWEST = 3

@@ -1,0 +1,10 @@
+"""Which machine to build: spaces of designs, and the proven best of them."""
+
+from tilewright.exploration.reading import load_space, parse_space
+from tilewright.exploration.result import Certificate, Exploration, Point
+from tilewright.exploration.search import explore
+from tilewright.exploration.space import Box, Space
+
+__all__ = [
+    "Box", "Certificate", "Exploration", "Point", "Space", "explore", "load_space", "parse_space",
+]  # fmt: skip
