@@ -19,7 +19,7 @@ FOLDERS = {
     "workloads": "workload/zoo",
     "architectures": "architecture/presets",
     "dataflows": "architecture/dataflows",
-    "styles": "directives/styles",
+    "styles": "interop/maestro/styles",
 }
 HEADERS = {
     "workloads": ("workload", "layers", "operations"),

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from tilewright.architecture.machine import Architecture
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tilewright.architecture.machine import Architecture
 
 DIVISORS, ALL = "divisors", "all"
-
-
 TILES = (DIVISORS, ALL)
-
-
 SIZES = {DIVISORS: "tile sizes that divide", ALL: "all tile sizes"}
-
-
 OWN = "own"  # those of a strategy
-
-
 SPACE = {
     DIVISORS: "all mappings whose tile sizes divide (docs/mapper.md).",
     ALL: "all regular mappings, of any tile sizes (docs/tile-sizes.md).",
