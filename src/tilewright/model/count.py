@@ -21,6 +21,7 @@ from tilewright.model.program import HELD
 from tilewright.model.rows import fill_rows
 from tilewright.model.shapes import MOST_DIMENSIONS, Shape, prototype
 from tilewright.model.traffic import Kind, Query, Structure, Sum, Traffic
+from tilewright.workload.einsum import MAX_OPERATIONS
 from tilewright.workload.layer import Layer
 
 MAX_WINDOW = 2**24
@@ -62,7 +63,12 @@ def plan_sums(layer: Layer, structure: Structure, sums: list[Sum]) -> Plan:
 
 
 def check_size(layer: Layer) -> None:
-    """Refuse a layer whose windows take too long to count."""
+    """Refuse a layer whose counts need more than 64 bits, or whose windows take too long."""
+    if layer.operations > MAX_OPERATIONS:
+        raise InputError(
+            f"layer '{layer.name}' has {layer.operations} operations; "
+            f"at most 2^61 can be counted exactly"
+        )
     for tensor in layer.tensors:
         for terms in tensor.expressions:
             if len(terms) < 2:
@@ -148,7 +154,8 @@ def count(layer: Layer, architecture: Architecture, mapping: Mapping) -> Counts:
     Parameters
     ----------
     layer : Layer
-        What is computed; at most 2^24 iterations of the dimensions that share an index expression.
+        What is computed; at most 2^61 operations, and 2^24 iterations of the dimensions that share
+        an index expression.
     architecture : Architecture
         What it runs on.
     mapping : Mapping
