@@ -71,6 +71,7 @@ def app() -> NoReturn:
     try:
         status = main()
     except KeyboardInterrupt:
+        os.write(2, b"interrupted\n")
         status = INTERRUPTED
     if status == INTERRUPTED:
         # searches that a second Ctrl-C has left behind would keep the process alive

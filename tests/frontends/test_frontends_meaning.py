@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from test_frontends_onnx import CASES, Model, read
+
 from tilewright.frontends.builder import Builder
 from tilewright.frontends.decoders import Latent, latent_attention
 from tilewright.frontends.transformer import Attention, Run, self_attention

@@ -19,7 +19,7 @@ from tilewright.workload import zoo_names
 
 ROOT = Path(tw.__file__).parent
 GOOD: dict[str, str] = YAML(typ="safe", pure=True).load(
-    Path(__file__).with_name("bad_input.yaml").read_text(encoding="utf-8")
+    (Path(__file__).parents[1] / "bad_input.yaml").read_text(encoding="utf-8")
 )["good"]
 KINDS = tuple(GOOD)  # net.yaml, machine.yaml, mapping.yaml
 

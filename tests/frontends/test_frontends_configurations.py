@@ -217,7 +217,7 @@ def test_strange_configurations_are_answered_with_one_message(
 
 
 def test_documentation_lists_the_models_with_their_parameters() -> None:
-    page = Path(__file__).parents[1] / "docs" / "importing.md"
+    page = Path(__file__).parents[2] / "docs" / "importing.md"
     rows = re.findall(r"^\| `([\w.-]+)` \| ([\d,]+) \|", page.read_text(), re.MULTILINE)
     assert {name: int(count.replace(",", "")) for name, count in rows} == PARAMETERS
 
