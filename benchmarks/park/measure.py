@@ -55,8 +55,8 @@ class Answer:
     value, bound : float or None
         Of the mapping, and below which none is; None without a mapping.
     optimal : bool
-    gap, regular_gap : float
-        By what share any mapping, or any regular one, may be better.
+    gap : float
+        By what share another mapping of the space may be better.
     seconds, cpu : float
         Wall time of the call, and CPU time of its processes.
     memory : float
@@ -73,7 +73,6 @@ class Answer:
     bound: float | None
     optimal: bool
     gap: float
-    regular_gap: float
     seconds: float
     cpu: float
     memory: float
@@ -114,7 +113,6 @@ def answer(call: Call) -> Answer:
         bound=proofs[0].lower_bound if count == 1 else None,
         optimal=found.optimal,
         gap=1.0 if found.unmapped else found.gap,
-        regular_gap=1.0 if found.unmapped else max(proof.regular_gap for proof in proofs),
         seconds=seconds,
         cpu=cpu,
         memory=memory,

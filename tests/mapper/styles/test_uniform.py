@@ -226,7 +226,7 @@ def test_a_product_and_a_convolution_share_a_style_that_uses_the_array() -> None
         uniform="dataflow", tiles="divisors", cache=False,
     )  # fmt: skip
     assert {d for _, _, d in found.best.style.axes} == {"W&O", "I&W not sliding"}
-    assert [result.evaluation.utilization for result in found.layers] == [1, 1]
+    assert [result.evaluation.spatial_utilization for result in found.layers] == [1, 1]
 
 
 def test_a_machine_without_memory_inside_has_spatial_styles_only() -> None:

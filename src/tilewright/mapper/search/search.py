@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from heapq import heappop, heappush, heapreplace
 from math import inf, prod
 from random import Random
+from threading import Lock
 
 import numpy as np
 
@@ -115,19 +116,17 @@ class Search:
         self.memories = max(self.of_memory.count(s) for s in range(self.na + 1))
         self.unroll(*space(layer, self.tiles, architecture))
         self.resources = len(ports(architecture))
-        self.columns = sum(len(each[0]) for each in self.roots(self.first_shapes[:1]))
+        self.columns = sum(each.shape[1] for each in self.roots(self.first_shapes[:1]))
         self.least: Least | None = None
         self.level = 0.0  # bound of the last bypass choice that got one of tables
         self.best = np.array([inf, inf, inf, inf])
         self.found = Found()
         self.most_tied: float = FEW
         self.annealing: Annealing | None = None
-        self.within: dict[int, Search] = {}
+        # what stands inside each array where that is worth solving; copies of a search share it
+        self.within: dict[int, Search] | None = None
         self.known_within: dict[tuple[object, ...], float] = {}
-        for k in range(self.na):
-            if worth_solving(architecture, k):
-                machine = machine_inside(architecture, k)
-                self.within[k] = Search(layer, machine, "energy")
+        self.alone = Lock()
 
     def unroll(self, sp: Space, unrollings: list[Unrolling], slides: Slides | None = None) -> None:
         """Take these spatial choices; those of each array come with the largest product first."""
@@ -154,8 +153,9 @@ class Search:
     def aim(self, objective: Objective, architecture: Architecture | None = None) -> None:
         """Begin anew with another objective, or another machine that differs in capacities only."""
         self.goal = objective.goal()
-        self.known_within = {}
-        self.architecture = narrowed(architecture or self.architecture, self.layer)
+        if architecture is not None:
+            self.architecture = narrowed(architecture, self.layer)
+            self.within = {}  # it may have had less room
         self.least = None
         self.chains = {}
         self.begin_anew()
@@ -267,6 +267,12 @@ class Search:
             Whether it depends on where links through several arrays are paid for: `whole` says so.
         """
         matters = False
+        if self.within is None:
+            self.within = {
+                k: Search(self.layer, machine_inside(self.architecture, k), "energy")
+                for k in range(self.na)
+                if worth_solving(self.architecture, k)
+            }
         chains = [self.chains[each] for each in enumerate(keep)]
         distinct = self.space.words[:, -1].astype(np.float64)
         for k, inner in self.within.items():
@@ -276,8 +282,9 @@ class Search:
             ]
             own = keep_inside(self.architecture, keep, k)
             key = (k, own, *(each.energy.tobytes() for each in supplies if each.passes))
-            if key not in self.known_within:
-                self.known_within[key] = inner.least_energy(own, supplies)
+            with inner.alone:
+                if key not in self.known_within:
+                    self.known_within[key] = inner.least_energy(own, supplies)
             least = self.known_within[key] - sum(each.uncounted for each in supplies)
             apart = np.array([chain.within[k] for chain in chains])
             passes = any(each.passes for each in supplies)
