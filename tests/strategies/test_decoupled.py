@@ -89,7 +89,7 @@ def test_options_prune() -> None:
     fewer = pruned.search(Problem(SQUARE, machine, "energy"))
     assert fewer.evaluated < every.evaluated
     assert fewer.value >= every.value
-    assert fewer.evaluation.utilization == 1.0
+    assert fewer.evaluation.spatial_utilization == 1.0
 
 
 def test_a_dataflow_confines_the_array() -> None:
