@@ -13,6 +13,7 @@ from tilewright.mapping.relevance import in_letters
 from tilewright.workload.layer import Layer
 
 MOST_CHOICES = 1 << 15
+MOST_ROWS = 1 << 17  # with more, tables of them take gigabytes
 
 
 def widest_choices(layer: Layer, architecture: Architecture) -> Ints:
@@ -37,7 +38,13 @@ def widest_choices(layer: Layer, architecture: Architecture) -> Ints:
             ]
             factors = np.array(axis_factors(bounds, free, size), np.int64)
             if len(choices) * len(factors) > MOST_CHOICES:
-                choices, factors = rounded_up(choices), rounded_up(factors)
+                choices, factors = rounded_up(choices, 1), rounded_up(factors, 1)
+            for step in (2, 4):
+                if len(choices) * len(factors) > MOST_ROWS:
+                    choices, factors = rounded_up(choices, step), rounded_up(factors, step)
+            if len(choices) * len(factors) > MOST_ROWS:
+                # one that is as wide along each dimension as any
+                choices = choices.max(axis=0, keepdims=True)
             wider = np.repeat(choices, len(factors), axis=0)
             wider[:, k] = np.minimum(wider[:, k] * np.tile(factors, (len(choices), 1)), bounds)
             choices = different(wider.reshape(len(wider), -1)).reshape(-1, *wider.shape[1:])
@@ -73,7 +80,7 @@ def axis_factors(bounds: Ints, free: Sequence[int], size: int) -> list[tuple[int
     return [choice for choice in choices if fills(choice)]
 
 
-def rounded_up(choices: Ints) -> Ints:
-    """Return fewer choices, with numbers of instances that are powers of two."""
-    powers = 1 << np.ceil(np.log2(choices)).astype(np.int64)
+def rounded_up(choices: Ints, step: int) -> Ints:
+    """Return fewer choices, with numbers of instances that are powers of 2**step."""
+    powers = 1 << (step * np.ceil(np.log2(choices) / step)).astype(np.int64)
     return different(powers.reshape(len(powers), -1)).reshape(-1, *powers.shape[1:])
