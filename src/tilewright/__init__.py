@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from tilewright.api import (
         best_layout,
         compare,
+        compare_counts,
         convert,
         evaluate,
         evaluate_network,
         explain,
+        export,
         frontier,
         least_memory,
         least_traffic,
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
         mapspace,
         methods,
         pareto,
+        read_timeloop,
         simulate,
     )
     from tilewright.api.inputs import load_workload
@@ -118,6 +121,7 @@ __all__ = [
     "add",
     "best_layout",
     "compare",
+    "compare_counts",
     "conv1d",
     "conv2d",
     "conv3d",
@@ -129,6 +133,7 @@ __all__ = [
     "evaluate_network",
     "explain",
     "explore",
+    "export",
     "frontier",
     "fully_connected",
     "grouped",
@@ -148,6 +153,7 @@ __all__ = [
     "pareto",
     "pointwise",
     "pooling",
+    "read_timeloop",
     "simulate",
     "transposed_conv2d",
     "unique_orderings",
@@ -155,8 +161,9 @@ __all__ = [
 
 HOMES = {
     "api": (
-        "best_layout", "compare", "convert", "evaluate", "evaluate_network", "explain", "frontier",
-        "least_memory", "least_traffic", "map", "mapspace", "methods", "pareto", "simulate",
+        "best_layout", "compare", "compare_counts", "convert", "evaluate", "evaluate_network",
+        "explain", "export", "frontier", "least_memory", "least_traffic", "map", "mapspace",
+        "methods", "pareto", "read_timeloop", "simulate",
     ),
     "architecture.constraint_files": ("load_constraints",),
     "architecture.constraints": ("Constraint", "Constraints", "Limits"),

@@ -41,11 +41,14 @@ class Document:
         Name of the file, for messages.
     lines : mapping of key path to int
         Line (from 1) of every key and list item.
+    tags : mapping of key path to str
+        Labels such as ``!Component`` that stand before mappings of keys; nothing is made of them.
     """
 
     data: Any
     source: str
     lines: Mapping[KeyPath, int] = field(default_factory=dict)
+    tags: Mapping[KeyPath, str] = field(default_factory=dict)
 
     def line(self, path: KeyPath) -> int | None:
         """Return the line of the innermost key of `path` that the file has."""
@@ -192,7 +195,8 @@ def parse(text: str, source: str = "<text>") -> Document:
         if root is None:
             raise InputError("is empty", source=source)
         lines: dict[KeyPath, int] = {(): root.start_mark.line + 1}
-        data = _plain(root, (), lines, source, yaml)
+        tags: dict[KeyPath, str] = {}
+        data = _plain(root, (), Marks(lines, tags), source, yaml)
     except MarkedYAMLError as failure:
         mark = failure.problem_mark or failure.context_mark
         problem = failure.problem or failure.context or "cannot be parsed"
@@ -202,10 +206,19 @@ def parse(text: str, source: str = "<text>") -> Document:
         raise InputError(f"is not valid YAML: {failure}", source=source) from None
     except RecursionError:
         raise InputError("is nested too deeply", source=source) from None
-    return Document(data, source, lines)
+    return Document(data, source, lines, tags)
 
 
-def _plain(node: Any, path: KeyPath, lines: dict[KeyPath, int], source: str, yaml: YAML) -> Any:
+@dataclass(frozen=True)
+class Marks:
+    """What is kept of a file beside its data: lines and labels, by key path."""
+
+    lines: dict[KeyPath, int]
+    tags: dict[KeyPath, str]
+
+
+def _plain(node: Any, path: KeyPath, marks: Marks, source: str, yaml: YAML) -> Any:
+    lines = marks.lines
     if len(lines) > MAX_VALUES:
         # a few aliases of aliases repeat more than any memory holds
         raise InputError(f"has more than {MAX_VALUES:,} values", source=source)
@@ -215,9 +228,11 @@ def _plain(node: Any, path: KeyPath, lines: dict[KeyPath, int], source: str, yam
         items = []
         for i, item in enumerate(node.value):
             lines[(*path, i)] = item.start_mark.line + 1
-            items.append(_plain(item, (*path, i), lines, source, yaml))
+            items.append(_plain(item, (*path, i), marks, source, yaml))
         return items
     assert isinstance(node, MappingNode)
+    if str(node.tag).startswith("!"):
+        marks.tags[path] = str(node.tag)
     result: dict[str, Any] = {}
     for key_node, value_node in node.value:
         line = key_node.start_mark.line + 1
@@ -232,7 +247,7 @@ def _plain(node: Any, path: KeyPath, lines: dict[KeyPath, int], source: str, yam
                 key=key_text((*path, key)),
             )
         lines[(*path, key)] = line
-        result[key] = _plain(value_node, (*path, key), lines, source, yaml)
+        result[key] = _plain(value_node, (*path, key), marks, source, yaml)
     return result
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tilewright.api.cost import evaluate, evaluate_network, simulate
     from tilewright.api.execution import methods
+    from tilewright.api.interop import compare_counts, export, read_timeloop
     from tilewright.api.layout import best_layout
     from tilewright.api.notation import convert
     from tilewright.api.offchip import least_traffic
@@ -20,10 +21,12 @@ if TYPE_CHECKING:
 __all__ = [
     "best_layout",
     "compare",
+    "compare_counts",
     "convert",
     "evaluate",
     "evaluate_network",
     "explain",
+    "export",
     "frontier",
     "least_memory",
     "least_traffic",
@@ -31,12 +34,14 @@ __all__ = [
     "mapspace",
     "methods",
     "pareto",
+    "read_timeloop",
     "simulate",
 ]
 
 HOMES = {
     "cost": ("evaluate", "evaluate_network", "simulate"),
     "execution": ("methods",),
+    "interop": ("compare_counts", "export", "read_timeloop"),
     "layout": ("best_layout",),
     "notation": ("convert",),
     "offchip": ("least_traffic",),

@@ -24,6 +24,11 @@ from tilewright.interop.maestro.reader import (
 from tilewright.interop.maestro.styles import load_style, style_names
 from tilewright.interop.maestro.syntax import Dataflow
 from tilewright.interop.maestro.translate import translate
+from tilewright.interop.timeloop.files import (
+    timeloop_architecture,
+    timeloop_mapping,
+    timeloop_problem,
+)
 from tilewright.mapper.network.cache import Cache, user_cache
 from tilewright.mapper.objective.objective import ACCEPTED, parse_objective
 from tilewright.mapper.results.searched_space import ALL, TILES
@@ -216,12 +221,14 @@ def the_network(
         network = load_model(workload, said)
     elif isinstance(workload, str | PathLike):
         name = fspath(workload)
-        directives = name.endswith(".m")
-        network = (
-            network_of(parse_network_text(read_text(name), name))
-            if directives
-            else load_model(name, said)
-        )
+        problem = timeloop_problem(name)
+        if problem is not None:
+            said.given()
+            network = problem
+        elif name.endswith(".m"):
+            network = network_of(parse_network_text(read_text(name), name))
+        else:
+            network = load_model(name, said)
     else:
         raise InputError(
             f"expected a name, a path, a Layer, a Network or an exported program, "
@@ -255,7 +262,8 @@ def the_architecture(architecture: ArchitectureLike) -> Architecture:
             f"expected a name, a path or an Architecture, found {describe(architecture)}",
             key="architecture",
         )
-    return load_architecture(fspath(architecture))
+    name = fspath(architecture)
+    return timeloop_architecture(name) or load_architecture(name)
 
 
 def the_searched_architecture(architecture: ArchitectureLike) -> Architecture:
@@ -283,6 +291,9 @@ def the_mapping(mapping: MappingLike, layer: Layer, architecture: Architecture) 
             f"expected a path, a Mapping or a list of nodes, found {describe(mapping)}",
             key="mapping",
         )
+    found = timeloop_mapping(fspath(mapping), layer, architecture)
+    if found is not None:
+        return found
     document = load(fspath(mapping))
     if is_loop_nest(document):
         return parse_text(read_text(fspath(mapping)), layer, architecture, source=document.source)

@@ -21,7 +21,7 @@ from tilewright.cli.output.files import discard
 from tilewright.errors import InputError, ReaderGoneError, TilewrightError, nearest
 
 # in the order of the help
-from tilewright.cli import search, cost, layout, offchip, notation, study, explore  # isort: skip  # noqa: F401
+from tilewright.cli import search, cost, layout, offchip, notation, interop, study, explore  # isort: skip  # noqa: F401
 from tilewright.cli import methods, catalogue  # isort: skip  # noqa: F401
 
 BROKEN_PIPE = 141

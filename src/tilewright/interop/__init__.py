@@ -1,1 +1,1 @@
-"""Other tools' notations and ways to count: MAESTRO's directives, dMazeRunner's methods."""
+"""Notations of other tools, read and written."""

@@ -87,6 +87,28 @@ def write_file(name: str, text: str) -> None:
         raise InputError(f"cannot be written: {failure.strerror}", source=name) from None
 
 
+def write_folder(
+    option: str, folder: str, files: Mapping[str, str], inputs: Sequence[str] = ()
+) -> list[str]:
+    """Write files into a directory, which is made when it is not there; return their paths.
+
+    Raises
+    ------
+    InputError
+        When it cannot be made, or a file cannot be written or is one that the command reads.
+    """
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as failure:
+        raise InputError(f"'{folder}' cannot be made: {failure.strerror}", key=option) from None
+    paths = {name: os.path.join(folder, name) for name in files}
+    for path in paths.values():
+        check_outputs({option: path}, inputs)
+    for name, text in files.items():
+        write_file(paths[name], text)
+    return list(paths.values())
+
+
 def replace_file(path: Path, text: str) -> None:
     """Put a complete file in the place of the one at `path`."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:50]}.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tilewright.cli.output.files import STANDARD_OUTPUT, write_file, write_out
 
 if TYPE_CHECKING:
+    from tilewright.interop.timeloop.differences import Differences
     from tilewright.layout.result import LayoutResult
     from tilewright.mapper.explain.explanation import Explanation
     from tilewright.mapper.network.front_of_network import NetworkFront
@@ -58,7 +59,9 @@ def put_mappings(
         write_out("\n" + mapping_text(found.mapping, found.layer, result.architecture))
 
 
-def put_result(result: Front | NetworkFront | Explanation | LayoutResult, json: str | None) -> None:
+def put_result(
+    result: Front | NetworkFront | Explanation | LayoutResult | Differences, json: str | None
+) -> None:
     """Write a result as JSON, show it as text, or both."""
     if json == STANDARD_OUTPUT:
         write_out(result.to_json())

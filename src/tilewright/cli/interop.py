@@ -1,0 +1,88 @@
+"""Commands that go to and from Timeloop."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tilewright.cli.options import Json, LayerName, Machine, MappingFile, Workload, commands, say
+
+Folder = Annotated[
+    str | None, typer.Option("--output", metavar="DIR", help="Write files of tilewright's here.")
+]
+MaybeMapping = Annotated[
+    str | None, typer.Argument(metavar="[MAPPING]", help="Mapping: a file, or a style.")
+]
+
+
+@commands.command("export")
+def export_command(
+    workload: Workload,
+    arch: Machine,
+    mapping: MaybeMapping = None,
+    timeloop: Annotated[
+        str, typer.Option("--timeloop", metavar="DIR", help="Write Timeloop's files (0.4) here.")
+    ] = "timeloop",
+    layer: LayerName = None,
+) -> int:
+    """Write a layer, a machine and an even mapping as Timeloop's files."""
+    from tilewright import api
+    from tilewright.cli.output.files import write_folder, write_out
+
+    found = api.export(workload, arch, mapping, layer=layer)
+    paths = write_folder("--timeloop", timeloop, found.files, [workload, arch, mapping or ""])
+    write_out("\n".join(paths))
+    for what in found.left_out:
+        say(f"not written: {what}")
+    return 0
+
+
+@commands.command("import")
+def import_command(
+    problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="Timeloop's problem.")],
+    arch: Annotated[str, typer.Argument(metavar="ARCH", help="Timeloop's architecture.")],
+    mapping: Annotated[
+        str | None, typer.Argument(metavar="[MAPPING]", help="Timeloop's mapping.")
+    ] = None,
+    output: Folder = None,
+) -> int:
+    """Say what Timeloop's files hold, and what of them has no meaning here."""
+    from tilewright import api
+    from tilewright.architecture.files import dump_architecture
+    from tilewright.cli.output.files import write_folder, write_out
+    from tilewright.mapping.files import dump_mapping
+    from tilewright.workload.network import dump_network
+
+    found = api.read_timeloop(problem, arch, mapping)
+    if output is not None:
+        files = {
+            "workload.yaml": dump_network(found.network),
+            "architecture.yaml": dump_architecture(found.architecture),
+        }
+        if found.mapping is not None:
+            files["mapping.yaml"] = dump_mapping(found.mapping, found.network.layers[0])
+        write_folder("--output", output, files, [problem, arch, mapping or ""])
+    write_out(found.text())
+    return 0
+
+
+@commands.command("compare-counts")
+def compare_counts_command(
+    workload: Workload,
+    arch: Machine,
+    mapping: MappingFile,
+    stats: Annotated[
+        str, typer.Argument(metavar="STATS", help="What Timeloop wrote: *.stats.txt.")
+    ],
+    layer: LayerName = None,
+    json: Json = None,
+) -> int:
+    """Show Timeloop's reads, fills and updates beside ours, each difference with its class."""
+    from tilewright import api
+    from tilewright.cli.output.files import check_outputs
+    from tilewright.cli.output.results import put_result
+
+    check_outputs({"--json": json}, [workload, arch, mapping, stats])
+    put_result(api.compare_counts(workload, arch, mapping, stats, layer=layer), json)
+    return 0
