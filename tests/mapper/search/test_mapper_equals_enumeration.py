@@ -141,6 +141,27 @@ def test_windows_slide_at_their_cheapest(r: int, p: int, stride: int, dilation: 
     compare(layer, machine)
 
 
+@pytest.mark.parametrize("words", [6, 7, 12])
+@pytest.mark.parametrize("stride, dilation", [(1, 1), (2, 1), (1, 2)])
+@pytest.mark.parametrize("k, p, r", [(2, 8, 3), (1, 8, 4), (3, 4, 4), (2, 6, 4)])
+def test_one_slide_serves_two_memories(
+    words: int, stride: int, dilation: int, k: int, p: int, r: int
+) -> None:
+    # the run that fills the first memory goes on in the second
+    layer = layer_of("conv1d", {"K": k, "P": p, "C": 1, "R": r}, stride, dilation)
+    inputs = frozenset("I")
+    machine = Architecture(
+        "two memories for windows",
+        (
+            Memory("M0", 16, read_energy=100.0, write_energy=100.0),
+            Memory("M1", 16, words * 16, None, 10.0, 10.0, keep=inputs, must_keep=inputs),
+            Memory("M2", 16, 4 * 16, None, 1.0, 1.0, keep=inputs, must_keep=inputs),
+            Compute("MAC", 0.0),
+        ),
+    )
+    exact(layer, machine)
+
+
 @pytest.mark.parametrize("words", [2, 3, 4])
 @pytest.mark.parametrize("bandwidth", [0.5, 2.0])
 def test_output_whose_windows_overlap_among_elements(words: int, bandwidth: float) -> None:

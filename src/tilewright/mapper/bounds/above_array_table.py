@@ -22,6 +22,7 @@ def outer_table(
     flags: Flags,
     nodes: Nodes,
     slide_words: Floats,
+    goes_on: Floats,
     slid: Floats,
     carried_rate: Floats,
     end: Floats,
@@ -35,6 +36,8 @@ def outer_table(
     ----------
     slide_words : array of (slides, shapes)
         Words that a run or region brings in when it begins at a shape.
+    goes_on : array of (slides, shapes)
+        Words that it brings in at least when it begins at a shape or around it.
     slid : array of (tensors, shapes)
         Words that move at least into a store node at a shape, whatever the loops above; or into a
         tile that stays when the innermost relevant loop ends there.
@@ -64,8 +67,10 @@ def outer_table(
     for flag in range(count):
         leads[0, flag] = bit(flag)
         leads[1, flag] = bit(flags.mirror[flag])
-        leads[2, flag] |= bit(flag)
-        leads[2, flags.ends[flag]] |= bit(flag)
+        for to in range(count):
+            # a store node ends a slide, and another one may go on
+            if flags.ends[to] == flags.ends[flag]:
+                leads[2, to] |= bit(flag)
         for to in flags.adds[flag]:
             if to >= 0:
                 leads[3, to] |= bit(flag)
@@ -73,8 +78,8 @@ def outer_table(
     scratch = np.empty((4, 4 * STEPS))
     while shape < len(row_of):
         used, shape = fill_shapes(
-            sp, flags, nodes, slide_words, slid, carried_rate, end, spent, most, row_of, shape,
-            begin_of, length, filled, leads, source, all_bits, all_cost, used, scratch,
+            sp, flags, nodes, slide_words, goes_on, slid, carried_rate, end, spent, most, row_of,
+            shape, begin_of, length, filled, leads, source, all_bits, all_cost, used, scratch,
         )  # fmt: skip
         if shape < len(row_of):
             size *= 2
@@ -158,6 +163,7 @@ def fill_shapes(
     flags: Flags,
     nodes: Nodes,
     slide_words: Floats,
+    goes_on: Floats,
     slid: Floats,
     carried_rate: Floats,
     end: Floats,
@@ -188,8 +194,8 @@ def fill_shapes(
         if used + row_of.shape[1] * length.shape[1] * STEPS > len(all_bits):
             return used, shape
         used = fill_steps(
-            sp, flags, nodes, slide_words, slid, carried_rate, end, spent, most, row_of, shape,
-            begin_of, length, filled, leads, source, all_bits, all_cost, used, scratch,
+            sp, flags, nodes, slide_words, goes_on, slid, carried_rate, end, spent, most, row_of,
+            shape, begin_of, length, filled, leads, source, all_bits, all_cost, used, scratch,
         )  # fmt: skip
     return used, len(row_of)
 
@@ -200,6 +206,7 @@ def fill_steps(
     flags: Flags,
     nodes: Nodes,
     slide_words: Floats,
+    goes_on: Floats,
     slid: Floats,
     carried_rate: Floats,
     end: Floats,
@@ -226,6 +233,11 @@ def fill_steps(
     nt = len(nodes.need)
     stages = len(nodes.stage_count)
     moves = len(sp.moves)
+    count = len(flags.kind)
+    sliding = 0
+    for t in range(nt):
+        sliding += nodes.need[t] * (sp.windows[t] >= 0)
+    many = count if sliding > 1 else 0  # slides that the next of several nodes may be in
     own_bits, new_bits, own_cost, new_cost = scratch[0], scratch[1], scratch[2], scratch[3]
     for stage in range(stages - 1, -1, -1):
         here = row_of[shape, stage]
@@ -233,7 +245,7 @@ def fill_steps(
             continue
         left = most - spent[stage, shape]
         some = sources(sp, nodes, row_of, filled, shape, stage, source)
-        for flag in range(len(flags.kind)):
+        for flag in range(count):
             kind, own = flags.kind[flag], flags.tensor[flag]
             stays = flags.stays[flag]
             n = 0
@@ -247,14 +259,23 @@ def fill_steps(
                 continue
             if kind != NONE and nodes.stage_next[stage, own] < 0:
                 continue
-            # store nodes, then loops, then what begins here: one place merges them all
-            for option in range(nt + moves + flags.adds.shape[1]):
+            # store nodes, loops, store nodes inside a slide that goes on, then what begins here:
+            # one place merges them all
+            for option in range(nt + moves + many + flags.adds.shape[1]):
                 more_bits = more_cost = 0.0
-                if option < nt + moves and source[0, option] < 0:
-                    continue
-                if option < nt:
-                    t = option
-                    to = flag
+                t = option
+                to = flag
+                on = nt + moves <= option < nt + moves + many
+                if on:
+                    # the next tile of a tensor may be in a slide that began further out, too
+                    to = option - nt - moves
+                    if flags.kind[to] == NONE or flags.ends[to] != flags.ends[flag]:
+                        continue
+                    t = flags.tensor[to] if kind == NONE else own
+                if option < nt or on:
+                    row = source[0, t]
+                    if row < 0 or (on and length[row, to] == 0):
+                        continue
                     k = nodes.stage_count[stage, t]
                     more_bits = nodes.bits[t, k] * sp.words[t, shape]
                     if more_bits > nodes.share[t, k]:
@@ -263,25 +284,29 @@ def fill_steps(
                         more_cost = nodes.rate[t, k] * sp.words[t, shape] * sp.repeats[shape]
                     elif t != own:
                         more_cost = nodes.rate[t, k] * slid[t, shape]
-                    else:
+                    elif kind == REGION and not does_repeat(
+                        sp, sp.windows[t], flags.at[flag], shape
+                    ):
+                        continue
+                    if on:
+                        u = flags.tensor[to]
+                        k = nodes.stage_count[nodes.stage_next[stage, t], u]
+                        more_cost += nodes.rate[u, k] * goes_on[flags.slide[to], shape]
+                    elif kind != NONE and t == own:
                         to = flags.ends[flag]
-                        if kind == REGION and not does_repeat(
-                            sp, sp.windows[t], flags.at[flag], shape
-                        ):
-                            continue
-                    row = source[0, option]
                 elif option < nt + moves:
+                    row = source[0, option]
                     d = sp.moves[option - nt, 0]
                     if (
-                        (stays >= 0 and sp.relevant[stays, d])
+                        row < 0
+                        or (stays >= 0 and sp.relevant[stays, d])
                         or (kind == RUN and d != flags.at[flag])
                         or (kind == REGION and sp.window_of[sp.windows[own], d] != flags.at[flag])
                     ):
                         continue
-                    row = source[0, option]
                     to = flag if source[1, option] == 0 else flags.mirror[flag]
                 else:
-                    to = flags.adds[flag, option - nt - moves]
+                    to = flags.adds[flag, option - nt - moves - many]
                     if to < 0:
                         break
                     if length[here, to] == 0:

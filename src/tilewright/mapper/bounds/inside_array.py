@@ -8,6 +8,12 @@ before or, where two of them share some, fewer. So the links inside the array co
 best mapping of the smaller machine does, in which the link through the array is free. Partial sums
 may start from zero more often below an array, so the smaller machine fetches none.
 
+That is not so for words of windows along whose dimensions the array, or one above it, is spatial.
+Loops outside then take larger steps than any loop of the smaller machine that stands for them, and
+larger steps may bring back more: with stride 2, two steps along the filter are one of the window.
+Such a tensor is free of charge in the smaller machine, where its tiles still take their room, and
+counts by itself, see `cut_windows`.
+
 A link that goes through further arrays, too, is counted there and not above, because what its
 elements share has to do with what those of other tensors share.
 
@@ -23,11 +29,14 @@ from math import prod
 import numpy as np
 
 from tilewright.architecture.machine import Architecture, Array, Compute, Level, Memory
+from tilewright.kernels.types import Bools
 from tilewright.mapper.problem.bypass_choices import Keep
 from tilewright.mapper.problem.link_costs import segment_of
+from tilewright.mapper.problem.space import Space
 from tilewright.mapper.problem.tensor_costs import Chain, Supply
 
 SUPPLY = Memory("supply", 1)
+FREE = Supply(False, False, np.zeros(1), 0.0, 0.0, free=True)
 
 
 def machine_inside(architecture: Architecture, array: int) -> Architecture:
@@ -59,6 +68,15 @@ def keep_inside(architecture: Architecture, keep: Keep, array: int) -> Keep:
     """Return which memories below an array store each tensor, the free one first."""
     outside = sum(above <= array for above in segment_of(architecture))
     return tuple((0, *(m - outside + 1 for m in chain if m >= outside)) for chain in keep)
+
+
+def cut_windows(sp: Space, array: int) -> Bools:
+    """Return which tensors have windows whose dimensions may be spatial on an array or above it."""
+    nd = sp.relevant.shape[1]
+    spatial: Bools = np.logical_or.reduce(sp.unroll[: sp.unroll_start[array + 1]] > 0)
+    slides: Bools = np.logical_or.reduce((sp.window_of[:, :nd] >= 0) & spatial, axis=1)
+    cut: Bools = (sp.windows >= 0) & slides[sp.windows]
+    return cut
 
 
 def supply_of(

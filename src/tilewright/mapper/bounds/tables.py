@@ -38,12 +38,15 @@ class Slides(NamedTuple):
         As in `above_array.Outer`, NONE first.
     words : array of (slides, shapes)
         Words that each of them brings in at least when it begins at a shape.
+    around : array of (slides, shapes)
+        The same when it begins there or further out.
     least : array of (tensors, shapes)
         Words that move at least into a store node at a shape.
     """
 
     kinds: list[tuple[int, int, int]]
     words: Floats
+    around: Floats
     least: Floats
 
 
@@ -66,7 +69,19 @@ def slides_above(sp: Space) -> Slides:
     least = np.empty((nt, shapes))
     for t in range(nt):
         slid_words(sp, t, least[t])
-    return Slides(kinds, np.array(words), least)
+    around = [begun_around(sp, *kind, own) for kind, own in zip(kinds, words, strict=True)]
+    return Slides(kinds, np.array(words), np.array(around), least)
+
+
+def begun_around(sp: Space, kind: int, t: int, at: int, words: Floats) -> Floats:
+    """Return what a slide brings in at least that begins at a shape or further out on its way."""
+    if kind == NONE:
+        return words
+    slid = [at] if kind == RUN else [d for d in sp.members[sp.windows[t], at].tolist() if d >= 0]
+    least = words.reshape(sp.sizes[: sp.relevant.shape[1]])  # a shape's digits are its position
+    for d in slid:
+        least = np.flip(np.minimum.accumulate(np.flip(least, d), d), d)
+    return least.ravel()
 
 
 def images(sp: Space, kinds: list[tuple[int, int, int]]) -> list[int]:
@@ -129,8 +144,8 @@ def outer_bounds(sp: Space, lk: Links, segment: Segment, slides: Slides, rough: 
         float(lk.capacity[memory]),
     )  # fmt: skip
     table = outer_table(
-        sp, own, nodes, slides.words, slides.least, stays, end, rough.stages, rough.spent,
-        rough.most,
+        sp, own, nodes, slides.words, slides.around, slides.least, stays, end, rough.stages,
+        rough.spent, rough.most,
     )  # fmt: skip
     return Outer(*table, stayed, kind, slid, at, int(memory))
 

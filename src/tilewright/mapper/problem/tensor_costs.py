@@ -33,6 +33,8 @@ class Supply(NamedTuple):
         pJ per refetched word.
     uncounted : float
         pJ that this may be too much, in all.
+    free : bool
+        Whether no link of the tensor costs anything there.
     """
 
     passes: bool
@@ -40,6 +42,7 @@ class Supply(NamedTuple):
     energy: Floats
     again: float
     uncounted: float
+    free: bool = False
 
 
 class Chain(NamedTuple):
@@ -152,9 +155,9 @@ def chain_costs(
                 continue
             _add_load(load[r, link], held[r, link : link + 1], limit, tensor, a, b, lo, hi, reduces)
     if supply is not None:
-        count_inside(tensor, last, supply, energy, again, fresh)
+        count_inside(tensor, crossed[: last + 1], supply, energy, again, fresh)
     slope, base = np.zeros((2, nl + 1))
-    _bounds(layer, architecture, tensor, chain, segment, energy, slope, base)
+    _bounds(layer, architecture, tensor, chain, segment, energy, again, slope, base)
     rates, rates_outside = [], []
     least, rest_slope, rest_base, within, refetched = np.zeros((5, na))
     distinct = footprint(tensor, layer.bounds)
@@ -200,23 +203,36 @@ def chain_costs(
 
 
 def count_inside(
-    tensor: Tensor, last: int, supply: Supply, energy: Floats, again: Floats, fresh: Ints
+    tensor: Tensor, crossed: Ints, supply: Supply, energy: Floats, again: Floats, fresh: Ints
 ) -> None:
     """Let the first link cost what it does, and as many partial sums start from zero as may.
 
     What is left is the least that the links inside an array cost, whatever stands above it.
+
+    Parameters
+    ----------
+    crossed : array of (links, 2)
+        First array that each link crosses, and one past the last.
+    energy, again, fresh : arrays
+        Of the links, see `link_costs.Links`; changed.
     """
+    last = len(crossed) - 1
+    if supply.free:
+        energy[:] = again[:] = 0.0
+        return
     energy[0, : len(supply.energy)] = supply.energy
     again[0] = supply.again
     if not tensor.is_output or last == 0:
         return
-    if last == 1 and not supply.passes:
-        # entries from zero are credited where the first link is paid for
-        energy[1, 0] += again[1]
-        again[1] = 0.0
-    else:
-        again[1:last] = 0.0
-        fresh[:last] = 1
+    # Every entry that the innermost memory receives starts from zero. What that saves is taken off
+    # the entries, not credited later: more of them may start from zero than there are words, while
+    # above the first array of a whole machine no word starts twice, as all bounds suppose.
+    energy[last, 0] += again[last]
+    if last > 1 or supply.passes:  # else the link through the array gets it where it is paid for
+        low, high = crossed[last - 1]
+        energy[last - 1, high - low] -= again[last]
+    again[1:] = 0.0
+    fresh[:] = 0
 
 
 def rate_across(
@@ -296,13 +312,13 @@ def _bounds(
     chain: tuple[int, ...],
     segment: list[int],
     energy: Floats,
+    again: Floats,
     slope: Floats,
     base: Floats,
 ) -> None:
     """Fill lower bounds of a tensor's links from each one inward: slope x words + base."""
     arrays = architecture.arrays
     last = len(chain) - 1
-    innermost = architecture.memories[chain[-1]]
     for link in range(last, -1, -1):
         lo = segment[chain[link]]
         hi = segment[chain[link + 1]] if link < last else len(arrays)
@@ -325,7 +341,7 @@ def _bounds(
             continue
         if tensor.is_output and link == last - 1:
             # draining the innermost memory costs what entries from zero save at the compute unit
-            own[n] -= read_cost(innermost, tensor)
+            own[n] -= again[last]
             inside = [a.elements if a.reduction else 1 for a in arrays[segment[chain[-1]] :]]
-            base[link] += read_cost(innermost, tensor) * layer.operations / prod(inside)
+            base[link] += again[last] * layer.operations / prod(inside)
         slope[link] += sum(max(own[j], 0.0) / spread[j] for j in range(n + 1))

@@ -18,6 +18,8 @@ from tilewright.kernels.kernel import interruptible
 from tilewright.kernels.types import Floats, Ints
 from tilewright.mapper.bounds.completion import least_of_roots
 from tilewright.mapper.bounds.inside_array import (
+    FREE,
+    cut_windows,
     keep_inside,
     machine_inside,
     supply_of,
@@ -126,6 +128,7 @@ class Search:
         # what stands inside each array where that is worth solving; copies of a search share it
         self.within: dict[int, Search] | None = None
         self.known_within: dict[tuple[object, ...], float] = {}
+        self.free = np.zeros(len(layer.tensors), np.bool_)  # tensors that another machine pays for
         self.alone = Lock()
 
     def unroll(self, sp: Space, unrollings: list[Unrolling], slides: Slides | None = None) -> None:
@@ -276,20 +279,24 @@ class Search:
         chains = [self.chains[each] for each in enumerate(keep)]
         distinct = self.space.words[:, -1].astype(np.float64)
         for k, inner in self.within.items():
+            cut = cut_windows(self.space, k) | self.free
             supplies = [
-                supply_of(self.architecture, chain, k, words, self.space.operations, whole)
-                for chain, words in zip(chains, distinct, strict=True)
+                FREE
+                if free
+                else supply_of(self.architecture, chain, k, words, self.space.operations, whole)
+                for chain, words, free in zip(chains, distinct, cut, strict=True)
             ]
             own = keep_inside(self.architecture, keep, k)
-            key = (k, own, *(each.energy.tobytes() for each in supplies if each.passes))
+            paid = [(*each.energy.tolist(), each.again) for each in supplies if each.passes]
+            key = (k, own, *cut.tolist(), *paid)
             with inner.alone:
                 if key not in self.known_within:
                     self.known_within[key] = inner.least_energy(own, supplies)
             least = self.known_within[key] - sum(each.uncounted for each in supplies)
-            apart = np.array([chain.within[k] for chain in chains])
+            apart = np.array([chain.within[k] for chain in chains]) * ~cut
             passes = any(each.passes for each in supplies)
             matters |= passes
-            if not passes and least <= apart.sum() + lk.rest_slope[k] @ distinct:
+            if not passes and least <= apart.sum() + lk.rest_slope[k] @ (distinct * ~cut):
                 continue
             own_choices = slice(*self.space.unroll_start[k : k + 2])
             for t, each in enumerate(supplies):
@@ -301,12 +308,13 @@ class Search:
                 lk.least[k, t] = (rate * united).min()
                 lk.rest_base[k, t] = apart[t] - chains[t].refetched[k] * (not each.whole)
             lk.rest_base[k, 0] += least - apart.sum()
-            lk.rest_slope[k] = 0.0
+            lk.rest_slope[k] *= cut
         return matters
 
     def least_energy(self, keep: Keep, supplies: Sequence[Supply]) -> float:
         """Return what the mappings of a bypass choice cost at least in pJ, with little effort."""
         self.begin_anew()
+        self.free = np.array([supply.free for supply in supplies])
         segment = segment_of(self.architecture)
         self.chains = {
             (t, chain): chain_costs(
