@@ -84,7 +84,6 @@ def test_steps_that_the_way_to_an_array_leaves_out_cost_too_much(seed: int) -> N
 @pytest.mark.parametrize("seed", range(12))
 def test_first_bounds_are_those_of_the_whole_nest_without_tables(seed: int) -> None:
     search = Search(*problem(seed), "edp")
-    search.within = {}  # what stands inside an array is bounded in another way
     sp, na = search.space, search.na
     it, fl = search.roots(np.array([search.tiles.top]))
     above = [port[4] for port in ports(search.architecture)]

@@ -45,7 +45,6 @@ class Plan:
     ceiling: float = 0.0  # value of the mappings that the tables consider
     begun: bool = False  # whether it has been looked at for a first mapping
     stuck: bool = False  # whether a search a little above its bound takes too much memory
-    two_ways: bool = False  # whether links through several arrays may be paid for elsewhere
 
 
 def weigh(plan: Plan, goal: Floats, least: Least) -> None:

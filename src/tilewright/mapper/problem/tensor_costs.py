@@ -19,39 +19,8 @@ Port = tuple[str, object, str, float, int]
 """A bandwidth limit, see `link_costs.ports`."""
 
 
-class Supply(NamedTuple):
-    """What the first link of a tensor costs on the machine below an array, see `inside`.
-
-    Attributes
-    ----------
-    passes, whole : bool
-        Whether the link goes on through other arrays further in, so that what lies there counts
-        here, and whether all of it does.
-    energy : array of cuts
-        pJ per word of T_j.
-    again : float
-        pJ per refetched word.
-    uncounted : float
-        pJ that this may be too much, in all.
-    free : bool
-        Whether no link of the tensor costs anything there.
-    """
-
-    passes: bool
-    whole: bool
-    energy: Floats
-    again: float
-    uncounted: float
-    free: bool = False
-
-
 class Chain(NamedTuple):
-    """What one tensor costs: the arrays of `link_costs.Links` without their axis of tensors.
-
-    Of `rest_base`, `within` is the part that stands for links inside an array, see `inside`, and
-    `refetched` what is taken off because words that are not refetched count as such in `rate`.
-    Of `rate`, `rate_outside` is the part that is paid above and in the array.
-    """
+    """What one tensor costs: the arrays of `link_costs.Links` without their axis of tensors."""
 
     length: int
     first: Ints
@@ -70,9 +39,6 @@ class Chain(NamedTuple):
     least: Floats
     rest_slope: Floats
     rest_base: Floats
-    within: Floats
-    rate_outside: Floats
-    refetched: Floats
 
 
 def chain_costs(
@@ -83,7 +49,6 @@ def chain_costs(
     sp: Space,
     segment: list[int],
     limits: list[Port],
-    supply: Supply | None = None,
 ) -> Chain:
     """Return what a tensor costs that is stored in a chain of memories.
 
@@ -97,8 +62,6 @@ def chain_costs(
         How many arrays stand above each memory.
     limits : list of ports
         The bandwidth limits.
-    supply : Supply, optional
-        What the first link costs in place of that, see `inside`.
     """
     memories, arrays = architecture.memories, architecture.arrays
     tensor = layer.tensors[t]
@@ -154,26 +117,21 @@ def chain_costs(
             if passed and limit[1] is not b:
                 continue
             _add_load(load[r, link], held[r, link : link + 1], limit, tensor, a, b, lo, hi, reduces)
-    if supply is not None:
-        count_inside(tensor, crossed[: last + 1], supply, energy, again, fresh)
     slope, base = np.zeros((2, nl + 1))
     _bounds(layer, architecture, tensor, chain, segment, energy, again, slope, base)
-    rates, rates_outside = [], []
-    least, rest_slope, rest_base, within, refetched = np.zeros((5, na))
+    rates = []
+    least, rest_slope, rest_base = np.zeros((3, na))
     distinct = footprint(tensor, layer.bounds)
     for k in range(na):
         own = slice(sp.unroll_start[k], sp.unroll_start[k + 1])
         link = next(i for i in range(len(chain)) if crossed[i, 1] > k)
         lo, hi = crossed[link]
         cost = energy[link, : hi - lo + 1].copy()
-        cuts = cost.copy()
         if tensor.is_output:
             if k == 0:
                 # every word beyond the first entry is refetched
                 cost[0] += again[link]
                 rest_base[k] -= again[link] * distinct
-                refetched[k] = again[link] * distinct
-            cuts = cost.copy()
             if link == last - 1:
                 # entries from zero save reads at the compute unit, refetches do not
                 cost[hi - lo] -= again[last]
@@ -181,58 +139,20 @@ def chain_costs(
                     cost[0] += again[last]
                     rest_base[k] -= again[last] * distinct
         shares = (sp.unroll_sharing if link == last else sp.unroll_reuse)[own, t]
-        every = link == last
-        rate = rate_across(cost, arrays[lo:hi], unites[lo:hi], k - lo, shares, every)
-        cuts[k + 1 - lo :] = 0.0
-        rates_outside.append(rate_across(cuts, arrays[lo:hi], unites[lo:hi], k - lo, shares, every))
+        rate = rate_across(cost, arrays[lo:hi], unites[lo:hi], k - lo, shares, link == last)
         if link < last:
             rest_slope[k] += slope[link + 1]
-            within[k] += base[link + 1]
+            rest_base[k] += base[link + 1]
             if tensor.is_output and link == last - 1:
                 adders = [a.elements if a.reduction else 1 for a in arrays[crossed[last, 0] :]]
-                within[k] += again[last] * layer.operations / prod(adders)
-            rest_base[k] += within[k]
+                rest_base[k] += again[last] * layer.operations / prod(adders)
         united = sp.unroll_reuse[own, t] if unites[k] else 1.0
         least[k] = (rate * united).min()
         rates.append(rate)
     return Chain(
         len(chain), first, crossed, unites, energy, again, fresh, bits, share, memory, slot, load,
-        held, np.concatenate([np.zeros(0), *rates]), least, rest_slope, rest_base, within,
-        np.concatenate([np.zeros(0), *rates_outside]), refetched,
+        held, np.concatenate([np.zeros(0), *rates]), least, rest_slope, rest_base,
     )  # fmt: skip
-
-
-def count_inside(
-    tensor: Tensor, crossed: Ints, supply: Supply, energy: Floats, again: Floats, fresh: Ints
-) -> None:
-    """Let the first link cost what it does, and as many partial sums start from zero as may.
-
-    What is left is the least that the links inside an array cost, whatever stands above it.
-
-    Parameters
-    ----------
-    crossed : array of (links, 2)
-        First array that each link crosses, and one past the last.
-    energy, again, fresh : arrays
-        Of the links, see `link_costs.Links`; changed.
-    """
-    last = len(crossed) - 1
-    if supply.free:
-        energy[:] = again[:] = 0.0
-        return
-    energy[0, : len(supply.energy)] = supply.energy
-    again[0] = supply.again
-    if not tensor.is_output or last == 0:
-        return
-    # Every entry that the innermost memory receives starts from zero. What that saves is taken off
-    # the entries, not credited later: more of them may start from zero than there are words, while
-    # above the first array of a whole machine no word starts twice, as all bounds suppose.
-    energy[last, 0] += again[last]
-    if last > 1 or supply.passes:  # else the link through the array gets it where it is paid for
-        low, high = crossed[last - 1]
-        energy[last - 1, high - low] -= again[last]
-    again[1:] = 0.0
-    fresh[:] = 0
 
 
 def rate_across(

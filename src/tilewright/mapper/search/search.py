@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from heapq import heappop, heappush, heapreplace
 from math import inf, prod
 from random import Random
-from threading import Lock
 
 import numpy as np
 
@@ -17,14 +16,6 @@ from tilewright.errors import MappingError
 from tilewright.kernels.kernel import interruptible
 from tilewright.kernels.types import Floats, Ints
 from tilewright.mapper.bounds.completion import least_of_roots
-from tilewright.mapper.bounds.inside_array import (
-    FREE,
-    cut_windows,
-    keep_inside,
-    machine_inside,
-    supply_of,
-    worth_solving,
-)
 from tilewright.mapper.bounds.plan import ROUGHLY, Plan, choices_below, most_energy, weigh
 from tilewright.mapper.bounds.root import First, first_bounds
 from tilewright.mapper.bounds.tables import Slides, Tables, slides_above
@@ -40,11 +31,11 @@ from tilewright.mapper.objective.objective import Objective, parse_objective
 from tilewright.mapper.problem.bypass_choices import Keep, about_memories, keep_choices, narrowed
 from tilewright.mapper.problem.constraint_arrays import filling, most_words, walk_limits
 from tilewright.mapper.problem.lattice import Lattice, lattice
-from tilewright.mapper.problem.link_costs import Links, Stored, links, ports, segment_of
+from tilewright.mapper.problem.link_costs import Stored, links, ports, segment_of
 from tilewright.mapper.problem.segments import segments
 from tilewright.mapper.problem.space import Space, Unrolling, space
 from tilewright.mapper.problem.symmetry import mirrored
-from tilewright.mapper.problem.tensor_costs import Chain, Supply, chain_costs
+from tilewright.mapper.problem.tensor_costs import Chain
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.results.searched_space import DIVISORS
 from tilewright.mapper.search.ties import FEW, drop_emptier, least_of_ties, polished_alike
@@ -67,7 +58,6 @@ LEAST_SLACK = 1.0002  # a bypass choice is given up where labels that little abo
 WIDTH = 64  # shapes that a dive takes through an array
 EASY = 2000  # labels of a search after which the next one may go twice as far
 BUCKETS = 1 << 17
-EFFORT = 3000  # labels for what the links inside an array cost together
 
 
 @dataclass
@@ -125,11 +115,6 @@ class Search:
         self.found = Found()
         self.most_tied: float = FEW
         self.annealing: Annealing | None = None
-        # what stands inside each array where that is worth solving; copies of a search share it
-        self.within: dict[int, Search] | None = None
-        self.known_within: dict[tuple[object, ...], float] = {}
-        self.free = np.zeros(len(layer.tensors), np.bool_)  # tensors that another machine pays for
-        self.alone = Lock()
 
     def unroll(self, sp: Space, unrollings: list[Unrolling], slides: Slides | None = None) -> None:
         """Take these spatial choices; those of each array come with the largest product first."""
@@ -156,9 +141,7 @@ class Search:
     def aim(self, objective: Objective, architecture: Architecture | None = None) -> None:
         """Begin anew with another objective, or another machine that differs in capacities only."""
         self.goal = objective.goal()
-        if architecture is not None:
-            self.architecture = narrowed(architecture, self.layer)
-            self.within = {}  # it may have had less room
+        self.architecture = narrowed(architecture or self.architecture, self.layer)
         self.least = None
         self.chains = {}
         self.begin_anew()
@@ -235,13 +218,9 @@ class Search:
         """Yield bypass choices as they are before a search, by default all."""
         yield from map(self.plan, self.keeps() if keeps is None else keeps)
 
-    def plan(self, keep: Keep, whole: bool = True) -> Plan:
-        """Return a bypass choice with what it costs and what constraints ask of it.
-
-        `whole` is that of `supply_of`.
-        """
+    def plan(self, keep: Keep) -> Plan:
+        """Return a bypass choice with what it costs and what constraints ask of it."""
         lk = links(self.layer, self.architecture, keep, self.space, self.chains)
-        two_ways = self.count_within(lk, keep, whole) and whole
         parts = segments(keep, lk, self.of_memory, self.na)
         limits = walk_limits(
             self.layer, self.architecture, self.tiles, keep, self.of_memory,
@@ -252,7 +231,7 @@ class Search:
             most = lk.bits * most_words(self.tiles, limits)
             lk = lk._replace(share=np.where(lk.memory < 0, lk.share, np.minimum(lk.share, most)))
         lk = lk._replace(filling=filling(limits, self.of_memory))
-        return Plan(keep, lk, parts, limits, two_ways=two_ways)
+        return Plan(keep, lk, parts, limits)
 
     def first(self, keeps: Sequence[Keep]) -> list[First]:
         """Return what bypass choices cost at least."""
@@ -260,76 +239,6 @@ class Search:
             self.layer, self.architecture, keeps, self.space, self.operations_energy(),
             self.chains, self.spread_left[0],
         )  # fmt: skip
-
-    def count_within(self, lk: Links, keep: Keep, whole: bool) -> bool:
-        """Let what the links inside each array cost at least be what they cost together.
-
-        Returns
-        -------
-        bool
-            Whether it depends on where links through several arrays are paid for: `whole` says so.
-        """
-        matters = False
-        if self.within is None:
-            self.within = {
-                k: Search(self.layer, machine_inside(self.architecture, k), "energy")
-                for k in range(self.na)
-                if worth_solving(self.architecture, k)
-            }
-        chains = [self.chains[each] for each in enumerate(keep)]
-        distinct = self.space.words[:, -1].astype(np.float64)
-        for k, inner in self.within.items():
-            cut = cut_windows(self.space, k) | self.free
-            supplies = [
-                FREE
-                if free
-                else supply_of(self.architecture, chain, k, words, self.space.operations, whole)
-                for chain, words, free in zip(chains, distinct, cut, strict=True)
-            ]
-            own = keep_inside(self.architecture, keep, k)
-            paid = [(*each.energy.tolist(), each.again) for each in supplies if each.passes]
-            key = (k, own, *cut.tolist(), *paid)
-            with inner.alone:
-                if key not in self.known_within:
-                    self.known_within[key] = inner.least_energy(own, supplies)
-            least = self.known_within[key] - sum(each.uncounted for each in supplies)
-            apart = np.array([chain.within[k] for chain in chains]) * ~cut
-            passes = any(each.passes for each in supplies)
-            matters |= passes
-            if not passes and least <= apart.sum() + lk.rest_slope[k] @ (distinct * ~cut):
-                continue
-            own_choices = slice(*self.space.unroll_start[k : k + 2])
-            for t, each in enumerate(supplies):
-                if not each.passes:
-                    continue
-                rate = chains[t].rate_outside[own_choices] * (not each.whole)
-                united = self.space.unroll_reuse[own_choices, t] if lk.unites[k, t] else 1.0
-                lk.rate[own_choices, t] = rate
-                lk.least[k, t] = (rate * united).min()
-                lk.rest_base[k, t] = apart[t] - chains[t].refetched[k] * (not each.whole)
-            lk.rest_base[k, 0] += least - apart.sum()
-            lk.rest_slope[k] *= cut
-        return matters
-
-    def least_energy(self, keep: Keep, supplies: Sequence[Supply]) -> float:
-        """Return what the mappings of a bypass choice cost at least in pJ, with little effort."""
-        self.begin_anew()
-        self.free = np.array([supply.free for supply in supplies])
-        segment = segment_of(self.architecture)
-        self.chains = {
-            (t, chain): chain_costs(
-                self.layer, self.architecture, t, chain, self.space, segment, [], supply
-            )
-            for (t, chain), supply in zip(enumerate(keep), supplies, strict=True)
-        }
-        plan = self.plan(keep)
-        first = self.first([keep])[0]
-        plan.energy, plan.bound = first.energy, (first.energy, 0.0)
-        while not plan.known and plan.bound[0] < inf:
-            self.prepare(plan, self.ceiling(plan))
-        while plan.bound[0] < inf and self.found.labels < EFFORT:
-            self.advance(plan, lambda: False, EFFORT)
-        return min(plan.bound[0], float(self.best[0]))
 
     def roots(self, shapes: Ints, room: int = 0) -> tuple[Ints, Floats]:
         """Return tables of labels with the first ones of some shapes, and room for more."""
@@ -534,15 +443,13 @@ class Search:
                 self.anneal(WALKS << rounds, STEPS << rounds, stop)
                 rounds += 1
                 continue
-            if not plan.weighed and not self.within and (self.na > 1 or self.found.labels > LONG):
+            if not plan.weighed and (self.na > 1 or self.found.labels > LONG):
                 self.least = self.least or Least(self.layer, self.architecture)
                 weigh(plan, self.goal, self.least)
             elif not plan.begun and self.best[0] == inf:
                 self.begin_above(plan, stop)
             elif not plan.known:
                 self.prepare(plan, self.ceiling(plan))
-            elif plan.two_ways:
-                plan = self.better_way(plan)
             else:
                 self.advance(plan, stop)
             heapreplace(queue, (plan.bound, next(order), plan))
@@ -561,21 +468,6 @@ class Search:
             return True
         at = HARD / 10 if self.best[0] == inf else HARD
         return bool(self.found.labels > at * 8.0**rounds)
-
-    def better_way(self, plan: Plan) -> Plan:
-        """Return a bypass choice whose links through several arrays are paid for elsewhere.
-
-        That is, if it bounds the bypass choice more tightly.
-        """
-        plan.two_ways = False
-        other = self.plan(plan.keep, whole=False)
-        other.energy, other.cycles, other.bound = plan.energy, plan.cycles, plan.bound
-        other.begun, other.weighed = plan.begun, plan.weighed
-        while not other.known and other.bound[0] < self.best[0]:
-            self.prepare(other, self.ceiling(other))
-        better, worse = (other, plan) if other.bound > plan.bound else (plan, other)
-        better.bound = max(better.bound, worse.bound)
-        return better
 
     def begin_above(self, plan: Plan, stop: Callable[[], bool]) -> None:
         """Look for a first mapping a little above the bound of a bypass choice."""
@@ -602,10 +494,10 @@ class Search:
         level = 0.0 if plan.known else self.level * ROUGHLY
         return min(max(plan.bound[0] * plan.slack, level), float(self.best[0]))
 
-    def advance(self, plan: Plan, stop: Callable[[], bool], effort: float = inf) -> None:
+    def advance(self, plan: Plan, stop: Callable[[], bool]) -> None:
         """Search a bypass choice a little above its bound, which rises to there or to the end.
 
-        A search of more labels than `effort` is broken off, and raises nothing.
+        A search whose labels take too much memory is broken off, and raises nothing.
         """
         ceiling = self.ceiling(plan)
         below = plan.bound
@@ -613,8 +505,7 @@ class Search:
         if plan.bound > below:
             return
         before = self.found.labels
-        room = MOST_BYTES // (8 * self.columns)
-        most = min(effort, room)
+        most = MOST_BYTES // (8 * self.columns)
         if self.run(plan, ceiling, stop, most=most):
             plan.bound = (inf, inf)
         elif self.found.labels - before > most:
