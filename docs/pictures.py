@@ -228,6 +228,57 @@ def layout() -> Picture:
     return picture
 
 
+def way_of_a_call() -> Picture:
+    """The files that one call of `tilewright map` goes through, with the search of a layer."""
+    width, height, step, left, right, top = 372, 46, 62, 8, 428, 40
+    picture = Picture("The way of one call of tilewright map from file to file", 808, 560)
+    calls = (
+        ("tilewright map NETWORK MACHINE", "cli/search.py: map_command"),
+        ("inputs are read and checked", "api/search.py: map, api/inputs.py"),
+        ("every different layer once, in parallel", "mapper/network/network.py: map_network"),
+        ("looked up in the cache", "mapper/network/solved_layers.py: find"),
+        ("the best mapping whose sizes divide", "mapper/search/search.py: Search.solve"),
+        ("other tile sizes, and their bound", "mapper/search/all_tile_sizes.py"),
+        ("the model confirms the mapping", "mapper/search/confirmed.py, model/evaluate.py"),
+        ("a mapping with its proof", "mapper/results/result.py, proof.py"),
+    )
+    steps = (
+        ("all bypass choices get a first bound", "bounds/root.py: first_bounds"),
+        ("a first mapping", "heuristics/annealing.py, engine/dive.py"),
+        ("the least bound: its tables, below a ceiling", "bounds/tables.py, bounds/screening.py"),
+        ("labels take loops and store nodes", "engine/expand.py, label/charge.py"),
+        ("a label is dropped", "bounds/completion.py, label/dominance.py"),
+        ("labels go through an array", "engine/cross.py"),
+        ("found: the mapping; not found: a higher bound", "label/trace_back.py, Search.advance"),
+        ("nothing is left: least memory among equals", "search/ties.py, canonical/polish.py"),
+    )
+    picture.text(left, 22, "one call")
+    picture.text(right, 22, "one layer: Search.explore, in mapper/")
+    for x, entries in ((left, calls), (right, steps)):
+        for i, (what, where) in enumerate(entries):
+            y = top + i * step
+            if x == right:
+                kind = "O" if i in (0, 1, 7) else "W"
+            else:
+                kind = "W" if i == 4 else "I"
+            picture.box(x, y, width, height, f"{kind} kept")
+            picture.text(x + 10, y + 19, what)
+            picture.text(x + 10, y + 37, where, "code dim")
+            if i:
+                picture.line(x + width / 2, y - step + height, x + width / 2, y)
+    # the search of a layer is what the fifth call does
+    middle = top + 4 * step + height / 2
+    picture.line(left + width, middle, left + width + 24, middle)
+    picture.line(left + width + 24, middle, left + width + 24, top + height / 2)
+    picture.line(left + width + 24, top + height / 2, right, top + height / 2)
+    # a bypass choice goes back into the queue
+    again, begin, end = right + width + 6, top + 6 * step + height / 2, top + 2 * step + height / 2
+    picture.line(right + width, begin, again, begin)
+    picture.line(again, begin, again, end)
+    picture.line(again, end, right + width, end)
+    return picture
+
+
 PICTURES: dict[str, Callable[[], Picture]] = {
     "tile": tile,
     "sliding-window": sliding_window,
@@ -235,6 +286,7 @@ PICTURES: dict[str, Callable[[], Picture]] = {
     "uneven": uneven,
     "short-last-chunk": short_last_chunk,
     "layout": layout,
+    "way-of-a-call": way_of_a_call,
 }
 
 
