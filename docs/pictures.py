@@ -257,10 +257,8 @@ def way_of_a_call() -> Picture:
     for x, entries in ((left, calls), (right, steps)):
         for i, (what, where) in enumerate(entries):
             y = top + i * step
-            if x == right:
-                kind = "O" if i in (0, 1, 7) else "W"
-            else:
-                kind = "W" if i == 4 else "I"
+            one, other, chosen = ("O", "W", (0, 1, 7)) if x == right else ("W", "I", (4,))
+            kind = one if i in chosen else other
             picture.box(x, y, width, height, f"{kind} kept")
             picture.text(x + 10, y + 19, what)
             picture.text(x + 10, y + 37, where, "code dim")
