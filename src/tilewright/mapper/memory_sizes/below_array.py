@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.kernels.kernel import kernel, leaf, leaf_kernel
+from tilewright.kernels.kernel import kernel, leaf
 from tilewright.kernels.record import record
 from tilewright.mapper.bounds.above_array import NONE, REGION, RUN, STEPS
 from tilewright.mapper.bounds.above_array_table import shortened
@@ -44,8 +44,6 @@ class Below(NamedTuple):
     begin : array of rows x stages x flags + 1
         Where the functions begin.
     bits, cost : arrays of steps
-    whole : array of (2, steps)
-        Bits and pJ of everything below the array, whatever stands above it.
     kind, tensor, at : arrays of flags
         What slides from here on, as in `above_array.Outer`; nothing slides with the last flag.
     united : array of flags
@@ -69,7 +67,6 @@ class Below(NamedTuple):
     begin: Positions
     bits: Floats
     cost: Floats
-    whole: Floats
     kind: Ints
     tensor: Ints
     at: Ints
@@ -189,48 +186,6 @@ def below_table(
                     used += 1
         begin[(k + 1) * stages * flags] = used
     return begin, all_bits[:used].copy(), all_cost[:used].copy()
-
-
-@leaf_kernel
-def lower_slides(
-    sp: Space,
-    kind: Ints,
-    tensor: Ints,
-    at: Ints,
-    shapes: Ints,
-    row_of: Positions,
-    begin: Floats,
-    end: Floats,
-    place: Floats,
-) -> None:
-    """Lower what nodes cost to the least of their slides, wherever these begin.
-
-    Parameters
-    ----------
-    kind, tensor, at : arrays of flags
-    shapes, row_of : arrays
-        As in `below_table`.
-    begin, end : arrays of (flags, rows)
-        As in `Costs`; the former becomes the least of the rows around each row.
-    place : array of (tensors, rows)
-    """
-    for k in range(len(shapes) - 1, -1, -1):
-        shape = shapes[k]
-        for flag in range(len(kind)):
-            if kind[flag] == NONE:
-                continue
-            t = tensor[flag]
-            place[t, k] = min(place[t, k], begin[flag, k] + end[flag, k])
-            for move in range(len(sp.moves)):
-                d = sp.moves[move, 0]
-                along = d if kind[flag] == RUN else sp.window_of[sp.windows[t], d]
-                digit = sp.digits[shape, d]
-                smaller = sp.quotient[d, digit, sp.moves[move, 1]]
-                if along != at[flag] or smaller < 0:
-                    continue
-                inner = row_of[shape - (digit - smaller) * sp.strides[d]]
-                if inner >= 0:
-                    begin[flag, inner] = min(begin[flag, inner], begin[flag, k])
 
 
 @leaf

@@ -18,7 +18,6 @@ from tilewright.mapper.memory_sizes.below_array import (
     Costs,
     Positions,
     below_table,
-    lower_slides,
 )
 from tilewright.mapper.memory_sizes.shared_words import Parts, Shares, repeating
 from tilewright.mapper.problem.bypass_choices import Keep
@@ -28,7 +27,7 @@ from tilewright.mapper.problem.space import Space
 NO_INTS, NO_FLOATS = np.zeros(0, np.int64), np.zeros(0)
 NOTHING = Below(
     NO_INTS, NO_INTS.astype(np.int32), NO_INTS.astype(np.int32), NO_FLOATS, NO_FLOATS,
-    np.zeros((2, 0)), NO_INTS, NO_INTS, NO_INTS, NO_INTS, NO_FLOATS, NO_FLOATS, NO_FLOATS,
+    NO_INTS, NO_INTS, NO_INTS, NO_INTS, NO_FLOATS, NO_FLOATS, NO_FLOATS,
     np.zeros((0, 0)), 0.0, np.zeros((0, 0), np.int64), -1,
 )  # fmt: skip
 
@@ -42,8 +41,6 @@ class Nodes(NamedTuple):
     shapes, row : arrays
         The shapes that may stand there, and the position of every shape among them, or -1.
     costs : Costs
-    anywhere : array of (flags, rows)
-        What slides cost where they begin, whatever stands above the array.
     kind, tensor, at, united, received, sent, copies, union
         As in `below_array.Below`.
     """
@@ -51,7 +48,6 @@ class Nodes(NamedTuple):
     shapes: Ints
     row: Positions
     costs: Costs
-    anywhere: Floats
     kind: Ints
     tensor: Ints
     at: Ints
@@ -82,8 +78,6 @@ class Choices:
         The bypass choice whose tables another one shares, and the stages there that are its own.
     known : dict
         Bounds of every shape, by the bypass choice with the tables and the spatial choice.
-    roots : dict
-        Bits and pJ of everything that is still to come at each stage, likewise.
     shares : Shares
         The parts of the windows that instances share.
     """
@@ -94,13 +88,12 @@ class Choices:
     most: float = 0.0
     hosts: dict[Keep, tuple[Plan, Ints]] = field(default_factory=dict)
     known: dict[tuple[Keep, int], Below] = field(default_factory=dict)
-    roots: dict[tuple[Keep, int, bool], list[Floats]] = field(default_factory=dict)
     shares: Shares = field(default_factory=Shares)
 
     def up_to(self, most: float) -> None:
         """Find bounds for other sizes of the memory from now on."""
         if most != self.most:
-            self.most, self.known, self.roots = most, {}, {}
+            self.most, self.known = most, {}
 
     def are_known(self, plan: Plan) -> bool:
         """Whether there are bounds of a bypass choice.
@@ -133,10 +126,7 @@ class Choices:
     def bound(self, plan: Plan, choice: int) -> Below:
         """Return the bounds of a bypass choice in a spatial choice."""
         host, stage = self.host(plan)
-        whole = self.whole(plan, choice)
-        return self.shared(host, choice)._replace(
-            stage=stage, whole=whole, tail=self.tail(plan, choice)
-        )
+        return self.shared(host, choice)._replace(stage=stage, tail=self.tail(plan, choice))
 
     def shared(self, host: Plan, choice: int) -> Below:
         """Return the bounds of a bypass choice but for what goes to the compute unit."""
@@ -149,35 +139,11 @@ class Choices:
                 nodes = self.nodes(host, choice)
                 stages = host.parts[1].stage_next
                 self.known[key] = Below(
-                    np.arange(len(stages)), nodes.row, *self.table(host, nodes),
-                    np.zeros((2, 0)), nodes.kind, nodes.tensor, nodes.at, nodes.united,
-                    nodes.received, nodes.sent, nodes.copies, nodes.union, 0.0, stages,
-                    self.memory,
+                    np.arange(len(stages)), nodes.row, *self.table(host, nodes), nodes.kind,
+                    nodes.tensor, nodes.at, nodes.united, nodes.received, nodes.sent, nodes.copies,
+                    nodes.union, 0.0, stages, self.memory,
                 )  # fmt: skip
         return self.known[key]
-
-    def whole(self, plan: Plan, choice: int, roughly: bool = False) -> Floats:
-        """Return bits and pJ of everything below the array, see `below_array.Below`.
-
-        It takes less time `roughly`: what slides may begin anywhere then, whatever comes between.
-        """
-        host, stage = self.host(plan)
-        own = min(choice, int(self.sp.mirror_choice[choice]))
-        key = (host.keep, own, roughly)
-        if key not in self.roots:
-            nodes = self.nodes(host, own)
-            nodes = nodes._replace(costs=nodes.costs._replace(begin=nodes.anywhere))
-            if roughly:
-                nodes = loosened(self.sp, nodes)
-            begin, bits, cost = self.table(host, nodes)
-            stages = np.arange(len(host.parts[1].stage_next))
-            last = len(begin) - 2 - len(nodes.kind) * stages[::-1]
-            self.roots[key] = [
-                np.stack([bits[i:j], cost[i:j]])
-                for i, j in zip(begin[last], begin[last + 1], strict=True)
-            ]
-        bits, cost = self.roots[key][int(stage[0])]
-        return np.stack([bits, cost + self.tail(plan, choice)])
 
     def tail(self, plan: Plan, choice: int) -> float:
         """Return what goes to the compute unit in a bypass choice at least."""
@@ -203,7 +169,7 @@ class Choices:
         copies = sp.unroll_reuse[choice]
         union = np.repeat(1.0 / copies[:, None], len(shapes), axis=1)
         place, least = np.full((2, nt, len(shapes)), np.inf)
-        begin, anywhere, end = np.full((3, len(kinds), len(shapes)), np.inf)
+        begin, end = np.full((2, len(kinds), len(shapes)), np.inf)
         united = np.ones(len(kinds), np.int64)
         for t in np.flatnonzero(stored(plan)).tolist():
             link = int(part.first[t])
@@ -224,40 +190,20 @@ class Choices:
                 continue
             least[t, fits] = received[t] * sp.words[t, -1]
             for f in np.flatnonzero(tensor == t).tolist():
-                begin[f], anywhere[f], end[f], united[f] = slide_costs(
+                begin[f], end[f], united[f] = slide_costs(
                     sp, choice, shapes, (int(kind[f]), t, int(at[f])), parts,
                     self.slides.words[len(kinds) - 1 - f][shapes], words, received[t],
                     sent[t] * union[t],
                 )  # fmt: skip
                 end[f, ~fits] = np.inf
         costs = Costs(place, least, begin, end, bits)
-        return Nodes(
-            shapes, row, costs, anywhere, kind, tensor, at, united, received, sent, copies, union
-        )
+        return Nodes(shapes, row, costs, kind, tensor, at, united, received, sent, copies, union)
 
 
 def stored(plan: Plan) -> Ints:
     """Return how often a bypass choice stores each tensor below the first array."""
     count: Ints = plan.parts[1].stage_count[-1]
     return count
-
-
-def loosened(sp: Space, nodes: Nodes) -> Nodes:
-    """Return store nodes that cost no more than their slides, without these."""
-    place, least, begin, end, bits = nodes.costs
-    place = place.copy()
-    lower_slides(
-        sp, nodes.kind, nodes.tensor, nodes.at, nodes.shapes, nodes.row, begin.copy(), end, place
-    )
-    slides = sp.windows >= 0
-    if np.count_nonzero(slides) > 1:
-        # one may stand amid the slide of another
-        place[slides] = np.minimum(place, least)[slides]
-    nothing = slice(len(nodes.kind) - 1, None)
-    return nodes._replace(
-        costs=Costs(place, place, begin[nothing], end[nothing], bits), kind=nodes.kind[nothing],
-        tensor=nodes.tensor[nothing], at=nodes.at[nothing],
-    )  # fmt: skip
 
 
 def slide_costs(
@@ -270,10 +216,8 @@ def slide_costs(
     words: Floats,
     received: float,
     sent: Floats,
-) -> tuple[Floats, Floats, Floats, bool]:
+) -> tuple[Floats, Floats, bool]:
     """Return what a slide below an array costs at least where it begins and where the node stands.
-
-    The loops of a slide above the array leave gaps in what an instance gets of its dimensions.
 
     Parameters
     ----------
@@ -289,9 +233,8 @@ def slide_costs(
 
     Returns
     -------
-    array, array, array, bool
-        pJ where it begins, and with gaps; pJ where the node stands; and whether what is sent is
-        part of the former.
+    array, array, bool
+        pJ where it begins; pJ where the node stands; whether what is sent is part of the former.
     """
     kind, t, at = slide
     w = sp.windows[t]
@@ -302,7 +245,6 @@ def slide_costs(
         # no more than half of the pieces of a slide begin with words that are there
         moved = np.where(may_go_on(sp, t, members, shapes), words / 2, moved)
     begin, end = received * moved, np.zeros(len(shapes))
-    anywhere = begin * parts[e].fewest
     at_begin = len(members) > 2 or (kind == REGION and not cut)
     if at_begin:
         begin += sent * np.where(moved < words * (1 - 1e-12), words / 2, words)
@@ -315,7 +257,7 @@ def slide_costs(
         stands = np.empty(len(shapes), np.bool_)
         repeating(sp, w, e, cut, shapes, stands)
         end[~stands] = np.inf
-    return begin, anywhere if cut else begin, end, at_begin
+    return begin, end, at_begin
 
 
 def rates(lk: Links, t: int, link: int, output: bool) -> tuple[float, float]:
@@ -363,6 +305,14 @@ def may_go_on(sp: Space, t: int, members: Ints, shapes: Ints) -> Bools:
     around_tile: Bools = np.logical_or.reduce(outside[:, members], axis=1)
     irrelevant: Bools = np.logical_or.reduce(outside[:, ~sp.relevant[t]], axis=1)
     return around_tile & irrelevant
+
+
+def least_cost_below(below: Below) -> float:
+    """Return what everything below the array costs at least, in pJ: of the largest tile."""
+    flags = len(below.kind)
+    last = len(below.begin) - 1 - (len(below.stage_next) - 1 - int(below.stage[0])) * flags
+    own = below.cost[below.begin[last - 1] : below.begin[last]]
+    return below.tail + float(own[-1] if len(own) else np.inf)
 
 
 def mirrored(sp: Space, below: Below) -> Below:

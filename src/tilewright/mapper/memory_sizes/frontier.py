@@ -183,7 +183,9 @@ def sweep(
     units = tuple(float(memories[p].word_bits) if p >= 0 else 0.0 for p in varied)
     search.loop_anywhere()
     search.aim(objective, with_sizes((most[0], most[1])))
-    walks = Walks(search, Choices(search.space, search.tables.slides, varied[1]), stop, progress)
+    # tables below the array pay where both sizes vary; elsewhere they take longer than they save
+    tables_of = varied[1] if varied[0] >= 0 else -1
+    walks = Walks(search, Choices(search.space, search.tables.slides, tables_of), stop, progress)
     all_sizes = Sweep(
         search, objective, with_sizes, varied, (most[0], most[1]), (units[0], units[1]), walks
     )

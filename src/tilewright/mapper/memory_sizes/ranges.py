@@ -17,11 +17,12 @@ from threading import Event, Lock
 
 import numpy as np
 
-from tilewright.mapper.memory_sizes.sweep import FEW, Sweep
+from tilewright.mapper.memory_sizes.sweep import Sweep
 from tilewright.mapper.memory_sizes.walks import Bypass, Sizes, StoppedError, Walks
 from tilewright.mapping.nodes import Mapping
 from tilewright.processes import processors
 
+FEW = 64  # words of each memory, up to which a range is not divided
 NEITHER, ABOVE, BELOW, BOTH = (False, False), (True, False), (False, True), (True, True)
 
 
@@ -131,7 +132,7 @@ def cover(sweep: Sweep, told: Callable[[Mapping, float, Sizes], None]) -> bool:
 
     def run(k: int) -> None:
         search = copy(sweep.search)
-        choices = replace(sweep.walks.choices, known={}, roots={})
+        choices = replace(sweep.walks.choices, known={})
         walks[k] = own = Walks(search, choices, stop, progress)
         for i in before[k]:
             own.learn(walks[i])

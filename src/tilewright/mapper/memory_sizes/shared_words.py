@@ -28,13 +28,10 @@ class Parts(NamedTuple):
         Those of their union.
     missing : array of (tiles, dimensions)
         Those that a step along a dimension brings in.
-    fewest : array of tiles
-        Those that as many steps as a tile has along each dimension reach at least, however long.
     """
 
     union: Floats
     missing: Floats
-    fewest: Floats
 
 
 @leaf_kernel
@@ -49,7 +46,6 @@ def least_parts(
     marks: Ints,
     union: Floats,
     missing: Floats,
-    fewest: Floats,
 ) -> None:
     """Lower the parts of each tile to those of instances that stand some steps apart.
 
@@ -64,7 +60,7 @@ def least_parts(
         Number of instances along each dimension.
     tile, shift, stride, marks : arrays
         For use in between.
-    union, missing, fewest : arrays of tiles, of (tiles, dimensions), of tiles
+    union, missing : arrays of tiles, of (tiles, dimensions)
         As in `Parts`.
     """
     width = len(coef)
@@ -75,10 +71,6 @@ def least_parts(
         for i in range(width):
             tile[i] = tiles[k, i]
         own, _ = united_words(width, coef, tile, 0, factor, stride, 0, 0, marks)
-        reached = 1
-        for i in range(width):
-            reached += tile[i] - 1
-        fewest[k] = reached / own
         for s in range(len(steps)):
             divides = True
             for i in range(width):
@@ -124,7 +116,7 @@ class Shares:
             tiles = np.stack([grid.ravel() for grid in grids], axis=1)
             bounds = np.array([own[-1] for own in values])
             fits = (bounds % (tiles * factor) == 0).all(axis=1)
-            parts = Parts(np.ones(len(tiles)), np.ones(tiles.shape), np.ones(len(tiles)))
+            parts = Parts(np.ones(len(tiles)), np.ones(tiles.shape))
             coef = sp.coefs[w, e, : len(members)].copy()
             span = 1 + int((coef * bounds).sum()) * 4
             n = len(members)

@@ -5,39 +5,31 @@ lower bounds are functions of the bits left in the memory above the first array,
 of the other memory up to one. So that one is swept, from small sizes to large ones: what smaller
 sizes reach is what larger ones have to beat. The range of its sizes is halved until bounds are
 close, and bypass choices that cannot beat anything in a range are left out of both halves.
-
-Below the array alone, all sizes are searched at once: see `Sweep.alone`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import inf, sqrt
 
 import numpy as np
 
 from tilewright.architecture.machine import Architecture
-from tilewright.kernels.types import Floats
 from tilewright.mapper.bounds.plan import Plan, choices_below, most_energy
 from tilewright.mapper.label import labels
 from tilewright.mapper.memory_sizes.points import Aim
 from tilewright.mapper.memory_sizes.walks import Bypass, Sizes, StoppedError, Walks
 from tilewright.mapper.objective.objective import Objective
-from tilewright.mapper.objective.tolerances import TIE
 from tilewright.mapper.search.search import Search
 from tilewright.model.evaluate import evaluate
 
 SLACK = 1.01  # how far above its bound the first size is searched at first
-CLOSE_SLACK = 1.1  # the same where there are few spatial choices
-WINDOW_SLACK = 1.35  # and where windows slide in them
 STRIDE = 1.3  # by what it grows at most each time
 FAR_SLACK = 10.0  # up to here
 MOST_SLACK = 1e9
-ENOUGH = 0.5  # of the sizes with points, for others to follow in a last walk
 WIDTH = 4.0  # of the sizes that are searched at once
 EASY = 20000  # labels after which a search for a first mapping is broken off
-FEW = 64  # words of a memory below an array, whose sizes are searched at once
 
 
 @dataclass
@@ -74,9 +66,6 @@ class Sweep:
         self.walks.choices.up_to(high[1])
         if self.walks.value(*low) == inf:
             self.begin(every, low)
-        if high[0] == 0.0 < low[1] and high[1] <= FEW * self.unit[1]:
-            self.alone([c for c in every if self.walks.choices.are_known(c.plan)], low, high)
-            every = [c for c in every if not self.walks.choices.are_known(c.plan)]
         every = self.prepared(every, low, high)
         self.first(every, low, high[0])
         self.between(every, low, high)
@@ -139,85 +128,15 @@ class Sweep:
             np.minimum(bounds[at], self.walks.at_root(choice, sizes[at])[0], out=bounds[at])
         self.climb(live, [(size, low[1]) for size in sizes], bounds.tolist())
 
-    def alone(self, every: Sequence[Bypass], low: Sizes, high: Sizes) -> None:
-        """Find all points of a range of sizes of the second memory that need nothing else."""
-        live = self.prepared(every, low, high)
-        sp = self.search.space
-        images = sp.mirror_choice >= np.arange(len(sp.unroll))
-        # a row for each bypass and spatial choice, a column for each size
-        owner = [
-            (k, c)
-            for k, choice in enumerate(live)
-            for c in np.flatnonzero(choice.plan.lk.matters & images).tolist()
-        ]
-        steps = [self.steps_below(live[k].plan, c, roughly=True) for k, c in owner]
-        sizes = sorted({low[1], *(b for bits, _ in steps for b in bits.tolist() if b > low[1])})
-        bounds = np.array([at_sizes(*each, sizes) for each in steps]).reshape(-1, len(sizes))
-        exact: set[int] = set()
-
-        def tighten(rows: Iterable[int]) -> bool:
-            """Raise the bounds of some rows; return whether there was any to raise."""
-            new = set(rows) - exact
-            for i in new:
-                k, c = owner[i]
-                bounds[i] = at_sizes(*self.steps_below(live[k].plan, c), sizes)
-            exact.update(new)
-            return bool(new)
-
-        # the best choices first: what they reach is what the others have to beat
-        while owner and tighten(bounds.argmin(axis=0).tolist()):
-            pass
-        best = set(bounds.argmin(axis=0).tolist()) if owner else set()
-        ceilings = bounds.min(axis=0, initial=inf).tolist()
-        slack = CLOSE_SLACK if (sp.windows < 0).all() else WINDOW_SLACK
-        some = self.only(live, [owner[i] for i in best])
-        self.climb(some, [(low[0], size) for size in sizes], ceilings, slack, ENOUGH)
-        known = np.array([self.walks.value(low[0], size) for size in sizes]) * (1 + TIE)
-        tighten(np.flatnonzero((bounds <= known).any(axis=1)).tolist())
-        hopeful = np.flatnonzero((bounds <= known).any(axis=1))
-        for choice in self.only(live, [owner[i] for i in hopeful]):
-            self.walks.walk(choice)
-
-    def only(self, live: Sequence[Bypass], pairs: Sequence[tuple[int, int]]) -> list[Bypass]:
-        """Return bypass choices with some spatial choices alone, and their mirror images."""
-        found = []
-        for k in sorted({k for k, _ in pairs}):
-            matters = np.zeros_like(live[k].plan.lk.matters)
-            matters[[c for own, c in pairs if own == k]] = True
-            matters |= matters[self.search.space.mirror_choice]
-            plan = replace(live[k].plan, lk=live[k].plan.lk._replace(matters=matters))
-            found.append(replace(live[k], plan=plan))
-        return found
-
-    def steps_below(self, plan: Plan, c: int, roughly: bool = False) -> tuple[Floats, Floats]:
-        """Return what a bypass choice without nodes above the array costs at least.
-
-        In a spatial choice: bits of the second memory, and the value.
-        """
-        search, lk = self.search, plan.lk
-        sp = search.space
-        output = len(lk.length) - 1
-        # links up to the first whose receiver starts every entry from zero
-        own = 1 + np.argmax(np.append(lk.fresh[output], 1))
-        paid = search.operations_energy() - lk.again[output, :own].sum() * sp.words[output, -1]
-        bits, energy = self.walks.choices.whole(plan, c, roughly)
-        cycles = lk.cycles * sp.operations / sp.unroll_product[c]
-        pairs = [(e + paid + lk.leakage * cycles, cycles) for e in energy.tolist()]
-        return bits, np.array([labels.objective_value(search.goal, *pair)[0] for pair in pairs])
-
     def climb(
-        self,
-        live: Sequence[Bypass],
-        sizes: Sequence[Sizes],
-        bounds: Sequence[float],
-        slack: float = SLACK,
-        enough: float = 1.0,
+        self, live: Sequence[Bypass], sizes: Sequence[Sizes], bounds: Sequence[float]
     ) -> None:
         """Find all points of some sizes, whose values are at least the bounds.
 
         There is nothing yet to beat. So ceilings a little above the lower bounds stand for points,
-        and rise until there are real ones below them, or below enough of them.
+        and rise until there are real ones below them.
         """
+        slack = SLACK
         while True:
             ceilings = [
                 (*size, bound * slack)
@@ -226,7 +145,7 @@ class Sweep:
             ]
             self.walks.below(live, ceilings if slack < MOST_SLACK else [])
             reached = sum(self.walks.value(a, b) <= v for a, b, v in ceilings)
-            if slack >= MOST_SLACK or reached >= enough * len(ceilings):
+            if slack >= MOST_SLACK or reached == len(ceilings):
                 return
             slack = slack**2 if slack > FAR_SLACK else min(slack**2, slack * STRIDE)
 
@@ -309,10 +228,3 @@ class Sweep:
             return set()
         spans = zip(outer.begin[row], outer.length[row], strict=True)
         return {float(b) for begin, length in spans for b in outer.bits[begin : begin + length]}
-
-
-def at_sizes(bits: Floats, values: Floats, sizes: Sequence[float]) -> Floats:
-    """Return a step function at some sizes."""
-    at = np.searchsorted(bits, sizes, side="right")
-    found: Floats = np.concatenate([[inf], values])[at]
-    return found

@@ -15,7 +15,7 @@ from tilewright.mapper.label import labels
 from tilewright.mapper.label.roots import roots
 from tilewright.mapper.label.trace_back import rebuild
 from tilewright.mapper.memory_sizes.below_array import Below
-from tilewright.mapper.memory_sizes.choice_bounds import NOTHING, Choices
+from tilewright.mapper.memory_sizes.choice_bounds import NOTHING, Choices, least_cost_below
 from tilewright.mapper.memory_sizes.cross_sizes import cross_all, entries
 from tilewright.mapper.memory_sizes.expand_sizes import expand_all
 from tilewright.mapper.memory_sizes.label_sizes import root_values
@@ -235,7 +235,7 @@ class Walks:
         many = (number[chosen] >= MANY) & self.choices.are_known(plan)
         start = int(self.search.space.unroll_start[s])
         bounds = {int(c): self.choices.bound(plan, start + int(c)) for c in chosen[many]}
-        for c in sorted(bounds, key=lambda c: bounds[c].whole[1, -1:].sum()):
+        for c in sorted(bounds, key=lambda c: least_cost_below(bounds[c])):
             yield np.array([c]), bounds[c]
         few = chosen[~many]
         group = np.cumsum(number[few]) // AT_ONCE
