@@ -16,9 +16,9 @@ from time import perf_counter
 import pytest
 
 import tilewright as tw
-from tilewright.mapper.network import network as network_module
-from tilewright.mapper.network.network import Budget
+from tilewright.mapper.network import layer_search, time_shares
 from tilewright.mapper.network.progress import Progress
+from tilewright.mapper.network.time_shares import Budget
 from tilewright.mapper.search.confirmed import DisagreementError
 from tilewright.mapper.search.search import Found, Search
 
@@ -192,7 +192,7 @@ def test_a_search_that_stops_early_gives_its_bound_and_gap(
     def halfway(found: Found, stop: Callable[[], bool]) -> Found:
         return replace(found, bound=found.value * 0.75, finished=False)
 
-    monkeypatch.setattr(network_module, "Search", search_that(halfway))
+    monkeypatch.setattr(layer_search, "Search", search_that(halfway))
     result = tw.map(LAYER, "simple", time_limit=60, tiles="divisors")
     (found,) = result.layers
     assert not found.proof.optimal
@@ -216,7 +216,7 @@ def test_a_layer_whose_time_is_over_too_soon_has_some_mapping() -> None:
     machine = tw.load_architecture("simple")
 
     def searched(hurried: bool) -> Found:
-        over = network_module.search(LAYER, machine, "edp", lambda: True, Progress(), hurried)
+        over = layer_search.search(LAYER, machine, "edp", lambda: True, Progress(), hurried)
         assert not over.found.finished
         return over.found
 
@@ -252,7 +252,7 @@ def test_a_layer_that_ended_too_soon_has_what_others_leave(monkeypatch: pytest.M
         first = next(shares) == 0
         return (lambda: first and len(ends) == 1,) * 2
 
-    monkeypatch.setattr(network_module, "Search", search_that(too_soon))
+    monkeypatch.setattr(layer_search, "Search", search_that(too_soon))
     monkeypatch.setattr(Budget, "halves", halves)
     watch = Recorder()
     options = {"tiles": "divisors", "workers": 1, "progress": watch}
@@ -300,8 +300,8 @@ def test_ctrl_c_ends_the_search_with_the_best_so_far(monkeypatch: pytest.MonkeyP
         recorder.first.wait()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(network_module, "Search", search_that(until_stopped))
-    monkeypatch.setattr(network_module, "wait", interrupted)
+    monkeypatch.setattr(layer_search, "Search", search_that(until_stopped))
+    monkeypatch.setattr(time_shares, "wait", interrupted)
     result = tw.map(NETWORK, "simple", workers=1, progress=recorder, tiles="divisors")
     assert recorder.told_to_stop
     assert result.interrupted
@@ -319,7 +319,7 @@ def test_a_search_that_disagrees_with_the_model_is_an_internal_error(
     def wrong(found: Found, stop: Callable[[], bool]) -> Found:
         return replace(found, value=found.value * (1 + 1e-8))
 
-    monkeypatch.setattr(network_module, "Search", search_that(wrong))
+    monkeypatch.setattr(layer_search, "Search", search_that(wrong))
     with pytest.raises(
         DisagreementError, match="internal error: for layer 'a' on 'simple'"
     ) as error:

@@ -22,7 +22,7 @@ from tilewright.errors import InputError, NoMappingError
 from tilewright.mapper.explain.explain import explain_layer
 from tilewright.mapper.explain.explanation import Explanation
 from tilewright.mapper.explain.relaxed_machines import limits
-from tilewright.mapper.network.network import check_possible
+from tilewright.mapper.network.layer_search import check_possible
 from tilewright.mapper.results.dataflow import dataflow
 from tilewright.mapping.validity import check
 from tilewright.workload.layer import Layer, Tensor

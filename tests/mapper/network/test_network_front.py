@@ -23,7 +23,7 @@ from tilewright.cli import main
 from tilewright.errors import NoMappingError
 from tilewright.mapper.network.front_of_network import NetworkFront
 from tilewright.mapper.network.front_totals import Sums, added, repeated, thinned, undominated
-from tilewright.mapper.network.network import check_possible
+from tilewright.mapper.network.layer_search import check_possible
 from tilewright.workload.layer import Network
 
 TELLING = (7, 17, 21, 22, 23)  # with fronts of several points

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import tilewright as tw
+from tilewright.mapper.network import layer_search, time_shares
 from tilewright.mapper.network import network as network_module
 from tilewright.mapper.network.cache import Cache
 from tilewright.mapper.network.solved_layers import Searched, SolvedLayers
@@ -45,7 +46,9 @@ def test_nothing_is_called_proven_that_a_longer_search_betters(
     best = {each.layer.name: each.proof for each in mapped(None, tiles, objective).layers}
     seen = set()
     for limit in [*range(1, 40, 2), *range(40, 400, 40), *range(400, 4000, 600)]:
-        monkeypatch.setattr(network_module, "perf_counter", Clock())
+        clock = Clock()
+        for module in (network_module, layer_search, time_shares):
+            monkeypatch.setattr(module, "perf_counter", clock)
         found = mapped(limit, tiles, objective)
         for each in found.layers:
             name, proof = each.layer.name, each.proof

@@ -17,6 +17,7 @@ from rich.console import Console
 
 import tilewright as tw
 from tilewright.cli import main
+from tilewright.mapper.network import layer_search
 from tilewright.mapper.network import network as network_module
 from tilewright.mapper.network.cache import Cache
 from tilewright.mapper.network.progress import Bars, Lines, Progress
@@ -188,7 +189,7 @@ def test_unfinished_searches_are_not_kept(
             return replace(found, bound=found.value / 2, finished=False)
 
     with monkeypatch.context() as patch:
-        patch.setattr(network_module, "Search", Halfway)
+        patch.setattr(layer_search, "Search", Halfway)
         assert not mapped(LAYER)[0].optimal
     assert files(cache_directory) == []
     result, recorder = mapped(LAYER)
@@ -216,7 +217,7 @@ def test_what_the_model_does_not_confirm_is_not_kept(
             found = super().solve()
             return replace(found, value=found.value * 1.01)
 
-    monkeypatch.setattr(network_module, "Search", Wrong)
+    monkeypatch.setattr(layer_search, "Search", Wrong)
     with pytest.raises(RuntimeError, match="internal error"):
         mapped(LAYER)
     assert files(cache_directory) == []

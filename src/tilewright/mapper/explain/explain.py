@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from math import inf
 from time import perf_counter
 
@@ -22,8 +21,9 @@ from tilewright.mapper.explain.alternatives import (
 from tilewright.mapper.explain.explanation import Alternative, Explanation, Relaxed, by_gain
 from tilewright.mapper.explain.relaxed_machines import Limit, limits, why_not
 from tilewright.mapper.network.cache import Cache
-from tilewright.mapper.network.network import Budget, collect, map_network
+from tilewright.mapper.network.network import map_network
 from tilewright.mapper.network.progress import Progress
+from tilewright.mapper.network.time_shares import Budget, run_together
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.objective.tolerances import TIE
 from tilewright.mapper.results.dataflow import dataflow
@@ -140,17 +140,7 @@ class Work:
         tasks: list[Callable[[], None]] = [lambda: self.look_around(budget)]
         tasks += [lambda: self.keep(budget.take()), lambda: self.reorder(budget.take())]
         tasks += [lambda i=i: self.relax(i, budget.take()) for i in waiting]  # type: ignore[misc]
-        pool = ThreadPoolExecutor(workers, thread_name_prefix="tilewright")
-        interrupted = False
-        try:
-            collect([pool.submit(task) for task in tasks], budget.halted)
-        except KeyboardInterrupt:
-            interrupted = True
-            budget.halted.set()
-        finally:
-            budget.halted.set()
-            pool.shutdown(wait=interrupted, cancel_futures=True)
-        return interrupted
+        return run_together(tasks, workers, budget.halted)
 
     def state(self) -> str:
         """Return in a line how much of the work is done."""

@@ -8,9 +8,8 @@ that no other beats: the Minkowski sum of the fronts without its dominated point
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import inf, isfinite
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -21,8 +20,9 @@ from numpy.typing import NDArray
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import NoMappingError
 from tilewright.mapper.network.front_totals import Sums, total
-from tilewright.mapper.network.network import Budget, check_possible, collect
+from tilewright.mapper.network.layer_search import check_possible
 from tilewright.mapper.network.solution_key import likeness
+from tilewright.mapper.network.time_shares import Budget, run_together
 from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.results.result import LayerResult
 from tilewright.mapper.results.searched_space import DIVISORS, SIZES
@@ -279,16 +279,8 @@ def map_network_front(
 
         fronts[kind] = trade_offs(kinds[kind], architecture, None, budget.take(), told)
 
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="tilewright")
-    interrupted = False
-    try:
-        collect([pool.submit(task, kind) for kind in kinds], budget.halted)
-    except KeyboardInterrupt:
-        interrupted = True
-        budget.halted.set()
-    finally:
-        budget.halted.set()
-        pool.shutdown(wait=interrupted, cancel_futures=True)
+    tasks = [partial(task, kind) for kind in kinds]
+    interrupted = run_together(tasks, workers, budget.halted)
     for kind, layer in kinds.items():
         if kind not in fronts or not fronts[kind].points:
             raise NoMappingError(

@@ -24,9 +24,9 @@ from tilewright.mapper.canonical.tidy import tidied
 from tilewright.mapper.heuristics.greedy import greedy_mapping
 from tilewright.mapper.heuristics.neighbourhood import Items, items_of, mapping_of, neighbour
 from tilewright.mapper.network.cache import Cache
-from tilewright.mapper.network.network import beyond_limits, check_possible
+from tilewright.mapper.network.in_turn import InTurn
+from tilewright.mapper.network.layer_search import beyond_limits, check_possible
 from tilewright.mapper.network.progress import Progress
-from tilewright.mapper.network.solution_key import likeness
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.pipelined.best_even import CLOSE, EvenFound, EvenSearch
 from tilewright.mapper.pipelined.even_count import even_mappings
@@ -36,7 +36,7 @@ from tilewright.mapper.pipelined.word_costs import covered
 from tilewright.mapper.problem.space_size import mappings_in_space
 from tilewright.mapper.results.proof import Proof
 from tilewright.mapper.results.result import LayerResult, NetworkResult
-from tilewright.mapper.results.searched_space import DIVISORS, space_text
+from tilewright.mapper.results.searched_space import space_text
 from tilewright.mapper.search.infeasibility import check_satisfiable
 from tilewright.mapper.search.search import Found, Search
 from tilewright.mapping.nodes import For, Mapping, Node, Store
@@ -203,55 +203,36 @@ def map_pipelined(
     start = perf_counter()
     objective = str(parse_objective(objective))
     progress = progress or Progress()
-    alike: dict[object, Layer] = {}
     for layer in network.layers:
         check_possible(layer, architecture)
         check_satisfiable(layer, architecture)
-        alike.setdefault(likeness(layer), layer)
     solved = SolvedEvenly(cache, architecture, objective)
-    done: dict[object, LayerResult] = {}
-    interrupted = False
-    progress.begin(len(alike), objective, DIVISORS)
-    try:
-        for i, (kind, layer) in enumerate(alike.items()):
-            if hit := solved.find(layer):
-                done[kind] = solved.confirm(layer, hit)
-                own = hit.found
-                progress.recalled(layer, own.value, own.bound, own.finished)
-                continue
-            progress.started(layer)
-            left = None if time_limit is None else time_limit - (perf_counter() - start)
-            share = None if left is None else max(0.0, left) / (len(alike) - i)
-            found = search_pipelined(layer, architecture, objective, time_limit=share)
-            if found is None:
-                if share is None:
-                    raise NoMappingError(
-                        f"no mapping of layer '{layer.name}' on '{architecture.name}' was found "
-                        f"for '{objective}' under pipelined latency"
-                    )
-                continue
-            done[kind] = found
-            proof = found.proof
-            if proof.space.startswith(EVENLY):
-                solved.keep(layer, searched_evenly(found))
-            progress.done(layer, proof.value, proof.lower_bound, proof.optimal)
-    except KeyboardInterrupt:
-        interrupted = True
-        progress.stopping()
-    finally:
-        progress.end()
+
+    def recall(layer: Layer) -> LayerResult | None:
+        hit = solved.find(layer)
+        return None if hit is None else solved.confirm(layer, hit)
+
+    def solve(layer: Layer, until: float) -> LayerResult | None:
+        share = None if until == inf else until - perf_counter()
+        found = search_pipelined(layer, architecture, objective, time_limit=share)
+        if found is None and share is None:
+            raise NoMappingError(
+                f"no mapping of layer '{layer.name}' on '{architecture.name}' was found "
+                f"for '{objective}' under pipelined latency"
+            )
+        if found is not None and found.proof.space.startswith(EVENLY):
+            solved.keep(layer, searched_evenly(found))
+        return found
+
+    deadline = start + (inf if time_limit is None else time_limit)
+    work = InTurn(solve, objective, deadline, progress, recall=recall)
+    work.run(network.layers)
     if solved.failure:
         progress.unkept(solved.failure)
-    results = [
-        replace(done[likeness(layer)], layer=layer)
-        for layer in network.layers
-        if likeness(layer) in done
-    ]
-    missing = tuple(layer for layer in network.layers if likeness(layer) not in done)
+    results, missing = work.results(network.layers)
     return NetworkResult(
-        network, architecture, objective, tuple(results), perf_counter() - start, interrupted,
-        missing,
-    )  # fmt: skip
+        network, architecture, objective, results, perf_counter() - start, work.interrupted, missing
+    )
 
 
 def plain_mapping(layer: Layer, architecture: Architecture) -> Mapping:

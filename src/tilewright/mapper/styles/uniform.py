@@ -9,7 +9,8 @@ from time import perf_counter
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import InputError, NoMappingError
 from tilewright.mapper.network.cache import Cache
-from tilewright.mapper.network.network import map_network, search_effort
+from tilewright.mapper.network.layer_search import search_effort
+from tilewright.mapper.network.network import map_network
 from tilewright.mapper.network.progress import Progress
 from tilewright.mapper.network.solution_key import likeness
 from tilewright.mapper.objective.objective import parse_objective

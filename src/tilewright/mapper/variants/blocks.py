@@ -24,13 +24,13 @@ from tilewright.layout.evaluate import BlockEvaluation, in_blocks
 from tilewright.layout.moved import BlockCounts, block_words, laid_out
 from tilewright.mapper.heuristics.neighbourhood import items_of, mapping_of
 from tilewright.mapper.network.cache import Cache
+from tilewright.mapper.network.in_turn import InTurn
 from tilewright.mapper.network.network import map_network
 from tilewright.mapper.network.progress import Progress
 from tilewright.mapper.network.solution_key import likeness
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.pipelined.pipelined import Climb, plain_mapping
 from tilewright.mapper.results.result import LayerResult, NetworkResult
-from tilewright.mapper.results.searched_space import DIVISORS
 from tilewright.mapper.search.confirmed import DisagreementError
 from tilewright.mapper.variants.tile_mapping import tile_mapping
 from tilewright.mapping.nodes import Mapping
@@ -108,40 +108,32 @@ def map_blocks(
         time_limit=None if time_limit is None else PROVE * time_limit, workers=workers,
         progress=progress, cache=cache,
     )  # fmt: skip
-    end = start + (inf if time_limit is None else time_limit)
-    interrupted = in_words.interrupted
-    left = len({likeness(result.layer) for result in in_words.layers} & chosen.keys())
-    known: dict[object, LayerResult | None] = {}
-    progress.begin(left, in_words.objective, DIVISORS)
-    results: list[LayerResult] = []
-    unmapped = list(in_words.unmapped)
-    for result in in_words.layers:
-        kind = likeness(result.layer)
-        if kind in chosen and kind not in known:
-            progress.started(result.layer)
-            now = perf_counter()
-            search = BlockSearch(result, architecture, chosen[kind])
-            try:
-                search.run(now if interrupted else now + (end - now) / left)
-            except KeyboardInterrupt:
-                interrupted = True
-                progress.stopping()
-            left -= 1
-            known[kind] = found = search.result(layouts == BEST)
-            if found is not None:
-                proof = found.proof
-                progress.done(result.layer, proof.value, proof.lower_bound, proof.optimal)
-        found = known.get(kind, result)
-        if found is not None:
-            results.append(replace(found, layer=result.layer))
-        elif time_limit is None and not interrupted:
-            raise search.failure
-        else:
-            unmapped.append(result.layer)
-    progress.end()
+    counted = [result.layer for result in in_words.layers if likeness(result.layer) in chosen]
+    words = {likeness(result.layer): result for result in in_words.layers}
+    begun: dict[object, BlockSearch] = {}
+
+    def solve(layer: Layer, until: float) -> LayerResult | None:
+        kind = likeness(layer)
+        if kind not in begun:
+            begun[kind] = BlockSearch(words[kind], architecture, chosen[kind])
+        begun[kind].run(until)
+        found = begun[kind].result(layouts == BEST)
+        if found is None and until == inf:
+            raise begun[kind].failure
+        return found
+
+    work = InTurn(
+        solve, in_words.objective, start + (inf if time_limit is None else time_limit), progress,
+        after_interrupt=True, interrupted=in_words.interrupted,
+    )  # fmt: skip
+    work.run(counted)
+    results, missing = work.results(counted)
+    known = {id(result.layer): result for result in (*in_words.layers, *results)}
+    without = {id(layer) for layer in missing}
     return NetworkResult(
-        network, architecture, in_words.objective, tuple(results), perf_counter() - start,
-        interrupted, tuple(unmapped), in_words.stopped,
+        network, architecture, in_words.objective,
+        tuple(known[id(each.layer)] for each in in_words.layers if id(each.layer) not in without),
+        perf_counter() - start, work.interrupted, (*in_words.unmapped, *missing), in_words.stopped,
     )  # fmt: skip
 
 

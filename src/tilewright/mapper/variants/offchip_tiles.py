@@ -17,8 +17,8 @@ from tilewright.kernels.kernel import interruptible
 from tilewright.layout.choose import Choice, tiles_of
 from tilewright.layout.dmc import Cost, allowed_axes
 from tilewright.layout.moved import laid_out
+from tilewright.mapper.network.in_turn import InTurn
 from tilewright.mapper.network.progress import Progress
-from tilewright.mapper.network.solution_key import likeness
 from tilewright.mapper.objective.objective import Objective, name_of, parse_objective
 from tilewright.mapper.results.proof import Proof
 from tilewright.mapper.results.result import LayerResult, NetworkResult
@@ -75,33 +75,17 @@ def map_movement(
     end = start + (inf if time_limit is None else time_limit)
     progress = progress or Progress()
     goal = parse_objective(objective)
-    known: dict[object, LayerResult] = {}
-    kinds = {likeness(layer) for layer in network.layers}
-    progress.begin(len(kinds), objective, tiles)
-    interrupted = False
-    try:
-        for layer in network.layers:
-            if likeness(layer) in known:
-                continue
-            progress.started(layer)
-            given = fixed_layouts(layer, architecture, layouts)
-            now = perf_counter()
-            until = now + (end - now) / (len(kinds) - len(known))
-            found = least_movement(layer, architecture, goal, given, tiles, until)
-            known[likeness(layer)] = found
-            progress.done(layer, found.proof.value, found.proof.lower_bound, True)
-    except KeyboardInterrupt:
-        interrupted = True
-        progress.stopping()
-    finally:
-        progress.end()
-    done = [layer for layer in network.layers if likeness(layer) in known]
+
+    def solve(layer: Layer, until: float) -> LayerResult:
+        given = fixed_layouts(layer, architecture, layouts)
+        return least_movement(layer, architecture, goal, given, tiles, until)
+
+    work = InTurn(solve, objective, end, progress, tiles)
+    work.run(network.layers)
+    results, missing = work.results(network.layers)
     return NetworkResult(
-        network, architecture, str(goal),
-        tuple(replace(known[likeness(layer)], layer=layer) for layer in done),
-        perf_counter() - start, interrupted,
-        tuple(layer for layer in network.layers if layer not in done),
-    )  # fmt: skip
+        network, architecture, str(goal), results, perf_counter() - start, work.interrupted, missing
+    )
 
 
 def fixed_layouts(

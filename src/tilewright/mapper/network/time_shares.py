@@ -1,0 +1,78 @@
+"""The time of a search, shared among what is searched at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from threading import Event, Lock
+from time import perf_counter
+
+POLL = 0.2
+
+
+@dataclass
+class Budget:
+    """Shares the time that is left among the layers that are still to be searched.
+
+    Attributes
+    ----------
+    deadline : float
+        When everything ends, on the clock of `perf_counter`; infinite without a limit.
+    waiting : int
+        Layers that have not had their share.
+    workers : int
+        Layers that are searched at the same time.
+    halted : Event
+        Set when all searches shall end.
+    """
+
+    deadline: float
+    waiting: int
+    workers: int
+    halted: Event = field(default_factory=Event)
+    lock: Lock = field(default_factory=Lock)
+
+    def take(self) -> Callable[[], bool]:
+        """Return what one more search asks whether it has to end."""
+        return self.halves()[1]
+
+    def halves(self) -> tuple[Callable[[], bool], Callable[[], bool]]:
+        """Return the same for the first half of its time, and for all of it."""
+        with self.lock:
+            now = perf_counter()
+            share = max(0.0, self.deadline - now) * min(1.0, self.workers / self.waiting)
+            self.waiting -= 1
+        return (
+            lambda: self.halted.is_set() or perf_counter() >= now + share / 2,
+            lambda: self.halted.is_set() or perf_counter() >= now + share,
+        )
+
+
+def run_together(tasks: Sequence[Callable[[], None]], workers: int, halted: Event) -> bool:
+    """Run all tasks, some at the same time; return whether Ctrl-C ended them.
+
+    They have all ended then. A failure of one ends the others and is raised.
+    """
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="tilewright")
+    interrupted = False
+    try:
+        collect([pool.submit(task) for task in tasks], halted)
+    except KeyboardInterrupt:
+        interrupted = True
+    finally:
+        halted.set()
+        pool.shutdown(wait=interrupted, cancel_futures=True)
+    return interrupted
+
+
+def collect(futures: Sequence[Future[None]], halted: Event) -> None:
+    """Wait for all searches; a failure of one ends the others and is raised."""
+    pending = set(futures)
+    while pending:
+        # a wait without a limit would not notice Ctrl-C on every platform
+        done, pending = wait(pending, POLL, FIRST_EXCEPTION)
+        if any(future.exception() for future in done):
+            halted.set()
+    for future in futures:
+        future.result()
