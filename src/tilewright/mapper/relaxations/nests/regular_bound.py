@@ -183,7 +183,7 @@ def around_inner(least: Least, ns: Nest, keep: KeepChoice, actives: Ints) -> Flo
     """Return what the outer memory needs at least, in pJ, as `inner_tiles.likely` takes it."""
     result = np.zeros((len(actives), len(keep) + 1))
     kept = {m for chain in keep for m in chain[1:] if least.segment[m] == 0}
-    if len(kept) != 1 or len(actives) > MOST_AROUND:
+    if len(kept) != 1 or len(sides(least, keep)) > 1 or len(actives) > MOST_AROUND:
         return result
     (outer,) = kept
     wide = Least(least.layer, least.architecture, actives[:, None, :])
