@@ -31,7 +31,7 @@ from tilewright.mapper.relaxations.stays.elements import Pays
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.results.proof import UNTRIED
 from tilewright.mapper.results.searched_space import ALL
-from tilewright.mapper.search.search import Found, Search
+from tilewright.mapper.search.search import STEPS, WALKS, Found, Search
 from tilewright.mapping.nodes import Mapping, Spatial, Store
 from tilewright.mapping.validity import check
 from tilewright.model.batch import evaluate_batch
@@ -88,6 +88,14 @@ def with_all_sizes(
     bound = float(bounds.min())
     best = Best(layer, architecture, wanted, stop, even.mapping, even.value)
     best.climb_from(even.mapping)
+    if len(architecture.arrays) > 1:
+        # a search of a rounder layer takes long there
+        for rounder_layer in islice(rounder_layers(layer, least, bounds), ROUNDER):
+            if best.reaches(bound) or stop():
+                break
+            cut = cut_down(rounder_layer, layer, architecture, objective, best.mapping, stop, True)
+            if cut is not None:
+                best.climb_from(cut)
     tiles: list[Tiles] = []
     if not best.reaches(bound):
         bound, tiles = tightened(least, known, wanted, best.value, stop)
@@ -297,17 +305,22 @@ def cut_down(
     objective: str,
     best: Mapping,
     stop: Callable[[], bool],
+    annealed: bool = False,
 ) -> Mapping | None:
     """Return the best mapping of a layer with rounder bounds, cut down to the true ones.
 
     It is None where none promises more than the best mapping so far: energy and cycles are taken to
-    be larger in proportion to the operations.
+    be larger in proportion to the operations. With `annealed` it is a good one, found in less time.
     """
     cost = evaluate(layer, architecture, best, check=False)
     growth = rounder_layer.operations / layer.operations
     search = Search(rounder_layer, architecture, objective)
     search.only_below(growth * cost.energy_pj, ceil(growth * cost.cycles))
-    found = search.solve(stop)
+    if annealed:
+        search.anneal(WALKS, STEPS, stop)
+        found = search.found
+    else:
+        found = search.solve(stop)
     if found.mapping is None:
         return None
     return Mapping(

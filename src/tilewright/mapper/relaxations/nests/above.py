@@ -36,15 +36,35 @@ def fits_outer(
     grown: Ints,
     extents: Ints,
 ) -> bool:
-    """Whether the tiles fit the outer memory; they span what those inside them stay through.
+    """Whether the tiles fit the outer memories; they span what those inside them stay through.
 
     Those up to the last-th, if any, are grown at least.
     """
+    for group in range(len(ns.outer_room)):
+        if not fits_one(ns, order, place, carried, size, least, last, grown, extents, group):
+            return False
+    return True
+
+
+@called_leaf
+def fits_one(
+    ns: Nest,
+    order: Ints,
+    place: Ints,
+    carried: int,
+    size: Ints,
+    least: Ints,
+    last: int,
+    grown: Ints,
+    extents: Ints,
+    group: int,
+) -> bool:
+    """Whether the tiles fit that one of several outer memories keeps."""
     nt = len(ns.words)
     total = 0.0
     for i in range(len(order)):
         t = order[i]
-        if t < 0 or t == nt:
+        if t < 0 or t == nt or ns.outer_group[t] != group:
             continue
         for d in range(len(least)):
             own = ns.owner[d]
@@ -61,7 +81,7 @@ def fits_outer(
         if bits > ns.outer_share[t]:
             return False
         total += bits
-    return total <= ns.outer_room
+    return bool(total <= ns.outer_room[group])
 
 
 @part

@@ -212,6 +212,8 @@ def fill_case(
             extents[d] = extent(ns, size, place, i, d)
             if i <= p:
                 extents[d] = max(extents[d], grown[d])
+        if i != p and ns.inner_group[order[i]] != ns.inner_group[t]:
+            continue
         if i != p:
             others += ns.inner_bits[order[i]] * tile_words(ns, order[i], extents)
             continue
@@ -222,7 +224,7 @@ def fill_case(
             for k in range(2):
                 if ns.terms[t, x, 2] >= 0:
                     case[HEAD + 4 * x + 2 * k] = extents[ns.terms[t, x, 2 * k]]
-    room = min(ns.inner_share[t], ns.inner_room - others)
+    room = min(ns.inner_share[t], ns.inner_room[ns.inner_group[t]] - others)
     case[ROOM] = int(min(float(MOST_WORDS), room / single))
     for x in range(ns.terms.shape[1]):
         for k in range(2):

@@ -1,4 +1,4 @@
-"""A layer on a machine with at most one memory on either side of its array, as plain arrays.
+"""A layer on a machine with one array, and one memory for each tensor on either side, as arrays.
 
 Whatever its loops, a mapping has a few numbers: how many iterations of a dimension the tile of each
 tensor stays through, how many instances there are along each dimension, and how large tiles are.
@@ -19,7 +19,7 @@ from tilewright.kernels.record import record
 from tilewright.mapper.problem.bypass_choices import KeepChoice
 from tilewright.mapper.problem.link_costs import ports
 from tilewright.mapper.problem.widest_choices import axis_factors, different
-from tilewright.mapper.relaxations.stays.least_cost import Least, Link
+from tilewright.mapper.relaxations.stays.least_cost import Least, Link, Price
 from tilewright.mapper.windows.pairs import most_pairs, sliding
 from tilewright.mapping.relevance import in_letters
 from tilewright.model.energy import leakage_per_cycle
@@ -30,13 +30,16 @@ if TYPE_CHECKING:
 MOST_PRODUCTS = 1 << 20  # of choices for one axis and another
 MOST_CHOICES = 1 << 17
 MOST_INSTANCES = 4096  # along a dimension
+CLOSE = 1e-12
+
+Side = tuple[int | None, ...]  # of each tensor, the memory on one side of the array that keeps it
 
 
 @record
 class Nest(NamedTuple):
     """One bypass choice of a layer on a machine.
 
-    The *outer* memory is the one above the array, the *inner* one is below it.
+    The *outer* memory of a tensor is the one above the array, the *inner* one is below it.
 
     Attributes
     ----------
@@ -58,13 +61,15 @@ class Nest(NamedTuple):
     unites : array of tensors
         Whether the array brings a word to several elements.
     outside, inside : arrays of tensors
-        Whether the outer and the inner memory keep the tensor.
+        Whether an outer and an inner memory keep the tensor.
     outer_bits, inner_bits : arrays of tensors
         Bits of a word, buffering included.
     outer_share, inner_share : arrays of tensors
         Bits that its tile may take.
-    outer_room, inner_room : float
-        Bits that all tiles may take together.
+    outer_group, inner_group : arrays of tensors
+        Which of several memories on that side keeps the tensor.
+    outer_room, inner_room : arrays of groups
+        Bits that all tiles of a memory may take together.
     price : array of (costs, tensors)
         Of a word that comes into the outer memory. Costs are pJ, then the cycles of each port of
         limited bandwidth.
@@ -98,10 +103,12 @@ class Nest(NamedTuple):
     inside: Bools
     outer_bits: Floats
     outer_share: Floats
-    outer_room: float
+    outer_group: Ints
+    outer_room: Floats
     inner_bits: Floats
     inner_share: Floats
-    inner_room: float
+    inner_group: Ints
+    inner_room: Floats
     price: Floats
     sent: Floats
     received: Floats
@@ -112,12 +119,32 @@ class Nest(NamedTuple):
     outer_orders: Ints
 
 
-def nest(least: Least, keep: KeepChoice) -> Nest | None:
+def sides(least: Least, keep: KeepChoice) -> list[tuple[Side, Side]]:
+    """Return which memories of a bypass choice may be the outer and the inner ones of a `Nest`.
+
+    They are all where no tensor has several on a side of the array. Else they are the first ones,
+    or the last.
+    """
+    found: list[list[Side]] = []
+    for own in (0, 1):
+        on_side = [[m for m in chain[1:] if least.segment[m] == own] for chain in keep]
+        first = tuple(chain[0] if chain else None for chain in on_side)
+        last = tuple(chain[-1] if chain else None for chain in on_side)
+        found.append([last] if first == last else [last, first])
+    return [(outer, inner) for outer in found[0] for inner in found[1]]
+
+
+def nest(least: Least, keep: KeepChoice, memories: tuple[Side, Side] | None = None) -> Nest | None:
     """Return a bypass choice as arrays.
 
-    It is None where a memory more keeps tensors above or below the array, there is another number
-    of arrays than one, a dimension is irrelevant to several tensors, or an index expression has
-    three terms.
+    It is None where there is another number of arrays than one, a dimension is irrelevant to
+    several tensors, or an index expression has three terms.
+
+    Parameters
+    ----------
+    memories : tuple, optional
+        The outer and the inner memory of each tensor, one of `sides`. What comes into others is
+        bounded for itself.
     """
     layer, machine = least.layer, least.architecture
     if not keep or len(machine.arrays) != 1 or machine.arrays[0].forwarding:
@@ -125,19 +152,13 @@ def nest(least: Least, keep: KeepChoice) -> Nest | None:
     bounds = np.array(list(layer.bounds.values()), np.int64)
     relevant = np.array([[d in own for d in layer.bounds] for own in least.relevant], np.bool_)
     irrelevant = ~relevant & (bounds > 1)
-    kept = {m for chain in keep for m in chain[1:]}
-    memories = [[m for m in kept if least.segment[m] == side] for side in (0, 1)]
-    if (
-        max(map(len, memories)) > 1
-        or (irrelevant.sum(axis=0) > 1).any()
-        or any(len(terms) > 2 for t in layer.tensors for terms in sliding(t, layer.bounds))
+    if (irrelevant.sum(axis=0) > 1).any() or any(
+        len(terms) > 2 for t in layer.tensors for terms in sliding(t, layer.bounds)
     ):
         return None
-    outer, inner = (own[0] if own else None for own in memories)
+    outer, inner = sides(least, keep)[0] if memories is None else memories
     count = len(keep)
-    outside, inside = (
-        np.array([m is not None and m in chain for chain in keep], np.bool_) for m in (outer, inner)
-    )
+    outside, inside = (np.array([m is not None for m in side], np.bool_) for side in (outer, inner))
     terms, pairs = expressions(least)
     return Nest(
         bounds, relevant, np.where(irrelevant.any(axis=0), irrelevant.argmax(axis=0), -1),
@@ -145,7 +166,7 @@ def nest(least: Least, keep: KeepChoice) -> Nest | None:
         terms, pairs, window_of(terms),
         np.array([least.shares(t, 0) for t in range(count)], np.bool_),
         outside, inside, *room(least, outer), *room(least, inner),
-        *prices(least, keep, outer), float(machine.compute.cycles),
+        *prices(least, keep, outer, inner), float(machine.compute.cycles),
         float(leakage_per_cycle(machine)), *orders(outside, inside),
     )  # fmt: skip
 
@@ -173,40 +194,67 @@ def window_of(terms: Ints) -> int:
     return int(tensors[0]) if len(tensors) == 1 else -1
 
 
-def room(least: Least, memory: int | None) -> tuple[Floats, Floats, float]:
-    """Return the bits of words in a memory, the share of each tensor, and the room for all."""
+def room(least: Least, memories: Side) -> tuple[Floats, Floats, Ints, Floats]:
+    """Return the bits of words in memories, the share of each tensor, groups, and their room."""
     tensors = least.layer.tensors
-    if memory is None:
-        return np.zeros(len(tensors)), np.full(len(tensors), inf), inf
-    level = least.architecture.memories[memory]
-    bits = [float(least.bits(Link(t, 0, memory))) for t in range(len(tensors))]
-    shares = level.tensor_bits
-    own = [inf if shares is None else float(shares.get(t.role, 0)) for t in tensors]
-    whole = level.capacity_bits if shares is None else None
-    return np.array(bits), np.array(own), inf if whole is None else float(whole)
+    bits, own = np.zeros(len(tensors)), np.full(len(tensors), inf)
+    group = np.zeros(len(tensors), np.int64)
+    different = sorted({m for m in memories if m is not None})
+    rooms = np.full(max(len(different), 1), inf)
+    for t, m in enumerate(memories):
+        if m is None:
+            continue
+        level = least.architecture.memories[m]
+        bits[t] = float(least.bits(Link(t, 0, m)))
+        group[t] = different.index(m)
+        if level.tensor_bits is not None:
+            own[t] = float(level.tensor_bits.get(tensors[t].role, 0))
+        elif level.capacity_bits is not None:
+            rooms[group[t]] = float(level.capacity_bits)
+    return bits, own, group, rooms
 
 
 def prices(
-    least: Least, keep: KeepChoice, outer: int | None
+    least: Least, keep: KeepChoice, outer: Side, inner: Side
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return `price`, `sent`, `received` and `base` of a `Nest`."""
+    """Return `price`, `sent`, `received` and `base` of a `Nest`.
+
+    What other memories receive is part of the base, in closed form.
+    """
     limited = ports(least.architecture)
     price, sent, received = np.zeros((3, 1 + len(limited), len(keep)))
     base = np.zeros(1 + len(limited))
     base[0] = least.work
-    for t, chain in enumerate(keep):
-        for sender, receiver in zip(chain, (*chain[1:], least.compute), strict=True):
-            link = Link(t, sender, receiver)
-            costs = [least.energy(link), *(least.load(link, *port) for port in limited)]
-            for r, own in enumerate(costs):
-                base[r] += own.once
-                if least.segment[sender] == 1:
-                    base[r] += (own.sent + own.received) * least.layer.operations
-                elif receiver == outer:
-                    price[r, t] += own.sent + own.received
-                else:
-                    sent[r, t] += own.sent
-                    received[r, t] += own.received
+    links = [
+        Link(t, *pair)
+        for t, chain in enumerate(keep)
+        for pair in zip(chain, (*chain[1:], least.compute), strict=True)
+    ]
+    others = [
+        link
+        for link in links
+        if link.receiver not in (outer[link.tensor], inner[link.tensor], least.compute)
+    ]
+    for r in range(len(base)):
+        costs = [least.energy(k) if r == 0 else least.load(k, *limited[r - 1]) for k in links]
+        for link, own in zip(links, costs, strict=True):
+            t = link.tensor
+            below = least.segment[link.sender] == 1
+            if link in others:
+                continue
+            base[r] += own.once
+            if below and link.receiver == least.compute:
+                base[r] += (own.sent + own.received) * least.layer.operations
+            elif below:
+                received[r, t] += own.sent + own.received
+            elif link.receiver == outer[t]:
+                price[r, t] += own.sent + own.received
+            else:
+                sent[r, t] += own.sent
+                received[r, t] += own.received
+        if others:
+            rest = [own if k in others else Price() for k, own in zip(links, costs, strict=True)]
+            base[r] += float(least.least(links, rest, None).min()) * (1 - CLOSE)
     return price, sent, received, base
 
 

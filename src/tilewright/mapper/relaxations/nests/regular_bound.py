@@ -11,7 +11,14 @@ from tilewright.kernels.types import Floats, Ints
 from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.problem.bypass_choices import KeepChoice
 from tilewright.mapper.relaxations.nests.inner_tiles import Inner, inner_tiles, likely
-from tilewright.mapper.relaxations.nests.nest import Nest, nest, one_of_mirrored, spatial_choices
+from tilewright.mapper.relaxations.nests.nest import (
+    Nest,
+    Side,
+    nest,
+    one_of_mirrored,
+    sides,
+    spatial_choices,
+)
 from tilewright.mapper.relaxations.nests.tiles_to_mapping import Tiles
 from tilewright.mapper.relaxations.nests.together import least_together
 from tilewright.mapper.relaxations.stays.least_cost import Least, Link, Price
@@ -25,8 +32,8 @@ CLOSE = 1e-12
 CLOSER = 1.05  # times the bound that is known: the first ceiling
 MOST_CLOSER = 1.5
 
-Known = dict[KeepChoice, tuple[Nest, Inner] | None]
-Inners = dict[tuple[bool, ...], Inner]
+Known = dict[KeepChoice, list[tuple[Nest, Inner]]]
+Inners = dict[Side, Inner]
 
 
 def tightened(
@@ -90,31 +97,39 @@ def least_below(
     for bound, keep in sorted(bounds):
         if bound >= best:
             break
+        some: list[Tiles] = []
         if keep not in known and not stop():
             known[keep] = with_tiles(least, keep, inners)
-        own = known.get(keep)
         value = 0.0
-        if own is not None and not stop():
-            value, some = least_tiles(*own, keep, choices, objective, best, least)
-            found += some
+        for own in known.get(keep, []):
+            if stop() or value >= best:
+                break
+            least_one, found_some = least_tiles(*own, keep, choices, objective, best, least)
+            if least_one > value:
+                value, some = least_one, found_some
+        found += some
         best = min(best, max(bound, value))
     return best, sorted(found, key=lambda tiles: tiles.value)
 
 
 @interruptible()
-def with_tiles(least: Least, keep: KeepChoice, inners: Inners) -> tuple[Nest, Inner] | None:
-    """Return a bypass choice and its inner tiles, unless it is none to look at, or has too many.
+def with_tiles(least: Least, keep: KeepChoice, inners: Inners) -> list[tuple[Nest, Inner]]:
+    """Return a bypass choice with its inner tiles, unless it is none to look at, or has too many.
 
-    Choices that keep the same tensors below the array have the same ones.
+    Where tensors have several memories on a side of the array, it is one for each of `sides`.
+    Choices that keep the same tensors below the array have the same inner tiles.
     """
-    ns = nest(least, keep)
-    if ns is None:
-        return None
-    inside = tuple(map(bool, ns.inside))
-    if inside not in inners:
-        inners[inside] = inner_tiles(ns, MOST_TILES)
-    tiles = inners[inside]
-    return (ns, tiles) if len(tiles.which) <= MOST_TILES else None
+    found = []
+    for memories in sides(least, keep):
+        ns = nest(least, keep, memories)
+        if ns is None:
+            continue
+        inside = memories[1]
+        if inside not in inners:
+            inners[inside] = inner_tiles(ns, MOST_TILES)
+        if len(inners[inside].which) <= MOST_TILES:
+            found.append((ns, inners[inside]))
+    return found
 
 
 @interruptible()
@@ -167,9 +182,10 @@ def least_tiles(
 def around_inner(least: Least, ns: Nest, keep: KeepChoice, actives: Ints) -> Floats:
     """Return what the outer memory needs at least, in pJ, as `inner_tiles.likely` takes it."""
     result = np.zeros((len(actives), len(keep) + 1))
-    outer = next((m for chain in keep for m in chain[1:] if least.segment[m] == 0), None)
-    if outer is None or len(actives) > MOST_AROUND:
+    kept = {m for chain in keep for m in chain[1:] if least.segment[m] == 0}
+    if len(kept) != 1 or len(sides(least, keep)) > 1 or len(actives) > MOST_AROUND:
         return result
+    (outer,) = kept
     wide = Least(least.layer, least.architecture, actives[:, None, :])
     links = [
         Link(t, *pair)

@@ -136,7 +136,7 @@ def nodes_of(
         carries = t == len(tensors)
         yield from loops(tensors[first].dimensions if carries else above(t, 0), target)
         if not carries:
-            yield Store(memory_of(tiles.keep[t], machine, 0), (tensors[t].name,))
+            yield from stores(tiles.keep[t], machine, 0, tensors[t].name)
     last = [d for d in bounds if owners[d] == first]
     yield from loops([d for d in bounds if d not in last] + last, together)
     for n, (axis, factors) in enumerate(axes):
@@ -155,13 +155,15 @@ def nodes_of(
             for d, owner in owners.items()
         }
         yield from loops(above(t, 1), spans)
-        yield Store(memory_of(tiles.keep[t], machine, 1), (tensors[t].name,))
+        yield from stores(tiles.keep[t], machine, 1, tensors[t].name)
 
 
-def memory_of(chain: Sequence[int], machine: Architecture, side: int) -> str:
-    """Return the memory above (0) or below (1) the array that keeps a tensor."""
+def stores(chain: Sequence[int], machine: Architecture, side: int, tensor: str) -> Iterator[Store]:
+    """Yield the store nodes of a tensor in the memories above (0) or below (1) the array."""
     segment = segment_of(machine)
-    return next(machine.memories[m].name for m in chain[1:] if segment[m] == side)
+    for m in chain[1:]:
+        if segment[m] == side:
+            yield Store(machine.memories[m].name, (tensor,))
 
 
 def whole_chunks(bound: int, tile: int, part: int) -> int:

@@ -67,10 +67,30 @@ def fits(
     grown: Ints,
     extents: Ints,
 ) -> bool:
-    """Whether the tiles fit the inner memory, those up to the last-th, if any, grown at least."""
+    """Whether the tiles fit the inner memories, those up to the last-th, if any, grown at least."""
+    for group in range(len(ns.inner_room)):
+        if not fits_one(ns, order, size, place, last, grown, extents, group):
+            return False
+    return True
+
+
+@called_leaf
+def fits_one(
+    ns: Nest,
+    order: Ints,
+    size: Ints,
+    place: Ints,
+    last: int,
+    grown: Ints,
+    extents: Ints,
+    group: int,
+) -> bool:
+    """Whether the tiles fit that one of several inner memories keeps."""
     total = 0.0
     for i in range(len(order)):
         t = order[i]
+        if ns.inner_group[t] != group:
+            continue
         for d in range(len(size)):
             extents[d] = extent(ns, size, place, i, d)
             if i <= last:
@@ -79,7 +99,7 @@ def fits(
         if bits > ns.inner_share[t]:
             return False
         total += bits
-    return total <= ns.inner_room
+    return bool(total <= ns.inner_room[group])
 
 
 @called_leaf
