@@ -58,6 +58,7 @@ OPTIONS = {
     "context": "--context",
     "bind": "--bind",
     "only": "--only",
+    "trace": "--trace",
 }
 # some versions of typer bring a copy of click: take the class from what typer itself offers
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]

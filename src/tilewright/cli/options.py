@@ -109,6 +109,14 @@ Latency = Annotated[
         "by default what the machine says.",
     ),
 ]
+Trace = Annotated[
+    str | None,
+    typer.Option(
+        "--trace",
+        metavar="FILE.json",
+        help="Write pipelined latency as a trace for Perfetto (ui.perfetto.dev) and Chrome.",
+    ),
+]
 DataflowNames = Annotated[
     list[str] | None,
     typer.Option("--dataflow", metavar="NAME", help="Only mappings of this dataflow."),

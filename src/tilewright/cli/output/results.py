@@ -90,6 +90,13 @@ def put_timeline(evaluation: Evaluation, file: str) -> None:
     write_file(file, timeline_plot(evaluation).to_html(include_plotlyjs=True))
 
 
+def put_trace(result: NetworkResult | NetworkEvaluation | Evaluation, file: str) -> None:
+    """Write a pipelined execution as a trace."""
+    from tilewright.report.trace import trace_text
+
+    write_file(file, trace_text(result))
+
+
 def put_evaluation(evaluation: Evaluation, json: str | None, *, statistics: bool = False) -> None:
     """Write an evaluation as JSON, show it with its mapping, or both."""
     data = {"statistics": evaluation.statistics.to_dict()} if statistics else {}
