@@ -15,20 +15,12 @@ from tilewright.architecture.machine import Architecture
 from tilewright.document import SUFFIXES, Document, describe, is_path, load, read_text
 from tilewright.errors import InputError, nearest
 from tilewright.frontends.load import Options, is_program, load_model, options_of
-from tilewright.interop.maestro.layers import network_of
-from tilewright.interop.maestro.reader import (
-    looks_like_directives,
-    parse_dataflow,
-    parse_network_text,
-)
+from tilewright.interop.files import other_architecture, other_network
+from tilewright.interop.maestro.reader import looks_like_directives, parse_dataflow
 from tilewright.interop.maestro.styles import load_style, style_names
 from tilewright.interop.maestro.syntax import Dataflow
 from tilewright.interop.maestro.translate import translate
-from tilewright.interop.timeloop.files import (
-    timeloop_architecture,
-    timeloop_mapping,
-    timeloop_problem,
-)
+from tilewright.interop.timeloop.files import timeloop_mapping
 from tilewright.mapper.network.cache import Cache, user_cache
 from tilewright.mapper.objective.objective import ACCEPTED, parse_objective
 from tilewright.mapper.results.searched_space import ALL, TILES
@@ -221,12 +213,10 @@ def the_network(
         network = load_model(workload, said)
     elif isinstance(workload, str | PathLike):
         name = fspath(workload)
-        problem = timeloop_problem(name)
-        if problem is not None:
+        other = other_network(name)
+        if other is not None:
             said.given()
-            network = problem
-        elif name.endswith(".m"):
-            network = network_of(parse_network_text(read_text(name), name))
+            network = other
         else:
             network = load_model(name, said)
     else:
@@ -263,7 +253,7 @@ def the_architecture(architecture: ArchitectureLike) -> Architecture:
             key="architecture",
         )
     name = fspath(architecture)
-    return timeloop_architecture(name) or load_architecture(name)
+    return other_architecture(name) or load_architecture(name)
 
 
 def the_searched_architecture(architecture: ArchitectureLike) -> Architecture:

@@ -82,10 +82,20 @@ commands = Commands(
 )
 
 Workload = Annotated[
-    str, typer.Argument(metavar="WORKLOAD", help="Workload: a file, or a name that ships.")
+    str,
+    typer.Argument(
+        metavar="WORKLOAD",
+        help="Workload: a name that ships, or a file: of tilewright or Timeloop (.yaml), ONNX "
+        "(.onnx), torch.export (.pt2), a model's config.json, SCALE-Sim (.csv), MAESTRO (.m).",
+    ),
 ]
 Machine = Annotated[
-    str, typer.Argument(metavar="ARCH", help="Architecture: a file, or a name that ships.")
+    str,
+    typer.Argument(
+        metavar="ARCH",
+        help="Architecture: a name that ships, or a file: of tilewright or Timeloop (.yaml), "
+        "SCALE-Sim (.cfg).",
+    ),
 ]
 MappingFile = Annotated[
     str,
