@@ -85,9 +85,9 @@ Workload = Annotated[
     str,
     typer.Argument(
         metavar="WORKLOAD",
-        help="Workload: a name that ships, or a file: of tilewright, Timeloop, ZigZag or AccelForge "
-        "(.yaml), ONNX (.onnx), torch.export (.pt2), a model's config.json, SCALE-Sim (.csv), "
-        "MAESTRO (.m).",
+        help="Workload: a name that ships, or a file: of tilewright, Timeloop, ZigZag or "
+        "AccelForge (.yaml), ONNX (.onnx), torch.export (.pt2), a model's config.json, SCALE-Sim "
+        "(.csv), MAESTRO (.m).",
     ),
 ]
 Machine = Annotated[
