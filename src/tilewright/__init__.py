@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         evaluate_network,
         explain,
         export,
+        export_topology,
         frontier,
         least_memory,
         least_traffic,
@@ -134,6 +135,7 @@ __all__ = [
     "explain",
     "explore",
     "export",
+    "export_topology",
     "frontier",
     "fully_connected",
     "grouped",
@@ -162,8 +164,8 @@ __all__ = [
 HOMES = {
     "api": (
         "best_layout", "compare", "compare_counts", "convert", "evaluate", "evaluate_network",
-        "explain", "export", "frontier", "least_memory", "least_traffic", "map", "mapspace",
-        "methods", "pareto", "read_timeloop", "simulate",
+        "explain", "export", "export_topology", "frontier", "least_memory", "least_traffic",
+        "map", "mapspace", "methods", "pareto", "read_timeloop", "simulate",
     ),
     "architecture.constraint_files": ("load_constraints",),
     "architecture.constraints": ("Constraint", "Constraints", "Limits"),

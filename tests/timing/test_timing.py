@@ -7,11 +7,10 @@ from math import isclose
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
-from strategies import cases
 from tilewright.architecture.machine import Architecture, Array, Compute, Level, Memory
 from tilewright.architecture.transfers import Dma, Networks
 from tilewright.mapping.nodes import For, Mapping, Spatial, Store
@@ -19,53 +18,10 @@ from tilewright.model import evaluate
 from tilewright.reference.timeline import simulate_latency
 from tilewright.timing import Event, Pipeline, pipelined_latency
 from tilewright.timing.events import first_events
+from tilewright.timing.latency import Nest
+from tilewright.timing.walk import Walk, slices_at_most
 from tilewright.workload.layer import Layer, Tensor, Term
-
-Draw = Any
-Timed = tuple[Layer, Architecture, Mapping, dict[str, str]]
-RATES = st.sampled_from([None, 0.5, 1.0, 3.0])
-
-
-@st.composite
-def timed(draw: Draw, operations: int = 200) -> Timed:
-    """Draw a case on a machine whose ports, networks, DMA engines and adders take time."""
-    layer, architecture, mapping = draw(cases(operations=operations))
-    levels = [draw(timed_level(level)) for level in architecture.levels]
-    layouts = {}
-    for tensor in layer.tensors:
-        if draw(st.booleans()):
-            axes = ["+".join(map(str, terms)) for terms in tensor.expressions]
-            layouts[tensor.name] = ", ".join(draw(st.permutations(axes)))
-    return layer, replace(architecture, levels=tuple(levels)), mapping, layouts
-
-
-@st.composite
-def timed_level(draw: Draw, level: Level) -> Level:
-    if isinstance(level, Compute):
-        return replace(level, cycles=draw(st.sampled_from([1.0, 2.0, 0.5, 1.5])))
-    if isinstance(level, Memory):
-        shared = draw(st.booleans())
-        return replace(
-            level,
-            read_bandwidth=None if shared else draw(RATES),
-            write_bandwidth=None if shared else draw(RATES),
-            shared_bandwidth=draw(RATES) if shared else None,
-            dma=draw(st.sampled_from([None, Dma(7.0, 0.5), Dma(3.0, 0.25, 2e9)])),
-            block_bytes=draw(st.sampled_from([None, None, 4])),
-            buffering=draw(st.sampled_from([1, 2])),
-        )
-    networks = draw(st.sampled_from([None, Networks(), Networks(2, 1, 1), Networks(3, 1, 1)]))
-    adders = [None, "tree", "hops", *(["network"] if networks and networks.reduction else [])]
-    return replace(
-        level,
-        bandwidth=draw(st.sampled_from([None, 1.0, 2.5])),
-        networks=networks,
-        adders=draw(st.sampled_from(adders)),
-    )
-
-
-def quick(examples: int) -> settings:
-    return settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
+from timed_cases import Timed, quick, timed
 
 
 def check_equal(case: Timed) -> None:
@@ -326,3 +282,49 @@ def test_first_events_are_those_of_the_timeline(case: Timed) -> None:
         assert (one.where, one.what) == (other.where, other.what)
         assert (one.start, one.end) == pytest.approx((other.start, other.end), abs=1e-6)
     assert len(first_events(layer, architecture, mapping, most=5)) <= 5
+
+
+@quick(60)
+@given(case=timed(operations=400), data=st.data())
+def test_what_is_told_together_takes_as_long_as_told_apart(
+    case: Timed, data: st.DataObject
+) -> None:
+    layer, architecture, mapping, layouts = case
+    nest = Nest(layer, architecture, mapping, layouts)
+    shown = data.draw(st.sampled_from([None, 1, 2]))
+    check_walk(nest, Walk(nest, shown, data.draw(st.integers(0, len(nest.stages)))))
+
+
+@pytest.mark.parametrize("shown", [1, 2, 3])
+@pytest.mark.parametrize("buffering", [1, 2])
+def test_many_iterations_are_told_together(shown: int, buffering: int) -> None:
+    layer = tw.conv1d(name="c", K=6, C=8, P=29, R=3)
+    machine = two_memories(shared_bandwidth=1.0, buffering=buffering)
+    tensors = ("I", "W", "O")
+    nodes = Store("DRAM", tensors), For("K", 1), For("P", 4), Store("GLB", tensors), For("C", 1)
+    nest = Nest(layer, machine, Mapping(nodes))
+    walk = Walk(nest, shown)
+    check_walk(nest, walk)
+    told = [each for each in Walk(nest, shown).slices() if each.steady]
+    assert {each.steady.dimension for each in told if each.steady} == {"K", "P"}
+    assert len(told) == 1 + shown + 1
+
+
+def check_walk(nest: Nest, walk: Walk) -> None:
+    whole = nest.pipeline()
+    slices = list(walk.slices())
+    assert len(slices) <= slices_at_most(walk)
+    assert isclose(walk.now, whole.cycles, rel_tol=1e-9)
+    for name, cycles in zip(nest.ports.names, walk.busy, strict=True):
+        assert isclose(cycles, whole.busy[name], rel_tol=1e-9, abs_tol=1e-9), name
+    waits = dict.fromkeys(whole.exposed, 0.0)
+    for each in slices:
+        for s, stage in enumerate(nest.stages):
+            waits[stage.memory] += each.times[3 + s]
+        if each.what == "stall":
+            waits[nest.stages[each.stage].memory] += each.end - each.start
+    assert waits == pytest.approx(dict(whole.exposed), rel=1e-9, abs=1e-9)
+    marks = {(round(e.start, 6), e.stage, e.what) for e in Walk(nest).slices()}
+    for each in slices:
+        if each.what in ("exchange", "compute"):
+            assert (round(each.start, 6), each.stage, each.what) in marks

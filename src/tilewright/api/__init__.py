@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tilewright.api.cost import evaluate, evaluate_network, simulate
     from tilewright.api.execution import methods
-    from tilewright.api.interop import compare_counts, export, read_timeloop
+    from tilewright.api.interop import compare_counts, export, export_topology, read_timeloop
     from tilewright.api.layout import best_layout
     from tilewright.api.notation import convert
     from tilewright.api.offchip import least_traffic
@@ -27,6 +27,7 @@ __all__ = [
     "evaluate_network",
     "explain",
     "export",
+    "export_topology",
     "frontier",
     "least_memory",
     "least_traffic",
@@ -41,7 +42,7 @@ __all__ = [
 HOMES = {
     "cost": ("evaluate", "evaluate_network", "simulate"),
     "execution": ("methods",),
-    "interop": ("compare_counts", "export", "read_timeloop"),
+    "interop": ("compare_counts", "export", "export_topology", "read_timeloop"),
     "layout": ("best_layout",),
     "notation": ("convert",),
     "offchip": ("least_traffic",),

@@ -10,29 +10,23 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
+from tilewright.architecture.constraints import Constraints
 from tilewright.architecture.files import load_architecture
 from tilewright.architecture.machine import Architecture
 from tilewright.document import SUFFIXES, Document, describe, is_path, load, read_text
 from tilewright.errors import InputError, nearest
 from tilewright.frontends.load import Options, is_program, load_model, options_of
-from tilewright.interop.maestro.layers import network_of
-from tilewright.interop.maestro.reader import (
-    looks_like_directives,
-    parse_dataflow,
-    parse_network_text,
-)
+from tilewright.interop.files import other_architecture, other_constraints, other_network
+from tilewright.interop.maestro.reader import looks_like_directives, parse_dataflow
 from tilewright.interop.maestro.styles import load_style, style_names
 from tilewright.interop.maestro.syntax import Dataflow
 from tilewright.interop.maestro.translate import translate
-from tilewright.interop.timeloop.files import (
-    timeloop_architecture,
-    timeloop_mapping,
-    timeloop_problem,
-)
+from tilewright.interop.timeloop.files import timeloop_mapping
 from tilewright.mapper.network.cache import Cache, user_cache
 from tilewright.mapper.objective.objective import ACCEPTED, parse_objective
 from tilewright.mapper.results.searched_space import ALL, TILES
 from tilewright.mapping.files import parse_mapping
+from tilewright.mapping.given import ConstraintsLike, given_constraints
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.text import parse_text
 from tilewright.mapping.validity import check as check_validity
@@ -221,12 +215,10 @@ def the_network(
         network = load_model(workload, said)
     elif isinstance(workload, str | PathLike):
         name = fspath(workload)
-        problem = timeloop_problem(name)
-        if problem is not None:
+        other = other_network(name)
+        if other is not None:
             said.given()
-            network = problem
-        elif name.endswith(".m"):
-            network = network_of(parse_network_text(read_text(name), name))
+            network = other
         else:
             network = load_model(name, said)
     else:
@@ -263,7 +255,7 @@ def the_architecture(architecture: ArchitectureLike) -> Architecture:
             key="architecture",
         )
     name = fspath(architecture)
-    return timeloop_architecture(name) or load_architecture(name)
+    return other_architecture(name) or load_architecture(name)
 
 
 def the_searched_architecture(architecture: ArchitectureLike) -> Architecture:
@@ -278,6 +270,21 @@ def the_searched_architecture(architecture: ArchitectureLike) -> Architecture:
                 key="architecture",
             )
     return machine
+
+
+def the_constraints(
+    given: ConstraintsLike, architecture: Architecture, layers: Sequence[Layer]
+) -> Constraints:
+    """Return the constraints that someone has given, those in files of other tools included."""
+
+    def read(item: Any) -> Any:
+        if isinstance(item, str | PathLike) and "=" not in fspath(item):
+            return other_constraints(fspath(item), architecture, lambda *_: None) or item
+        return item
+
+    if isinstance(given, Sequence) and not isinstance(given, str | Constraints):
+        return given_constraints([read(item) for item in given], architecture, layers)
+    return given_constraints(read(given), architecture, layers)
 
 
 def the_mapping(mapping: MappingLike, layer: Layer, architecture: Architecture) -> Mapping:

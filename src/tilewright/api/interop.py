@@ -1,4 +1,4 @@
-"""To and from Timeloop: its files, written and read, and its counts beside ours."""
+"""To and from other tools: files that are written, Timeloop's counts beside ours."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from tilewright.api.inputs import (
     WorkloadLike,
     the_architecture,
     the_layer,
+    the_network,
     the_run,
 )
 from tilewright.architecture.machine import Architecture
 from tilewright.document import read_text
 from tilewright.errors import InputError
+from tilewright.interop.scalesim.topology import topology_text
 from tilewright.interop.timeloop.differences import Differences, differences
 from tilewright.interop.timeloop.files import (
     timeloop_architecture,
@@ -33,14 +35,14 @@ from tilewright.workload.layer import Network
 
 @dataclass(frozen=True)
 class Exported:
-    """Files in Timeloop's notation, version 0.4.
+    """Files in the notation of another tool.
 
     Attributes
     ----------
     files : mapping of str to str
         Their texts by name.
     left_out : tuple of str
-        What Timeloop has no words for, and what was therefore not written.
+        What that tool has no words for, and what was therefore not written.
     """
 
     files: dict[str, str]
@@ -119,6 +121,24 @@ def export(
     }
     if nodes is not None:
         files["mapping.yaml"] = mapping_text(nodes, chosen, machine)
+    return Exported(files, tuple(left_out))
+
+
+def export_topology(workload: WorkloadLike) -> Exported:
+    """Return the convolutions and products of matrices of a workload as a topology of SCALE-Sim.
+
+    Parameters
+    ----------
+    workload : as for `tilewright.map`
+        Layers that repeat get a row for each time. What SCALE-Sim has no row for is left out.
+
+    Raises
+    ------
+    InputError
+        When it cannot be read.
+    """
+    left_out: list[str] = []
+    files = {"topology.csv": topology_text(the_network(workload), left_out)}
     return Exported(files, tuple(left_out))
 
 

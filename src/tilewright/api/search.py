@@ -18,6 +18,7 @@ from tilewright.api.inputs import (
     check_within,
     the_architecture,
     the_cache,
+    the_constraints,
     the_latency,
     the_layer,
     the_network,
@@ -30,7 +31,7 @@ from tilewright.mapper.network.progress import Progress, counted, watching
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.results.searched_space import ALL, DIVISORS
 from tilewright.mapping.constraints import under
-from tilewright.mapping.given import ConstraintsLike, check_own_names, given_constraints
+from tilewright.mapping.given import ConstraintsLike, check_own_names
 
 if TYPE_CHECKING:
     from tilewright.mapper.explain.explanation import Explanation
@@ -144,7 +145,7 @@ def map(
     if strategy is not None or uniform is not None or pipelined:
         machine = the_searched_architecture(machine)
     check_own_names(machine, network.layers)
-    machine = under(machine, given_constraints(constraints, machine, network.layers))
+    machine = under(machine, the_constraints(constraints, machine, network.layers))
     kind = the_latency(latency, machine)
     own = not (strategy or kind == "pipelined") and any(
         laid_out(each, machine) for each in network.layers
@@ -251,7 +252,7 @@ def pareto(
     network = the_network(workload, layer)
     machine = the_searched_architecture(architecture)
     check_own_names(machine, network.layers)
-    machine = under(machine, given_constraints(constraints, machine, network.layers))
+    machine = under(machine, the_constraints(constraints, machine, network.layers))
     from tilewright.mapper.network.front_of_network import map_network_front
     from tilewright.mapper.network.network import map_front
 
@@ -386,7 +387,7 @@ def explain(
     chosen = the_layer(workload, layer)
     machine = the_searched_architecture(architecture)
     check_own_names(machine, [chosen])
-    machine = under(machine, given_constraints(constraints, machine, [chosen]))
+    machine = under(machine, the_constraints(constraints, machine, [chosen]))
     from tilewright.mapper.explain.explain import explain_layer
 
     if isinstance(progress, bool):

@@ -58,6 +58,8 @@ OPTIONS = {
     "context": "--context",
     "bind": "--bind",
     "only": "--only",
+    "trace": "--trace",
+    "figures": "--figures",
 }
 # some versions of typer bring a copy of click: take the class from what typer itself offers
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]

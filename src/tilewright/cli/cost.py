@@ -14,6 +14,7 @@ from tilewright.cli.options import (
     Layouts,
     Machine,
     MappingFile,
+    Trace,
     Workload,
     commands,
     read_layouts,
@@ -55,17 +56,25 @@ def evaluate_command(
             "--timeline", metavar="FILE.html", help="Plot the first steps, of pipelined latency."
         ),
     ] = None,
+    trace: Trace = None,
 ) -> int:  # fmt: skip
     """Show what a mapping costs; with a style and no --layer, a table of all layers."""
     from tilewright import api
     from tilewright.api.inputs import is_for_networks
     from tilewright.cli.output.files import check_outputs
-    from tilewright.cli.output.results import put_evaluation, put_network_evaluation, put_timeline
+    from tilewright.cli.output.results import (
+        put_evaluation,
+        put_network_evaluation,
+        put_timeline,
+        put_trace,
+    )
 
-    check_outputs({"--json": json, "--timeline": timeline}, [workload, arch, mapping])
+    outputs = {"--json": json, "--timeline": timeline, "--trace": trace}
+    check_outputs(outputs, [workload, arch, mapping])
     single = {"--timeline": timeline, "--layout": layout}
     if counting == "dmazerunner":
-        refuse({**single, "--latency": latency, "--statistics": statistics}, "not with --counting")
+        others = {"--latency": latency, "--statistics": statistics, "--trace": trace}
+        refuse({**single, **others}, "not with --counting")
         from tilewright.cli.output.methods import put_cost
 
         put_cost(api.evaluate(workload, arch, mapping, layer=layer, counting="dmazerunner"), json)
@@ -74,6 +83,8 @@ def evaluate_command(
         found = api.evaluate_network(workload, arch, mapping, latency=latency)
         if len(found.layers) > 1:
             refuse(single, "is for one layer: add --layer")
+            if trace is not None:
+                put_trace(found, trace)
             put_network_evaluation(found, json, statistics=statistics)
             return 0
     layouts = read_layouts(layout)
@@ -86,6 +97,8 @@ def evaluate_command(
         if one.pipeline is None:
             raise InputError("shows pipelined latency: add --latency pipelined", key="--timeline")
         put_timeline(one, timeline)
+    if trace is not None:
+        put_trace(one, trace)
     put_evaluation(one, json, statistics=statistics)
     return 0
 

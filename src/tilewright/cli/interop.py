@@ -1,4 +1,4 @@
-"""Commands that go to and from Timeloop."""
+"""Commands that go to and from other tools."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from tilewright.cli.options import Json, LayerName, Machine, MappingFile, Workload, commands, say
+from tilewright.errors import InputError
 
 Folder = Annotated[
     str | None, typer.Option("--output", metavar="DIR", help="Write files of tilewright's here.")
@@ -19,22 +20,45 @@ MaybeMapping = Annotated[
 @commands.command("export")
 def export_command(
     workload: Workload,
-    arch: Machine,
+    arch: Annotated[
+        str | None,
+        typer.Argument(metavar="[ARCH]", help="Architecture: a file, or a name that ships."),
+    ] = None,
     mapping: MaybeMapping = None,
     timeloop: Annotated[
-        str, typer.Option("--timeloop", metavar="DIR", help="Write Timeloop's files (0.4) here.")
-    ] = "timeloop",
+        str | None,
+        typer.Option(
+            "--timeloop", metavar="DIR", help="Write Timeloop's files (0.4) here (timeloop)."
+        ),
+    ] = None,
+    scalesim: Annotated[
+        str | None,
+        typer.Option(
+            "--scalesim", metavar="DIR", help="Write the layers as a topology of SCALE-Sim here."
+        ),
+    ] = None,
     layer: LayerName = None,
 ) -> int:
-    """Write a layer, a machine and an even mapping as Timeloop's files."""
+    """Write a layer, a machine and an even mapping for Timeloop, or layers for SCALE-Sim."""
     from tilewright import api
+    from tilewright.api.inputs import the_network
+    from tilewright.api.interop import Exported
     from tilewright.cli.output.files import write_folder, write_out
 
-    found = api.export(workload, arch, mapping, layer=layer)
-    paths = write_folder("--timeloop", timeloop, found.files, [workload, arch, mapping or ""])
-    write_out("\n".join(paths))
-    for what in found.left_out:
-        say(f"not written: {what}")
+    inputs = [workload, arch or "", mapping or ""]
+    results: list[tuple[str, str, Exported]] = []
+    if scalesim is not None:
+        network = the_network(workload, layer)
+        results.append(("--scalesim", scalesim, api.export_topology(network)))
+    if timeloop is not None or scalesim is None:
+        if arch is None:
+            raise InputError("is missing: Timeloop's files are about a machine", key="ARCH")
+        found = api.export(workload, arch, mapping, layer=layer)
+        results.append(("--timeloop", timeloop or "timeloop", found))
+    for option, folder, found in results:
+        write_out("\n".join(write_folder(option, folder, found.files, inputs)))
+        for what in found.left_out:
+            say(f"not written: {what}")
     return 0
 
 

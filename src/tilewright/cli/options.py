@@ -82,10 +82,21 @@ commands = Commands(
 )
 
 Workload = Annotated[
-    str, typer.Argument(metavar="WORKLOAD", help="Workload: a file, or a name that ships.")
+    str,
+    typer.Argument(
+        metavar="WORKLOAD",
+        help="Workload: a name that ships, or a file: of tilewright, Timeloop, ZigZag or "
+        "AccelForge (.yaml), ONNX (.onnx), torch.export (.pt2), a model's config.json, SCALE-Sim "
+        "(.csv), MAESTRO (.m).",
+    ),
 ]
 Machine = Annotated[
-    str, typer.Argument(metavar="ARCH", help="Architecture: a file, or a name that ships.")
+    str,
+    typer.Argument(
+        metavar="ARCH",
+        help="Architecture: a name that ships, or a file: of tilewright, Timeloop, ZigZag or "
+        "AccelForge (.yaml), SCALE-Sim (.cfg).",
+    ),
 ]
 MappingFile = Annotated[
     str,
@@ -107,6 +118,14 @@ Latency = Annotated[
         metavar="KIND",
         help="throughput (the slowest level sets the pace) or pipelined (step by step); "
         "by default what the machine says.",
+    ),
+]
+Trace = Annotated[
+    str | None,
+    typer.Option(
+        "--trace",
+        metavar="FILE.json",
+        help="Write pipelined latency as a trace for Perfetto (ui.perfetto.dev) and Chrome.",
     ),
 ]
 DataflowNames = Annotated[

@@ -17,6 +17,7 @@ from tilewright.cli.options import (
     LayerName,
     Layouts,
     Machine,
+    Trace,
     Workload,
     commands,
     read_layouts,
@@ -93,17 +94,32 @@ def map_command(
         ),
     ] = None,
     layout: Layouts = None,
+    trace: Trace = None,
+    figures: Annotated[
+        str | None,
+        typer.Option(
+            "--figures",
+            metavar="DIR",
+            help="Write figures (SVG, PDF) and tables (LaTeX, CSV) for papers into this directory.",
+        ),
+    ] = None,
 ) -> int:
     """Find the best mapping of every layer, with a proof."""
     from tilewright import api
-    from tilewright.api.inputs import check_options, check_tiles, the_architecture, the_network
+    from tilewright.api.inputs import (
+        check_options,
+        check_tiles,
+        the_architecture,
+        the_latency,
+        the_network,
+    )
     from tilewright.architecture.dataflow import load_dataflow
-    from tilewright.cli.output.files import check_outputs
-    from tilewright.cli.output.results import put_mappings, put_result
+    from tilewright.cli.output.files import check_outputs, make_folder
+    from tilewright.cli.output.results import put_figures, put_mappings, put_result, put_trace
     from tilewright.frontends.accounting import not_understood
     from tilewright.mapping.idle import idle_text
 
-    files = {"--json": json, "--report": report, "--output": output}
+    files = {"--json": json, "--report": report, "--output": output, "--trace": trace}
     check_outputs(files, [workload, arch])
     limit = seconds(time_limit)
     check_options(objective, limit, None, movement=not pareto)
@@ -113,7 +129,8 @@ def map_command(
     if pareto:
         check_for_pareto(
             report=report, output=output, tiles=tiles, latency=latency, strategy=strategy,
-            uniform=uniform, within=within, layout=layout,
+            uniform=uniform, within=within, layout=layout, trace=trace,
+            figures=figures,
         )  # fmt: skip
         front = api.pareto(
             workload, arch, objective,
@@ -126,6 +143,13 @@ def map_command(
         say(line)
     network = the_network(network, layer)
     machine = the_architecture(arch)
+    if trace is not None and the_latency(latency, machine) != "pipelined":
+        raise InputError("shows pipelined latency: add --latency pipelined", key="--trace")
+    if figures is not None:
+        from tilewright.report.paper import check_drawing
+
+        check_drawing()
+        make_folder("--figures", figures)
     result = api.map(
         network,
         machine,
@@ -142,6 +166,10 @@ def map_command(
         layouts=read_layouts(layout),
     )
     put_mappings(result, json, report, output)
+    if trace is not None and result.layers:
+        put_trace(result, trace)
+    if figures is not None and result.layers:
+        put_figures(result, figures, [workload, arch])
     if idle := idle_text(result.idle, len(result.network.layers)):
         say(f"warning: {idle}")
     if result.interrupted:
@@ -165,6 +193,8 @@ def check_for_pareto(**options: object) -> None:
         "uniform": "runs of layers differ in style",
         "within": "runs of layers differ in style",
         "layout": "words are counted, not blocks",
+        "figures": "--json has all points",
+        "trace": "energy is traded against throughput latency alone",
     }
     needless = {"tiles": DIVISORS, "latency": "throughput"}
     for name, value in options.items():

@@ -16,6 +16,7 @@ from tilewright.errors import InputError
 from tilewright.mapper.results.result import NetworkResult
 from tilewright.mapper.styles.result import UniformResult
 from tilewright.report import figures
+from tilewright.report.graph import graph_section
 from tilewright.report.hardware import area_treemap, hardware_section
 from tilewright.report.layers import layer_sections
 from tilewright.report.machine import idle_html, machine_html
@@ -58,7 +59,7 @@ def html(result: NetworkResult) -> str:
         else ""
     )
     section, timelines = timeline_section(result.layers)
-    styles = styles_section(result)
+    styles, graph = styles_section(result), graph_section(result)
     name, title = result.network.name, f"{result.network.name} on {machine.name}"
     return Template(package_text("page.html")).substitute(
         title=escape(f"{title} · tilewright"),
@@ -73,6 +74,8 @@ def html(result: NetworkResult) -> str:
         machine=machine_html(machine) + idle_html(result),
         styles_link='<a href="#styles">Styles</a>' if styles else "",
         styles=styles,
+        graph_link='<a href="#graph">Graph</a>' if graph else "",
+        graph=graph,
         views=VIEWS,
         hardware=hardware_section(result),
         reuse=reuse_table(result.layers),

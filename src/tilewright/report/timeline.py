@@ -41,8 +41,15 @@ def timeline(evaluation: Evaluation, most: int = MOST) -> Figure:
         How many events.
     """
     machine = evaluation.architecture
-    events = first_events(evaluation.layer, machine, evaluation.mapping, most=most)
-    return bars(events, machine, level_colours(machine))
+    return bars(events_of(evaluation, most), machine, level_colours(machine))
+
+
+def events_of(evaluation: Evaluation, most: int) -> list[Event]:
+    """Return the first events of an evaluation, with the layouts that it was found with."""
+    layouts = None if evaluation.pipeline is None else evaluation.pipeline.layouts
+    return first_events(
+        evaluation.layer, evaluation.architecture, evaluation.mapping, most=most, layouts=layouts
+    )
 
 
 def bars(events: Sequence[Event], machine: Architecture, colours: dict[str, str]) -> Figure:
@@ -108,7 +115,7 @@ def timeline_plot(evaluation: Evaluation, most: int = MOST) -> go.Figure:
     import plotly.graph_objects as go
 
     machine = evaluation.architecture
-    events = first_events(evaluation.layer, machine, evaluation.mapping, most=most)
+    events = events_of(evaluation, most)
     names = [level.name for level in machine.levels]
     figure = bars(events, machine, dict(zip(names, PLAIN * len(names), strict=False)))
     for trace in figure.data:

@@ -76,6 +76,7 @@ class Nest:
         structure = resolve(mapping, layer, architecture)
         self.layer = layer
         self.architecture = architecture
+        self.layouts = layouts
         self.cuts = cuts_of(structure)
         self.dimension = [layer.dimensions.index(loop.dimension) for loop in self.cuts]
         self.spatial = [loop.array is not None for loop in self.cuts]
@@ -126,7 +127,14 @@ class Nest:
         for stage, cycles in zip(self.stages, total[3 : self.fixed], strict=True):
             exposed[stage.memory] += cycles
         busy = dict(zip(self.ports.names, total[self.fixed :], strict=True))
-        return Pipeline(total[0], total[1], total[2], exposed, busy)
+        return Pipeline(
+            cycles=total[0],
+            computing=total[1],
+            operands=total[2],
+            exposed=exposed,
+            busy=busy,
+            layouts=self.layouts,
+        )
 
     def every(self, outermost: int = 0) -> range:
         """Return the stages from one inward."""
@@ -161,17 +169,11 @@ class Nest:
         if self.spatial[at]:
             spreading = (*state[:d], spread(state[d], tile), *state[d + 1 :])
             return self.tiles(s, at + 1, spreading, partial)
-        # what comes back in later iterations of a loop that the output lacks has partial sums
-        later = partial or self.reduces[d]
-        held = later or self.windows
-        sequence = [(parts, later, count) for parts, count in turns(state[d], tile)]
-        if later != partial:
-            parts, _, count = sequence[0]
-            sequence[:1] = [(parts, partial, 1), *([(parts, later, count - 1)] * (count > 1))]
+        held = self.holds_sums(at, partial)
         closed: Times = [0.0] * self.width
         last: Times | None = None
         before: Parts = ()
-        for parts, own, count in sequence:
+        for parts, own, count in self.runs(at, state, partial):
             within = (*state[:d], parts, *state[d + 1 :])
             body, end = self.tiles(s, at + 1, within, own)
             if last is not None:
@@ -183,6 +185,28 @@ class Nest:
             last, before = end, parts
         assert last is not None
         return closed, last
+
+    def runs(self, at: int, state: State, partial: bool) -> list[tuple[Parts, bool, int]]:
+        """Return the iterations of a temporal loop, equal ones together.
+
+        Returns
+        -------
+        list of (Parts, bool, int)
+            What the instances work on, whether partial sums exist already, and how many iterations
+            are like that.
+        """
+        d = self.dimension[at]
+        # what comes back in later iterations of a loop that the output lacks has partial sums
+        later = partial or self.reduces[d]
+        found = [(parts, later, count) for parts, count in turns(state[d], self.cuts[at].tile)]
+        if later != partial:
+            parts, _, count = found[0]
+            found[:1] = [(parts, partial, 1), *([(parts, later, count - 1)] * (count > 1))]
+        return found
+
+    def holds_sums(self, at: int, partial: bool) -> bool:
+        """Return whether what comes in when a temporal loop goes on may be partial sums."""
+        return partial or self.reduces[self.dimension[at]] or self.windows
 
     def join(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -46,6 +46,8 @@ class Pipeline:
     busy : mapping of resource to float
         Cycles for which each port, network and DMA engine moves words, such as ``"DRAM read"``; the
         first instance's, which moves the most. Only those of limited bandwidth.
+    layouts : mapping of str to str, or None
+        The order of each tensor's axes in the outermost memory, where it was given.
     """
 
     cycles: float
@@ -53,6 +55,7 @@ class Pipeline:
     operands: float
     exposed: Mapping[str, float]
     busy: Mapping[str, float]
+    layouts: Mapping[str, str] | None = field(default=None, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data."""

@@ -16,6 +16,7 @@ from tilewright.cli.output.tables import (
 from tilewright.document import is_path, load
 from tilewright.errors import InputError, nearest
 from tilewright.frontends.load import is_model, load_model, options_of
+from tilewright.interop.files import other_architecture, other_network
 from tilewright.interop.maestro.styles import load_style, style_names
 from tilewright.workload.network import load_network, parse_network, zoo_names
 
@@ -37,6 +38,10 @@ def shown(name: str) -> str:
         texts.append(style_text(load_style(name)))
     if texts:
         return "\n\n".join(texts)
+    if (network := other_network(name)) is not None:
+        return network_text(network)
+    if (machine := other_architecture(name)) is not None:
+        return architecture_text(machine)
     if is_path(name):
         document = load(name)
         if isinstance(document.data, dict) and "levels" in document.data:

@@ -66,7 +66,7 @@ def why_not_written(name: str, place: str) -> str | None:
     return None if os.access(place, os.W_OK) else "permission denied"
 
 
-def write_file(name: str, text: str) -> None:
+def write_file(name: str, text: str | bytes) -> None:
     """Write a file in one step: whoever reads it sees the old text or the new, never a part.
 
     Raises
@@ -78,7 +78,7 @@ def write_file(name: str, text: str) -> None:
     try:
         if path.exists() and not path.is_file():
             # a device or a pipe is written to, not replaced
-            path.write_bytes(encoded(text, "utf-8"))
+            path.write_bytes(as_bytes(text))
         else:
             replace_file(path, text)
     except BrokenPipeError:
@@ -88,7 +88,7 @@ def write_file(name: str, text: str) -> None:
 
 
 def write_folder(
-    option: str, folder: str, files: Mapping[str, str], inputs: Sequence[str] = ()
+    option: str, folder: str, files: Mapping[str, str | bytes], inputs: Sequence[str] = ()
 ) -> list[str]:
     """Write files into a directory, which is made when it is not there; return their paths.
 
@@ -97,10 +97,7 @@ def write_folder(
     InputError
         When it cannot be made, or a file cannot be written or is one that the command reads.
     """
-    try:
-        os.makedirs(folder, exist_ok=True)
-    except OSError as failure:
-        raise InputError(f"'{folder}' cannot be made: {failure.strerror}", key=option) from None
+    make_folder(option, folder)
     paths = {name: os.path.join(folder, name) for name in files}
     for path in paths.values():
         check_outputs({option: path}, inputs)
@@ -109,12 +106,26 @@ def write_folder(
     return list(paths.values())
 
 
-def replace_file(path: Path, text: str) -> None:
+def make_folder(option: str, folder: str) -> None:
+    """Make a directory when it is not there.
+
+    Raises
+    ------
+    InputError
+        When it cannot be made.
+    """
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as failure:
+        raise InputError(f"'{folder}' cannot be made: {failure.strerror}", key=option) from None
+
+
+def replace_file(path: Path, text: str | bytes) -> None:
     """Put a complete file in the place of the one at `path`."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:50]}.")
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(encoded(text, "utf-8"))
+            file.write(as_bytes(text))
         os.chmod(temporary, stat.S_IMODE(path.stat().st_mode) if path.exists() else new_mode())
         os.replace(temporary, path)
     finally:
@@ -157,6 +168,11 @@ def write_out(text: str) -> None:
 def encoded(text: str, encoding: str) -> bytes:
     """Return the bytes of a text; a character that the encoding lacks becomes its number."""
     return text.encode(encoding, "backslashreplace")
+
+
+def as_bytes(text: str | bytes) -> bytes:
+    """Return what a file holds."""
+    return text if isinstance(text, bytes) else encoded(text, "utf-8")
 
 
 def discard(*streams: TextIO | None) -> None:

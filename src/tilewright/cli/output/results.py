@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from json import dumps
 from typing import TYPE_CHECKING
 
-from tilewright.cli.output.files import STANDARD_OUTPUT, write_file, write_out
+from tilewright.cli.output.files import STANDARD_OUTPUT, write_file, write_folder, write_out
 
 if TYPE_CHECKING:
     from tilewright.interop.timeloop.differences import Differences
@@ -88,6 +89,20 @@ def put_timeline(evaluation: Evaluation, file: str) -> None:
     from tilewright.report.timeline import timeline_plot
 
     write_file(file, timeline_plot(evaluation).to_html(include_plotlyjs=True))
+
+
+def put_figures(result: NetworkResult, folder: str, inputs: Sequence[str]) -> None:
+    """Write figures and tables of a result into a directory."""
+    from tilewright.report.paper import paper_files
+
+    write_folder("--figures", folder, paper_files(result), inputs)
+
+
+def put_trace(result: NetworkResult | NetworkEvaluation | Evaluation, file: str) -> None:
+    """Write a pipelined execution as a trace."""
+    from tilewright.report.chrome_trace import trace_text
+
+    write_file(file, trace_text(result))
 
 
 def put_evaluation(evaluation: Evaluation, json: str | None, *, statistics: bool = False) -> None:

@@ -16,7 +16,9 @@ INCLUDE = re.compile(
     r"""\s*include(?P<text>_text)?\(\s*(['"])(?P<file>[^'"]*)\2(?P<keys>[^()]*)\)\s*"""
 )
 KEY = re.compile(r"""\s*,\s*(['"])([^'"]*)\1""")
-SET = re.compile(r"""-?\s*set\s+([A-Za-z_]\w*)\s*=\s*(?:(['"])([^'"]*)\2|([-+.\w]+))\s*-?""")
+VALUE = r"""(?:(['"])([^'"]*)\2|([-+.\w]+))"""
+SET = re.compile(rf"-?\s*set\s+([A-Za-z_]\w*)\s*=\s*{VALUE}\s*-?")
+DEFAULT = re.compile(rf"-?\s*set\s+([A-Za-z_]\w*)\s*=\s*\1\s*\|\s*default\(\s*{VALUE}\s*\)\s*-?")
 NAME = re.compile(r"\s*[A-Za-z_]\w*\s*")
 INCLUDED = re.compile(r"tilewright-included-(\d+)")
 TOP = re.compile(
@@ -90,9 +92,12 @@ class Files:
             line = text.count("\n", 0, match.start()) + 1
             statement, value = match["statement"], match["value"]
             if statement is not None:
-                found = SET.fullmatch(statement.strip())
+                given = DEFAULT.fullmatch(statement.strip())
+                found = given or SET.fullmatch(statement.strip())
                 if found is None:
                     raise refused(path, line, statement)
+                if given and found[1] in variables:
+                    return ""
                 variables[found[1]] = found[3] if found[3] is not None else found[4]
                 return ""
             if value is None:

@@ -1,0 +1,1 @@
+"""Files of AccelForge 1.0: workloads of einsums, and architectures that are one hierarchy."""

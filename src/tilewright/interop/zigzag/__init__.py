@@ -1,0 +1,1 @@
+"""Files of ZigZag: workloads of layers, hardware, and the spatial part of mappings."""
