@@ -70,12 +70,25 @@ class Tie:
 
 @dataclass(frozen=True)
 class Exchange:
-    """A tensor on its way from the layer that makes it to one that reads it."""
+    """A tensor on its way from the layer that makes it to one that reads it.
+
+    Attributes
+    ----------
+    tensor : str
+        Its name in the segment.
+    producer, reader : Access
+        The two ends.
+    ties : tuple of Tie
+        The dimensions that it ties, at most one tie for each.
+    steps : tuple of Step
+        What lies between: how the reader sees what the producer makes.
+    """
 
     tensor: str
     producer: Access
     reader: Access
     ties: tuple[Tie, ...]
+    steps: tuple[Step, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -145,6 +158,10 @@ class Segment:
     def shared_name(self) -> dict[Access, str]:
         """Name of the segment's tensor behind each tensor of each layer."""
         return {access: tensor.name for tensor in self.tensors for access in tensor.accesses}
+
+    def shared_name_of_output(self, layer: str) -> str:
+        """Return the name of the tensor that a layer makes."""
+        return self.shared_name[Access(layer, self.layer_of[layer].output.name)]
 
     @property
     def intermediates(self) -> tuple[SharedTensor, ...]:
@@ -257,7 +274,7 @@ def _connected(
                 )  # fmt: skip
                 ties = tuple(_ties(axes, producer.layer, use.layer))
                 access = Access(producer.name, output.name)
-                exchanges.append(Exchange(source, access, here, ties))
+                exchanges.append(Exchange(source, access, here, ties, steps))
                 readers.setdefault(source, []).append(here)
                 reached.setdefault(source, set()).update({*passed, use.name})
             else:
