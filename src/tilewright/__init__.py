@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         compare_counts,
         convert,
         evaluate,
+        evaluate_fused,
         evaluate_network,
         explain,
         export,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         pareto,
         read_timeloop,
         simulate,
+        simulate_fused,
     )
     from tilewright.api.inputs import load_workload
     from tilewright.architecture.constraint_files import load_constraints
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from tilewright.architecture.machine import Architecture
     from tilewright.errors import InputError, MappingError, NoMappingError, TilewrightError
     from tilewright.exploration import Exploration, explore, load_space
+    from tilewright.fusion.result import FusedEvaluation, FusedNetworkEvaluation
     from tilewright.interop.dmazerunner.methods import ExecutionMethods
     from tilewright.interop.dmazerunner.orderings import unique_orderings
     from tilewright.interop.dmazerunner.result import MethodCost
@@ -53,6 +56,8 @@ if TYPE_CHECKING:
     from tilewright.mapper.search.least_memory import LeastMemory
     from tilewright.mapper.styles.result import UniformResult
     from tilewright.mapping.files import load_mapping
+    from tilewright.mapping.fused.segments import Segment
+    from tilewright.mapping.fused.tree import Branch, Fuse, FusedMapping, Halo
     from tilewright.mapping.nodes import For, Mapping, Spatial, Store
     from tilewright.model.batch import Batch, evaluate_batch
     from tilewright.model.network import NetworkEvaluation
@@ -83,6 +88,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Architecture",
     "Batch",
+    "Branch",
     "Comparison",
     "Constraint",
     "Constraints",
@@ -94,6 +100,11 @@ __all__ = [
     "For",
     "Front",
     "Frontier",
+    "Fuse",
+    "FusedEvaluation",
+    "FusedMapping",
+    "FusedNetworkEvaluation",
+    "Halo",
     "InputError",
     "Layer",
     "LayerResult",
@@ -112,6 +123,7 @@ __all__ = [
     "NetworkTraffic",
     "NoMappingError",
     "Proof",
+    "Segment",
     "Spatial",
     "Statistics",
     "Store",
@@ -130,6 +142,7 @@ __all__ = [
     "einsum",
     "evaluate",
     "evaluate_batch",
+    "evaluate_fused",
     "evaluate_network",
     "explain",
     "explore",
@@ -155,21 +168,23 @@ __all__ = [
     "pooling",
     "read_timeloop",
     "simulate",
+    "simulate_fused",
     "transposed_conv2d",
     "unique_orderings",
 ]
 
 HOMES = {
     "api": (
-        "best_layout", "compare", "compare_counts", "convert", "evaluate", "evaluate_network",
-        "explain", "export", "frontier", "least_memory", "least_traffic", "map", "mapspace",
-        "methods", "pareto", "read_timeloop", "simulate",
+        "best_layout", "compare", "compare_counts", "convert", "evaluate", "evaluate_fused",
+        "evaluate_network", "explain", "export", "frontier", "least_memory", "least_traffic",
+        "map", "mapspace", "methods", "pareto", "read_timeloop", "simulate", "simulate_fused",
     ),
     "architecture.constraint_files": ("load_constraints",),
     "architecture.constraints": ("Constraint", "Constraints", "Limits"),
     "architecture.dataflow": ("load_dataflow",),
     "architecture.files": ("load_architecture",),
     "architecture.machine": ("Architecture",),
+    "fusion.result": ("FusedEvaluation", "FusedNetworkEvaluation"),
     "interop.maestro.syntax": ("Dataflow",),
     "interop.dmazerunner.methods": ("ExecutionMethods",),
     "interop.dmazerunner.orderings": ("unique_orderings",),
@@ -187,6 +202,8 @@ HOMES = {
     "mapper.results.result": ("LayerResult", "NetworkResult"),
     "mapper.styles.result": ("UniformResult",),
     "mapping.files": ("load_mapping",),
+    "mapping.fused.segments": ("Segment",),
+    "mapping.fused.tree": ("Branch", "Fuse", "FusedMapping", "Halo"),
     "mapping.nodes": ("For", "Mapping", "Spatial", "Store"),
     "model.batch": ("Batch", "evaluate_batch"),
     "model.network": ("NetworkEvaluation",),

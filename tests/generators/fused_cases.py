@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -11,7 +12,7 @@ from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.document import Document
 from tilewright.errors import MappingError
 from tilewright.mapping.fused.scopes import loop_class
-from tilewright.mapping.fused.segment import Segment, segment
+from tilewright.mapping.fused.segments import Segment, segment
 from tilewright.mapping.fused.tree import Branch, Fuse, FusedMapping, Halo, TreeNode
 from tilewright.mapping.nodes import For, Node, Spatial, Store
 from tilewright.workload.network import parse_network
@@ -67,7 +68,7 @@ def products(random: Random) -> tuple[list[Any], dict[str, Any]]:
             "N": n,
             "tensors": {"I": f"T{i}", "O": f"T{i + 1}"},
         }
-        for i, (k, n) in enumerate(zip(sizes, sizes[1:], strict=False))
+        for i, (k, n) in enumerate(pairwise(sizes))
     ]
     return layers, {"T0": [m, sizes[0]]}
 
@@ -278,11 +279,10 @@ class _Growing:
         nodes: list[Node] = []
         above: list[tuple[str, str]] = []
         for access, tensor in self.segment.shared_name.items():
-            if access.layer == name:
-                if held[tensor] < 2 and random.random() < 0.3:
-                    above.append(("L1", access.tensor))
-                    if held[tensor] < 1 and random.random() < 0.3:
-                        above.append(("L2", access.tensor))
+            if access.layer == name and held[tensor] < 2 and random.random() < 0.3:
+                above.append(("L1", access.tensor))
+                if held[tensor] < 1 and random.random() < 0.3:
+                    above.append(("L2", access.tensor))
         above.sort(key=lambda item: item[0] == "L1")
         nodes += self.mixed([Store(memory, (t,)) for memory, t in above], extents)
         for axis in ("X", "Y"):

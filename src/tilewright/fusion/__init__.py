@@ -4,6 +4,8 @@ The trees themselves, the segments that they cover and their files are in
 `tilewright.mapping.fused`; the definition of what is counted is `tilewright.reference.fused`.
 """
 
+from tilewright.fusion.evaluation import check, evaluate, simulate
+from tilewright.fusion.result import FusedEvaluation, FusedNetworkEvaluation
 from tilewright.mapping.fused import (
     Branch,
     Fuse,
@@ -20,12 +22,17 @@ from tilewright.mapping.fused import (
 __all__ = [
     "Branch",
     "Fuse",
+    "FusedEvaluation",
     "FusedFile",
     "FusedMapping",
+    "FusedNetworkEvaluation",
     "Halo",
     "Segment",
+    "check",
     "dump_fused",
+    "evaluate",
     "load_fused",
     "parse_fused",
     "segment",
+    "simulate",
 ]

@@ -15,7 +15,7 @@ from tilewright.fusion.families import families
 from tilewright.fusion.traffic import moved_words
 from tilewright.mapping.fused.counts import FusedCounts, Moved, StoreCounts, summed, with_moves
 from tilewright.mapping.fused.scopes import Leaf, Resolved, SharedStore
-from tilewright.mapping.fused.segment import Access, Exchange, Segment
+from tilewright.mapping.fused.segments import Access, Exchange, Segment
 from tilewright.mapping.fused.tree import REFETCH
 from tilewright.mapping.fused.turn_layers import turn_layer, turn_mapping
 from tilewright.mapping.nodes import Mapping

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tilewright.mapping.fused.scopes import SharedLoop
-from tilewright.mapping.fused.segment import Segment
+from tilewright.mapping.fused.segments import Segment
 from tilewright.mapping.fused.turns import Span, Step, steps
 from tilewright.workload.footprint import expression_words
 from tilewright.workload.layer import Layer, Tensor, Term

@@ -7,7 +7,7 @@ from math import prod
 
 from tilewright.fusion.families import Family, Group, families
 from tilewright.mapping.fused.scopes import SharedLoop, SharedStore
-from tilewright.mapping.fused.segment import Segment
+from tilewright.mapping.fused.segments import Segment
 from tilewright.mapping.fused.turns import most_chunks
 from tilewright.workload.footprint import expression_words
 from tilewright.workload.layer import Layer, Tensor

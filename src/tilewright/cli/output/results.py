@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tilewright.cli.output.files import STANDARD_OUTPUT, write_file, write_out
 
 if TYPE_CHECKING:
+    from tilewright.fusion.result import FusedEvaluation, FusedNetworkEvaluation
     from tilewright.interop.timeloop.differences import Differences
     from tilewright.layout.result import LayoutResult
     from tilewright.mapper.explain.explanation import Explanation
@@ -60,7 +61,14 @@ def put_mappings(
 
 
 def put_result(
-    result: Front | NetworkFront | Explanation | LayoutResult | Differences, json: str | None
+    result: Front
+    | NetworkFront
+    | Explanation
+    | LayoutResult
+    | Differences
+    | FusedEvaluation
+    | FusedNetworkEvaluation,
+    json: str | None,
 ) -> None:
     """Write a result as JSON, show it as text, or both."""
     if json == STANDARD_OUTPUT:

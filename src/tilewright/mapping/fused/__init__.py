@@ -8,7 +8,7 @@ from tilewright.mapping.fused.files import (
     load_fused,
     parse_fused,
 )
-from tilewright.mapping.fused.segment import (
+from tilewright.mapping.fused.segments import (
     Access,
     Exchange,
     Segment,

@@ -23,7 +23,7 @@ from tilewright.mapping.files import (
     yaml_text,
 )
 from tilewright.mapping.fused.names import find_dimension, find_halo, find_tensors
-from tilewright.mapping.fused.segment import Segment, segment
+from tilewright.mapping.fused.segments import Segment, segment
 from tilewright.mapping.fused.tree import Branch, Fuse, FusedMapping, Halo, TreeNode
 from tilewright.mapping.names import find_memory
 from tilewright.mapping.nodes import For, Mapping, Store

@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 
 from tilewright.errors import MappingError
 from tilewright.mapping.fused.names import named_dimensions
-from tilewright.mapping.fused.segment import Access, Exchange, Segment, Tie
+from tilewright.mapping.fused.segments import Access, Exchange, Segment, Tie
 from tilewright.mapping.fused.tree import RECOMPUTE, Branch, Fuse, FusedMapping, TreeNode, leaves
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tilewright.mapping.fused.scopes import LoopClass, SharedLoop
-from tilewright.mapping.fused.segment import Segment, Tie
+from tilewright.mapping.fused.segments import Segment, Tie
 
 Span = tuple[int, int]
 # iterations of the dimension that a loop cuts, by layer: from the first to before the last

@@ -137,12 +137,15 @@ class Segment:
         Every tensor from its producer to each of its readers inside.
     repeat : int
         How often the segment occurs in its network.
+    sources : tuple of str
+        Names of the layers in the network, of which these are uses.
     """
 
     layers: tuple[Layer, ...]
     tensors: tuple[SharedTensor, ...]
     exchanges: tuple[Exchange, ...]
     repeat: int = 1
+    sources: tuple[str, ...] = ()
 
     @cached_property
     def layer_of(self) -> dict[str, Layer]:
@@ -292,7 +295,13 @@ def _connected(
         else:
             tensors.append(SharedTensor(name, None, tuple(accesses)))
     times = 1 if block is None else block.repeat
-    return Segment(tuple(u.layer for u in uses), tuple(tensors), tuple(exchanges), times)
+    return Segment(
+        layers=tuple(use.layer for use in uses),
+        tensors=tuple(tensors),
+        exchanges=tuple(exchanges),
+        repeat=times,
+        sources=tuple(use.node.layer or use.name for use in uses),
+    )
 
 
 def traced(
