@@ -93,6 +93,10 @@ def map_command(
         ),
     ] = None,
     layout: Layouts = None,
+    fuse: Annotated[
+        bool,
+        typer.Option("--fuse", help="Fuse layers that exchange tensors, where that is better."),
+    ] = False,
 ) -> int:
     """Find the best mapping of every layer, with a proof."""
     from tilewright import api
@@ -113,7 +117,7 @@ def map_command(
     if pareto:
         check_for_pareto(
             report=report, output=output, tiles=tiles, latency=latency, strategy=strategy,
-            uniform=uniform, within=within, layout=layout,
+            uniform=uniform, within=within, layout=layout, fuse=fuse,
         )  # fmt: skip
         front = api.pareto(
             workload, arch, objective,
@@ -121,6 +125,8 @@ def map_command(
         )  # fmt: skip
         put_result(front, json)
         return INTERRUPTED if front.interrupted else 0
+    if fuse and report is not None:
+        raise InputError("has no effect with --fuse: --json has the trees", key="--report")
     network = the_network(workload)
     for line in not_understood(network):
         say(line)
@@ -140,6 +146,7 @@ def map_command(
         uniform=uniform,
         within=None if within is None else share(within),
         layouts=read_layouts(layout),
+        fuse=fuse,
     )
     put_mappings(result, json, report, output)
     if idle := idle_text(result.idle, len(result.network.layers)):
@@ -165,6 +172,7 @@ def check_for_pareto(**options: object) -> None:
         "uniform": "runs of layers differ in style",
         "within": "runs of layers differ in style",
         "layout": "words are counted, not blocks",
+        "fuse": "layers are mapped by themselves",
     }
     needless = {"tiles": DIVISORS, "latency": "throughput"}
     for name, value in options.items():

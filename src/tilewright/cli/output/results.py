@@ -33,7 +33,12 @@ def put_mappings(
         Files for the results, the report and the mappings; ``-`` for JSON on standard output,
         where it then stands alone.
     """
-    if output is not None:
+    from tilewright.mapper.fused.result import FusedResult
+
+    fused = result if isinstance(result, FusedResult) else None
+    if output is not None and fused is not None:
+        write_file(output, fused.mapping_file())
+    elif output is not None:
         from tilewright.mapping.files import dump_mappings
 
         pairs = [(found.layer, found.mapping) for found in result.layers]
@@ -47,6 +52,9 @@ def put_mappings(
         return
     if json is not None:
         write_file(json, result.to_json() + "\n")
+    if fused is not None:
+        write_out(fused.text())
+        return
 
     from tilewright.cli.output.tables import summary
     from tilewright.layout.evaluate import BlockEvaluation
