@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         compare_counts,
         convert,
         evaluate,
+        evaluate_fused,
         evaluate_network,
         explain,
         export,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         pareto,
         read_timeloop,
         simulate,
+        simulate_fused,
     )
     from tilewright.api.inputs import load_workload
     from tilewright.architecture.constraint_files import load_constraints
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from tilewright.architecture.machine import Architecture
     from tilewright.errors import InputError, MappingError, NoMappingError, TilewrightError
     from tilewright.exploration import Exploration, explore, load_space
+    from tilewright.fusion.result import FusedEvaluation, FusedNetworkEvaluation
     from tilewright.interop.dmazerunner.methods import ExecutionMethods
     from tilewright.interop.dmazerunner.orderings import unique_orderings
     from tilewright.interop.dmazerunner.result import MethodCost
@@ -54,6 +57,8 @@ if TYPE_CHECKING:
     from tilewright.mapper.search.least_memory import LeastMemory
     from tilewright.mapper.styles.result import UniformResult
     from tilewright.mapping.files import load_mapping
+    from tilewright.mapping.fused.segments import Segment
+    from tilewright.mapping.fused.tree import Branch, Fuse, FusedMapping, Halo
     from tilewright.mapping.nodes import For, Mapping, Spatial, Store
     from tilewright.model.batch import Batch, evaluate_batch
     from tilewright.model.network import NetworkEvaluation
@@ -84,6 +89,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Architecture",
     "Batch",
+    "Branch",
     "Comparison",
     "Constraint",
     "Constraints",
@@ -95,6 +101,11 @@ __all__ = [
     "For",
     "Front",
     "Frontier",
+    "Fuse",
+    "FusedEvaluation",
+    "FusedMapping",
+    "FusedNetworkEvaluation",
+    "Halo",
     "InputError",
     "Layer",
     "LayerResult",
@@ -113,6 +124,7 @@ __all__ = [
     "NetworkTraffic",
     "NoMappingError",
     "Proof",
+    "Segment",
     "Spatial",
     "Statistics",
     "Store",
@@ -131,6 +143,7 @@ __all__ = [
     "einsum",
     "evaluate",
     "evaluate_batch",
+    "evaluate_fused",
     "evaluate_network",
     "explain",
     "explore",
@@ -157,21 +170,21 @@ __all__ = [
     "pooling",
     "read_timeloop",
     "simulate",
+    "simulate_fused",
     "transposed_conv2d",
     "unique_orderings",
 ]
 
 HOMES = {
     "api": (
-        "best_layout", "compare", "compare_counts", "convert", "evaluate", "evaluate_network",
-        "explain", "export", "export_topology", "frontier", "least_memory", "least_traffic",
-        "map", "mapspace", "methods", "pareto", "read_timeloop", "simulate",
+        "best_layout", "compare", "compare_counts", "convert", "evaluate", "evaluate_fused", "evaluate_network", "explain", "export", "export_topology", "frontier", "least_memory", "least_traffic", "map", "mapspace", "methods", "pareto", "read_timeloop", "simulate", "simulate_fused",
     ),
     "architecture.constraint_files": ("load_constraints",),
     "architecture.constraints": ("Constraint", "Constraints", "Limits"),
     "architecture.dataflow": ("load_dataflow",),
     "architecture.files": ("load_architecture",),
     "architecture.machine": ("Architecture",),
+    "fusion.result": ("FusedEvaluation", "FusedNetworkEvaluation"),
     "interop.maestro.syntax": ("Dataflow",),
     "interop.dmazerunner.methods": ("ExecutionMethods",),
     "interop.dmazerunner.orderings": ("unique_orderings",),
@@ -189,6 +202,8 @@ HOMES = {
     "mapper.results.result": ("LayerResult", "NetworkResult"),
     "mapper.styles.result": ("UniformResult",),
     "mapping.files": ("load_mapping",),
+    "mapping.fused.segments": ("Segment",),
+    "mapping.fused.tree": ("Branch", "Fuse", "FusedMapping", "Halo"),
     "mapping.nodes": ("For", "Mapping", "Spatial", "Store"),
     "model.batch": ("Batch", "evaluate_batch"),
     "model.network": ("NetworkEvaluation",),

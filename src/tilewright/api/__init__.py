@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tilewright.api.cost import evaluate, evaluate_network, simulate
     from tilewright.api.execution import methods
+    from tilewright.api.fusion import evaluate_fused, simulate_fused
     from tilewright.api.interop import compare_counts, export, export_topology, read_timeloop
     from tilewright.api.layout import best_layout
     from tilewright.api.notation import convert
@@ -24,6 +25,7 @@ __all__ = [
     "compare_counts",
     "convert",
     "evaluate",
+    "evaluate_fused",
     "evaluate_network",
     "explain",
     "export",
@@ -37,11 +39,13 @@ __all__ = [
     "pareto",
     "read_timeloop",
     "simulate",
+    "simulate_fused",
 ]
 
 HOMES = {
     "cost": ("evaluate", "evaluate_network", "simulate"),
     "execution": ("methods",),
+    "fusion": ("evaluate_fused", "simulate_fused"),
     "interop": ("compare_counts", "export", "export_topology", "read_timeloop"),
     "layout": ("best_layout",),
     "notation": ("convert",),

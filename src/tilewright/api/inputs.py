@@ -134,6 +134,34 @@ def check_together(
         )
 
 
+def check_fuse(network: Network, machine: Architecture, objective: str, **others: object) -> None:
+    """Refuse to fuse layers where nothing connects them, and what does not go with that.
+
+    Parameters
+    ----------
+    objective : str
+        What to minimise.
+    **others
+        Options of other searches, by name; None where they are not given.
+    """
+    for name, value in others.items():
+        if value is not None:
+            raise InputError("has no effect with 'fuse': leave out one of the two", key=name)
+    if network.graph is None:
+        raise InputError(
+            f"network '{network.name}' does not say how its layers are connected; 'graph:' in its "
+            "file names the tensors between them (docs/reference/workloads.md), and models that "
+            "are imported have it",
+            key="fuse",
+        )
+    if parse_objective(objective).limited:
+        raise InputError("takes no limits with 'fuse'", key="objective")
+    if any(array.forwarding for array in machine.arrays):
+        raise InputError(f"neighbours forward words on '{machine.name}': not searched", key="fuse")
+    if any(memory.retention != "tile" for memory in machine.memories):
+        raise InputError(f"memories of '{machine.name}' retain words: not searched", key="fuse")
+
+
 def check_count(count: int, key: str, least: int) -> None:
     """Refuse what is not a whole number, or too small."""
     if not isinstance(count, int) or isinstance(count, bool) or count < least:

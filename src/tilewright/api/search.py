@@ -11,6 +11,7 @@ from tilewright.api.inputs import (
     ArchitectureLike,
     CacheLike,
     WorkloadLike,
+    check_fuse,
     check_options,
     check_tiles,
     check_together,
@@ -62,6 +63,7 @@ def map(
     uniform: str | None = None,
     within: float | None = None,
     layouts: LayoutsLike = None,
+    fuse: bool = False,
 ) -> NetworkResult:
     """Find the best mapping of every layer of a workload, and prove that none is better.
 
@@ -118,12 +120,17 @@ def map(
         the energy and the cycles that are minimised. The optimum in words is a lower bound; a
         mapping that does not reach it is not proven. By default what the workload says, on
         machines whose outermost memory has blocks; strategies and pipelined latency count words.
+    fuse : bool
+        Whether layers that exchange tensors may share loops, so that tiles of these stay on chip.
+        The workload says how its layers are connected. Tile sizes divide, by default of layers
+        that stay by themselves, too.
 
     Returns
     -------
     NetworkResult
         Mapping, evaluation and proof of each layer. Ctrl-C ends the search with the best so far.
-        With `uniform` a `UniformResult`, which has the styles as well.
+        With `uniform` a `UniformResult`, which has the styles as well; with `fuse` a
+        `FusedResult`, which has what is fused.
 
     Raises
     ------
@@ -147,6 +154,19 @@ def map(
     check_own_names(machine, network.layers)
     machine = under(machine, the_constraints(constraints, machine, network.layers))
     kind = the_latency(latency, machine)
+    if isinstance(progress, bool):
+        progress = watching() if progress else Progress()
+    if fuse:
+        check_fuse(
+            network, machine, objective, strategy=strategy, uniform=uniform, within=within,
+            layouts=layouts, latency=None if kind == "throughput" else kind,
+        )  # fmt: skip
+        from tilewright.mapper.fused.network import map_fused
+
+        return map_fused(
+            network, machine, objective, time_limit=time_limit, workers=workers,
+            progress=progress, cache=kept, tiles=tiles or DIVISORS,
+        )  # fmt: skip
     own = not (strategy or kind == "pipelined") and any(
         laid_out(each, machine) for each in network.layers
     )
@@ -162,8 +182,6 @@ def map(
         from tilewright.strategies.apply import apply_strategy
 
         return apply_strategy(network, machine, objective, strategy, time_limit)
-    if isinstance(progress, bool):
-        progress = watching() if progress else Progress()
     # the compiled search is only imported once the input is known to be good
     if uniform is not None:
         from tilewright.mapper.styles.uniform import map_uniform

@@ -29,6 +29,21 @@ def refuse(given: Mapping[str, object], why: str) -> None:
             raise InputError(why, key=option)
 
 
+def put_fused(
+    workload: str, arch: str, mapping: str, json: str | None, how: str, others: Mapping[str, object]
+) -> bool:
+    """Show what a file of fused mappings costs; return whether it is one."""
+    from tilewright.api.fusion import evaluate_fused, is_fused_file, simulate_fused
+    from tilewright.cli.output.results import put_result
+
+    if not is_fused_file(mapping):
+        return False
+    refuse(others, "not with fused mappings")
+    price = evaluate_fused if how == "evaluate" else simulate_fused
+    put_result(price(workload, arch, mapping), json)
+    return True
+
+
 Counting = Annotated[
     str,
     typer.Option(
@@ -72,6 +87,11 @@ def evaluate_command(
     outputs = {"--json": json, "--timeline": timeline, "--trace": trace}
     check_outputs(outputs, [workload, arch, mapping])
     single = {"--timeline": timeline, "--layout": layout}
+    if put_fused(workload, arch, mapping, json, "evaluate", {
+        **single, "--layer": layer, "--statistics": statistics, "--latency": latency,
+        "--counting": counting != "tilewright",
+    }):  # fmt: skip
+        return 0
     if counting == "dmazerunner":
         others = {"--latency": latency, "--statistics": statistics, "--trace": trace}
         refuse({**single, **others}, "not with --counting")
@@ -114,6 +134,9 @@ def simulate_command(
     from tilewright.cli.output.results import put_evaluation
 
     check_outputs({"--json": json}, [workload, arch, mapping])
+    others = {"--layer": layer, "--latency": latency, "--layout": layout}
+    if put_fused(workload, arch, mapping, json, "simulate", others):
+        return 0
     layouts = read_layouts(layout)
     found = api.simulate(workload, arch, mapping, layer=layer, latency=latency, layouts=layouts)
     put_evaluation(found, json)

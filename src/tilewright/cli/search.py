@@ -103,6 +103,10 @@ def map_command(
             help="Write figures (SVG, PDF) and tables (LaTeX, CSV) for papers into this directory.",
         ),
     ] = None,
+    fuse: Annotated[
+        bool,
+        typer.Option("--fuse", help="Fuse layers that exchange tensors, where that is better."),
+    ] = False,
 ) -> int:
     """Find the best mapping of every layer, with a proof."""
     from tilewright import api
@@ -130,7 +134,7 @@ def map_command(
         check_for_pareto(
             report=report, output=output, tiles=tiles, latency=latency, strategy=strategy,
             uniform=uniform, within=within, layout=layout, trace=trace,
-            figures=figures,
+            figures=figures, fuse=fuse,
         )  # fmt: skip
         front = api.pareto(
             workload, arch, objective,
@@ -138,6 +142,8 @@ def map_command(
         )  # fmt: skip
         put_result(front, json)
         return INTERRUPTED if front.interrupted else 0
+    if fuse and report is not None:
+        raise InputError("has no effect with --fuse: --json has the trees", key="--report")
     network = the_network(workload)
     for line in not_understood(network):
         say(line)
@@ -164,6 +170,7 @@ def map_command(
         uniform=uniform,
         within=None if within is None else share(within),
         layouts=read_layouts(layout),
+        fuse=fuse,
     )
     put_mappings(result, json, report, output)
     if trace is not None and result.layers:
@@ -195,6 +202,7 @@ def check_for_pareto(**options: object) -> None:
         "layout": "words are counted, not blocks",
         "figures": "--json has all points",
         "trace": "energy is traded against throughput latency alone",
+        "fuse": "layers are mapped by themselves",
     }
     needless = {"tiles": DIVISORS, "latency": "throughput"}
     for name, value in options.items():

@@ -87,12 +87,14 @@ def check_size(layer: Layer) -> None:
 
 
 @lru_cache(maxsize=256)
-def plan(layer: Layer, architecture: Architecture, structure: Structure) -> Plan:
+def plan(
+    layer: Layer, architecture: Architecture, structure: Structure, *, fresh: bool = True
+) -> Plan:
     """Compile all counts of a mapping structure."""
     check_size(layer)
     if len(layer.bounds) > MOST_DIMENSIONS:
-        return compiled_plan(layer, architecture, structure)
-    shape, sums = shape_plan(prototype(layer), skeleton(architecture), structure)
+        return compiled_plan(layer, architecture, structure, fresh=fresh)
+    shape, sums = shape_plan(prototype(layer), skeleton(architecture), structure, fresh=fresh)
     return Plan(shape.fill(layer), sums)
 
 
@@ -105,15 +107,19 @@ def skeleton(architecture: Architecture) -> Architecture:
 
 
 @lru_cache(maxsize=256)
-def shape_plan(layer: Layer, architecture: Architecture, structure: Structure) -> ShapePlan:
+def shape_plan(
+    layer: Layer, architecture: Architecture, structure: Structure, *, fresh: bool = True
+) -> ShapePlan:
     """Compile all counts of a mapping structure for every layer of a prototype's shape."""
-    found = compiled_plan(layer, architecture, structure)
+    found = compiled_plan(layer, architecture, structure, fresh=fresh)
     return Shape.of(found.compiled), found.sums
 
 
-def compiled_plan(layer: Layer, architecture: Architecture, structure: Structure) -> Plan:
+def compiled_plan(
+    layer: Layer, architecture: Architecture, structure: Structure, *, fresh: bool = True
+) -> Plan:
     """Compile all counts of a mapping structure for one layer."""
-    traffic = Traffic(layer, architecture, structure)
+    traffic = Traffic(layer, architecture, structure, fresh=fresh)
     return plan_sums(layer, structure, all_sums(layer, architecture, traffic))
 
 
@@ -148,7 +154,9 @@ def missing(layer: Layer, compiled: Compiled, query: Query, tiles: Ints) -> int:
     )
 
 
-def count(layer: Layer, architecture: Architecture, mapping: Mapping) -> Counts:
+def count(
+    layer: Layer, architecture: Architecture, mapping: Mapping, *, fresh: bool = True
+) -> Counts:
     """Count the words that a mapping moves, in closed form.
 
     Parameters
@@ -160,6 +168,9 @@ def count(layer: Layer, architecture: Architecture, mapping: Mapping) -> Counts:
         What it runs on.
     mapping : Mapping
         A valid mapping (see `tilewright.mapping.validity.check`); it is not checked here.
+    fresh : bool
+        Whether the output starts from zero; otherwise the outermost memory already holds partial
+        sums of all its words.
 
     Returns
     -------
@@ -173,7 +184,7 @@ def count(layer: Layer, architecture: Architecture, mapping: Mapping) -> Counts:
     forwarding it is proportional to the bounds of all dimensions, and where array elements idle
     besides, the forwarded words of that link are found step by step, as the simulator does.
     """
-    compiled_plan = plan(layer, architecture, Structure.of(mapping))
+    compiled_plan = plan(layer, architecture, Structure.of(mapping), fresh=fresh)
     values = query_values(layer, compiled_plan.compiled, mapping)
     totals = [sum(times * values[query] for query, times in terms) for terms in compiled_plan.sums]
     return as_counts(layer, architecture, totals)

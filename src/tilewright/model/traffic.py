@@ -136,10 +136,22 @@ def links(
 
 
 class Traffic:
-    """The sums of queries behind the counts of a mapping structure."""
+    """The sums of queries behind the counts of a mapping structure.
 
-    def __init__(self, layer: Layer, architecture: Architecture, structure: Structure) -> None:
+    With `fresh` the output starts from zero; otherwise the outermost memory already holds partial
+    sums of all its words.
+    """
+
+    def __init__(
+        self,
+        layer: Layer,
+        architecture: Architecture,
+        structure: Structure,
+        *,
+        fresh: bool = True,
+    ) -> None:
         self.layer = layer
+        self.fresh = fresh
         self.architecture = architecture
         position = architecture.position
         # level of each loop's array; temporal and residual loops have none
@@ -208,6 +220,8 @@ class Traffic:
         return sent, self._sum(tensor, link, frozenset(), only, False)
 
     def _distinct(self, tensor: int, only: int) -> Sum:
+        if not self.fresh:
+            return {}
         modes = self._modes(len(self._array), frozenset(), only, len(self._array))
         if F not in modes:
             modes = ()

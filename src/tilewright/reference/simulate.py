@@ -121,13 +121,24 @@ class Ledger:
 class Simulation:
     """A mapping that is carried out.
 
+    With `fresh` the output starts from zero; otherwise the outermost memory already holds partial
+    sums of all its words.
+
     In its methods `alone` is a set of arrays of which only the first element takes part: with all
     arrays above a level, what is counted is the first instance of that level.
     """
 
-    def __init__(self, layer: Layer, architecture: Architecture, structure: Structure) -> None:
+    def __init__(
+        self,
+        layer: Layer,
+        architecture: Architecture,
+        structure: Structure,
+        *,
+        fresh: bool = True,
+    ) -> None:
         self.layer = layer
         self.architecture = architecture
+        self.fresh = fresh
         self.structure = structure
         # loops of a single chunk do nothing
         self.cuts = [i for i, loop in enumerate(structure.loops) if loop.chunks > 1]
@@ -201,7 +212,7 @@ class Simulation:
     def accumulate(self, moved: Sequence[tuple[Link, Traffic]], ledger: Ledger) -> None:
         """Enter the partial sums of the output, which leave as often as they enter."""
         # zero(A): words that enter the parent's tiles without a partial sum
-        zero = moved[0][1].distinct
+        zero = moved[0][1].distinct if self.fresh else 0
         for link, traffic in moved:
             partial = traffic.sent - zero
             ledger.writes[link.parent] += traffic.sent

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tilewright.cli.output.files import STANDARD_OUTPUT, write_file, write_folder, write_out
 
 if TYPE_CHECKING:
+    from tilewright.fusion.result import FusedEvaluation, FusedNetworkEvaluation
     from tilewright.interop.timeloop.differences import Differences
     from tilewright.layout.result import LayoutResult
     from tilewright.mapper.explain.explanation import Explanation
@@ -33,7 +34,12 @@ def put_mappings(
         Files for the results, the report and the mappings; ``-`` for JSON on standard output,
         where it then stands alone.
     """
-    if output is not None:
+    from tilewright.mapper.fused.result import FusedResult
+
+    fused = result if isinstance(result, FusedResult) else None
+    if output is not None and fused is not None:
+        write_file(output, fused.mapping_file())
+    elif output is not None:
         from tilewright.mapping.files import dump_mappings
 
         pairs = [(found.layer, found.mapping) for found in result.layers]
@@ -47,6 +53,9 @@ def put_mappings(
         return
     if json is not None:
         write_file(json, result.to_json() + "\n")
+    if fused is not None:
+        write_out(fused.text())
+        return
 
     from tilewright.cli.output.tables import summary
     from tilewright.layout.evaluate import BlockEvaluation
@@ -61,7 +70,14 @@ def put_mappings(
 
 
 def put_result(
-    result: Front | NetworkFront | Explanation | LayoutResult | Differences, json: str | None
+    result: Front
+    | NetworkFront
+    | Explanation
+    | LayoutResult
+    | Differences
+    | FusedEvaluation
+    | FusedNetworkEvaluation,
+    json: str | None,
 ) -> None:
     """Write a result as JSON, show it as text, or both."""
     if json == STANDARD_OUTPUT:

@@ -1,0 +1,175 @@
+"""Evaluate and simulate fused mappings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from tilewright.api.inputs import ArchitectureLike, WorkloadLike, the_architecture, the_network
+from tilewright.document import SUFFIXES, Document, KeyPath, key_text, load, read_text
+from tilewright.errors import InputError, MappingError
+from tilewright.fusion import evaluation
+from tilewright.fusion.result import FusedEvaluation, FusedNetworkEvaluation
+from tilewright.mapping.fused.files import is_fused, parse_fused
+from tilewright.mapping.fused.paths import key_path
+from tilewright.mapping.fused.segments import Segment, segment
+from tilewright.mapping.fused.tree import FusedMapping
+from tilewright.mapping.nodes import Mapping
+from tilewright.mapping.validity import check as check_mapping
+from tilewright.model.evaluate import evaluate as evaluate_mapping
+from tilewright.model.result import Evaluation
+from tilewright.reference.simulate import simulate as simulate_mapping
+from tilewright.retention.evaluate import refuse_retention
+from tilewright.workload.layer import Layer
+
+FusedLike: TypeAlias = "str | PathLike[str] | FusedMapping | list[Any] | dict[str, Any]"
+Pricing: TypeAlias = Callable[..., FusedEvaluation]
+
+
+def evaluate_fused(
+    workload: WorkloadLike, architecture: ArchitectureLike, mapping: FusedLike
+) -> FusedEvaluation | FusedNetworkEvaluation:
+    """Return what a fused mapping costs.
+
+    Parameters
+    ----------
+    workload : str, path or Network
+        Name of a network that ships, a file, or the thing itself; it says how its layers are
+        connected.
+    architecture : str, path or Architecture
+        Name of a machine that ships, a file, or the thing itself.
+    mapping : str, path, FusedMapping, list or dict
+        A file, the mapping itself, or what a file would have.
+
+    Returns
+    -------
+    FusedEvaluation or FusedNetworkEvaluation
+        Energy in pJ, cycles, counts in tensor elements: of one segment, or of the whole network
+        where the file has ``segments``.
+
+    Raises
+    ------
+    InputError
+        When something cannot be read; a MappingError when the mapping does not fit the machine.
+    """
+    return _Fused(workload, architecture, evaluation.evaluate).priced(mapping)
+
+
+def simulate_fused(
+    workload: WorkloadLike, architecture: ArchitectureLike, mapping: FusedLike
+) -> FusedEvaluation | FusedNetworkEvaluation:
+    """Return what a fused mapping costs, counted by carrying it out, one word at a time.
+
+    Parameters, result and errors are those of `evaluate_fused`. The layers may have 2 million
+    operations at most.
+    """
+    return _Fused(workload, architecture, evaluation.simulate, simulated=True).priced(mapping)
+
+
+class _Fused:
+    """A network and a machine, and how mappings are priced."""
+
+    def __init__(
+        self,
+        workload: WorkloadLike,
+        architecture: ArchitectureLike,
+        pricing: Pricing,
+        *,
+        simulated: bool = False,
+    ) -> None:
+        self.network = the_network(workload)
+        self.architecture = the_architecture(architecture)
+        self.pricing = pricing
+        self.simulated = simulated
+        refuse_retention(self.architecture, "fused mappings are not defined", "mapping")
+
+    def priced(self, mapping: FusedLike) -> FusedEvaluation | FusedNetworkEvaluation:
+        """Return what a mapping costs."""
+        if isinstance(mapping, FusedMapping):
+            return self.pricing(
+                segment(self.network, mapping.layers), self.architecture, mapping, check=True
+            )
+        document = load(fspath(mapping)) if isinstance(mapping, str | PathLike) else mapping
+        if not isinstance(document, Document):
+            document = Document(document, "mapping")
+        found = parse_fused(document, self.network, self.architecture)
+        whole = isinstance(document.data, dict) and "segments" in document.data
+        segments = []
+        for i, (own, tree) in enumerate(found.segments):
+            start: KeyPath = ("segments", i) if whole else ()
+            segments.append(self.one(document, start, own, tree))
+        if not whole:
+            return segments[0]
+        layers, missing = self.others([own for own, _ in found.segments], found.mappings)
+        return FusedNetworkEvaluation(
+            self.network, self.architecture, tuple(segments), tuple(layers), tuple(missing)
+        )
+
+    def one(
+        self, document: Document, start: KeyPath, own: Segment, tree: FusedMapping
+    ) -> FusedEvaluation:
+        """Return what one segment costs; what is wrong with it is told with its line."""
+        try:
+            return self.pricing(own, self.architecture, tree, check=True)
+        except MappingError as fault:
+            path = key_path(fault.key or "", start, document.data)
+            line, key = document.line(path), key_text(path) or None
+            raise MappingError(fault.message, source=document.source, line=line, key=key) from None
+
+    def others(
+        self, segments: list[Segment], mappings: dict[str, Mapping] | Any
+    ) -> tuple[list[tuple[Evaluation, int]], list[str]]:
+        """Return what the layers cost that run alone, how often, and those without a mapping."""
+        fused: Counter[str] = Counter()
+        for own in segments:
+            for name in own.sources:
+                fused[name] += own.repeat
+        found, missing = [], []
+        for layer in self.network.layers:
+            times = layer.repeat - fused[layer.name]
+            if times < 0:
+                raise InputError(
+                    f"layer '{layer.name}' occurs {layer.repeat} times in the network and "
+                    f"{fused[layer.name]} times in the segments",
+                    key="segments",
+                )
+            if times and layer.name in mappings:
+                found.append((self.alone(layer, mappings[layer.name]), times))
+            elif times:
+                missing.append(layer.name)
+        return found, missing
+
+    def alone(self, layer: Layer, mapping: Mapping) -> Evaluation:
+        """Return what a layer costs that runs alone."""
+        try:
+            check_mapping(mapping, layer, self.architecture)
+        except MappingError as fault:
+            key = f"mappings.{layer.name}{(fault.key or '').removeprefix('mapping')}"
+            raise MappingError(fault.message, key=key) from None
+        if not self.simulated:
+            return evaluate_mapping(layer, self.architecture, mapping, check=False)
+        from tilewright.model.evaluate import assess
+
+        counts = simulate_mapping(layer, self.architecture, mapping, check=False)
+        return assess(layer, self.architecture, mapping, counts)
+
+
+def is_fused_file(mapping: object) -> bool:
+    """Return whether a file, or what it would have, says how layers are fused."""
+    if isinstance(mapping, FusedMapping):
+        return True
+    if isinstance(mapping, list | dict):
+        return is_fused(mapping)
+    if not isinstance(mapping, str | PathLike):
+        return False
+    name = fspath(mapping)
+    if Path(name).suffix.lower() not in SUFFIXES or not Path(name).is_file():
+        return False
+    try:
+        text = read_text(name)
+        return ("fuse" in text or "segments" in text) and is_fused(load(name).data)
+    except InputError:
+        return False  # whoever reads it as a mapping says what is wrong

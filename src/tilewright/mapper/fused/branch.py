@@ -1,0 +1,170 @@
+"""One branch below shared loops: the search of a layer, some of whose tensors are on chip.
+
+In every iteration of the shared loops a branch works on a *chunk* of its layer, and begins with
+empty memories of its own. That is the search of a layer with the bounds of the chunk, but for three
+things: a tensor that a memory holds already is taken from there, not from the outermost memory;
+what shared tiles take of a memory is not free; and an output that shared loops return to finds
+partial sums where it left them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from math import inf
+
+import numpy as np
+
+from tilewright.architecture.machine import Architecture
+from tilewright.kernels.kernel import interruptible
+from tilewright.kernels.types import Floats, Ints
+from tilewright.mapper.bounds.plan import Plan
+from tilewright.mapper.canonical.polish import occupied
+from tilewright.mapper.label import labels
+from tilewright.mapper.objective.objective import Objective
+from tilewright.mapper.problem.bypass_choices import Keep, worth_walking
+from tilewright.mapper.search.search import Search
+from tilewright.mapping.nodes import Mapping
+from tilewright.workload.layer import Layer
+
+Room = tuple[float, ...]
+"""Bits of each memory that are left."""
+
+Begun = tuple[float, tuple[float, ...]]
+"""What moves on behalf of a chunk outside of it: pJ, and cycles of each bandwidth-limited port."""
+
+NOTHING_BEGUN: Begun = 0.0, ()
+
+
+@dataclass(frozen=True)
+class Point:
+    """The best mapping of a chunk for some room.
+
+    Attributes
+    ----------
+    value : float
+        Its objective, or what none undercuts where there is no mapping; infinite where it is known
+        that there is none.
+    energy, cycles : float
+        pJ and cycles of one chunk.
+    room, used : tuple of float
+        Bits of each memory that it was searched for, and that it takes: it is the best for all
+        rooms between them.
+    mapping : Mapping or None
+        Without the store nodes of where its tensors come from.
+    proven : bool
+        Whether none is better.
+    """
+
+    value: float
+    energy: float
+    cycles: float
+    room: Room
+    used: Room
+    mapping: Mapping | None
+    proven: bool
+
+
+class BranchSearch(Search):
+    """Search of a chunk of a layer, whose tensors come from given memories.
+
+    Parameters
+    ----------
+    layer : Layer
+        With the bounds of the chunk.
+    fresh : float
+        Which share of the output's words starts from zero, on the average of all chunks.
+    """
+
+    def __init__(
+        self, layer: Layer, architecture: Architecture, objective: Objective, fresh: float
+    ) -> None:
+        self.fresh = fresh
+        self.begun: Begun = NOTHING_BEGUN
+        super().__init__(layer, architecture, str(objective))
+        capacities = [m.capacity_bits for m in architecture.memories]
+        self.capacity = np.array([inf if c is None else c for c in capacities], np.float64)
+        self.left = self.capacity
+
+    def roots(self, shapes: Ints, room: int = 0) -> tuple[Ints, Floats]:
+        """Return tables of labels as for a whole layer, with fewer partial sums from zero."""
+        it, fl = super().roots(shapes, room)
+        first = fl[: len(shapes)]
+        first[:, [labels.ZERO, labels.FIRST]] *= self.fresh
+        energy, loads = self.begun
+        first[:, labels.ENERGY] += energy
+        for r, cycles in enumerate(loads):
+            first[:, labels.LOADS + r] += cycles
+        return it, fl
+
+    def plan(self, keep: Keep) -> Plan:
+        """Return a bypass choice in the room that is left."""
+        plan = super().plan(keep)
+        plan.lk = plan.lk._replace(capacity=self.left)
+        plan.weighed = True  # the closed form takes all tensors from the outermost memory
+        return plan
+
+    def keeps_of(self, sources: tuple[int, ...]) -> list[Keep]:
+        """Return every way to store tensors in the memories inside of where they come from."""
+        memories = self.architecture.memories
+        per_tensor = []
+        for tensor, source in zip(self.layer.tensors, sources, strict=True):
+            options: list[tuple[bool, ...]] = []
+            for memory in memories[source + 1 :]:
+                stored = (True,) if memory.may_store(tensor.role) else ()
+                bypassed = () if tensor.role in memory.must_keep else (False,)
+                options.append((*stored, *bypassed))
+            inside = range(source + 1, len(memories))
+            per_tensor.append(
+                [
+                    (source, *(m for m, kept in zip(inside, choice, strict=True) if kept))
+                    for choice in product(*options)
+                ]
+            )
+        keeps = [k for k in product(*per_tensor) if worth_walking(self.layer, self.architecture, k)]
+        return sorted(keeps, key=lambda k: (-sum(map(len, k)), k))
+
+    def best_in(
+        self,
+        sources: tuple[int, ...],
+        room: Room,
+        stop: Callable[[], bool],
+        below: float = inf,
+        begun: Begun = NOTHING_BEGUN,
+    ) -> Point:
+        """Return the best mapping in some room.
+
+        Parameters
+        ----------
+        sources : tuple of int
+            Positions of the memories that the tensors come from.
+        room : tuple of float
+            Bits that are left of each memory.
+        below : float
+            Mappings of this value and more are of no interest.
+        begun : (float, tuple of float)
+            What moves on behalf of the chunk outside of it; counted in what is returned.
+        """
+        self.begin_anew()
+        self.begun = begun
+        self.chains = {}
+        self.left = np.array(room, np.float64)
+        if not np.diff(self.space.unroll_start).all():
+            return Point(inf, inf, inf, room, room, None, proven=True)
+        if below < inf:
+            self.best[:2] = below, -inf
+        plans = [self.plan(keep) for keep in self.keeps_of(sources)]
+        with interruptible():
+            _, queue = self.explore(stop, lambda best, bound: None, plans)
+        mapping = self.found.mapping
+        if mapping is None:
+            bound = min([below, *(entry[0][0] for entry in queue)])
+            return Point(bound, inf, inf, room, (0.0,) * len(room), None, proven=not queue)
+        bits = occupied(mapping, self.layer, self.architecture)
+        # the room of the outermost memory, and of those below an array, is always the same
+        used = tuple(
+            float(n) if m > 0 and self.of_memory[m] == 0 else 0.0 for m, n in enumerate(bits)
+        )
+        value, _, energy, cycles = (float(x) for x in self.best)
+        return Point(value, energy, cycles, room, used, mapping, proven=not queue)

@@ -1,0 +1,288 @@
+"""What a segment leaves to choose from: shared dimensions, and where its tensors may be held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
+from math import prod
+
+from tilewright.architecture.machine import Architecture, Memory
+from tilewright.mapper.network.solution_key import likeness
+from tilewright.mapper.problem.link_costs import ports, segment_of
+from tilewright.mapping.fused.segments import Access, Segment, SharedTensor
+from tilewright.model.energy import element_bits, read_cost, word_ratio, write_cost
+from tilewright.workload.footprint import footprint
+from tilewright.workload.layer import Layer, Tensor
+
+Shape = tuple[int, ...]
+"""Extent of each shared dimension."""
+
+
+@dataclass(frozen=True)
+class SharedDimension:
+    """Dimensions of all layers of a segment that run along the same words.
+
+    Attributes
+    ----------
+    bound : int
+        Iterations, the same in all layers.
+    names : tuple of str
+        The dimension of each layer.
+    """
+
+    bound: int
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A tensor of a segment as shared loops see it.
+
+    Attributes
+    ----------
+    name : str
+        That of the segment's tensor.
+    uses : tuple of (int, int)
+        Positions of the layers that access it, and of the tensor in each of them.
+    made : bool
+        Whether the first of them makes it.
+    intermediate : bool
+        Whether it stays on chip.
+    relevant : tuple of bool
+        Which shared dimensions are relevant to it.
+    memories : tuple of int
+        Positions of the memories that may hold it above the branches.
+    """
+
+    name: str
+    uses: tuple[tuple[int, int], ...]
+    made: bool
+    intermediate: bool
+    relevant: tuple[bool, ...]
+    memories: tuple[int, ...]
+
+
+class SegmentProblem:
+    """The space of fused mappings of a segment on a machine.
+
+    Every shared dimension runs through all layers, so that a layer does nothing twice.
+
+    Attributes
+    ----------
+    shared : tuple of SharedDimension
+    tiles : tuple of Tile
+        The intermediate tensors and those that shared loops may hold.
+    """
+
+    def __init__(self, segment: Segment, architecture: Architecture) -> None:
+        self.segment = segment
+        self.architecture = architecture
+        self.layers = segment.layers
+        self.position = {layer.name: i for i, layer in enumerate(self.layers)}
+        self.shared = tuple(shared_dimensions(segment))
+        self.bounds: Shape = tuple(d.bound for d in self.shared)
+        arrays_above = segment_of(architecture)
+        self.holders = [
+            m
+            for m, memory in enumerate(architecture.memories)
+            if m > 0 and arrays_above[m] == 0 and memory.tensor_bits is None
+        ]
+        self.ports = ports(architecture)
+        self.tiles = tuple(self.tile_of(tensor) for tensor in segment.tensors)
+        self.tile_at = {use: i for i, tile in enumerate(self.tiles) for use in tile.uses}
+
+    @cached_property
+    def intermediates(self) -> tuple[int, ...]:
+        """Positions of the tiles that stay on chip."""
+        return tuple(i for i, tile in enumerate(self.tiles) if tile.intermediate)
+
+    @cached_property
+    def external(self) -> tuple[int, ...]:
+        """Positions of the tiles that come from outside or go there."""
+        return tuple(i for i, tile in enumerate(self.tiles) if not tile.intermediate)
+
+    @property
+    def possible(self) -> bool:
+        """Whether layers can be fused: each intermediate has a place."""
+        inside = all(
+            t.intermediate or t.producer is None or not t.readers for t in self.segment.tensors
+        )
+        return (
+            bool(self.intermediates)
+            and inside
+            and all(self.tiles[i].memories for i in self.intermediates)
+        )
+
+    def places(self) -> Iterator[dict[int, int]]:
+        """Yield every way to give each intermediate tile a memory."""
+        for choice in product(*(self.tiles[i].memories for i in self.intermediates)):
+            yield dict(zip(self.intermediates, choice, strict=True))
+
+    def tile_of(self, tensor: SharedTensor) -> Tile:
+        """Return a tensor as shared loops see it."""
+        uses = tuple(self.use(access) for access in tensor.accesses)
+        patterns = {self.pattern(use) for use in uses}
+        sliding = any(self.slides(use) for use in uses)
+        memories = [m for m in self.holders if all(self.may_hold(m, use) for use in uses)]
+        if not tensor.intermediate and (len(patterns) > 1 or sliding):
+            memories = []
+        return Tile(
+            name=tensor.name,
+            uses=uses,
+            made=tensor.producer is not None,
+            intermediate=tensor.intermediate,
+            relevant=tuple(
+                any(own) for own in zip(*(self.relevance(u) for u in uses), strict=True)
+            ),
+            memories=tuple(memories),
+        )
+
+    def use(self, access: Access) -> tuple[int, int]:
+        """Return the positions of a layer and of one of its tensors."""
+        i = self.position[access.layer]
+        names = [tensor.name for tensor in self.layers[i].tensors]
+        return i, names.index(access.tensor)
+
+    def tensor(self, use: tuple[int, int]) -> Tensor:
+        """Return the tensor of a layer at these positions."""
+        return self.layers[use[0]].tensors[use[1]]
+
+    def relevance(self, use: tuple[int, int]) -> tuple[bool, ...]:
+        """Return which shared dimensions are relevant to a tensor of a layer."""
+        own = self.tensor(use).dimensions
+        return tuple(dimension.names[use[0]] in own for dimension in self.shared)
+
+    def pattern(self, use: tuple[int, int]) -> tuple[object, ...]:
+        """Return along which axes of a tensor shared dimensions run, and how wide it is."""
+        layer, tensor = self.layers[use[0]], self.tensor(use)
+        of_name = {d.names[use[0]]: i for i, d in enumerate(self.shared)}
+        return tensor.bits, tuple(
+            tuple(
+                (term.coefficient, of_name.get(term.dimension), layer.bounds[term.dimension])
+                for term in terms
+                if layer.bounds[term.dimension] > 1
+            )
+            for terms in tensor.expressions
+        )
+
+    def slides(self, use: tuple[int, int]) -> bool:
+        """Whether tiles of a tensor overlap along a shared dimension."""
+        layer = self.layers[use[0]]
+        own = {d.names[use[0]] for d in self.shared}
+        return any(
+            sum(layer.bounds[t.dimension] > 1 for t in terms) > 1
+            and any(t.dimension in own for t in terms)
+            for terms in self.tensor(use).expressions
+        )
+
+    def may_hold(self, m: int, use: tuple[int, int]) -> bool:
+        """Whether a memory may hold a tensor for its branches, passing those further out."""
+        role = self.tensor(use).role
+        passed = self.architecture.memories[1:m]
+        return self.architecture.memories[m].may_store(role) and not any(
+            role in memory.must_keep for memory in passed
+        )
+
+    def chunk(self, i: int, shape: Shape) -> Layer:
+        """Return what a layer computes in one iteration of shared loops."""
+        own = {d.names[i]: n for d, n in zip(self.shared, shape, strict=True)}
+        return replace(self.layers[i], bounds={**self.layers[i].bounds, **own})
+
+    def words(self, tile: int, shape: Shape, use: tuple[int, int] | None = None) -> int:
+        """Return the words of a tile, as the first layer that accesses it sees it, or another."""
+        use = use or self.tiles[tile].uses[0]
+        return footprint(self.tensor(use), self.chunk(use[0], shape).bounds)
+
+    def bits(self, tile: int, shape: Shape, memory: int) -> int:
+        """Return what a tile takes of a memory."""
+        holder: Memory = self.architecture.memories[memory]
+        width = max(element_bits(holder, self.tensor(use)) for use in self.tiles[tile].uses)
+        return self.words(tile, shape) * width * holder.buffering
+
+    def iterations(self, shape: Shape) -> int:
+        """Return how often all branches run."""
+        return prod(b // n for b, n in zip(self.bounds, shape, strict=True))
+
+    def held_moves(self, tile: int, memory: int, moved: float) -> list[tuple[int, float, float]]:
+        """Return (memory, words read, words written) of an external tile that is held.
+
+        Parameters
+        ----------
+        moved : float
+            Words that enter the memory over all iterations, for an output those that begin a tile.
+        """
+        if not self.tensor(self.tiles[tile].uses[0]).is_output:
+            return [(0, moved, 0.0), (memory, 0.0, moved)]
+        again = moved - self.words(tile, self.bounds)
+        return [(0, again, moved), (memory, moved, again)]
+
+    def held_energy(self, tile: int, memory: int, moved: float) -> float:
+        """Return the pJ of what `held_moves` says."""
+        tensor = self.tensor(self.tiles[tile].uses[0])
+        memories = self.architecture.memories
+        return sum(
+            reads * read_cost(memories[m], tensor) + writes * write_cost(memories[m], tensor)
+            for m, reads, writes in self.held_moves(tile, memory, moved)
+        )
+
+    def held_loads(self, tile: int, memory: int, moved: float) -> list[float]:
+        """Return the cycles of each bandwidth-limited port for the same words."""
+        tensor = self.tensor(self.tiles[tile].uses[0])
+        memories = self.architecture.memories
+        loads = [0.0] * len(self.ports)
+        for m, reads, writes in self.held_moves(tile, memory, moved):
+            for r, (_, level, direction, rate, _) in enumerate(self.ports):
+                if level is memories[m]:
+                    words = reads * (direction != "write") + writes * (direction != "read")
+                    loads[r] += words * word_ratio(memories[m], tensor) / rate
+        return loads
+
+
+def shared_dimensions(segment: Segment) -> Iterator[SharedDimension]:
+    """Yield the dimensions that run through all layers and all exchanged tensors of a segment."""
+    group: dict[tuple[str, str], set[tuple[str, str]]] = {}
+    for exchange in segment.exchanges:
+        for tie in exchange.ties:
+            if not tie.plain:
+                continue
+            one, other = (exchange.producer.layer, tie.made), (exchange.reader.layer, tie.read)
+            joined = group.get(one, {one}) | group.get(other, {other})
+            for member in joined:
+                group[member] = joined
+    seen: list[set[tuple[str, str]]] = []
+    for members in group.values():
+        if members in seen:
+            continue
+        seen.append(members)
+        names = dict(members)
+        bounds = {segment.layer_of[layer].bounds[name] for layer, name in members}
+        everywhere = len(names) == len(members) == len(segment.layers)
+        exchanged = all(
+            any(
+                tie.plain
+                and names.get(e.producer.layer) == tie.made
+                and names.get(e.reader.layer) == tie.read
+                for tie in e.ties
+            )
+            for e in segment.exchanges
+        )
+        if everywhere and exchanged and len(bounds) == 1 and bounds != {1}:
+            yield SharedDimension(bounds.pop(), tuple(names[x.name] for x in segment.layers))
+
+
+def alike(segment: Segment) -> tuple[object, ...]:
+    """Return what two segments have in common when one fused mapping is the best of both."""
+    position = {layer.name: i for i, layer in enumerate(segment.layers)}
+    return (
+        tuple(likeness(layer) for layer in segment.layers),
+        tuple(
+            (position[e.producer.layer], position[e.reader.layer], e.reader.tensor, e.ties)
+            for e in segment.exchanges
+        ),
+        tuple(
+            (tensor.intermediate, tuple((position[a.layer], a.tensor) for a in tensor.accesses))
+            for tensor in segment.tensors
+        ),
+    )

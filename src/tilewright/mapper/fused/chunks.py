@@ -1,0 +1,130 @@
+"""Branches of a segment: what their chunks cost, solved once for all rooms that have one answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import inf
+from typing import NamedTuple
+
+from tilewright.architecture.machine import Architecture
+from tilewright.mapper.fused.branch import NOTHING_BEGUN, Begun, BranchSearch, Point, Room
+from tilewright.mapper.network.solution_key import likeness
+from tilewright.mapper.objective.objective import Objective
+from tilewright.workload.layer import Layer
+
+Sources = tuple[int, ...]
+
+
+class Kind(NamedTuple):
+    """What tells chunks apart: layers that are alike, where tensors come from, what is minimised.
+
+    Attributes
+    ----------
+    layer : object
+        The `likeness` of the layer with the bounds of the chunk.
+    fresh : float
+        See `BranchSearch`.
+    sources : tuple of int
+    begun : (float, tuple of float)
+    goal : Objective
+    free : bool
+        Whether the outermost memory costs no energy.
+    """
+
+    layer: object
+    fresh: float
+    sources: Sources
+    begun: Begun
+    goal: Objective
+    free: bool
+
+
+@dataclass
+class Solved:
+    """What is known of a chunk with given sources: points for some rooms, and bounds."""
+
+    points: list[Point]
+
+    def exact(self, room: Room) -> Point | None:
+        """Return the best mapping in some room, if it is known."""
+        for point in self.points:
+            fits = within(point.used, room) and within(room, point.room)
+            if point.mapping is not None and point.proven and fits:
+                return point
+        return None
+
+    def bound(self, room: Room) -> float:
+        """Return what no mapping in some room undercuts."""
+        return max((p.value for p in self.points if within(room, p.room)), default=0.0)
+
+
+def within(first: Room, second: Room) -> bool:
+    """Whether one room is nowhere larger than another."""
+    return all(a <= b for a, b in zip(first, second, strict=True))
+
+
+class Chunks:
+    """Searches of chunks on one machine, with all that they have found.
+
+    Attributes
+    ----------
+    searches : int
+        How many were started.
+    """
+
+    def __init__(self, architecture: Architecture, objective: Objective) -> None:
+        self.architecture = architecture
+        self.objective = objective
+        outermost = architecture.memories[0]
+        free = replace(outermost, read_energy=0.0, write_energy=0.0)
+        self.onchip = replace(
+            architecture,
+            levels=tuple(free if level is outermost else level for level in architecture.levels),
+        )
+        self.capacity: Room = tuple(
+            inf if m.capacity_bits is None else float(m.capacity_bits)
+            for m in architecture.memories
+        )
+        self.searches = 0
+        self._searches: dict[object, BranchSearch] = {}
+        self._solved: dict[object, Solved] = {}
+
+    def solved(self, kind: Kind) -> Solved:
+        """Return what is known of a chunk."""
+        return self._solved.setdefault(kind, Solved([]))
+
+    def kind(
+        self,
+        layer: Layer,
+        fresh: float,
+        sources: Sources,
+        begun: Begun = NOTHING_BEGUN,
+        goal: Objective | None = None,
+        *,
+        free: bool = False,
+    ) -> Kind:
+        """Return what tells chunks apart; with `free`, the outermost memory costs no energy."""
+        return Kind(likeness(layer), fresh, sources, begun, goal or self.objective, free)
+
+    def solve(
+        self,
+        layer: Layer,
+        kind: Kind,
+        room: Room,
+        stop: Callable[[], bool],
+        below: float = inf,
+    ) -> Point:
+        """Return the best mapping of a chunk in some room, if it is below a value."""
+        known = self.solved(kind)
+        point = known.exact(room)
+        if point is None:
+            key = kind.layer, kind.fresh, kind.goal, kind.free
+            if key not in self._searches:
+                machine = self.onchip if kind.free else self.architecture
+                self._searches[key] = BranchSearch(layer, machine, kind.goal, kind.fresh)
+            self.searches += 1
+            search = self._searches[key]
+            point = search.best_in(kind.sources, room, stop, below, kind.begun)
+            known.points.append(point)
+        return point

@@ -1,0 +1,295 @@
+"""The best mapping of a network whose layers may be fused.
+
+Every layer is mapped by itself first. Then each set of layers that exchange tensors which nobody
+else reads is searched for a fused mapping that is better than what its layers cost otherwise; last,
+those that gain most together are chosen.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import inf
+from time import perf_counter
+
+from tilewright.architecture.machine import Architecture
+from tilewright.fusion.evaluation import evaluate as evaluate_fused
+from tilewright.mapper.fused.choices import SegmentProblem, alike
+from tilewright.mapper.fused.chunks import Chunks
+from tilewright.mapper.fused.partition import (
+    MOST_LAYERS,
+    Names,
+    Part,
+    best_packing,
+    parts_of,
+    segments_of,
+)
+from tilewright.mapper.fused.result import ExchangedTile, FusedResult, SegmentResult, Unfused
+from tilewright.mapper.fused.segment_search import Candidate, SegmentSearch
+from tilewright.mapper.fused.trees import tree_of
+from tilewright.mapper.network.cache import Cache
+from tilewright.mapper.network.network import map_network
+from tilewright.mapper.network.progress import Progress
+from tilewright.mapper.objective.objective import parse_objective
+from tilewright.mapper.objective.tolerances import TIE, TOLERANCE
+from tilewright.mapper.results.result import LayerResult, NetworkResult
+from tilewright.mapper.results.searched_space import DIVISORS
+from tilewright.mapper.search.confirmed import DisagreementError
+from tilewright.mapping.fused import Segment
+from tilewright.workload.footprint import expression_words
+from tilewright.workload.layer import Network
+
+SHARE = 0.4  # of a limited time, for layers by themselves
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the search of a segment has found.
+
+    Attributes
+    ----------
+    best : Candidate or None
+        None where no fused mapping is better than the layers otherwise.
+    value, bound : float
+        Of the best, infinite without one; and what no fused mapping undercuts.
+    candidates, searches : int
+        Ways to share loops that had to be looked at, and chunks that were searched.
+    seconds : float
+    """
+
+    best: Candidate | None
+    value: float
+    bound: float
+    candidates: int = 0
+    searches: int = 0
+    seconds: float = 0.0
+
+
+def map_fused(
+    network: Network,
+    architecture: Architecture,
+    objective: str,
+    *,
+    time_limit: float | None = None,
+    workers: int | None = None,
+    progress: Progress | None = None,
+    cache: Cache | None = None,
+    tiles: str = DIVISORS,
+) -> FusedResult:
+    """Find the best mapping of a network with a graph, layers by themselves or fused.
+
+    Parameters
+    ----------
+    network : Network
+        With a graph.
+    architecture : Architecture
+        What computes it.
+    objective : str
+        What to minimise: energy, summed over segments and layers.
+    time_limit : float, optional
+        Seconds for everything.
+    workers, progress, cache
+        As for `map_network`, of layers by themselves.
+    tiles : str
+        Tile sizes of layers by themselves. Those of fused layers divide.
+
+    Raises
+    ------
+    NoMappingError
+        When no mapping can run one of the layers.
+    """
+    start = perf_counter()
+    end = start + (inf if time_limit is None else time_limit)
+    alone = map_network(
+        network, architecture, objective, time_limit=time_limit and time_limit * SHARE,
+        workers=workers, progress=progress, cache=cache, tiles=tiles,
+    )  # fmt: skip
+    searching = NetworkSearch(network, architecture, alone.objective, alone.layers)
+    interrupted = alone.interrupted
+    assert network.graph is not None
+    chosen: list[tuple[Part, list[Names]]] = []
+    for part in parts_of(network.graph):
+        if not interrupted:
+            try:
+                searching.search(part, lambda: perf_counter() >= end)
+            except KeyboardInterrupt:
+                interrupted = True
+        chosen.append((part, searching.chosen(part)))
+    return searching.result(
+        chosen, alone, seconds=perf_counter() - start, interrupted=interrupted,
+        stopped=perf_counter() >= end,
+    )  # fmt: skip
+
+
+class NetworkSearch:
+    """The search of all segments of a network."""
+
+    def __init__(
+        self,
+        network: Network,
+        architecture: Architecture,
+        objective: str,
+        layers: tuple[LayerResult, ...],
+    ) -> None:
+        self.network = network
+        self.architecture = architecture
+        self.objective = objective
+        self.alone = {result.layer.name: result for result in layers}
+        self.chunks = Chunks(architecture, parse_objective(objective))
+        self.segments: dict[Names, Segment] = {}
+        self.outcomes: dict[Names, Outcome] = {}
+        self.alike: dict[object, Outcome] = {}
+        self.unfinished = False
+
+    def search(self, part: Part, stop: Callable[[], bool]) -> None:
+        """Search all segments of a part of the graph, those with fewer layers first."""
+        for segment in segments_of(part, self.network):
+            names = frozenset(layer.name for layer in segment.layers)
+            if any(part.layer_of[name] not in self.alone for name in names):
+                continue  # of a layer there is no mapping yet
+            self.segments[names] = segment
+            if stop():
+                self.unfinished = True
+                self.outcomes[names] = Outcome(None, inf, 0.0)
+                continue
+            key = alike(segment)
+            if key not in self.alike:
+                self.alike[key] = self.segment(segment, self.otherwise(part, names), stop)
+            self.outcomes[names] = self.alike[key]
+
+    def segment(self, segment: Segment, most: float, stop: Callable[[], bool]) -> Outcome:
+        """Search one segment for a fused mapping below some value."""
+        start = perf_counter()
+        problem = SegmentProblem(segment, self.architecture)
+        if not problem.possible:
+            return Outcome(None, inf, inf)
+        before = self.chunks.searches
+        search = SegmentSearch(problem, self.chunks)
+        best, bound = search.solve(most, stop)
+        searches, seconds = self.chunks.searches - before, perf_counter() - start
+        value = inf if best is None else best.bound
+        return Outcome(best, value, bound, search.candidates, searches, seconds)
+
+    def values(self, part: Part, names: Names) -> float:
+        """Return what layers cost by themselves."""
+        return sum(self.alone[part.layer_of[name]].proof.value for name in names)
+
+    def gain(self, part: Part, names: Names) -> float:
+        """Return what fusing some layers saves."""
+        return self.values(part, names) - self.outcomes[names].value
+
+    def otherwise(self, part: Part, names: Names) -> float:
+        """Return what some layers cost when not all of them are fused with each other."""
+        inside = {own: self.gain(part, own) for own in self.outcomes if own < names}
+        return self.values(part, names) - sum(inside[own] for own in best_packing(inside, part))
+
+    def chosen(self, part: Part) -> list[Names]:
+        """Return the segments of a part that save most together."""
+        own = set(part.names)
+        gains = {names: self.gain(part, names) for names in self.outcomes if names <= own}
+        return best_packing(gains, part)
+
+    def bound(self, part: Part) -> float:
+        """Return what a part costs at least."""
+        least = {
+            name: self.alone[layer].proof.lower_bound
+            for name, layer in part.layer_of.items()
+            if layer in self.alone
+        }
+        gains = {
+            names: sum(least[name] for name in names) - outcome.bound
+            for names, outcome in self.outcomes.items()
+            if names <= set(part.names)
+        }
+        return sum(least.values()) - sum(gains[names] for names in best_packing(gains, part))
+
+    def result(
+        self,
+        chosen: list[tuple[Part, list[Names]]],
+        alone: NetworkResult,
+        *,
+        seconds: float,
+        interrupted: bool,
+        stopped: bool,
+    ) -> FusedResult:
+        """Return what was chosen, as the model values it."""
+        segments = []
+        unfused: Counter[str] = Counter()
+        bound = 0.0
+        for part, sets in chosen:
+            bound += self.bound(part) * part.repeat
+            fused = frozenset[str]().union(*sets)
+            for name in part.names:
+                if name not in fused:
+                    unfused[part.layer_of[name]] += part.repeat
+            for names in sorted(sets, key=lambda own: min(part.names.index(n) for n in own)):
+                own = (part.layer_of[layer.name] for layer in self.segments[names].layers)
+                before = tuple(self.alone[layer] for layer in own)
+                segments.append(self.confirmed(names, before))
+        layers = tuple(
+            Unfused(self.alone[name], count)
+            for name, count in unfused.items()
+            if name in self.alone
+        )
+        return FusedResult(
+            network=self.network,
+            architecture=self.architecture,
+            objective=self.objective,
+            layers=alone.layers,
+            seconds=seconds,
+            interrupted=interrupted,
+            unmapped=alone.unmapped,
+            stopped=stopped,
+            segments=tuple(segments),
+            unfused=layers,
+            bound=bound,
+            most_layers=MOST_LAYERS,
+        )
+
+    def confirmed(self, names: Names, before: tuple[LayerResult, ...]) -> SegmentResult:
+        """Return a segment's result; the model gives its mapping the value that was found.
+
+        Raises
+        ------
+        DisagreementError
+            When the model gives it another value.
+        """
+        segment, outcome = self.segments[names], self.outcomes[names]
+        assert outcome.best is not None
+        problem = SegmentProblem(segment, self.architecture)
+        mapping = tree_of(problem, outcome.best)
+        evaluation = evaluate_fused(segment, self.architecture, mapping)
+        exact = parse_objective(self.objective).value(evaluation.energy_pj, evaluation.cycles)
+        if abs(exact - outcome.value) > TOLERANCE * max(abs(exact), outcome.value):
+            unit = parse_objective(self.objective).unit
+            raise DisagreementError(
+                f"internal error: for the segment {', '.join(sorted(names))} on "
+                f"'{self.architecture.name}' the search gives its mapping {outcome.value!r} {unit},"
+                f" the model {exact!r}; please report this with the network and the architecture"
+            )
+        close = outcome.bound >= outcome.value * (1 - TIE)
+        return SegmentResult(
+            segment=segment,
+            mapping=mapping,
+            evaluation=evaluation,
+            alone=before,
+            exchanged=tuple(exchanged(problem, outcome.best)),
+            value=exact,
+            lower_bound=exact if close else min(outcome.bound, exact),
+            seconds=outcome.seconds,
+        )
+
+
+def exchanged(problem: SegmentProblem, best: Candidate) -> Iterator[ExchangedTile]:
+    """Yield where exchanged tensors live."""
+    for tile, memory in best.places.items():
+        i, t = problem.tiles[tile].uses[0]
+        extents = problem.chunk(i, best.shape).bounds
+        tensor = problem.layers[i].tensors[t]
+        yield ExchangedTile(
+            problem.tiles[tile].name,
+            problem.architecture.memories[memory].name,
+            tuple(expression_words(terms, extents) for terms in tensor.expressions),
+            problem.words(tile, problem.bounds),
+        )

@@ -1,0 +1,328 @@
+"""What the search for fused mappings returns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from tilewright.counts import Counts
+from tilewright.fusion.result import FusedEvaluation
+from tilewright.mapper.objective.objective import parse_objective
+from tilewright.mapper.objective.tolerances import TIE
+from tilewright.mapper.results.result import LayerResult, NetworkResult
+from tilewright.mapper.results.text import aligned, number, percent
+from tilewright.mapping.fused import FusedMapping, Segment, dump_fused, fused_data
+
+SPACE = (
+    "every layer by itself as without fusion, and segments of up to {most} layers that exchange "
+    "tensors nobody else reads. A segment has one fuse node below shared loops of tile sizes that "
+    "divide, over dimensions that run through all its layers; each exchanged tensor is held by one "
+    "memory above the arrays, every other tensor among the shared loops or by its branch; below "
+    "that, all mappings of each branch whose tile sizes divide (docs/fusion.md)."
+)
+HEADERS = ("layers", "runs", "alone", "fused", "saved", "words saved", "gap")
+
+
+@dataclass(frozen=True)
+class ExchangedTile:
+    """Where an exchanged tensor lives.
+
+    Attributes
+    ----------
+    tensor, memory : str
+    extents : tuple of int
+        Of the tile, along the axes of the tensor as its producer makes it.
+    words : int
+        Of the whole tensor.
+    """
+
+    tensor: str
+    memory: str
+    extents: tuple[int, ...]
+    words: int
+
+    def __str__(self) -> str:
+        return f"{self.tensor} {'x'.join(map(str, self.extents))} in {self.memory}"
+
+
+@dataclass(frozen=True)
+class SegmentResult:
+    """The best fused mapping of one segment.
+
+    Attributes
+    ----------
+    segment : Segment
+        Its layers, and how often it occurs.
+    mapping : FusedMapping
+        The tree.
+    evaluation : FusedEvaluation
+        What that costs, for one run.
+    alone : tuple of LayerResult
+        Its layers by themselves.
+    exchanged : tuple of ExchangedTile
+    value, lower_bound : float
+        What was minimised, of one run, and what no fused mapping of the space undercuts.
+    seconds : float
+        Of the search.
+    """
+
+    segment: Segment
+    mapping: FusedMapping
+    evaluation: FusedEvaluation
+    alone: tuple[LayerResult, ...]
+    exchanged: tuple[ExchangedTile, ...]
+    value: float
+    lower_bound: float
+    seconds: float
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the layers in the graph."""
+        return tuple(layer.name for layer in self.segment.layers)
+
+    @property
+    def repeat(self) -> int:
+        """How often it occurs in its network."""
+        return self.segment.repeat
+
+    @property
+    def optimal(self) -> bool:
+        """Whether no fused mapping of the space is better."""
+        return self.lower_bound >= self.value
+
+    @property
+    def gap(self) -> float:
+        """By what share of its value it may be improved at most."""
+        return (self.value - self.lower_bound) / self.value if self.value else 0.0
+
+    @cached_property
+    def value_alone(self) -> float:
+        """What its layers cost by themselves."""
+        return sum(result.proof.value for result in self.alone)
+
+    @cached_property
+    def outer_words_saved(self) -> int:
+        """Words that the outermost memory does not send or receive because layers are fused."""
+        outermost = self.alone[0].evaluation.architecture.memories[0].name
+        before = sum(outer_words(r.evaluation.counts, outermost) for r in self.alone)
+        after = sum(outer_words(c, outermost) for c in self.evaluation.counts.layers.values())
+        return before - after
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data."""
+        return {
+            "layers": list(self.names),
+            "repeat": self.repeat,
+            "value": self.value,
+            "value_alone": self.value_alone,
+            "lower_bound": self.lower_bound,
+            "gap": self.gap,
+            "optimal": self.optimal,
+            "outer_words_saved": self.outer_words_saved,
+            "exchanged": [
+                {"tensor": t.tensor, "memory": t.memory, "tile": list(t.extents), "words": t.words}
+                for t in self.exchanged
+            ],
+            "seconds": self.seconds,
+            **fused_data(self.mapping, self.segment),
+            "evaluation": self.evaluation.to_dict(),
+        }
+
+
+@dataclass(frozen=True)
+class Unfused:
+    """A layer that stays by itself, and how often."""
+
+    result: LayerResult
+    repeat: int
+
+
+@dataclass(frozen=True, repr=False)
+class FusedResult(NetworkResult):
+    """The best mapping of a network whose layers may be fused.
+
+    What it has of a `NetworkResult` are the layers by themselves; values, energy, cycles and bounds
+    are those of the whole network with what is fused.
+
+    Attributes
+    ----------
+    segments : tuple of SegmentResult
+        What is fused, in the order of the graph.
+    unfused : tuple of Unfused
+        The layers that are not, and how often.
+    bound : float
+        What nothing in the space undercuts, all runs counted.
+    most_layers : int
+        Layers that a segment may have.
+    """
+
+    segments: tuple[SegmentResult, ...] = ()
+    unfused: tuple[Unfused, ...] = ()
+    bound: float = 0.0
+    most_layers: int = 0
+
+    @cached_property
+    def value(self) -> float:
+        """What was minimised, summed over segments and layers, repeats counted."""
+        fused = sum(s.value * s.repeat for s in self.segments)
+        return fused + sum(u.result.proof.value * u.repeat for u in self.unfused)
+
+    @cached_property
+    def value_alone(self) -> float:
+        """The same with every layer by itself."""
+        own = sum(s.value_alone * s.repeat for s in self.segments)
+        return own + sum(u.result.proof.value * u.repeat for u in self.unfused)
+
+    @cached_property
+    def lower_bound(self) -> float:
+        """What that cannot be less than."""
+        close = self.bound >= self.value * (1 - TIE)
+        return self.value if close else min(self.bound, self.value)
+
+    @property
+    def optimal(self) -> bool:
+        """Whether nothing in the space is better."""
+        return not self.unmapped and self.lower_bound == self.value
+
+    @property
+    def gap(self) -> float:
+        """By what share of its value it may be improved at most."""
+        return (self.value - self.lower_bound) / self.value if self.value else 0.0
+
+    @cached_property
+    def energy_pj(self) -> float:
+        """Energy in pJ, repeats counted."""
+        fused = sum(s.evaluation.energy_pj * s.repeat for s in self.segments)
+        return fused + sum(u.result.evaluation.energy_pj * u.repeat for u in self.unfused)
+
+    @cached_property
+    def cycles(self) -> float:
+        """Cycles of all segments and layers one after the other, repeats counted."""
+        fused = sum(s.evaluation.cycles * s.repeat for s in self.segments)
+        return fused + sum(u.result.evaluation.cycles * u.repeat for u in self.unfused)
+
+    @property
+    def space(self) -> str:
+        """Which mappings the proof is about, in words."""
+        return SPACE.format(most=self.most_layers)
+
+    def __repr__(self) -> str:
+        return (
+            f"<FusedResult of {self.network.name} on {self.architecture.name}: {self.value:.6g} "
+            f"{parse_objective(self.objective).unit}, {len(self.segments)} segments, "
+            f"{'proven optimal' if self.optimal else f'gap {percent(self.gap)}'}>"
+        )
+
+    def table(self) -> Iterator[tuple[str, ...]]:
+        """Yield the cells of a table under `HEADERS`: segments, other layers, totals."""
+        for s in self.segments:
+            yield (
+                shortened(s.names), f"{s.repeat}", number(self.shown(s.value_alone)),
+                number(self.shown(s.value)), percent(1 - s.value / s.value_alone),
+                f"{s.outer_words_saved:,}", percent(s.gap),
+            )  # fmt: skip
+            for tile in s.exchanged:
+                yield (f"  {tile}", *[""] * 6)
+        for u in self.unfused:
+            own = number(self.shown(u.result.proof.value))
+            gap = percent(u.result.proof.gap)
+            yield (u.result.layer.name, f"{u.repeat}", own, "", "", "", gap)
+        words = sum(s.outer_words_saved * s.repeat for s in self.segments)
+        share = percent(1 - self.value / self.value_alone) if self.value_alone else ""
+        yield (
+            "total", "", number(self.shown(self.value_alone)), number(self.shown(self.value)),
+            share, f"{words:,}", percent(self.gap),
+        )  # fmt: skip
+
+    def shown(self, value: float) -> float:
+        """Return a value in the unit of the table: energies in uJ."""
+        return value * 1e-6 if parse_objective(self.objective).powers == (1.0, 0.0) else value
+
+    def text(self) -> str:
+        """Return a table by segment, and what is proven."""
+        goal = parse_objective(self.objective)
+        unit = "uJ" if goal.powers == (1.0, 0.0) else goal.unit
+        title = (
+            f"{self.network.name} on {self.architecture.name}, {goal.least}, fused where that is "
+            f"better ({unit})"
+        )
+        lines = aligned([HEADERS, *self.table()], left=(0,))
+        return "\n".join([title, "", *lines, "", self.statement()])
+
+    def statement(self) -> str:
+        """Return in a few sentences what is proven."""
+        outermost = self.architecture.memories[0].name
+        words = sum(s.outer_words_saved * s.repeat for s in self.segments)
+        if self.segments:
+            first = f"{outermost} sends and receives {words:,} words less than without fusion."
+        else:
+            first = "Nothing is fused: no fused mapping is better."
+        if self.optimal:
+            second = f"Proven optimal in {self.seconds:.1f} s."
+        elif self.interrupted:
+            second = "Not proven optimal: the search was interrupted."
+        elif self.stopped:
+            second = "Not proven optimal: the search was stopped at the time limit."
+        else:
+            second = "Not proven optimal: layers by themselves are not."
+        third = (
+            ""
+            if self.optimal
+            else f" Nothing in the space is more than {percent(self.gap)} better."
+        )
+        return f"{first} {second}{third}\nSpace: {self.space}"
+
+    def mapping_file(self) -> str:
+        """Return the mappings as the text of a file, which `evaluate` reads."""
+        return dump_fused(
+            [(s.segment, s.mapping) for s in self.segments],
+            {u.result.layer.name: u.result.mapping for u in self.unfused},
+            self.network,
+            self.architecture.name,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data, as ``tilewright map --fuse --json`` writes it."""
+        return {
+            "network": self.network.name,
+            "architecture": self.architecture.name,
+            "objective": self.objective,
+            "optimal": self.optimal,
+            "interrupted": self.interrupted,
+            "stopped": self.stopped,
+            "seconds": self.seconds,
+            "space": self.space,
+            "segments": [segment.to_dict() for segment in self.segments],
+            "layers": [u.result.to_dict() | {"repeat": u.repeat} for u in self.unfused],
+            "unmapped": [layer.name for layer in self.unmapped],
+            "idle": [idle.to_dict() for idle in self.idle],
+            "total": {
+                "value": self.value,
+                "value_alone": self.value_alone,
+                "lower_bound": self.lower_bound,
+                "gap": self.gap,
+                "energy_pj": self.energy_pj,
+                "cycles": self.cycles,
+                "edp_pj_cycles": self.edp_pj_cycles,
+            },
+        }
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """Return `to_dict` as JSON text."""
+        return json.dumps(self.to_dict(), indent=indent)
+
+
+def outer_words(counts: Counts, outermost: str) -> int:
+    """Return the words that the outermost memory sends and receives."""
+    return sum(one.reads + one.writes for one in counts.memories[outermost].values())
+
+
+def shortened(names: tuple[str, ...]) -> str:
+    """Return the names of layers in a row, without what they all begin with."""
+    stems = {name.rpartition(".")[0] for name in names}
+    if len(stems) == 1 and (stem := stems.pop()):
+        return f"{stem}: " + ", ".join(name[len(stem) + 1 :] for name in names)
+    return ", ".join(names)

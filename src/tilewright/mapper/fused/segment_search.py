@@ -1,0 +1,258 @@
+"""The best fused mapping of a segment: candidates by their bound, branches solved where it matters.
+
+A candidate says what shared loops hold, which memories hold the intermediate tensors, and what one
+iteration works on. Its value is a sum over the branches: each costs the number of iterations times
+the best mapping of its chunk in the room that is left, with what held tiles move on its behalf.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from heapq import heapify, heappop, heapreplace
+from math import prod
+
+import numpy as np
+
+from tilewright.kernels.types import Bools
+from tilewright.mapper.fused.branch import NOTHING_BEGUN, Begun, Point, Room
+from tilewright.mapper.fused.branch_bounds import BranchBounds
+from tilewright.mapper.fused.choices import SegmentProblem, Shape
+from tilewright.mapper.fused.chunks import Chunks, Sources
+from tilewright.mapper.fused.holding import Holding, holdings
+from tilewright.mapper.objective.tolerances import TIE
+from tilewright.mapper.problem.lattice import divisors
+
+
+@dataclass
+class Candidate:
+    """Shared loops with what they hold, and what is known of the branches below.
+
+    Attributes
+    ----------
+    holding : Holding
+    places : dict of int to int
+        Memory of each intermediate tile.
+    shape : tuple of int
+        Extents of the shared dimensions in one iteration.
+    iterations : int
+    sources : tuple
+        Where the tensors of each layer come from.
+    fresh : tuple of float
+        Of each layer, see `BranchSearch`.
+    begun : tuple
+        What moves on behalf of a chunk of each layer outside of it.
+    rooms : tuple
+        Bits that are left to each layer.
+    apart : float
+        What is minimised of held tiles, where that is not part of the branches.
+    bounds : list of float
+        What each branch costs at least over all iterations.
+    points : list of Point or None
+        The best mappings of the branches, where they are known.
+    """
+
+    holding: Holding
+    places: dict[int, int]
+    shape: Shape
+    iterations: int
+    sources: tuple[Sources, ...]
+    fresh: tuple[float, ...]
+    begun: tuple[Begun, ...]
+    rooms: tuple[Room, ...]
+    apart: float
+    bounds: list[float]
+    points: list[Point | None]
+
+    @property
+    def bound(self) -> float:
+        """What the candidate costs at least; exactly, with all branches solved."""
+        return self.apart + sum(self.bounds)
+
+
+class SegmentSearch:
+    """The search for the best fused mapping of one segment.
+
+    Attributes
+    ----------
+    candidates : int
+        How many had to be looked at.
+    """
+
+    def __init__(self, problem: SegmentProblem, chunks: Chunks) -> None:
+        self.problem = problem
+        self.chunks = chunks
+        self.candidates = 0
+        # the largest first: of equals the one with fewer loops is taken
+        self.shapes = sorted(
+            itertools.product(*(divisors(b) for b in problem.bounds)), key=prod, reverse=True
+        )
+        self.iterations = np.array([problem.iterations(shape) for shape in self.shapes])
+        self.power = sum(chunks.objective.powers)
+        self.bounds = BranchBounds(problem, chunks, self.shapes, self.iterations)
+        self._below: dict[Shape, Bools] = {}
+
+    def sources(self, held: dict[int, int]) -> tuple[Sources, ...]:
+        """Return where the tensors of every layer come from, given which tiles are held where."""
+        p = self.problem
+        return tuple(
+            tuple(held.get(p.tile_at[i, t], 0) for t in range(len(layer.tensors)))
+            for i, layer in enumerate(p.layers)
+        )
+
+    def fresh(self, shape: Shape) -> tuple[float, ...]:
+        """Return the share of partial sums from zero in the branches of a chunk."""
+        p = self.problem
+        result = []
+        for i, layer in enumerate(p.layers):
+            relevant = p.tiles[p.tile_at[i, len(layer.tensors) - 1]].relevant
+            counts = zip(relevant, p.bounds, shape, strict=True)
+            result.append(1.0 / prod(1 if own else b // n for own, b, n in counts))
+        return tuple(result)
+
+    def begun(self, holding: Holding, iterations: int) -> tuple[Begun, ...]:
+        """Return what held tiles move on behalf of one chunk of each layer.
+
+        What several layers read belongs to the first of them.
+        """
+        p = self.problem
+        if self.bounds.additive:
+            return (NOTHING_BEGUN,) * len(p.layers)
+        energy = [0.0] * len(p.layers)
+        loads = [[0.0] * len(p.ports) for _ in p.layers]
+        for held in holding.held:
+            first = min(i for i, _ in p.tiles[held.tile].uses)
+            energy[first] += p.held_energy(held.tile, held.memory, held.moved) / iterations
+            for r, cycles in enumerate(p.held_loads(held.tile, held.memory, held.moved)):
+                loads[first][r] += cycles / iterations
+        return tuple((e, tuple(own)) for e, own in zip(energy, loads, strict=True))
+
+    def candidates_below(
+        self, places: dict[int, int], most: float, stop: Callable[[], bool], fewest: bool
+    ) -> Iterator[Candidate]:
+        """Yield what may cost less than some value; with `fewest`, only what holds no tiles."""
+        p = self.problem
+        capacity = np.array(self.chunks.capacity)
+        need = np.array([self.reserved(places, shape) for shape in self.shapes])
+        least = self.bounds.least(places, stop)
+        most *= 1 - TIE
+        for holding in holdings(p, self.chunks.capacity, least, most):
+            if stop() or (fewest and holding.held):
+                return
+            held = {**places, **{h.tile: h.memory for h in holding.held}}
+            sources = self.sources(held)
+            rooms = capacity - np.array(holding.bits) - need
+            fits = (rooms >= 0).all(axis=(1, 2)) & self.below(holding.shape)
+            if not fits.any():
+                continue
+            layers = self.bounds.of_branches(holding, sources, stop)
+            apart = holding.energy if self.bounds.additive else 0.0
+            fits &= apart + sum(layers) < most
+            for at in np.flatnonzero(fits).tolist():
+                self.candidates += 1
+                shape, iterations = self.shapes[at], int(self.iterations[at])
+                yield Candidate(
+                    holding=holding,
+                    places=places,
+                    shape=shape,
+                    iterations=iterations,
+                    sources=sources,
+                    fresh=self.fresh(shape),
+                    begun=self.begun(holding, iterations),
+                    rooms=tuple(tuple(row) for row in rooms[at].tolist()),
+                    apart=apart,
+                    bounds=[float(bounds[at]) for bounds in layers],
+                    points=[None] * len(layers),
+                )
+
+    def below(self, shape: Shape) -> Bools:
+        """Return which shapes divide one."""
+        if shape not in self._below:
+            rest = np.array(shape, np.int64) % np.array(self.shapes, np.int64).reshape(
+                len(self.shapes), -1
+            )
+            self._below[shape] = (rest == 0).all(axis=1)
+        return self._below[shape]
+
+    def reserved(self, places: dict[int, int], shape: Shape) -> list[Room]:
+        """Return the bits that intermediate tiles take of each memory while each branch runs."""
+        p = self.problem
+        result = []
+        for i in range(len(p.layers)):
+            bits = [0.0] * len(self.chunks.capacity)
+            for tile, memory in places.items():
+                users = [use[0] for use in p.tiles[tile].uses]
+                if min(users) <= i <= max(users):
+                    bits[memory] += p.bits(tile, shape, memory)
+            result.append(tuple(bits))
+        return result
+
+    def solve(self, most: float, stop: Callable[[], bool]) -> tuple[Candidate | None, float]:
+        """Return the best candidate that costs less than some value, and a bound of all.
+
+        The bound is that value where there is none and none was left out.
+        """
+        best: Candidate | None = None
+        value = bound = most
+        # first what holds nothing: its value leaves out most of the rest
+        for fewest in (True, False):
+            found = [
+                c
+                for places in self.problem.places()
+                for c in self.candidates_below(places, value, stop, fewest)
+            ]
+            better, bound = self.best_of(found, value, stop)
+            if better is not None:
+                best, value = better, better.bound
+        return best, 0.0 if stop() else bound
+
+    def best_of(
+        self, candidates: list[Candidate], most: float, stop: Callable[[], bool]
+    ) -> tuple[Candidate | None, float]:
+        """Return the best of some candidates that costs less than some value, and a bound."""
+        order = itertools.count()
+        heap = [(c.bound, next(order), c) for c in candidates]
+        heapify(heap)
+        best: Candidate | None = None
+        value = most
+        while heap and not stop():
+            bound, _, head = heap[0]
+            if bound >= value * (1 - TIE):
+                break
+            self.refine(head, value, stop)
+            if head.bound > bound * (1 + TIE):
+                heapreplace(heap, (head.bound, next(order), head))
+            elif all(point is not None for point in head.points):
+                heappop(heap)
+                if head.bound < value:
+                    best, value = head, head.bound
+        return best, min(value, heap[0][0]) if heap else value
+
+    def refine(self, head: Candidate, value: float, stop: Callable[[], bool]) -> None:
+        """Raise the bound of a candidate: by what is known of its branches, or by solving one."""
+        p = self.problem
+        before = head.bound
+        times = head.iterations**self.power
+        open_ = [i for i, point in enumerate(head.points) if point is None]
+        for i in open_:
+            kind = self.chunks.kind(
+                p.chunk(i, head.shape), head.fresh[i], head.sources[i], head.begun[i]
+            )
+            known = self.chunks.solved(kind)
+            point = known.exact(head.rooms[i])
+            head.points[i] = point
+            bound = point.value if point else known.bound(head.rooms[i])
+            head.bounds[i] = max(head.bounds[i], bound * times)
+        if head.bound > before * (1 + TIE):
+            return
+        for i in open_:
+            if head.points[i] is None:
+                layer = p.chunk(i, head.shape)
+                kind = self.chunks.kind(layer, head.fresh[i], head.sources[i], head.begun[i])
+                below = (value - head.bound + head.bounds[i]) / times
+                point = self.chunks.solve(layer, kind, head.rooms[i], stop, below)
+                if point.mapping is not None and point.proven:
+                    head.points[i] = point
+                head.bounds[i] = max(head.bounds[i], point.value * times)
+                return

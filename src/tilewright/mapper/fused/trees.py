@@ -1,0 +1,47 @@
+"""The tree that a candidate stands for."""
+
+from __future__ import annotations
+
+from tilewright.mapper.fused.choices import SegmentProblem
+from tilewright.mapper.fused.segment_search import Candidate
+from tilewright.mapping.fused import Branch, Fuse, FusedMapping
+from tilewright.mapping.fused.tree import TreeNode
+from tilewright.mapping.nodes import For, Store
+
+
+def tree_of(problem: SegmentProblem, best: Candidate) -> FusedMapping:
+    """Return a candidate whose branches are all solved as a fused mapping."""
+    memories = [memory.name for memory in problem.architecture.memories]
+    names = [dimension_name(problem, d) for d in range(len(problem.shared))]
+    stored = tuple(tile.name for tile in problem.tiles if not tile.intermediate)
+    nodes: list[TreeNode] = [Store(memories[0], stored)]
+    shape = list(problem.bounds)
+    for held in best.holding.held:
+        for d, size in held.loops:
+            shape[d] = size
+            nodes.append(For(names[d], size))
+        last = nodes[-1]
+        name = problem.tiles[held.tile].name
+        if isinstance(last, Store) and last.memory == memories[held.memory] and len(nodes) > 1:
+            nodes[-1] = Store(last.memory, (*last.tensors, name))
+        else:
+            nodes.append(Store(memories[held.memory], (name,)))
+    for d, size in enumerate(best.shape):
+        if size < shape[d]:
+            nodes.append(For(names[d], size))
+    for memory in sorted(set(best.places.values())):
+        own = tuple(problem.tiles[t].name for t, m in best.places.items() if m == memory)
+        nodes.append(Store(memories[memory], own))
+    branches = []
+    for layer, point in zip(problem.layers, best.points, strict=True):
+        assert point is not None and point.mapping is not None
+        branches.append(Branch(layer.name, point.mapping.nodes[1:]))
+    return FusedMapping((*nodes, Fuse(tuple(branches))))
+
+
+def dimension_name(problem: SegmentProblem, d: int) -> str:
+    """Return how a shared dimension is called: by its name, where all layers call it alike."""
+    names = problem.shared[d].names
+    if len(set(names)) == 1:
+        return names[0]
+    return f"{problem.layers[0].name}.{names[0]}"

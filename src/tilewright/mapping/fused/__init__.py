@@ -1,0 +1,51 @@
+"""How several connected layers run together: trees, the segments they cover, files, text."""
+
+from tilewright.mapping.fused.files import (
+    FusedFile,
+    dump_fused,
+    fused_data,
+    is_fused,
+    load_fused,
+    parse_fused,
+)
+from tilewright.mapping.fused.segments import (
+    Access,
+    Exchange,
+    Segment,
+    SharedTensor,
+    Tie,
+    segment,
+)
+from tilewright.mapping.fused.tree import (
+    HALO_MODES,
+    RECOMPUTE,
+    REFETCH,
+    RETAIN,
+    Branch,
+    Fuse,
+    FusedMapping,
+    Halo,
+)
+
+__all__ = [
+    "HALO_MODES",
+    "RECOMPUTE",
+    "REFETCH",
+    "RETAIN",
+    "Access",
+    "Branch",
+    "Exchange",
+    "Fuse",
+    "FusedFile",
+    "FusedMapping",
+    "Halo",
+    "Segment",
+    "SharedTensor",
+    "Tie",
+    "dump_fused",
+    "fused_data",
+    "is_fused",
+    "load_fused",
+    "parse_fused",
+    "segment",
+]

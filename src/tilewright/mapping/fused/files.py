@@ -1,0 +1,320 @@
+"""Fused mappings in files: lists of nodes in YAML or JSON, one for each segment of a network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from collections.abc import Mapping as Dict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+
+from tilewright.architecture.machine import Architecture
+from tilewright.document import Document, KeyPath, describe, load
+from tilewright.errors import InputError, nearest
+from tilewright.mapping.files import (
+    ForNode,
+    StoreNode,
+    at,
+    mapping_data,
+    one_per_line,
+    read_node,
+    yaml_text,
+)
+from tilewright.mapping.fused.names import find_dimension, find_halo, find_tensors
+from tilewright.mapping.fused.segments import Segment, segment
+from tilewright.mapping.fused.tree import Branch, Fuse, FusedMapping, Halo, TreeNode
+from tilewright.mapping.names import find_memory
+from tilewright.mapping.nodes import For, Mapping, Store
+from tilewright.workload.layer import Network
+
+SEGMENT_KEYS = ("mapping", "halos", "layer", "layers", "architecture", "workload")
+FILE_KEYS = ("segments", "mappings", "architecture", "workload")
+BRANCH_KEYS = ("layer", "nodes")
+
+
+@dataclass(frozen=True)
+class FusedFile:
+    """What a file says about a network.
+
+    Attributes
+    ----------
+    segments : tuple of (Segment, FusedMapping)
+        The layers that are fused, and how.
+    mappings : mapping of str to Mapping
+        The mappings of other layers, by name of the layer.
+    """
+
+    segments: tuple[tuple[Segment, FusedMapping], ...]
+    mappings: Dict[str, Mapping]
+
+
+def is_fused(data: Any) -> bool:
+    """Return whether the data of a mapping file have a fuse node, or segments."""
+    if isinstance(data, dict):
+        return "segments" in data or is_fused(data.get("mapping"))
+    return isinstance(data, list) and any(isinstance(x, dict) and "fuse" in x for x in data)
+
+
+def load_fused(path: str | Path, network: Network, architecture: Architecture) -> FusedFile:
+    """Read fused mappings of a network from a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        YAML or JSON: a list of nodes that ends in ``fuse:``, ``mapping:`` with such a list and
+        ``halos:``, or ``segments:`` with several of these and ``mappings:`` for other layers.
+    network : Network
+        With a graph.
+    architecture : Architecture
+        What computes it.
+
+    Raises
+    ------
+    InputError
+        With file, line and key of the first thing that cannot be read.
+    """
+    return parse_fused(load(path), network, architecture)
+
+
+def parse_fused(
+    document: Document | list[Any] | dict[str, Any], network: Network, architecture: Architecture
+) -> FusedFile:
+    """Read fused mappings from a document, or from the same as plain data, like `load_fused`."""
+    if not isinstance(document, Document):
+        document = Document(document, "mapping")
+    reader = Reader(document, network, architecture)
+    data = document.data
+    if not isinstance(data, dict) or "segments" not in data:
+        return FusedFile((reader.segment(()),), {})
+    reader.check_keys(data, FILE_KEYS, ())
+    items = data["segments"]
+    if not isinstance(items, list):
+        raise document.error(f"expected a list of segments, found {describe(items)}", ("segments",))
+    segments = tuple(reader.segment(("segments", i)) for i in range(len(items)))
+    return FusedFile(segments, reader.mappings(data.get("mappings", {})))
+
+
+class Reader:
+    """Reads the fused mappings of one file."""
+
+    def __init__(self, document: Document, network: Network, architecture: Architecture) -> None:
+        self.document = document
+        self.network = network
+        self.architecture = architecture
+
+    def check_keys(self, data: Dict[str, Any], accepted: Iterable[str], path: KeyPath) -> None:
+        """Refuse keys that are not accepted."""
+        accepted = tuple(accepted)
+        for key in data:
+            if key not in accepted:
+                listed = f"accepted: {', '.join(accepted)}{nearest(str(key), accepted)}"
+                raise self.document.error(f"unknown key '{key}'; {listed}", (*path, key))
+
+    def mappings(self, data: Any) -> dict[str, Mapping]:
+        """Read the mappings of layers that are not fused."""
+        if not isinstance(data, dict):
+            message = f"expected layer names with a list of nodes each, found {describe(data)}"
+            raise self.document.error(message, ("mappings",))
+        layers = {layer.name: layer for layer in self.network.layers}
+        found = {}
+        for name, items in data.items():
+            path: KeyPath = ("mappings", name)
+            if name not in layers:
+                raise self.document.error(f"no layer '{name}'{nearest(name, layers)}", path)
+            if not isinstance(items, list):
+                message = f"expected a list of nodes, found {describe(items)}"
+                raise self.document.error(message, path)
+            nodes = (
+                read_node(self.document, (*path, i), layers[name], self.architecture)
+                for i in range(len(items))
+            )
+            found[name] = Mapping(tuple(nodes))
+        return found
+
+    def segment(self, path: KeyPath) -> tuple[Segment, FusedMapping]:
+        """Read one segment and how it runs."""
+        data = at(self.document, path)
+        halos: Any = {}
+        if isinstance(data, dict):
+            self.check_keys(data, SEGMENT_KEYS, path)
+            halos = data.get("halos", {})
+            path, data = (*path, "mapping"), data.get("mapping")
+        if not isinstance(data, list):
+            raise self.document.error(f"expected a list of nodes, found {describe(data)}", path)
+        names = list(self.layer_names(path))
+        try:
+            found = segment(self.network, names)
+        except InputError as failure:
+            raise self.document.error(failure.message, path) from None
+        nodes = self.nodes(path, found)
+        return found, FusedMapping(nodes, self.halos(halos, (*path[:-1], "halos"), found))
+
+    def layer_names(self, path: KeyPath) -> Iterable[str]:
+        """Yield the names of the layers of all branches below a list of nodes."""
+        items = at(self.document, path)
+        if not isinstance(items, list):
+            raise self.document.error(f"expected a list of nodes, found {describe(items)}", path)
+        last = items[-1] if items else None
+        if not isinstance(last, dict) or "fuse" not in last:
+            raise self.document.error("expected 'fuse' with a list of branches as last node", path)
+        here = (*path, len(items) - 1)
+        self.check_keys(last, ("fuse",), here)
+        if not isinstance(last["fuse"], list) or not last["fuse"]:
+            message = f"expected a list of branches, found {describe(last['fuse'])}"
+            raise self.document.error(message, (*here, "fuse"))
+        for i, item in enumerate(last["fuse"]):
+            branch = (*here, "fuse", i)
+            if isinstance(item, list):
+                yield from self.layer_names(branch)
+                continue
+            if not isinstance(item, dict) or not isinstance(item.get("layer"), str):
+                raise self.document.error(
+                    "expected a branch: {layer: NAME, nodes: [...]}, or a list of nodes that ends "
+                    f"in 'fuse', found {describe(item)}",
+                    branch,
+                )
+            self.check_keys(item, BRANCH_KEYS, branch)
+            yield item["layer"]
+
+    def nodes(self, path: KeyPath, found: Segment) -> tuple[TreeNode, ...]:
+        """Read shared nodes and the fuse node at their end."""
+        items = at(self.document, path)
+        nodes: list[TreeNode] = [self.shared((*path, i), found) for i in range(len(items) - 1)]
+        here = (*path, len(items) - 1, "fuse")
+        branches = []
+        for i, item in enumerate(items[-1]["fuse"]):
+            if isinstance(item, list):
+                branches.append(Branch(None, self.nodes((*here, i), found)))
+                continue
+            layer = found.layer_of[item["layer"]]
+            own = item.get("nodes", [])
+            if not isinstance(own, list):
+                message = f"expected a list of nodes, found {describe(own)}"
+                raise self.document.error(message, (*here, i, "nodes"))
+            branches.append(
+                Branch(
+                    layer.name,
+                    tuple(
+                        read_node(self.document, (*here, i, "nodes", n), layer, self.architecture)
+                        for n in range(len(own))
+                    ),
+                )
+            )
+        return (*nodes, Fuse(tuple(branches)))
+
+    def shared(self, path: KeyPath, found: Segment) -> Store | For:
+        """Read one shared node."""
+        item = at(self.document, path)
+        keys = list(item) if isinstance(item, dict) else []
+        if "spatial" in keys:
+            raise self.document.error(
+                "the layers of a segment do not share spatial loops: they stand in the branches",
+                (*path, "spatial"),
+            )
+        if "fuse" in keys:
+            raise self.document.error("'fuse' is the last node of its list", (*path, "fuse"))
+        if ("store" in keys) == ("for" in keys):
+            listed = ", ".join(f"'{key}'" for key in keys) or describe(item)
+            message = "expected a node with one of the keys 'store', 'for', 'fuse'"
+            raise self.document.error(f"{message}, found {listed}", path)
+        key = "store" if "store" in keys else "for"
+        try:
+            if key == "store":
+                store = self.document.validate(StoreNode, path)
+                memory = find_memory(store.store, self.architecture)
+                return Store(memory.name, find_tensors(store.tensors, found))
+            loop = self.document.validate(ForNode, path)
+            return For(find_dimension(loop.dimension, found), loop.tile)
+        except InputError as failure:
+            if failure.line is not None:
+                raise
+            raise self.document.error(failure.message, (*path, failure.key or key)) from None
+
+    def halos(self, data: Any, path: KeyPath, found: Segment) -> tuple[Halo, ...]:
+        """Read what becomes of the words that neighbouring tiles share."""
+        if not isinstance(data, dict) or not all(isinstance(x, dict) for x in data.values()):
+            message = "expected tensors with a mode per dimension, such as {H: {P: recompute}}"
+            raise self.document.error(f"{message}, found {describe(data)}", path)
+        halos = []
+        for tensor, modes in data.items():
+            for dimension, mode in modes.items():
+                try:
+                    halos.append(find_halo(tensor, dimension, mode, found))
+                except InputError as failure:
+                    here = (*path, tensor, *([dimension] if failure.key else []))
+                    raise self.document.error(failure.message, here) from None
+        return tuple(halos)
+
+
+def fused_data(mapping: FusedMapping, found: Segment) -> dict[str, Any]:
+    """Return a fused mapping as the plain data of a file."""
+    data: dict[str, Any] = {"mapping": _nodes_data(mapping.nodes, found)}
+    for halo in mapping.halos:
+        modes = data.setdefault("halos", {}).setdefault(halo.tensor, {})
+        modes[halo.dimension] = halo.mode
+    return data
+
+
+def _nodes_data(nodes: Iterable[TreeNode], found: Segment) -> list[dict[str, Any]]:
+    data: list[dict[str, Any]] = []
+    for node in nodes:
+        if isinstance(node, Store):
+            data.append({"store": node.memory, "tensors": list(node.tensors)})
+        elif isinstance(node, For):
+            data.append({"for": node.dimension, "tile": node.tile})
+        elif isinstance(node, Fuse):
+            data.append({"fuse": [_branch_data(branch, found) for branch in node.branches]})
+    return data
+
+
+def _branch_data(branch: Branch, found: Segment) -> Any:
+    if branch.layer is None:
+        return _nodes_data(branch.nodes, found)
+    own = Mapping(tuple(node for node in branch.nodes if not isinstance(node, Fuse)))
+    data = mapping_data(own, found.layer_of[branch.layer])
+    return {"layer": branch.layer, "nodes": data}
+
+
+def dump_fused(
+    segments: Iterable[tuple[Segment, FusedMapping]],
+    mappings: Dict[str, Mapping],
+    network: Network,
+    architecture: str = "",
+) -> str:
+    """Return fused mappings of a network as the text of a file.
+
+    Parameters
+    ----------
+    segments : iterable of (Segment, FusedMapping)
+        What is fused, and how.
+    mappings : mapping of str to Mapping
+        The other layers.
+    network : Network
+        The network.
+    architecture : str
+        Name of the machine, written for people.
+    """
+    layers = {layer.name: layer for layer in network.layers}
+    data: dict[str, Any] = {"architecture": architecture} if architecture else {}
+    data["workload"] = network.name
+    data["segments"] = [_in_lines(fused_data(mapping, own)) for own, mapping in segments]
+    if mappings:
+        data["mappings"] = {
+            name: one_per_line(mapping_data(mapping, layers[name]))
+            for name, mapping in mappings.items()
+        }
+    return yaml_text(data)
+
+
+def _in_lines(data: Any) -> Any:
+    """Return data that YAML writes with one line for each node that holds no others."""
+    if isinstance(data, list):
+        return CommentedSeq(_in_lines(item) for item in data)
+    if not isinstance(data, dict):
+        return data
+    whole = CommentedMap({key: _in_lines(value) for key, value in data.items()})
+    if not {"fuse", "nodes", "mapping"} & set(data):
+        whole.fa.set_flow_style()
+    return whole

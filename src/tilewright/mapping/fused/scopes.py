@@ -1,0 +1,411 @@
+"""A fused mapping resolved against its segment: what each shared loop cuts, what each store holds.
+
+A loop over a dimension of one layer cuts the dimensions that are tied to it in all layers below.
+Its tile counts iterations of the layers at the end of the chain, those whose outputs nobody below
+reads: what the others carry out follows from what is read (`tilewright.mapping.fused.turns`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as Dict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from tilewright.errors import MappingError
+from tilewright.mapping.fused.names import named_dimensions
+from tilewright.mapping.fused.segments import Access, Exchange, Segment, Tie
+from tilewright.mapping.fused.tree import RECOMPUTE, Branch, Fuse, FusedMapping, TreeNode, leaves
+from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a layer below a loop reads what another one below it makes."""
+
+    reader: str
+    tie: Tie
+
+
+@dataclass(frozen=True)
+class LoopClass:
+    """Dimensions, one of each layer below a loop, that the loop cuts together.
+
+    Attributes
+    ----------
+    dims : mapping of str to str
+        By layer the name of the dimension.
+    ends : tuple of str
+        Layers whose output nobody below the loop reads.
+    makers : tuple of (layer, readings)
+        The other layers, each after all that read what it makes.
+    """
+
+    dims: Dict[str, str]
+    ends: tuple[str, ...]
+    makers: tuple[tuple[str, tuple[Reading, ...]], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class SharedLoop:
+    """A loop that several layers share.
+
+    Attributes
+    ----------
+    number : int
+        Position among all shared loops of the tree.
+    tile : int
+        Iterations of the layers at the end in each chunk.
+    cuts : LoopClass
+        What it cuts.
+    anew : frozenset of str
+        Layers that make again what neighbouring chunks of this loop share.
+    node : str
+        Where it stands in the tree.
+    """
+
+    number: int
+    tile: int
+    cuts: LoopClass
+    anew: frozenset[str]
+    node: str
+
+
+@dataclass(frozen=True, eq=False)
+class SharedStore:
+    """A memory that holds a tensor for the layers below.
+
+    Attributes
+    ----------
+    memory, tensor : str
+        What is held, and where.
+    loops : tuple of SharedLoop
+        The loops above, outermost first.
+    parent : SharedStore or None
+        The next store of the tensor outward.
+    below : tuple of str
+        The layers below, in the order in which they run.
+    lasting : bool
+        Whether loops stand between it and the branches: its tile then lasts from turn to turn.
+    node : str
+        Where it stands in the tree, for messages.
+    """
+
+    memory: str
+    tensor: str
+    loops: tuple[SharedLoop, ...]
+    parent: SharedStore | None
+    below: tuple[str, ...]
+    lasting: bool
+    node: str
+
+
+@dataclass(frozen=True, eq=False)
+class Leaf:
+    """A layer and what stands above it.
+
+    Attributes
+    ----------
+    layer : str
+        Its name.
+    mapping : Mapping
+        Its own nodes.
+    loops : tuple of SharedLoop
+        The loops above, outermost first.
+    chains : mapping of str to tuple of SharedStore
+        By tensor of the layer the shared stores above, outermost first.
+    node : str
+        Where it stands in the tree, for messages.
+    """
+
+    layer: str
+    mapping: Mapping
+    loops: tuple[SharedLoop, ...]
+    chains: Dict[str, tuple[SharedStore, ...]]
+    node: str
+
+
+@dataclass(frozen=True, eq=False)
+class Resolved:
+    """A fused mapping whose names are resolved.
+
+    Attributes
+    ----------
+    segment : Segment
+        Its layers.
+    leaves : tuple of Leaf
+        In the order in which they run.
+    stores : tuple of SharedStore
+        All shared stores, outer ones first.
+    loops : tuple of SharedLoop
+        All shared loops, outer ones first.
+    modes : mapping of (tensor, dimension) to str
+        What was said about halos.
+    """
+
+    segment: Segment
+    leaves: tuple[Leaf, ...]
+    stores: tuple[SharedStore, ...]
+    loops: tuple[SharedLoop, ...]
+    modes: Dict[tuple[str, str], str]
+
+    @cached_property
+    def leaf_of(self) -> dict[str, Leaf]:
+        """The leaves by layer."""
+        return {leaf.layer: leaf for leaf in self.leaves}
+
+    @cached_property
+    def exchanges_of(self) -> dict[str, tuple[Exchange, ...]]:
+        """The exchanges of each tensor that is made inside."""
+        found: dict[str, tuple[Exchange, ...]] = {}
+        for exchange in self.segment.exchanges:
+            found[exchange.tensor] = (*found.get(exchange.tensor, ()), exchange)
+        return found
+
+
+def fault(message: str, node: str) -> MappingError:
+    """Return the error for a node of the tree."""
+    return MappingError(message, key=node)
+
+
+def resolve_fused(mapping: FusedMapping, segment: Segment) -> Resolved:
+    """Resolve the names of a fused mapping.
+
+    Raises
+    ------
+    MappingError
+        When the tree is malformed or a loop cannot be shared; its key says where it stands.
+    """
+    return _Resolving(mapping, segment).resolved()
+
+
+class _Resolving:
+    """Walks a tree from its root to its leaves."""
+
+    def __init__(self, mapping: FusedMapping, segment: Segment) -> None:
+        self.mapping = mapping
+        self.segment = segment
+        self.loops: list[SharedLoop] = []
+        self.stores: list[SharedStore] = []
+        self.leaves: list[Leaf] = []
+        self.modes = {(halo.tensor, halo.dimension): halo.mode for halo in mapping.halos}
+
+    def resolved(self) -> Resolved:
+        """Return the whole tree."""
+        names = self.mapping.layers
+        known = [layer.name for layer in self.segment.layers]
+        for name in names:
+            if name not in known:
+                raise fault(f"no layer '{name}' in the segment: {', '.join(known)}", "mapping")
+            if names.count(name) > 1:
+                raise fault(f"layer '{name}' runs in two branches", "mapping")
+        if missing := [name for name in known if name not in names]:
+            raise fault(f"no branch carries out layer '{missing[0]}'", "mapping")
+        for exchange in self.segment.exchanges:
+            made, read = exchange.producer.layer, exchange.reader.layer
+            if names.index(made) > names.index(read):
+                raise fault(
+                    f"layer '{read}' runs before '{made}', whose output it reads", "mapping"
+                )
+        self.scope(self.mapping.nodes, "mapping", (), {})
+        stores, loops = tuple(self.stores), tuple(self.loops)
+        return Resolved(self.segment, tuple(self.leaves), stores, loops, self.modes)
+
+    def scope(
+        self,
+        nodes: Sequence[TreeNode],
+        path: str,
+        loops: tuple[SharedLoop, ...],
+        chains: Dict[str, tuple[SharedStore, ...]],
+    ) -> None:
+        """Resolve shared nodes and the branches at their end."""
+        *shared, last = nodes or (None,)
+        if not isinstance(last, Fuse) or not last.branches:
+            raise fault("the last node must be 'fuse' with at least one branch", path)
+        below = tuple(branch.layer or "" for branch in leaves(last))
+        for i, node in enumerate(shared):
+            here = f"{path}[{i}]"
+            if isinstance(node, For):
+                loops = (*loops, self.loop(node, below, here, chains))
+                self.loops.append(loops[-1])
+            elif isinstance(node, Store):
+                rest = any(isinstance(n, For) for n in shared[i + 1 :])
+                chains = {**chains, **self.store(node, loops, chains, below, rest, here)}
+            else:
+                kind = "a spatial loop" if isinstance(node, Spatial) else "'fuse'"
+                raise fault(f"{kind} cannot stand among shared nodes", here)
+        for i, branch in enumerate(last.branches):
+            self.branch(branch, f"{path}[{len(shared)}].fuse[{i}]", loops, chains)
+
+    def branch(
+        self,
+        branch: Branch,
+        path: str,
+        loops: tuple[SharedLoop, ...],
+        chains: Dict[str, tuple[SharedStore, ...]],
+    ) -> None:
+        """Resolve a branch."""
+        if branch.layer is None:
+            self.scope(branch.nodes, path, loops, chains)
+            return
+        own: list[Node] = []
+        for node in branch.nodes:
+            if isinstance(node, Fuse):
+                raise fault("a branch that names a layer has no 'fuse' of its own", path)
+            own.append(node)
+        name = self.segment.shared_name
+        mine = {
+            tensor.name: chains.get(name[Access(branch.layer, tensor.name)], ())
+            for tensor in self.segment.layer_of[branch.layer].tensors
+        }
+        self.leaves.append(Leaf(branch.layer, Mapping(tuple(own)), loops, mine, path))
+
+    def store(
+        self,
+        node: Store,
+        loops: tuple[SharedLoop, ...],
+        chains: Dict[str, tuple[SharedStore, ...]],
+        below: tuple[str, ...],
+        lasting: bool,
+        path: str,
+    ) -> dict[str, tuple[SharedStore, ...]]:
+        """Resolve a store node: the chains of its tensors with this store at their end."""
+        found = {}
+        for tensor in node.tensors:
+            if tensor not in self.segment.tensor_of:
+                names = ", ".join(self.segment.tensor_of)
+                raise fault(f"no tensor '{tensor}' in the segment; accepted: {names}", path)
+            users = tuple(a.layer for a in self.segment.tensor_of[tensor].accesses)
+            if not set(users) & set(below):
+                raise fault(f"no layer below '{node.memory}' uses {tensor} here", path)
+            above = chains.get(tensor, ())
+            parent = above[-1] if above else None
+            store = SharedStore(node.memory, tensor, loops, parent, below, lasting, path)
+            self.stores.append(store)
+            found[tensor] = (*above, store)
+        return found
+
+    def loop(
+        self,
+        node: For,
+        below: tuple[str, ...],
+        path: str,
+        chains: Dict[str, tuple[SharedStore, ...]],
+    ) -> SharedLoop:
+        """Resolve a shared loop."""
+        cuts = loop_class(self.segment, below, node.dimension, path)
+        bound = self.segment.layer_of[cuts.ends[0]].bounds[cuts.dims[cuts.ends[0]]]
+        if not 1 <= node.tile <= bound:
+            raise fault(
+                f"tile of {node.dimension} must be from 1 to {bound}, its bound in layer "
+                f"'{cuts.ends[0]}'; found {node.tile}",
+                path,
+            )
+        anew = frozenset(
+            e.producer.layer
+            for e in self.segment.exchanges
+            if e.producer.layer in below
+            and e.tensor not in chains
+            and self.modes.get((e.tensor, cuts.dims[e.producer.layer])) == RECOMPUTE
+        )
+        return SharedLoop(len(self.loops), node.tile, cuts, anew, path)
+
+
+@lru_cache(maxsize=4096)
+def loop_class(
+    segment: Segment, below: tuple[str, ...], name: str, path: str = "mapping"
+) -> LoopClass:
+    """Return what a loop over a dimension of that name cuts in the layers below it.
+
+    A plain name such as ``M`` is accepted where all layers below that have such a dimension have
+    it cut; otherwise ``layer.M``.
+
+    Raises
+    ------
+    MappingError
+        When the layers below cannot share the loop.
+    """
+    meant = [access for access in named_dimensions(name, segment) if access.layer in below]
+    if not meant:
+        raise fault(f"no layer below has a dimension '{name}'", path)
+    exchanges = [
+        e for e in segment.exchanges if e.producer.layer in below and e.reader.layer in below
+    ]
+    dims = tied(meant[0], exchanges, path)
+    for layer in below:
+        if layer not in dims:
+            raise fault(
+                f"layer '{layer}' has no dimension tied to {meant[0].layer}.{meant[0].tensor}: it "
+                "cannot share this loop; run it in a branch outside of it",
+                path,
+            )
+    for access in meant[1:]:
+        if dims[access.layer] != access.tensor:
+            raise fault(
+                f"'{name}' is ambiguous: {meant[0].layer}.{name} and {access.layer}.{name} are "
+                f"not tied; write '{meant[0].layer}.{name}' or '{access.layer}.{name}'",
+                path,
+            )
+    readings: dict[str, tuple[Reading, ...]] = {}
+    for e in exchanges:
+        made, read = e.producer.layer, e.reader.layer
+        tie = next((t for t in e.ties if (t.made, t.read) == (dims[made], dims[read])), None)
+        if tie is None:
+            raise fault(
+                f"a loop on {made}.{dims[made]} cannot be shared: in each of its iterations layer "
+                f"'{read}' needs words of {e.tensor} that other iterations make",
+                path,
+            )
+        readings[made] = (*readings.get(made, ()), Reading(read, tie))
+    ends = tuple(layer for layer in below if layer not in readings)
+    makers = tuple((layer, readings[layer]) for layer in reversed(below) if layer in readings)
+    bounds = {segment.layer_of[layer].bounds[dims[layer]] for layer in ends}
+    if len(bounds) > 1:
+        found = ", ".join(f"{e}.{dims[e]}" for e in ends)
+        raise fault(f"the layers at the end run over different bounds: {found}", path)
+    if not any(_same_steps(a, dims, ends, readings) for a in meant):
+        raise fault(
+            f"a tile of '{name}' counts other iterations than the layer that reads last: write "
+            f"'{ends[0]}.{dims[ends[0]]}'",
+            path,
+        )
+    return LoopClass(dims, ends, makers)
+
+
+def _same_steps(
+    access: Access,
+    dims: Dict[str, str],
+    ends: Sequence[str],
+    readings: Dict[str, tuple[Reading, ...]],
+) -> bool:
+    """Return whether a dimension counts the same iterations as those at the end."""
+    if access.layer in ends:
+        return True
+    return all(
+        r.tie.plain and _same_steps(Access(r.reader, dims[r.reader]), dims, ends, readings)
+        for r in readings[access.layer]
+    )
+
+
+def tied(start: Access, exchanges: Sequence[Exchange], path: str) -> dict[str, str]:
+    """Return by layer the dimension that exchanges tie to one of some layer."""
+    dims = {start.layer: start.tensor}
+    todo = [start.layer]
+    while todo:
+        layer = todo.pop()
+        for e in exchanges:
+            for tie in e.ties:
+                pair = ((e.producer.layer, tie.made), (e.reader.layer, tie.read))
+                for (near, own), (far, other) in (pair, pair[::-1]):
+                    if near != layer or dims[near] != own:
+                        continue
+                    if far not in dims:
+                        dims[far] = other
+                        todo.append(far)
+                    elif dims[far] != other:
+                        raise fault(
+                            f"the loop would cut two dimensions of layer '{far}' at once: "
+                            f"{dims[far]} and {other}",
+                            path,
+                        )
+    return dims

@@ -1,0 +1,37 @@
+"""A turn of a layer as a layer of its own: the box that it carries out, with its own nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as Dict
+from dataclasses import replace
+
+from tilewright.architecture.machine import Architecture
+from tilewright.mapping.fused.scopes import Leaf
+from tilewright.mapping.nodes import Mapping, Node, Store
+from tilewright.workload.layer import Layer
+
+
+def turn_layer(layer: Layer, extents: Dict[str, int]) -> Layer:
+    """Return a layer with other bounds."""
+    return replace(layer, bounds={d: extents[d] for d in layer.bounds}, repeat=1)
+
+
+def turn_mapping(leaf: Leaf, extents: Dict[str, int], architecture: Architecture) -> Mapping:
+    """Return the mapping of one turn: its innermost shared stores, then its own nodes.
+
+    A tile that is larger than what the turn has of a dimension is all that there is.
+    """
+    position = architecture.position
+    heads = sorted(
+        ((chain[-1].memory, tensor) for tensor, chain in leaf.chains.items()),
+        key=lambda head: position[head[0]],
+    )
+    nodes: list[Node] = [Store(memory, (tensor,)) for memory, tensor in heads]
+    left = dict(extents)
+    for node in leaf.mapping.nodes:
+        if isinstance(node, Store):
+            nodes.append(node)
+            continue
+        left[node.dimension] = min(node.tile, left[node.dimension])
+        nodes.append(replace(node, tile=left[node.dimension]))
+    return Mapping(tuple(nodes))

@@ -1,0 +1,144 @@
+"""What each layer carries out in each iteration of the shared loops: a box, turn by turn.
+
+A loop cuts the layers at the end into chunks. A layer whose output is read below the loop carries
+out what brings its output as far as the chunk needs, at the last chunk to its end: by default from
+where the chunk before has ended, so that every word is made once; where it makes the words that
+neighbouring chunks share *anew*, from the first one that the chunk needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tilewright.mapping.fused.scopes import LoopClass, SharedLoop
+from tilewright.mapping.fused.segments import Segment, Tie
+
+Span = tuple[int, int]
+# iterations of the dimension that a loop cuts, by layer: from the first to before the last
+State = Mapping[str, Span]
+
+
+def cut(loop: SharedLoop, state: State) -> list[dict[str, Span]]:
+    """Return what each chunk of a loop leaves of the dimensions that it cuts.
+
+    Parameters
+    ----------
+    loop : SharedLoop
+        The loop.
+    state : mapping of str to (first, end)
+        By layer what the loops above leave.
+    """
+    cuts, tile = loop.cuts, loop.tile
+    count = max(1, *(-(-(state[e][1] - state[e][0]) // tile) for e in cuts.ends))
+    chunks: list[dict[str, Span]] = []
+    before = {layer: state[layer][0] for layer in cuts.dims}
+    for i in range(count):
+        ends = _ends(cuts, tile, state, i, last=i == count - 1)
+        spans: dict[str, Span] = {}
+        for layer in cuts.ends:
+            spans[layer] = (min(ends[layer], state[layer][0] + i * tile), ends[layer])
+        for layer, readings in cuts.makers:
+            first = before[layer]
+            if i and layer in loop.anew:
+                needed = [
+                    first_needed(r.tie, spans[r.reader][0])
+                    for r in readings
+                    if spans[r.reader][0] < spans[r.reader][1]
+                ]
+                first = min([first, *(max(n, state[layer][0]) for n in needed)])
+            spans[layer] = (first, ends[layer])
+        before = ends
+        chunks.append(spans)
+    return chunks
+
+
+def _ends(cuts: LoopClass, tile: int, state: State, i: int, *, last: bool) -> dict[str, int]:
+    """Return where the iterations of each layer end in chunk i."""
+    ends = {e: min(state[e][1], state[e][0] + (i + 1) * tile) for e in cuts.ends}
+    for layer, readings in cuts.makers:
+        first, end = state[layer]
+        if not last:
+            needs = [
+                reached(r.tie, ends[r.reader])
+                for r in readings
+                if ends[r.reader] > state[r.reader][0]
+            ]
+            end = min(end, max([first, *needs]))
+        ends[layer] = end
+    return ends
+
+
+def first_needed(tie: Tie, first: int) -> int:
+    """Return the first iteration of a producer that a reader needs from iteration `first` on."""
+    return (tie.step * first + tie.offset) // tie.made_step
+
+
+def reached(tie: Tie, end: int) -> int:
+    """Return up to where a producer comes for a reader that ends before iteration `end`.
+
+    At least up to the first word of the reader's next iteration: no word is left out.
+    """
+    words = max(tie.step * end, tie.step * (end - 1) + tie.span) + tie.offset
+    return -(-words // tie.made_step)
+
+
+def needed(tie: Tie, span: Span, bound: int) -> Span:
+    """Return the iterations of a producer of `bound` whose words a reader's iterations read."""
+    first, end = span
+    if first >= end:
+        return (0, 0)
+    last = tie.step * (end - 1) + tie.offset + tie.span - 1
+    return max(0, first_needed(tie, first)), min(bound, last // tie.made_step + 1)
+
+
+def most_chunks(loop: SharedLoop, above: Sequence[SharedLoop], segment: Segment) -> int:
+    """Return the chunks of a loop where it has most, given the loops above it."""
+    end = loop.cuts.ends[0]
+    dimension = loop.cuts.dims[end]
+    own = [outer for outer in above if outer.cuts.dims[end] == dimension]
+    layers = tuple(loop.cuts.dims)
+    if own:
+        return max(len(cut(loop, step.spans)) for step in steps(own, segment, layers))
+    bounds = {e: segment.layer_of[e].bounds[loop.cuts.dims[e]] for e in layers}
+    return len(cut(loop, {layer: (0, bound) for layer, bound in bounds.items()}))
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of some of the shared loops: the index in each, and what it leaves by layer."""
+
+    at: tuple[int, ...]
+    spans: Mapping[str, Span]
+
+
+def steps(loops: Sequence[SharedLoop], segment: Segment, layers: Sequence[str]) -> list[Step]:
+    """Return the steps of the loops that cut together, in order.
+
+    Parameters
+    ----------
+    loops : sequence of SharedLoop
+        Loops above some layers, outermost first, that cut the same dimension of each of them.
+    segment : Segment
+        The layers.
+    layers : sequence of str
+        Those to be told about.
+    """
+    if not loops:
+        return [Step((), {})]
+    dims = loops[0].cuts.dims
+    whole = {layer: (0, segment.layer_of[layer].bounds[d]) for layer, d in dims.items()}
+    return [
+        Step(at, {layer: spans[layer] for layer in layers})
+        for at, spans in _steps(loops, whole, ())
+    ]
+
+
+def _steps(
+    loops: Sequence[SharedLoop], state: State, at: tuple[int, ...]
+) -> Iterator[tuple[tuple[int, ...], State]]:
+    if not loops:
+        yield at, state
+        return
+    for i, spans in enumerate(cut(loops[0], state)):
+        yield from _steps(loops[1:], spans, (*at, i))

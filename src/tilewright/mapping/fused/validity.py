@@ -1,0 +1,273 @@
+"""Whether a fused mapping can be carried out on a machine, its capacities aside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tilewright.architecture.machine import Architecture, Array, Memory
+from tilewright.errors import MappingError
+from tilewright.mapping.constraints import violations
+from tilewright.mapping.fused.scopes import Leaf, Resolved, SharedStore, fault
+from tilewright.mapping.fused.segments import Access, Segment
+from tilewright.mapping.fused.tree import REFETCH
+from tilewright.mapping.fused.turn_layers import turn_layer, turn_mapping
+from tilewright.mapping.fused.turns import steps
+from tilewright.mapping.names import unknown
+from tilewright.mapping.nodes import Store
+from tilewright.mapping.validity import check_loops, check_names, check_placement, kept
+from tilewright.workload.layer import Tensor
+
+
+def check_tree(resolved: Resolved, architecture: Architecture) -> None:
+    """Accept a fused mapping whose names, stores, loops and halos fit together.
+
+    Raises
+    ------
+    MappingError
+        For the first thing that is wrong. Its ``key`` is the path of the node that it concerns,
+        such as ``mapping[3].fuse[0].nodes[1]``.
+    """
+    for store in resolved.stores:
+        check_memory(store, resolved.segment, architecture)
+    check_roots(resolved, architecture)
+    for store in resolved.stores:
+        check_use(store, resolved)
+    check_halos(resolved)
+    for leaf in resolved.leaves:
+        check_leaf(leaf, resolved, architecture)
+
+
+def largest_turn(leaf: Leaf, segment: Segment) -> dict[str, int]:
+    """Return the largest extent of each dimension over all turns of a layer."""
+    layer = segment.layer_of[leaf.layer]
+    extents = dict(layer.bounds)
+    for dimension in layer.bounds:
+        loops = [loop for loop in leaf.loops if loop.cuts.dims[leaf.layer] == dimension]
+        if loops:
+            spans = (step.spans[leaf.layer] for step in steps(loops, segment, [leaf.layer]))
+            extents[dimension] = max(end - first for first, end in spans)
+    return extents
+
+
+def check_memory(store: SharedStore, segment: Segment, architecture: Architecture) -> None:
+    """Refuse a shared store in a memory that cannot hold its tensor there."""
+    memories = {memory.name: memory for memory in architecture.memories}
+    if store.memory not in memories:
+        where = f"architecture '{architecture.name}'"
+        raise fault(unknown("memory", store.memory, list(memories), where), store.node)
+    position = architecture.position
+    arrays = [level for level in architecture.levels if isinstance(level, Array)]
+    if arrays and position[store.memory] > position[arrays[0].name]:
+        raise fault(
+            f"'{store.memory}' lies inside array '{arrays[0].name}': only memories outside of all "
+            "arrays are shared; store it in the branches",
+            store.node,
+        )
+    parent = store.parent
+    if parent is not None and position[store.memory] <= position[parent.memory]:
+        raise fault(
+            f"'{store.memory}' stores {store.tensor} below '{parent.memory}', but the stores of a "
+            f"tensor follow the order of the memories, each at most once: {', '.join(memories)}",
+            store.node,
+        )
+    memory = memories[store.memory]
+    for access in segment.tensor_of[store.tensor].accesses:
+        if access.layer in store.below and not memory.may_store(role(access, segment)):
+            raise fault(f"'{memory.name}' may not store {store.tensor}{kept(memory)}", store.node)
+
+
+def role(access: Access, segment: Segment) -> str:
+    """Return the role that a tensor has for a layer."""
+    layer = segment.layer_of[access.layer]
+    return next(tensor.role for tensor in layer.tensors if tensor.name == access.tensor)
+
+
+def check_roots(resolved: Resolved, architecture: Architecture) -> None:
+    """Refuse tensors whose outermost store stands in the wrong place, or that have none."""
+    outermost = architecture.memories[0].name
+    roots = {store.tensor: [] for store in resolved.stores}  # type: dict[str, list[SharedStore]]
+    for store in resolved.stores:
+        if store.parent is None:
+            roots[store.tensor].append(store)
+    for tensor in resolved.segment.tensors:
+        found = roots.get(tensor.name, [])
+        if not found:
+            place = f"'{outermost}'" if not tensor.intermediate else "a shared node"
+            raise fault(f"{tensor.name} has to be stored in {place}, above what uses it", "mapping")
+        users = {access.layer for access in tensor.accesses}
+        for root in found:
+            if missing := [name for name in users if name not in root.below]:
+                raise fault(
+                    f"'{root.memory}' stores {tensor.name} for {', '.join(root.below)}, but layer "
+                    f"'{missing[0]}' uses it, too: store it above all of them",
+                    root.node,
+                )
+            if tensor.intermediate:
+                continue
+            if root.memory != outermost:
+                raise fault(
+                    f"'{root.memory}' stores {tensor.name} before '{outermost}', the outermost "
+                    "memory",
+                    root.node,
+                )
+            if root.loops:
+                raise fault(
+                    f"'{outermost}' is the outermost memory: it stores above every loop", root.node
+                )
+
+
+def check_use(store: SharedStore, resolved: Resolved) -> None:
+    """Refuse shared stores that hold what nobody needs, or that several layers see differently."""
+    segment = resolved.segment
+    tensor = segment.tensor_of[store.tensor]
+    below = [access for access in tensor.accesses if access.layer in store.below]
+    made = tensor.producer is not None and tensor.producer.layer in store.below
+    refetched = any(
+        name == store.tensor and mode == REFETCH for (name, _), mode in resolved.modes.items()
+    )
+    if (
+        made
+        and store.parent is not None
+        and tensor.intermediate
+        and len(below) == len(tensor.accesses)
+        and not refetched
+    ):
+        raise fault(
+            f"'{store.parent.memory}' stores {store.tensor} as well, but all that use it find it "
+            f"in '{store.memory}': an intermediate tensor is stored further out only if some "
+            "layer reads it there, or if a halo is refetched",
+            store.parent.node,
+        )
+    if not made:
+        for other in below[1:]:
+            if not same_words(below[0], other, store, resolved):
+                raise fault(
+                    f"{below[0].layer} and {other.layer} use different words of {store.tensor} in "
+                    f"an iteration: '{store.memory}' cannot hold one tile for both; store it in "
+                    "their branches",
+                    store.node,
+                )
+    for access in below:
+        looped = [loop.cuts.dims[access.layer] for loop in store.loops]
+        for terms in local(access, segment).expressions:
+            cut = {term.dimension for term in terms if term.dimension in looped}
+            if len(cut) > 1:
+                raise fault(
+                    f"shared loops cut {' and '.join(sorted(cut))}, which are added in one index "
+                    f"of {store.tensor}: store it in the branches",
+                    store.node,
+                )
+
+
+def local(access: Access, segment: Segment) -> Tensor:
+    """Return a tensor as the layer knows it that accesses it."""
+    layer = segment.layer_of[access.layer]
+    return next(tensor for tensor in layer.tensors if tensor.name == access.tensor)
+
+
+def same_words(one: Access, other: Access, store: SharedStore, resolved: Resolved) -> bool:
+    """Return whether two readers use the same words of a tensor in every step above its store."""
+    segment = resolved.segment
+    views = {
+        exchange.reader: exchange.steps for exchange in resolved.exchanges_of.get(store.tensor, ())
+    }
+    if views.get(one) != views.get(other):
+        return False
+    mine, yours = local(one, segment).expressions, local(other, segment).expressions
+    if [len(terms) for terms in mine] != [len(terms) for terms in yours]:
+        return False
+    bounds, others = segment.layer_of[one.layer].bounds, segment.layer_of[other.layer].bounds
+    pairs: list[tuple[str, str]] = []
+    for terms, their in zip(mine, yours, strict=True):
+        for term, twin in zip(terms, their, strict=True):
+            if term.coefficient != twin.coefficient:
+                return False
+            if bounds[term.dimension] != others[twin.dimension]:
+                return False
+            pairs.append((term.dimension, twin.dimension))
+    for mine_dim, your_dim in pairs:
+        cut = [loop for loop in store.loops if loop.cuts.dims[one.layer] == mine_dim]
+        if cut != [loop for loop in store.loops if loop.cuts.dims[other.layer] == your_dim]:
+            return False
+        for step in steps(cut, segment, [one.layer, other.layer]) if cut else ():
+            if step.spans[one.layer] != step.spans[other.layer]:
+                return False
+    return True
+
+
+def check_halos(resolved: Resolved) -> None:
+    """Refuse halos that have no meaning."""
+    segment = resolved.segment
+    modes: dict[str, set[str]] = {}
+    for (name, dimension), mode in resolved.modes.items():
+        tensor = segment.tensor_of.get(name)
+        if tensor is None or tensor.producer is None or not tensor.readers:
+            raise fault(f"no exchanged tensor '{name}' in the segment", "halos")
+        output = segment.layer_of[tensor.producer.layer].output
+        if dimension not in output.dimensions:
+            where = f"tensor '{name}'"
+            raise fault(unknown("dimension", dimension, output.dimensions, where), "halos")
+        modes.setdefault(name, set()).add(mode)
+    for name, found in modes.items():
+        if REFETCH not in found:
+            continue
+        if len(found) > 1:
+            raise fault(f"{name} is refetched in all dimensions or in none", "halos")
+        if not any(store.tensor == name and store.parent for store in resolved.stores):
+            raise fault(
+                f"{name} is to be refetched, but no memory stores it above the one whose tiles "
+                "share words",
+                "halos",
+            )
+
+
+def check_leaf(leaf: Leaf, resolved: Resolved, architecture: Architecture) -> None:
+    """Refuse what is wrong with a layer's own nodes."""
+    layer = resolved.segment.layer_of[leaf.layer]
+    extents = largest_turn(leaf, resolved.segment)
+    turn = turn_layer(layer, extents)
+    try:
+        check_names(leaf.mapping, turn, architecture)
+        check_loops(leaf.mapping, turn, architecture)
+        check_placement(leaf.mapping, architecture)
+    except MappingError as wrong:
+        place = (wrong.key or "").removeprefix("mapping")
+        raise MappingError(wrong.message, key=f"{leaf.node}.nodes{place}") from None
+    check_own_stores(leaf, turn.tensors, architecture)
+    whole = replace(turn, name=layer.name)
+    for violated in violations(turn_mapping(leaf, extents, architecture), whole, architecture):
+        message = f"by the constraints of '{architecture.name}' {violated} in layer '{layer.name}'"
+        raise fault(message, leaf.node)
+
+
+def check_own_stores(leaf: Leaf, tensors: Sequence[Tensor], architecture: Architecture) -> None:
+    """Refuse store nodes of a branch that a memory or the order of the memories forbids."""
+    memories: dict[str, Memory] = {memory.name: memory for memory in architecture.memories}
+    position = architecture.position
+    stored = {name: [store.memory for store in chain] for name, chain in leaf.chains.items()}
+    roles = {tensor.name: tensor.role for tensor in tensors}
+    for i, node in enumerate(leaf.mapping.nodes):
+        if not isinstance(node, Store):
+            continue
+        here = f"{leaf.node}.nodes[{i}]"
+        memory = memories[node.memory]
+        if not node.tensors:
+            raise fault(f"'{memory.name}' stores no tensor here", here)
+        for name in node.tensors:
+            above = stored[name][-1]
+            if position[memory.name] <= position[above]:
+                raise fault(
+                    f"'{memory.name}' stores {name} below '{above}', but the stores of a tensor "
+                    f"follow the order of the memories, each at most once: {', '.join(memories)}",
+                    here,
+                )
+            if not memory.may_store(roles[name]):
+                raise fault(f"'{memory.name}' may not store {name}{kept(memory)}", here)
+            stored[name].append(memory.name)
+    for tensor in tensors:
+        for memory in architecture.memories:
+            if tensor.role in memory.must_keep and memory.name not in stored[tensor.name]:
+                raise fault(
+                    f"'{memory.name}' must keep {tensor.name}, but does not store it", leaf.node
+                )

@@ -1,0 +1,382 @@
+"""The counts of a fused mapping by brute force: the tree is carried out, turn by turn.
+
+This is the definition of what fused mappings count. A turn of a layer is the simulation of that
+layer on the box that is its turn; what is added here are the shared stores: explicit sets of the
+words that they hold, and of those that move between two of them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping as Dict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import product
+from math import prod
+
+import numpy as np
+
+from tilewright.architecture.machine import Architecture
+from tilewright.counts import Counts
+from tilewright.errors import InputError
+from tilewright.mapping.fused.counts import FusedCounts, Moved, StoreCounts, summed, with_moves
+from tilewright.mapping.fused.scopes import Leaf, Resolved, SharedLoop, SharedStore, resolve_fused
+from tilewright.mapping.fused.segments import Exchange, Segment
+from tilewright.mapping.fused.tree import REFETCH, FusedMapping
+from tilewright.mapping.fused.turn_layers import turn_layer, turn_mapping
+from tilewright.mapping.fused.turns import Span, cut, most_chunks
+from tilewright.mapping.structure import resolve
+from tilewright.reference.simulate import LIMIT, Simulation
+from tilewright.workload.graph import tensor_shape
+from tilewright.workload.layer import Tensor
+
+Word = tuple[int, ...]
+Words = frozenset[Word]
+# what is left of each dimension of each layer
+Boxes = Dict[str, Dict[str, Span]]
+# index of each shared loop above
+At = tuple[int, ...]
+
+
+def simulate_fused(
+    segment: Segment, architecture: Architecture, mapping: FusedMapping
+) -> FusedCounts:
+    """Count what a fused mapping causes by carrying it out.
+
+    Parameters
+    ----------
+    segment : Segment
+        At most 2 million operations.
+    architecture : Architecture
+        The machine.
+    mapping : FusedMapping
+        A valid mapping; it is not checked here.
+
+    Raises
+    ------
+    InputError
+        When the segment has too many operations.
+    """
+    operations = sum(layer.operations for layer in segment.layers)
+    if operations > LIMIT:
+        raise InputError(
+            f"the layers have {operations} operations and each of them would be carried out: "
+            f"the simulation accepts at most {LIMIT}; 'evaluate' computes the same counts in "
+            "closed form"
+        )
+    run = FusedSimulation(segment, architecture, resolve_fused(mapping, segment))
+    return run.counts()
+
+
+@dataclass
+class Held:
+    """What a shared store has gone through.
+
+    Attributes
+    ----------
+    at : tuple of int or None
+        The step of its last tile; None before the first one.
+    tile : frozenset of words
+        That tile.
+    moves : list of Moved
+        What has moved to and from it.
+    events : list of (needed, made)
+        Of an intermediate, at each step: the tile, and the words that are made in it.
+    peak : int
+        Most words that it held at once.
+    """
+
+    at: At | None = None
+    tile: Words = frozenset()
+    moves: list[Moved] = field(default_factory=list)
+    events: list[tuple[Words, Words]] = field(default_factory=list)
+    peak: int = 0
+
+
+class FusedSimulation:
+    """A fused mapping that is carried out."""
+
+    def __init__(self, segment: Segment, architecture: Architecture, resolved: Resolved) -> None:
+        self.segment = segment
+        self.architecture = architecture
+        self.resolved = resolved
+        self.held = {store: Held() for store in resolved.stores}
+        self.turns: dict[str, list[Counts]] = defaultdict(list)
+        # words of each tensor made inside that are complete, in the producer's indices
+        self.made: dict[str, set[Word]] = defaultdict(set)
+        self.turn_counts = cache(self._turn_counts)
+        self.seen = cache(self._seen)
+
+    def counts(self) -> FusedCounts:
+        """Carry out the whole tree and return its counts."""
+        layers = self.segment.layers
+        whole = {layer.name: {d: (0, n) for d, n in layer.bounds.items()} for layer in layers}
+        self.run("mapping", 0, whole, ())
+        stores = []
+        moves: dict[str, list[Moved]] = defaultdict(list)
+        for store, held in self.held.items():
+            peak, carried = held.peak, held.peak
+            if held.events:
+                peak, carried = alive(held.events, keeps=not self.refetches(store))
+            stores.append(StoreCounts(store.memory, store.tensor, peak, carried))
+            for access in self.segment.tensor_of[store.tensor].accesses:
+                if access.layer in store.below:
+                    here = Moved(access.layer, access.tensor, store.memory, peak=peak)
+                    moves[access.layer].append(here)
+            for move in held.moves:
+                moves[move.layer].append(move)
+        found = {}
+        for leaf in self.resolved.leaves:
+            total = summed((1, counts) for counts in self.turns[leaf.layer])
+            assert total is not None
+            found[leaf.layer] = with_moves(total, moves[leaf.layer])
+        return FusedCounts(found, tuple(stores))
+
+    def run(self, path: str, number: int, boxes: Boxes, at: At) -> None:
+        """Carry out what stands from a node of a list inward."""
+        here = f"{path}[{number}]"
+        loops = [loop for loop in self.resolved.loops if loop.node == here]
+        stores = [store for store in self.resolved.stores if store.node == here]
+        if loops:
+            self.loop(loops[0], path, number, boxes, at)
+        elif stores:
+            for store in stores:
+                self.arrive(store, boxes, at)
+            self.run(path, number + 1, boxes, at)
+        else:
+            self.branches(f"{here}.fuse", boxes, at)
+
+    def loop(self, loop: SharedLoop, path: str, number: int, boxes: Boxes, at: At) -> None:
+        """Carry out the chunks of a loop."""
+        dims = loop.cuts.dims
+        state = {layer: boxes[layer][d] for layer, d in dims.items()}
+        for i, spans in enumerate(cut(loop, state)):
+            inner = {**boxes}
+            for layer, span in spans.items():
+                inner[layer] = {**boxes[layer], dims[layer]: span}
+            self.run(path, number + 1, inner, (*at, i))
+
+    def branches(self, path: str, boxes: Boxes, at: At) -> None:
+        """Let each branch have its turn."""
+        for i in range(len(self.resolved.leaves)):
+            here = f"{path}[{i}]"
+            leaf = next((leaf for leaf in self.resolved.leaves if leaf.node == here), None)
+            if leaf is not None:
+                self.turn(leaf, boxes[leaf.layer])
+            elif any(leaf.node.startswith(f"{here}[") for leaf in self.resolved.leaves):
+                self.run(here, 0, boxes, at)
+
+    # turns
+
+    def turn(self, leaf: Leaf, box: Dict[str, Span]) -> None:
+        """Carry out a layer on its box, if there is anything in it."""
+        layer = self.segment.layer_of[leaf.layer]
+        extents = {d: end - first for d, (first, end) in box.items()}
+        if not all(extents.values()):
+            return
+        for exchange in self.segment.exchanges:
+            if exchange.reader.layer == leaf.layer:
+                missing = self.read(exchange, box) - self.made[exchange.tensor]
+                assert not missing, f"{leaf.layer} reads {exchange.tensor} before it is made"
+        reduced = [d for d in layer.bounds if d not in layer.output.dimensions]
+        fresh = all(box[d][0] == 0 for d in reduced)
+        self.turns[leaf.layer].append(self.turn_counts(leaf, tuple(extents.items()), fresh))
+        if all(box[d][1] == layer.bounds[d] for d in reduced):
+            name = self.segment.shared_name_of_output(layer.name)
+            self.made[name] |= footprint(layer.output, box)
+
+    def _turn_counts(self, leaf: Leaf, extents: tuple[tuple[str, int], ...], fresh: bool) -> Counts:
+        box = dict(extents)
+        layer = turn_layer(self.segment.layer_of[leaf.layer], box)
+        mapping = turn_mapping(leaf, box, self.architecture)
+        structure = resolve(mapping, layer, self.architecture)
+        return Simulation(layer, self.architecture, structure, fresh=fresh).counts()
+
+    # shared stores
+
+    def arrive(self, store: SharedStore, boxes: Boxes, at: At) -> None:
+        """Give a shared store its next tile."""
+        tensor = self.segment.tensor_of[store.tensor]
+        if tensor.producer is not None and tensor.producer.layer in store.below:
+            self.arrive_made(store, boxes, at)
+            return
+        readers = [access for access in tensor.readers if access.layer in store.below]
+        words = frozenset().union(
+            *(footprint(self.local(a.layer, a.tensor), boxes[a.layer]) for a in readers)
+        )
+        held = self.held[store]
+        if not words:
+            return
+        moved = self.entering(store, words, at, readers[0].layer)
+        held.peak = max(held.peak, len(words))
+        held.at, held.tile = at, words
+        if store.parent is not None:
+            layer, name = readers[0].layer, readers[0].tensor
+            held.moves.append(Moved(layer, name, store.parent.memory, reads=len(moved)))
+            held.moves.append(Moved(layer, name, store.memory, writes=len(moved)))
+
+    def arrive_made(self, store: SharedStore, boxes: Boxes, at: At) -> None:
+        """Give a shared store its next tile of a tensor that is made below it."""
+        tensor = self.segment.tensor_of[store.tensor]
+        producer = tensor.producer
+        assert producer is not None
+        layer = self.segment.layer_of[producer.layer]
+        box, held = boxes[layer.name], self.held[store]
+        own = footprint(layer.output, box)
+        readers = [
+            e
+            for e in self.resolved.exchanges_of.get(tensor.name, ())
+            if e.reader.layer in store.below
+        ]
+        if readers and self.refetches(store):
+            self.refetch(store, readers, boxes, own, at)
+        if own:
+            moved = self.entering(store, own, at, layer.name)
+            held.peak = max(held.peak, len(own))
+            held.at, held.tile = at, own
+            if store.parent is not None:
+                reduced = [d for d in layer.bounds if d not in layer.output.dimensions]
+                fresh = all(box[d][0] == 0 for d in reduced)
+                back = 0 if fresh else len(moved)
+                self.drain(store, producer.tensor, layer.name, len(moved), back)
+        if readers:
+            held.events.append((self.tile(store, readers, boxes, own), own))
+
+    def drain(self, store: SharedStore, name: str, layer: str, words: int, back: int) -> None:
+        """Enter words that leave for the store above, of which some came from there."""
+        assert store.parent is not None
+        moves = self.held[store].moves
+        moves.append(Moved(layer, name, store.parent.memory, reads=back, writes=words))
+        moves.append(Moved(layer, name, store.memory, reads=words, writes=back))
+
+    def refetch(
+        self,
+        store: SharedStore,
+        readers: Sequence[Exchange],
+        boxes: Boxes,
+        own: Words,
+        at: At,
+    ) -> None:
+        """Read back from the store above what a tile needs and no turn in it makes."""
+        raise NotImplementedError
+
+    def refetches(self, store: SharedStore) -> bool:
+        """Return whether a store reads shared words back from the one above."""
+        if store.parent is None:
+            return False
+        modes = self.resolved.modes.items()
+        return any(tensor == store.tensor and mode == REFETCH for (tensor, _), mode in modes)
+
+    def entering(self, store: SharedStore, words: Words, at: At, layer: str) -> Words:
+        """Return the words of a new tile that the reuse rule moves."""
+        held = self.held[store]
+        if held.at is None:
+            return words
+        if words == held.tile:
+            return frozenset()
+        advanced = next(i for i, (a, b) in enumerate(zip(at, held.at, strict=True)) if a != b)
+        slides = advanced in self.run_of(store, layer)
+        return words - held.tile if slides else words
+
+    def run_of(self, store: SharedStore, layer: str) -> set[int]:
+        """Return the positions of the loops above a store along which its tile slides."""
+        access = next(a for a in self.segment.tensor_of[store.tensor].accesses if a.layer == layer)
+        relevant = self.local(layer, access.tensor).dimensions
+        run: set[int] = set()
+        slides: str | None = None
+        for position in reversed(range(len(store.loops))):
+            loop = store.loops[position]
+            dimension = loop.cuts.dims[layer]
+            chunks = most_chunks(loop, store.loops[:position], self.segment)
+            if dimension not in relevant or chunks == 1:
+                continue
+            if slides not in (None, dimension):
+                break
+            slides = dimension
+            run.add(position)
+        return run
+
+    # words
+
+    def local(self, layer: str, tensor: str) -> Tensor:
+        """Return a tensor of a layer."""
+        return next(t for t in self.segment.layer_of[layer].tensors if t.name == tensor)
+
+    def tile(
+        self, store: SharedStore, readers: Sequence[Exchange], boxes: Boxes, own: Words
+    ) -> Words:
+        """Return the smallest box around the words of a tensor that are made and needed."""
+        words = set(own)
+        output = self.local(readers[0].producer.layer, readers[0].producer.tensor)
+        bounds = self.segment.layer_of[readers[0].producer.layer].bounds
+        free = [expression[0].dimension for expression in output.expressions]
+        axes: list[set[int]] = [{word[i] for word in own} for i in range(len(free))]
+        for exchange in readers:
+            tied = {tie.made for tie in exchange.ties}
+            read = self.read(exchange, boxes[exchange.reader.layer])
+            words |= read
+            for i, dimension in enumerate(free):
+                axes[i] |= {word[i] for word in read}
+                if read and dimension not in tied:
+                    axes[i] |= set(range(bounds[dimension]))
+        if not words:
+            return frozenset()
+        return frozenset(product(*(range(min(axis), max(axis) + 1) for axis in axes)))
+
+    def read(self, exchange: Exchange, box: Dict[str, Span]) -> Words:
+        """Return the words of the producer's tensor that a reader's box reads."""
+        local = self.local(exchange.reader.layer, exchange.reader.tensor)
+        numbers = self.seen(exchange)
+        shape = self.shape(exchange)
+        found = {int(numbers[word]) for word in footprint(local, box)}
+        return frozenset(
+            tuple(int(i) for i in np.unravel_index(n - 1, shape)) for n in found if n > 0
+        )
+
+    def shape(self, exchange: Exchange) -> tuple[int, ...]:
+        """Return the shape of an exchanged tensor."""
+        layer = self.segment.layer_of[exchange.producer.layer]
+        return tensor_shape(layer.output, layer.bounds)
+
+    def _seen(self, exchange: Exchange) -> np.ndarray:
+        """Return the words of a tensor, numbered from 1, as a reader sees them; 0 is no data."""
+        shape = self.shape(exchange)
+        array = np.arange(1, prod(shape) + 1).reshape(shape)
+        for step in exchange.steps:
+            array = step.apply(array)
+        return array
+
+
+def footprint(tensor: Tensor, box: Dict[str, Span]) -> Words:
+    """Return the words of a tensor that the iterations of a box touch."""
+    if any(first >= end for first, end in box.values()):
+        return frozenset()
+    axes = []
+    for terms in tensor.expressions:
+        points = product(*(range(*box[term.dimension]) for term in terms))
+        factors = [term.coefficient for term in terms]
+        axes.append({sum(c * i for c, i in zip(factors, point, strict=True)) for point in points})
+    return frozenset(product(*axes))
+
+
+def alive(events: Sequence[tuple[Words, Words]], *, keeps: bool) -> tuple[int, int]:
+    """Return the most words that are held at a step, and between two steps.
+
+    A word stays from a step to the next one if it has been made and a later tile needs it before
+    it is made again; nothing stays where it `keeps` nothing but the tile.
+    """
+    stays: list[set[Word]] = [set() for _ in events]
+    if keeps:
+        wanted: set[Word] = set()
+        for i in reversed(range(len(events))):
+            stays[i] = set(wanted)
+            tile, made = events[i]
+            # what is made here is not wanted from before
+            wanted = (wanted | tile) - made
+        made_before: set[Word] = set()
+        for i, (_, made) in enumerate(events):
+            made_before |= made
+            stays[i] &= made_before
+    peak = max(len(tile | stays[i]) for i, (tile, _) in enumerate(events))
+    return peak, max(map(len, stays))
