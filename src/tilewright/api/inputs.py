@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from collections.abc import Mapping as MappingOf
 from math import isfinite
@@ -12,7 +13,7 @@ from typing import Any
 
 from tilewright.architecture.files import load_architecture
 from tilewright.architecture.machine import Architecture
-from tilewright.document import SUFFIXES, Document, describe, is_path, load, read_text
+from tilewright.document import SUFFIXES, Document, describe, is_path, load, parse, read_text
 from tilewright.errors import InputError, nearest
 from tilewright.frontends.load import Options, is_program, load_model, options_of
 from tilewright.interop.maestro.layers import network_of
@@ -41,6 +42,7 @@ from tilewright.workload.layer import Layer, Network
 from tilewright.workload.network import select
 
 UNIFORM = ("dataflow",)
+MAPPINGS = re.compile(r"^\s*\"?mappings\"?\s*:", re.MULTILINE)
 
 # the last are objects of torch.export.export, known by what they have
 WorkloadLike = str | PathLike[str] | Layer | Network | Any
@@ -280,11 +282,13 @@ def the_searched_architecture(architecture: ArchitectureLike) -> Architecture:
     return machine
 
 
-def the_mapping(mapping: MappingLike, layer: Layer, architecture: Architecture) -> Mapping:
+def the_mapping(
+    mapping: MappingLike | Document, layer: Layer, architecture: Architecture
+) -> Mapping:
     """Return a mapping as it is, or one that was written, checked for the machine."""
     if isinstance(mapping, Mapping):
         return mapping
-    if isinstance(mapping, list | dict):
+    if isinstance(mapping, list | dict | Document):
         return parse_mapping(mapping, layer, architecture)
     if not isinstance(mapping, str | PathLike):
         raise InputError(
@@ -301,7 +305,7 @@ def the_mapping(mapping: MappingLike, layer: Layer, architecture: Architecture) 
 
 
 def the_run(
-    mapping: MappingLike, layer: Layer, architecture: Architecture
+    mapping: MappingLike | Document, layer: Layer, architecture: Architecture
 ) -> tuple[Architecture, Mapping]:
     """Return a mapping, and the machine that it runs on.
 
@@ -315,7 +319,7 @@ def the_run(
     return found.architecture, found.mapping
 
 
-def the_dataflow(mapping: MappingLike, layer: str | None = None) -> Dataflow | None:
+def the_dataflow(mapping: MappingLike | Document, layer: str | None = None) -> Dataflow | None:
     """Return directives: themselves, a style by name, a file or a text; None for anything else."""
     style = the_style(mapping)
     if style is not None or not isinstance(mapping, str | PathLike):
@@ -339,7 +343,7 @@ def the_dataflow(mapping: MappingLike, layer: str | None = None) -> Dataflow | N
     return None
 
 
-def the_style(mapping: MappingLike) -> Dataflow | None:
+def the_style(mapping: MappingLike | Document) -> Dataflow | None:
     """Return directives that are meant for any layer: themselves, or a style by name."""
     if isinstance(mapping, Dataflow):
         return mapping
@@ -349,8 +353,25 @@ def the_style(mapping: MappingLike) -> Dataflow | None:
 
 
 def is_for_networks(mapping: MappingLike) -> bool:
-    """Whether a mapping is written for all layers of a network: a style, or MAESTRO's format."""
-    return the_style(mapping) is not None or (isinstance(mapping, str) and mapping.endswith(".m"))
+    """Whether a mapping is written for all layers of a network.
+
+    That is a style, a file in MAESTRO's format, or one that has ``mappings``.
+    """
+    if the_style(mapping) is not None or (isinstance(mapping, str) and mapping.endswith(".m")):
+        return True
+    return of_several_layers(mapping) is not None
+
+
+def of_several_layers(mapping: MappingLike) -> Document | None:
+    """Return a file that has ``mappings``, which are those of several layers."""
+    if not isinstance(mapping, str | PathLike) or not os.path.isfile(mapping):
+        return None
+    text = read_text(fspath(mapping))
+    if MAPPINGS.search(text) is None or looks_like_directives(text):
+        return None
+    document = parse(text, fspath(mapping))
+    several = isinstance(document.data, dict) and isinstance(document.data.get("mappings"), dict)
+    return document if several else None
 
 
 def is_loop_nest(document: Document) -> bool:

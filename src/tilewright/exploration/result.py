@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.architecture.machine import Architecture
 from tilewright.exploration.metrics import METRICS
 from tilewright.exploration.space import Space
-from tilewright.mapper.results.text import aligned
+from tilewright.text import aligned, wrapped
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -149,7 +149,7 @@ class Exploration:
             f"limits. {c.searches:,} searches of layers in {self.seconds:.1f} s."
         )
 
-    def text(self) -> str:
+    def text(self, width: int | None = None) -> str:
         """Return the front as a table, and what is proven."""
         names = [each.name for each in self.space.parameters]
         headers = tuple(names) + tuple(f"{name} ({unit})" for name, unit in METRICS.items())
@@ -159,8 +159,11 @@ class Exploration:
         ]
         best = "best design" if len(self.axes) == 1 else "front"
         title = f"{self.space.name}: {best} for {', '.join(self.axes)}; mapped for {self.objective}"
-        table = aligned([headers, *rows], left=()) if rows else ["no design is within the limits"]
-        return "\n".join([title, "", *table, "", self.statement()])
+        table = (
+            aligned([headers, *rows], width=width) if rows else ["no design is within the limits"]
+        )
+        statement = wrapped(self.statement(), width)
+        return "\n".join([wrapped(title, width), "", *table, "", statement])
 
     def __str__(self) -> str:
         return self.text()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.architecture.machine import Architecture
 from tilewright.model.hardware import Hardware, hardware
 from tilewright.model.result import Evaluation, utilization
+from tilewright.text import aligned, number
 from tilewright.workload.layer import Network
 
 if TYPE_CHECKING:
@@ -74,13 +75,13 @@ class NetworkEvaluation:
     def rows(self) -> list[tuple[str, ...]]:
         """Return a table: a line of headings, one for each layer, one for all."""
         rows: list[tuple[str, ...]] = [
-            ("layer", "repeat", "pJ", "cycles", "utilization", "bound by")
+            ("layer", "repeat", "energy (uJ)", "cycles", "utilization", "bound by")
         ]
         rows += [
             (
                 found.layer.name,
                 str(found.layer.repeat),
-                f"{found.energy_pj:,.6g}",
+                number(found.energy_pj * 1e-6),
                 f"{found.cycles:,.10g}",
                 f"{found.utilization:.1%}",
                 found.bound,
@@ -89,20 +90,16 @@ class NetworkEvaluation:
         ]
         repeats = sum(found.layer.repeat for found in self.layers)
         total = (
-            "all", str(repeats), f"{self.energy_pj:,.6g}", f"{self.cycles:,.10g}",
+            "total", str(repeats), number(self.energy_pj * 1e-6), f"{self.cycles:,.10g}",
             f"{self.utilization:.1%}", "",
         )  # fmt: skip
         return [*rows, total]
 
-    def text(self) -> str:
+    def text(self, width: int | None = None) -> str:
         """Return a table of the layers and their totals; energy and cycles are for one run."""
-        rows = self.rows()
-        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-        lines = [f"{self.network.name} on {self.architecture.name}"]
-        for name, *cells, bound in rows:
-            right = "  ".join(c.rjust(w) for c, w in zip(cells, widths[1:-1], strict=True))
-            lines.append(f"  {name.ljust(widths[0])}  {right}  {bound}".rstrip())
-        return "\n".join(lines)
+        lines = aligned(self.rows(), (0, 5), width=width and width - 2, drop=("bound by",))
+        title = f"{self.network.name} on {self.architecture.name}"
+        return "\n".join([title, *(f"  {line}" for line in lines)])
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with one row per layer."""

@@ -6,6 +6,7 @@ from json import dumps
 from typing import TYPE_CHECKING
 
 from tilewright.cli.output.files import STANDARD_OUTPUT, write_file, write_out
+from tilewright.cli.output.rendering import width
 
 if TYPE_CHECKING:
     from tilewright.interop.timeloop.differences import Differences
@@ -46,17 +47,9 @@ def put_mappings(
         return
     if json is not None:
         write_file(json, result.to_json() + "\n")
-
     from tilewright.cli.output.tables import summary
-    from tilewright.layout.evaluate import BlockEvaluation
-    from tilewright.mapping.text import mapping_text
 
     write_out(summary(result))
-    if len(result.layers) == 1:
-        (found,) = result.layers
-        if isinstance(found.evaluation, BlockEvaluation):
-            write_out("\n" + found.evaluation.blocks_text())
-        write_out("\n" + mapping_text(found.mapping, found.layer, result.architecture))
 
 
 def put_result(
@@ -68,7 +61,7 @@ def put_result(
         return
     if json is not None:
         write_file(json, result.to_json() + "\n")
-    write_out(result.text())
+    write_out(result.text(width()))
 
 
 def put_frontier(frontier: Frontier, json: str | None, plot: str | None) -> None:
@@ -80,7 +73,7 @@ def put_frontier(frontier: Frontier, json: str | None, plot: str | None) -> None
         return
     if json is not None:
         write_file(json, frontier.to_json() + "\n")
-    write_out(frontier.text())
+    write_out(frontier.text(width()))
 
 
 def put_timeline(evaluation: Evaluation, file: str) -> None:
@@ -103,8 +96,8 @@ def put_evaluation(evaluation: Evaluation, json: str | None, *, statistics: bool
     from tilewright.mapping.text import mapping_text
 
     nest = mapping_text(evaluation.mapping, evaluation.layer, evaluation.architecture)
-    also = f"{evaluation.statistics.text()}\n\n" if statistics else ""
-    write_out(f"{evaluation.text()}\n\n{also}{nest}")
+    also = f"{evaluation.statistics.text(width())}\n\n" if statistics else ""
+    write_out(f"{evaluation.text(width())}\n\n{also}{nest}")
 
 
 def put_network_evaluation(
@@ -121,7 +114,7 @@ def put_network_evaluation(
             write_out(text)
             return
         write_file(json, text + "\n")
-    write_out(found.text())
+    write_out(found.text(width()))
     if statistics:
         for one in found.layers:
-            write_out(f"\n{one.layer.name}: {one.statistics.text()}")
+            write_out(f"\n{one.layer.name}: {one.statistics.text(width())}")

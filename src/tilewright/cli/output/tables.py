@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.architecture.units import clock_text, size_text
-from tilewright.cli.output.rendering import rendered, table
+from tilewright.cli.output.rendering import prose, rendered, table, title, width
 from tilewright.frontends.accounting import account, not_understood
 from tilewright.interop.maestro.syntax import Cluster, Dataflow
 from tilewright.interop.maestro.writing import dataflow_lines
@@ -21,22 +19,29 @@ if TYPE_CHECKING:
 
 
 def summary(result: NetworkResult) -> str:
-    """Return the table of a network's mappings, the totals, and what is proven."""
+    """Return the table of a network's mappings and the totals, and last what is proven."""
+    from tilewright.layout.evaluate import BlockEvaluation
     from tilewright.mapper.results.result import HEADERS
+    from tilewright.mapping.text import mapping_text
 
-    rows = result.rows()
-    shown = table(HEADERS, rows[:-1], left=("layer", "bound by"))
-    shown.add_section()
-    shown.add_row(*(Text(cell) for cell in rows[-1]), style="bold")
-    return rendered(
-        Text(result.title, style="bold"), shown, Text(result.statement()), *hardware_lines(result)
-    )
+    shown = table(
+        HEADERS, result.rows(),
+        left=("layer", "bound by"), drop=result.spare_columns(), total=True,
+    )  # fmt: skip
+    parts = [title(result.title), shown]
+    if len(result.layers) == 1:
+        (found,) = result.layers
+        if isinstance(found.evaluation, BlockEvaluation):
+            parts.append(found.evaluation.blocks_text() + "\n")
+        parts.append(mapping_text(found.mapping, found.layer, result.architecture))
+    hardware = "\n".join(prose(line) for line in hardware_lines(result))
+    return rendered(*parts, *([f"{hardware}\n"] if hardware else []), result.statement(width()))
 
 
-def hardware_lines(result: NetworkResult) -> list[Text]:
+def hardware_lines(result: NetworkResult) -> list[str]:
     """Return area and power, where an area is known, and what numbers rest on."""
     found = result.hardware
-    lines = [Text(f"Note: {note}") for note in found.notes]
+    lines = [f"Note: {note}" for note in found.notes]
     if not found.area_mm2:
         return lines
     shares = ", ".join(
@@ -45,7 +50,7 @@ def hardware_lines(result: NetworkResult) -> list[Text]:
         if part.area_mm2
     )
     power = f"Power: {found.power_mw:.4g} mW on average, {found.leakage_mw:.4g} mW of it leakage."
-    return [Text(f"Area: {found.area_text()} ({shares}). {power}"), *lines]
+    return [f"Area: {found.area_text()} ({shares}). {power}", *lines]
 
 
 def network_text(network: Network) -> str:
@@ -65,17 +70,17 @@ def network_text(network: Network) -> str:
     given = len(headers) if any(row[-1] for row in rows) else -1
     count = sum(layer.repeat for layer in network.layers)
     return rendered(
-        Text(
+        title(
             f"{network.name}: {count} layers, {len(rows)} of them different, "
-            f"{network.operations:,} operations",
-            style="bold",
+            f"{network.operations:,} operations"
         ),
         table(
             headers[:given],
             [row[:given] for row in rows],
             left=("layer", "einsum", "bounds", "elements"),
+            drop=("einsum",),
         ),
-        Text(f"Source: {network.source}" if network.source else "Source: not given"),
+        prose(f"Source: {network.source}" if network.source else "Source: not given"),
     )
 
 
@@ -98,7 +103,7 @@ def model_text(network: Network) -> str:
     ]
     headers = ("what became of it", "operator", "nodes", "operations", "share", "words", "share")
     shown = table(headers, rows, left=headers[:2])
-    text = f"{network_text(network)}\n\n{rendered(Text('Operations', style='bold'), shown)}"
+    text = f"{network_text(network)}\n\n{rendered(title('Operations'), shown)}"
     multiplied = sum(x.operations * x.repeat for x in network.layers if x.operation == "mac")
     lines = [f"Multiply-accumulates: {multiplied:,}"]
     if network.graph is not None and network.graph.parameters:
@@ -134,13 +139,18 @@ def architecture_text(architecture: Architecture) -> str:
     )  # fmt: skip
     constraints = [f"Constraint: {item.words()}" for item in architecture.constraints]
     return rendered(
-        Text(f"{architecture.name}: {chain(architecture)}", style="bold"),
-        table(headers, rows, left=("level", "name", "size", "remarks")),
-        *(Text(line) for line in constraints),
-        Text(f"Area: {area_text(architecture)}"),
-        *(Text(f"Note: {note}") for note in architecture.notes),
-        Text(f"Clock: {clock_text(architecture.clock_hz)}"),
-        Text(f"Source: {architecture.source or 'not given'}"),
+        title(f"{architecture.name}: {chain(architecture)}"),
+        table(
+            headers,
+            rows,
+            left=("level", "name", "size", "remarks"),
+            drop=("level", "words/cycle"),
+        ),
+        *map(prose, constraints),
+        prose(f"Area: {area_text(architecture)}"),
+        *(prose(f"Note: {note}") for note in architecture.notes),
+        f"Clock: {clock_text(architecture.clock_hz)}",
+        prose(f"Source: {architecture.source or 'not given'}"),
     )
 
 
@@ -159,18 +169,18 @@ def dataflow_text(flow: Constraints) -> str:
     also = f" ({', '.join(flow.also)})" if flow.also else ""
     rows = [(s.words(), str(s)) for s in flow.statements()]
     return rendered(
-        Text(f"{flow.name or 'constraints'}{also}", style="bold"),
+        title(f"{flow.name or 'constraints'}{also}"),
         table(("demand", "as text"), rows, left=("demand", "as text")),
-        Text(f"Source: {flow.source or 'not given'}"),
+        prose(f"Source: {flow.source or 'not given'}"),
     )
 
 
 def style_text(style: Dataflow) -> str:
     """Return a mapping style in data-centric directives."""
     return rendered(
-        Text(f"{style.name} (directives)", style="bold"),
-        *(Text(line) for line in dataflow_lines(style)),
-        Text(f"Source: {style.source}"),
+        title(f"{style.name} (directives)"),
+        *dataflow_lines(style),
+        prose(f"Source: {style.source}"),
     )
 
 

@@ -14,10 +14,10 @@ from tilewright.architecture.units import size_text
 from tilewright.errors import InputError, nearest
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.results.searched_space import DIVISORS, SIZES
-from tilewright.mapper.results.text import aligned
 from tilewright.mapping.files import mapping_data
 from tilewright.mapping.nodes import Mapping
 from tilewright.model.result import Evaluation
+from tilewright.text import aligned, wrapped
 from tilewright.workload.layer import Layer
 
 if TYPE_CHECKING:
@@ -163,12 +163,13 @@ class Frontier:
             f"{self.seconds:.1f} s). Mappings with other tile sizes may have."
         )
 
-    def text(self) -> str:
+    def text(self, width: int | None = None) -> str:
         """Return a table with a row per point, and what is proven."""
-        lines = aligned([self.headers, *self.rows()])
+        lines = aligned([self.headers, *self.rows()], width=width, drop=("energy (pJ)", "cycles"))
         name = f"{self.layer.name} on {self.architecture.name}"
         title = f"{name}, least {self.what} by size, {SIZES[DIVISORS]}"
-        return "\n".join([title, "", *lines, "", self.statement()])
+        statement = wrapped(self.statement(), width)
+        return "\n".join([wrapped(title, width), "", *lines, "", statement])
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with one row per point: sizes in bits, value, words of every memory."""

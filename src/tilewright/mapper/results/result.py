@@ -13,12 +13,13 @@ from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.results.proof import Proof, standing
 from tilewright.mapper.results.searched_space import DIVISORS, SIZES
 from tilewright.mapper.results.statement import proven_text
-from tilewright.mapper.results.text import aligned, number, percent
+from tilewright.mapper.results.text import number, percent
 from tilewright.mapping.files import mapping_data
 from tilewright.mapping.idle import Idle, idle_arrays
 from tilewright.mapping.nodes import Mapping
 from tilewright.model.hardware import Hardware, hardware
 from tilewright.model.result import Evaluation, utilization
+from tilewright.text import aligned, wrapped
 from tilewright.workload.layer import Layer, Network
 
 if TYPE_CHECKING:
@@ -211,9 +212,10 @@ class NetworkResult:
         )
         return [*rows, total]
 
-    def statement(self) -> str:
-        """Return in a few sentences what is proven."""
-        return "\n".join([proven_text(self), *(f"Space: {text}" for text in self.spaces())])
+    def statement(self, width: int | None = None) -> str:
+        """Return in a few sentences what is proven, in lines that are at most so wide."""
+        lines = [proven_text(self), *(f"Space: {text}" for text in self.spaces())]
+        return wrapped("\n".join(lines), width)
 
     def spaces(self) -> list[str]:
         """Return in words which mappings the proofs are about."""
@@ -229,10 +231,16 @@ class NetworkResult:
         results = "results were" if cached > 1 else "result was"
         return f"; {which} {earlier}, whose {results} in the cache"
 
-    def text(self) -> str:
+    def text(self, width: int | None = None) -> str:
         """Return a table with a row per layer, the totals, and what is proven."""
-        lines = aligned([HEADERS, *self.rows()], left=(0, 6))
-        return "\n".join([self.title, "", *lines, "", self.statement()])
+        lines = aligned([HEADERS, *self.rows()], (0, 6), width=width, drop=self.spare_columns())
+        return "\n".join([wrapped(self.title, width), "", *lines, "", self.statement(width)])
+
+    def spare_columns(self) -> tuple[str, ...]:
+        """Return the columns that a narrow table does without, the first one first."""
+        spare = ("EDP (pJ x cycles)", "utilization", "bound by", "repeat")
+        keep = "EDP (pJ x cycles)" if parse_objective(self.objective).powers == (1, 1) else ""
+        return tuple(name for name in spare if name != keep)
 
     def _repr_html_(self) -> str:
         table = self.to_frame().to_html(index=False, border=0)

@@ -10,7 +10,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tilewright.architecture.machine import Architecture
-from tilewright.mapper.results.text import aligned
+from tilewright.text import aligned, wrapped
 from tilewright.workload.layer import Layer, Network
 
 if TYPE_CHECKING:
@@ -75,13 +75,16 @@ class TradeOffs(ABC):
         """Return the points that a table has: all."""
         return list(range(len(self)))
 
-    def text(self) -> str:
+    def text(self, width: int | None = None) -> str:
         """Return a table with a row per point, or for some of them, and what is proven."""
         shown = self.shown()
-        lines = aligned([self.headers, *self.rows(shown)])
+        lines = aligned(
+            [self.headers, *self.rows(shown)], width=width, drop=("bound by", "utilization")
+        )
         if len(shown) < len(self):
             lines.append(f"({len(shown)} of {len(self)} points; the JSON output has all)")
-        return "\n".join([self.title, "", *lines, "", self.statement()])
+        statement = wrapped(self.statement(), width)
+        return "\n".join([wrapped(self.title, width), "", *lines, "", statement])
 
     def to_json(self, indent: int | None = 2) -> str:
         """Return `to_dict` as JSON text."""
