@@ -31,7 +31,14 @@ if TYPE_CHECKING:
         read_timeloop,
         simulate,
     )
+    from tilewright.api.catalogue import (
+        list_architectures,
+        list_dataflows,
+        list_styles,
+        list_workloads,
+    )
     from tilewright.api.inputs import load_workload
+    from tilewright.api.searches import Exact, Heuristic, Uniform
     from tilewright.architecture.constraint_files import load_constraints
     from tilewright.architecture.constraints import Constraint, Constraints, Limits
     from tilewright.architecture.dataflow import load_dataflow
@@ -59,6 +66,7 @@ if TYPE_CHECKING:
     from tilewright.model.result import Evaluation
     from tilewright.model.statistics import Statistics
     from tilewright.offchip.result import LayerTraffic, NetworkTraffic
+    from tilewright.report.page import write_report
     from tilewright.strategies.comparison import Comparison
     from tilewright.strategies.mapspace import MapSpace
     from tilewright.workload.einsum import einsum
@@ -88,12 +96,14 @@ __all__ = [
     "Constraints",
     "Dataflow",
     "Evaluation",
+    "Exact",
     "ExecutionMethods",
     "Explanation",
     "Exploration",
     "For",
     "Front",
     "Frontier",
+    "Heuristic",
     "InputError",
     "Layer",
     "LayerResult",
@@ -116,6 +126,7 @@ __all__ = [
     "Statistics",
     "Store",
     "TilewrightError",
+    "Uniform",
     "UniformResult",
     "__version__",
     "add",
@@ -139,6 +150,10 @@ __all__ = [
     "grouped",
     "least_memory",
     "least_traffic",
+    "list_architectures",
+    "list_dataflows",
+    "list_styles",
+    "list_workloads",
     "load_architecture",
     "load_constraints",
     "load_dataflow",
@@ -157,6 +172,7 @@ __all__ = [
     "simulate",
     "transposed_conv2d",
     "unique_orderings",
+    "write_report",
 ]
 
 HOMES = {
@@ -176,7 +192,9 @@ HOMES = {
     "interop.dmazerunner.result": ("MethodCost",),
     "errors": ("InputError", "MappingError", "NoMappingError", "TilewrightError"),
     "exploration": ("Exploration", "explore", "load_space"),
+    "api.catalogue": ("list_architectures", "list_dataflows", "list_styles", "list_workloads"),
     "api.inputs": ("load_workload",),
+    "api.searches": ("Exact", "Heuristic", "Uniform"),
     "layout.result": ("LayoutResult",),
     "mapper.explain.explanation": ("Explanation",),
     "mapper.search.front": ("Front",),
@@ -193,6 +211,7 @@ HOMES = {
     "model.result": ("Evaluation",),
     "model.statistics": ("Statistics",),
     "offchip.result": ("LayerTraffic", "NetworkTraffic"),
+    "report.page": ("write_report",),
     "strategies.comparison": ("Comparison",),
     "strategies.mapspace": ("MapSpace",),
     "workload.einsum": ("einsum",),
@@ -222,4 +241,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Collection, Sequence
+from html import escape
 from shutil import get_terminal_size
 from textwrap import wrap
 from typing import TextIO
@@ -159,6 +160,17 @@ def room(stream: TextIO | None) -> int | None:
     except ValueError:
         pass  # the stream is closed
     return None
+
+
+def html_table(title: str, headers: Row, rows: Sequence[Row]) -> str:
+    """Return a table for notebooks, with a title above it."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in headers)
+    body = "".join(
+        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows
+    )
+    return (
+        f"<p>{escape(title)}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    )
 
 
 def number(value: float) -> str:

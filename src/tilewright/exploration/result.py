@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from tilewright.text import aligned, wrapped
 
 if TYPE_CHECKING:
     import pandas as pd
+    import plotly.graph_objects as go
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,39 @@ class Exploration:
     def architecture(self, point: int = 0) -> Architecture:
         """Return the machine of a point of the front, by its position."""
         return self.space.design(self.front[point].index)
+
+    def __len__(self) -> int:
+        return len(self.front)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[Point]:
+        return iter(self.front)
+
+    def __getitem__(self, i: int) -> Point:
+        """Return a point of the front, by its position."""
+        return self.front[i]
+
+    def plot(self) -> go.Figure:
+        """Return a plot of the front: the second axis against the first, a point a design."""
+        import plotly.graph_objects as go
+
+        across, up = self.axes[0], self.axes[-1]
+        figure = go.Figure()
+        figure.add_scatter(
+            x=[point.metrics[across] for point in self.front],
+            y=[point.metrics[up] for point in self.front],
+            text=[
+                "<br>".join(f"{name} {value}" for name, value in point.parameters.items())
+                for point in self.front
+            ],
+            mode="markers",
+        )
+        figure.update_xaxes(title=f"{across} ({METRICS[across]})")
+        figure.update_yaxes(title=f"{up} ({METRICS[up]})")
+        figure.update_layout(title=f"{self.space.name}, mapped for {self.objective}")
+        return figure
 
     def __repr__(self) -> str:
         known = "proven" if self.optimal else f"{self.certificate.open:,} designs open"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.architecture.units import size_text
 from tilewright.text import aligned, wrapped
+from tilewright.workload.by_layer import ByLayer
 from tilewright.workload.layer import Layer
 
 if TYPE_CHECKING:
@@ -312,7 +313,7 @@ class LayerTraffic:
 
 
 @dataclass(frozen=True, repr=False)
-class NetworkTraffic:
+class NetworkTraffic(ByLayer[LayerTraffic]):
     """The least off-chip traffic of the layers of a network.
 
     Attributes
@@ -328,13 +329,6 @@ class NetworkTraffic:
     memory: Banks
     layers: tuple[LayerTraffic, ...]
     interrupted: bool = False
-
-    def __getitem__(self, name: str) -> LayerTraffic:
-        """Return the result of the layer with this name."""
-        for each in self.layers:
-            if each.layer.name == name:
-                return each
-        raise KeyError(name)
 
     @property
     def dram_words(self) -> int:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tilewright.architecture.machine import Architecture, Array, Compute, Memory
-from tilewright.architecture.units import clock_text, size_text
+from tilewright.architecture.description import HEADERS, chain, level_rows
+from tilewright.architecture.machine import Architecture
+from tilewright.architecture.units import clock_text
 from tilewright.cli.output.rendering import prose, rendered, table, title, width
 from tilewright.frontends.accounting import account, not_understood
 from tilewright.interop.maestro.syntax import Cluster, Dataflow
 from tilewright.interop.maestro.writing import dataflow_lines
 from tilewright.model.energy import area, areas, without_area
-from tilewright.workload.layer import Layer, Network
+from tilewright.workload.layer import Layer, Network, layer_cells
 
 if TYPE_CHECKING:
     from tilewright.architecture.constraints import Constraints
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 def summary(result: NetworkResult) -> str:
     """Return the table of a network's mappings and the totals, and last what is proven."""
     from tilewright.layout.evaluate import BlockEvaluation
-    from tilewright.mapper.results.result import HEADERS
     from tilewright.mapping.text import mapping_text
 
     shown = table(
@@ -55,18 +55,9 @@ def hardware_lines(result: NetworkResult) -> list[str]:
 
 def network_text(network: Network) -> str:
     """Return a network as a table of its layers."""
-    rows = [
-        (
-            layer.name,
-            str(layer.repeat),
-            f"{layer.operations:,}",
-            layer.einsum,
-            ", ".join(f"{dimension} {bound}" for dimension, bound in layer.bounds.items()),
-            element_text(layer),
-        )
-        for layer in network.layers
-    ]
-    headers = ("layer", "repeat", "operations", "einsum", "bounds", "elements")
+    names, cells = layer_cells(network.layers)
+    headers = (*names, "elements")
+    rows = [(*row, element_text(layer)) for row, layer in zip(cells, network.layers, strict=True)]
     given = len(headers) if any(row[-1] for row in rows) else -1
     count = sum(layer.repeat for layer in network.layers)
     return rendered(
@@ -121,28 +112,12 @@ def element_text(layer: Layer) -> str:
 
 def architecture_text(architecture: Architecture) -> str:
     """Return a machine as a table of its levels."""
-    rows = []
-    for level in architecture.levels:
-        count = f"{architecture.instances(level.name):,}"
-        if isinstance(level, Memory):
-            energy = f"{level.read_energy:.4g} / {level.write_energy:.4g}"
-            row = (size(level), f"{level.word_bits} bits", energy, bandwidth(level), rules(level))
-        elif isinstance(level, Array):
-            axes = " x ".join(f"{axis} {size}" for axis, size in level.axes.items())
-            limit = "" if level.bandwidth is None else f"{level.bandwidth:.4g}"
-            row = (axes, "", f"{level.hop_energy:.4g}", limit, links(level))
-        else:
-            row = ("", "", f"{level.energy:.4g}", "", operation(level))
-        rows.append((type(level).__name__.lower(), level.name, count, *row))
-    headers = (
-        "level", "name", "instances", "size", "word", "energy (pJ)", "words/cycle", "remarks",
-    )  # fmt: skip
     constraints = [f"Constraint: {item.words()}" for item in architecture.constraints]
     return rendered(
         title(f"{architecture.name}: {chain(architecture)}"),
         table(
-            headers,
-            rows,
+            HEADERS,
+            level_rows(architecture),
             left=("level", "name", "size", "remarks"),
             drop=("level", "words/cycle"),
         ),
@@ -188,58 +163,3 @@ def spread(style: Dataflow) -> str:
     """Return what a style spreads over units, and how it clusters them."""
     cuts = (d for d in style.directives if isinstance(d, Cluster) or d.spatial)
     return "; ".join(map(str, cuts))
-
-
-def chain(architecture: Architecture) -> str:
-    """Return the levels of a machine in one line."""
-    return " > ".join(
-        f"{level.name} {'x'.join(str(size) for size in level.axes.values())}"
-        if isinstance(level, Array)
-        else level.name
-        for level in architecture.levels
-    )
-
-
-def size(memory: Memory) -> str:
-    """Return the capacity of one instance."""
-    if memory.tensor_bits is not None:
-        return ", ".join(f"{role} {size_text(bits)}" for role, bits in memory.tensor_bits.items())
-    return "unbounded" if memory.capacity_bits is None else size_text(memory.capacity_bits)
-
-
-def bandwidth(memory: Memory) -> str:
-    """Return the words that one instance reads and writes per cycle."""
-    if memory.shared_bandwidth is not None:
-        return f"{memory.shared_bandwidth:.4g} shared"
-    limits = (memory.read_bandwidth, memory.write_bandwidth)
-    if limits == (None, None):
-        return "unlimited"
-    return " / ".join("unlimited" if limit is None else f"{limit:.4g}" for limit in limits)
-
-
-def rules(memory: Memory) -> str:
-    """Return what a memory does and does not do."""
-    remarks = ["double buffered"] if memory.buffering == 2 else []
-    if memory.retention != "tile":
-        remarks.append(f"{memory.retention} retention")
-    if memory.keep is not None:
-        remarks.append(f"keeps only {', '.join(sorted(memory.keep))}")
-    if memory.must_keep:
-        remarks.append(f"must keep {', '.join(sorted(memory.must_keep))}")
-    return "; ".join(remarks)
-
-
-def links(array: Array) -> str:
-    """Return what the network of an array can do."""
-    able = {
-        "multicast": array.multicast,
-        "reduction": array.reduction,
-        "forwarding": array.forwarding,
-    }
-    return ", ".join(name if has else f"no {name}" for name, has in able.items())
-
-
-def operation(compute: Compute) -> str:
-    """Return how a compute unit works."""
-    cycles = "1 cycle" if compute.cycles == 1 else f"{compute.cycles:.4g} cycles"
-    return f"{cycles} per operation{'; gated' if compute.gated else ''}"

@@ -19,6 +19,7 @@ from tilewright.interop.dmazerunner.result import MethodCost
 from tilewright.interop.dmazerunner.space import PRUNED, Pruning, Space
 from tilewright.mapper.problem.lattice import divisors
 from tilewright.text import aligned, wrapped
+from tilewright.workload.by_layer import ByLayer
 from tilewright.workload.layer import Layer, Network
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class LayerMethods:
 
 
 @dataclass(frozen=True)
-class ExecutionMethods:
+class ExecutionMethods(ByLayer[LayerMethods]):
     """The execution methods of some layers on a machine, as dMazeRunner counts them.
 
     Attributes
@@ -70,12 +71,6 @@ class ExecutionMethods:
     architecture: Architecture
     goal: str | None
     layers: tuple[LayerMethods, ...]
-
-    def __getitem__(self, layer: str) -> LayerMethods:
-        for found in self.layers:
-            if found.layer.name == layer:
-                return found
-        raise KeyError(layer)
 
     def __repr__(self) -> str:
         return (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
@@ -112,6 +113,13 @@ class Frontier:
 
     def __len__(self) -> int:
         return len(self.points)
+
+    def __iter__(self) -> Iterator[Point]:
+        return iter(self.points)
+
+    def __getitem__(self, i: int) -> Point:
+        """Return a point; 0 is that of the least size."""
+        return self.points[i]
 
     def __repr__(self) -> str:
         state = "exact" if self.optimal else "incomplete"

@@ -17,13 +17,17 @@ from tilewright.mapper.results.text import number, percent
 from tilewright.mapping.files import mapping_data
 from tilewright.mapping.idle import Idle, idle_arrays
 from tilewright.mapping.nodes import Mapping
+from tilewright.mapping.text import mapping_text
+from tilewright.model.energy_figure import energy_figure
 from tilewright.model.hardware import Hardware, hardware
 from tilewright.model.result import Evaluation, utilization
 from tilewright.text import aligned, wrapped
+from tilewright.workload.by_layer import ByLayer
 from tilewright.workload.layer import Layer, Network
 
 if TYPE_CHECKING:
     import pandas as pd
+    import plotly.graph_objects as go
 
 HEADERS = (
     "layer", "repeat", "energy (uJ)", "cycles", "EDP (pJ x cycles)", "utilization", "bound by",
@@ -61,6 +65,14 @@ class LayerResult:
             f"{parse_objective(self.objective).unit}, {standing(self.proof)}>"
         )
 
+    def __str__(self) -> str:
+        nest = mapping_text(self.mapping, self.layer, self.evaluation.architecture)
+        return f"{repr(self)[1:-1]}\n\n{nest}"
+
+    def _repr_html_(self) -> str:
+        head, _, nest = str(self).partition("\n\n")
+        return f"<p>{escape(head)}</p><pre>{escape(nest)}</pre>"
+
     def to_dict(self) -> dict[str, Any]:
         """Return the evaluation with the mapping and the proof, as plain data."""
         return self.evaluation.to_dict() | {
@@ -72,7 +84,7 @@ class LayerResult:
 
 
 @dataclass(frozen=True, repr=False)
-class NetworkResult:
+class NetworkResult(ByLayer[LayerResult]):
     """The best mapping of every layer of a network, and what they cost together.
 
     Attributes
@@ -164,13 +176,6 @@ class NetworkResult:
         """Area, energy, power and leakage of each component, over all layers."""
         return hardware(self.architecture, [result.evaluation for result in self.layers])
 
-    def __getitem__(self, name: str) -> LayerResult:
-        """Return the result of the layer with this name."""
-        for result in self.layers:
-            if result.layer.name == name:
-                return result
-        raise KeyError(name)
-
     def __repr__(self) -> str:
         proven = sum(result.proof.optimal for result in self.layers)
         return (
@@ -245,6 +250,10 @@ class NetworkResult:
     def _repr_html_(self) -> str:
         table = self.to_frame().to_html(index=False, border=0)
         return f"<p>{escape(repr(self)[1:-1])}</p>{table}<p>{escape(self.statement())}</p>"
+
+    def plot(self) -> go.Figure:
+        """Return a plot of the energy of each layer by level of the machine, repeats counted."""
+        return energy_figure([r.evaluation for r in self.layers], self.title)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with one row per layer; energies and cycles are of one run of it."""

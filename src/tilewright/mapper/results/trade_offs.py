@@ -15,6 +15,7 @@ from tilewright.workload.layer import Layer, Network
 
 if TYPE_CHECKING:
     import pandas as pd
+    import plotly.graph_objects as go
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -56,6 +57,10 @@ class TradeOffs(ABC):
         """Return the number of points."""
 
     @abstractmethod
+    def totals(self) -> list[tuple[float, float]]:
+        """Return energy in pJ and cycles of each point."""
+
+    @abstractmethod
     def rows(self, points: Iterable[int] | None = None) -> list[tuple[str, ...]]:
         """Return the cells of a table: one row per point under `headers`; by default all."""
 
@@ -85,6 +90,23 @@ class TradeOffs(ABC):
             lines.append(f"({len(shown)} of {len(self)} points; the JSON output has all)")
         statement = wrapped(self.statement(), width)
         return "\n".join([wrapped(self.title, width), "", *lines, "", statement])
+
+    def plot(self) -> go.Figure:
+        """Return a plot of energy (uJ) against cycles, a point for each trade-off."""
+        import plotly.graph_objects as go
+
+        totals = self.totals()
+        figure = go.Figure()
+        figure.add_scatter(
+            x=[cycles for _, cycles in totals],
+            y=[energy * 1e-6 for energy, _ in totals],
+            mode="lines+markers",
+            line_shape="hv",
+        )
+        figure.update_xaxes(title="cycles")
+        figure.update_yaxes(title="energy (uJ)")
+        figure.update_layout(title=self.title)
+        return figure
 
     def to_json(self, indent: int | None = 2) -> str:
         """Return `to_dict` as JSON text."""
