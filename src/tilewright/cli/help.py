@@ -22,7 +22,7 @@ SECTIONS = {
         "explore": "explore",
     },
     "Evaluate mappings": {"evaluate": "cost", "simulate": "cost"},
-    "Compare": {"compare": "study", "mapspace": "study", "methods": "methods"},
+    "Compare": {"report": "report", "compare": "study", "mapspace": "study", "methods": "methods"},
     "Other tools' files": {
         "convert": "notation",
         "import": "interop",

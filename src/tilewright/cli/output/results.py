@@ -67,7 +67,9 @@ def put_result(
 def put_frontier(frontier: Frontier, json: str | None, plot: str | None) -> None:
     """Write what sizes of memories cost as JSON or as a plot, and show it as a table."""
     if plot is not None:
-        write_file(plot, frontier.plot().to_html(include_plotlyjs=True))
+        from tilewright.report.page import figure_html
+
+        write_file(plot, figure_html(frontier.plot()))
     if json == STANDARD_OUTPUT:
         write_out(frontier.to_json())
         return
@@ -78,9 +80,10 @@ def put_frontier(frontier: Frontier, json: str | None, plot: str | None) -> None
 
 def put_timeline(evaluation: Evaluation, file: str) -> None:
     """Write the plot of the first steps of a pipelined execution."""
+    from tilewright.report.page import figure_html
     from tilewright.report.timeline import timeline_plot
 
-    write_file(file, timeline_plot(evaluation).to_html(include_plotlyjs=True))
+    write_file(file, figure_html(timeline_plot(evaluation)))
 
 
 def put_evaluation(evaluation: Evaluation, json: str | None, *, statistics: bool = False) -> None:
