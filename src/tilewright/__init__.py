@@ -34,7 +34,14 @@ if TYPE_CHECKING:
         simulate,
         simulate_fused,
     )
+    from tilewright.api.catalogue import (
+        list_architectures,
+        list_dataflows,
+        list_styles,
+        list_workloads,
+    )
     from tilewright.api.inputs import load_workload
+    from tilewright.api.searches import Exact, Fused, Heuristic, Uniform
     from tilewright.architecture.constraint_files import load_constraints
     from tilewright.architecture.constraints import Constraint, Constraints, Limits
     from tilewright.architecture.dataflow import load_dataflow
@@ -65,6 +72,7 @@ if TYPE_CHECKING:
     from tilewright.model.result import Evaluation
     from tilewright.model.statistics import Statistics
     from tilewright.offchip.result import LayerTraffic, NetworkTraffic
+    from tilewright.report.page import write_report
     from tilewright.strategies.comparison import Comparison
     from tilewright.strategies.mapspace import MapSpace
     from tilewright.workload.einsum import einsum
@@ -95,6 +103,7 @@ __all__ = [
     "Constraints",
     "Dataflow",
     "Evaluation",
+    "Exact",
     "ExecutionMethods",
     "Explanation",
     "Exploration",
@@ -102,10 +111,12 @@ __all__ = [
     "Front",
     "Frontier",
     "Fuse",
+    "Fused",
     "FusedEvaluation",
     "FusedMapping",
     "FusedNetworkEvaluation",
     "Halo",
+    "Heuristic",
     "InputError",
     "Layer",
     "LayerResult",
@@ -129,6 +140,7 @@ __all__ = [
     "Statistics",
     "Store",
     "TilewrightError",
+    "Uniform",
     "UniformResult",
     "__version__",
     "add",
@@ -154,6 +166,10 @@ __all__ = [
     "grouped",
     "least_memory",
     "least_traffic",
+    "list_architectures",
+    "list_dataflows",
+    "list_styles",
+    "list_workloads",
     "load_architecture",
     "load_constraints",
     "load_dataflow",
@@ -173,11 +189,15 @@ __all__ = [
     "simulate_fused",
     "transposed_conv2d",
     "unique_orderings",
+    "write_report",
 ]
 
 HOMES = {
     "api": (
-        "best_layout", "compare", "compare_counts", "convert", "evaluate", "evaluate_fused", "evaluate_network", "explain", "export", "export_topology", "frontier", "least_memory", "least_traffic", "map", "mapspace", "methods", "pareto", "read_timeloop", "simulate", "simulate_fused",
+        "best_layout", "compare", "compare_counts", "convert", "evaluate", "evaluate_fused",
+        "evaluate_network", "explain", "export", "export_topology", "frontier", "least_memory",
+        "least_traffic", "map", "mapspace", "methods", "pareto", "read_timeloop", "simulate",
+        "simulate_fused",
     ),
     "architecture.constraint_files": ("load_constraints",),
     "architecture.constraints": ("Constraint", "Constraints", "Limits"),
@@ -191,7 +211,9 @@ HOMES = {
     "interop.dmazerunner.result": ("MethodCost",),
     "errors": ("InputError", "MappingError", "NoMappingError", "TilewrightError"),
     "exploration": ("Exploration", "explore", "load_space"),
+    "api.catalogue": ("list_architectures", "list_dataflows", "list_styles", "list_workloads"),
     "api.inputs": ("load_workload",),
+    "api.searches": ("Exact", "Fused", "Heuristic", "Uniform"),
     "layout.result": ("LayoutResult",),
     "mapper.explain.explanation": ("Explanation",),
     "mapper.search.front": ("Front",),
@@ -210,6 +232,7 @@ HOMES = {
     "model.result": ("Evaluation",),
     "model.statistics": ("Statistics",),
     "offchip.result": ("LayerTraffic", "NetworkTraffic"),
+    "report.page": ("write_report",),
     "strategies.comparison": ("Comparison",),
     "strategies.mapspace": ("MapSpace",),
     "workload.einsum": ("einsum",),
@@ -239,4 +262,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

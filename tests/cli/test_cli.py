@@ -348,3 +348,45 @@ def test_rows_of_other_files_are_read_from_them(
     assert main(["list", "styles"]) == 0
     assert "kc-p" in shown
     assert capsys.readouterr().out.split()[-2:] == ["new", "row"]
+
+
+def test_a_dash_reads_the_standard_input(folder: Path) -> None:
+    command = [sys.executable, "-m", "tilewright", "show"]
+    env = os.environ | {"PYTHONPATH": str(Path(tw.__file__).parents[1])}
+    named = subprocess.run([*command, "net.yaml"], env=env, capture_output=True, check=True)
+    given = (folder / "net.yaml").read_bytes()
+    read = subprocess.run([*command, "-"], env=env, input=given, capture_output=True, check=True)
+    assert read.stdout == named.stdout
+    wrong = subprocess.run(
+        [*command, "-"], env=env, input=b"layers: 3", capture_output=True, check=False
+    )
+    assert wrong.returncode == 2
+    assert wrong.stderr.startswith(b"error: standard input:1: missing key")
+
+
+def test_only_one_argument_is_the_standard_input(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["evaluate", "-", "-", "kc-p"]) == 2
+    assert "only one argument can be '-'" in capsys.readouterr().err
+
+
+def test_all_layers_are_evaluated_with_what_map_wrote(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["map", "net.yaml", "simple", "-o", "out.yaml", "--json", "map.json"]) == 0
+    assert main(["evaluate", "net.yaml", "simple", "out.yaml", "--json", "-"]) == 0
+    found = json.loads(capsys.readouterr().out.partition("\n{")[2].join(("{", "")))
+    wanted = json.loads((folder / "map.json").read_text())
+    assert found["total"]["energy_pj"] == pytest.approx(wanted["total"]["energy_pj"])
+    assert [x["layer"] for x in found["layers"]] == ["a", "b"]
+    assert main(["evaluate", "net.yaml", "simple", "out.yaml", "--layer", "b"]) == 0
+
+
+def test_help_is_never_cut_off(capsys: pytest.CaptureFixture[str]) -> None:
+    from tilewright.cli.help import MODULES
+
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    assert "..." not in shown.replace("[ARGS]...", "")
+    assert all(f"  {name} " in shown for name in MODULES)

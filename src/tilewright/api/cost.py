@@ -10,6 +10,7 @@ from tilewright.api.inputs import (
     ArchitectureLike,
     MappingLike,
     WorkloadLike,
+    of_several_layers,
     the_architecture,
     the_latency,
     the_layer,
@@ -233,6 +234,8 @@ def evaluate_network(
     machine = the_architecture(architecture)
     kind = the_latency(latency, machine)
     style = the_style(mapping)
+    several = None if style is not None else of_several_layers(mapping)
+    written = mapping if several is None else several
     known: dict[Layer, Evaluation] = {}
     found = []
     for layer in network.layers:
@@ -240,7 +243,7 @@ def evaluate_network(
         if key not in known and style is not None:
             known[key] = evaluate_directives(style, layer, machine, kind)
         elif key not in known:
-            chosen, nodes = the_run(mapping, layer, machine)
+            chosen, nodes = the_run(written, layer, machine)
             known[key] = costed(
                 layer, chosen, nodes, check=isinstance(mapping, Mapping), latency=kind
             )

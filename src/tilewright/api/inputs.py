@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from collections.abc import Mapping as MappingOf
 from math import isfinite
@@ -13,7 +14,7 @@ from typing import Any
 from tilewright.architecture.constraints import Constraints
 from tilewright.architecture.files import load_architecture
 from tilewright.architecture.machine import Architecture
-from tilewright.document import SUFFIXES, Document, describe, is_path, load, read_text
+from tilewright.document import SUFFIXES, Document, describe, is_path, load, parse, read_text
 from tilewright.errors import InputError, nearest
 from tilewright.frontends.load import Options, is_program, load_model, options_of
 from tilewright.interop.files import other_architecture, other_constraints, other_network
@@ -35,6 +36,7 @@ from tilewright.workload.layer import Layer, Network
 from tilewright.workload.network import select
 
 UNIFORM = ("dataflow",)
+MAPPINGS = re.compile(r"^\s*\"?mappings\"?\s*:", re.MULTILINE)
 
 # the last are objects of torch.export.export, known by what they have
 WorkloadLike = str | PathLike[str] | Layer | Network | Any
@@ -134,19 +136,10 @@ def check_together(
         )
 
 
-def check_fuse(network: Network, machine: Architecture, objective: str, **others: object) -> None:
-    """Refuse to fuse layers where nothing connects them, and what does not go with that.
-
-    Parameters
-    ----------
-    objective : str
-        What to minimise.
-    **others
-        Options of other searches, by name; None where they are not given.
-    """
-    for name, value in others.items():
-        if value is not None:
-            raise InputError("has no effect with 'fuse': leave out one of the two", key=name)
+def check_fuse(network: Network, machine: Architecture, objective: str, latency: str) -> None:
+    """Refuse to fuse layers where nothing connects them, and what does not go with that."""
+    if latency != "throughput":
+        raise InputError("has no effect with 'fuse': leave out one of the two", key="latency")
     if network.graph is None:
         raise InputError(
             f"network '{network.name}' does not say how its layers are connected; 'graph:' in its "
@@ -315,11 +308,13 @@ def the_constraints(
     return given_constraints(read(given), architecture, layers)
 
 
-def the_mapping(mapping: MappingLike, layer: Layer, architecture: Architecture) -> Mapping:
+def the_mapping(
+    mapping: MappingLike | Document, layer: Layer, architecture: Architecture
+) -> Mapping:
     """Return a mapping as it is, or one that was written, checked for the machine."""
     if isinstance(mapping, Mapping):
         return mapping
-    if isinstance(mapping, list | dict):
+    if isinstance(mapping, list | dict | Document):
         return parse_mapping(mapping, layer, architecture)
     if not isinstance(mapping, str | PathLike):
         raise InputError(
@@ -336,7 +331,7 @@ def the_mapping(mapping: MappingLike, layer: Layer, architecture: Architecture) 
 
 
 def the_run(
-    mapping: MappingLike, layer: Layer, architecture: Architecture
+    mapping: MappingLike | Document, layer: Layer, architecture: Architecture
 ) -> tuple[Architecture, Mapping]:
     """Return a mapping, and the machine that it runs on.
 
@@ -350,7 +345,7 @@ def the_run(
     return found.architecture, found.mapping
 
 
-def the_dataflow(mapping: MappingLike, layer: str | None = None) -> Dataflow | None:
+def the_dataflow(mapping: MappingLike | Document, layer: str | None = None) -> Dataflow | None:
     """Return directives: themselves, a style by name, a file or a text; None for anything else."""
     style = the_style(mapping)
     if style is not None or not isinstance(mapping, str | PathLike):
@@ -374,7 +369,7 @@ def the_dataflow(mapping: MappingLike, layer: str | None = None) -> Dataflow | N
     return None
 
 
-def the_style(mapping: MappingLike) -> Dataflow | None:
+def the_style(mapping: MappingLike | Document) -> Dataflow | None:
     """Return directives that are meant for any layer: themselves, or a style by name."""
     if isinstance(mapping, Dataflow):
         return mapping
@@ -384,8 +379,25 @@ def the_style(mapping: MappingLike) -> Dataflow | None:
 
 
 def is_for_networks(mapping: MappingLike) -> bool:
-    """Whether a mapping is written for all layers of a network: a style, or MAESTRO's format."""
-    return the_style(mapping) is not None or (isinstance(mapping, str) and mapping.endswith(".m"))
+    """Whether a mapping is written for all layers of a network.
+
+    That is a style, a file in MAESTRO's format, or one that has ``mappings``.
+    """
+    if the_style(mapping) is not None or (isinstance(mapping, str) and mapping.endswith(".m")):
+        return True
+    return of_several_layers(mapping) is not None
+
+
+def of_several_layers(mapping: MappingLike) -> Document | None:
+    """Return a file that has ``mappings``, which are those of several layers."""
+    if not isinstance(mapping, str | PathLike) or not os.path.isfile(mapping):
+        return None
+    text = read_text(fspath(mapping))
+    if MAPPINGS.search(text) is None or looks_like_directives(text):
+        return None
+    document = parse(text, fspath(mapping))
+    several = isinstance(document.data, dict) and isinstance(document.data.get("mappings"), dict)
+    return document if several else None
 
 
 def is_loop_nest(document: Document) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import inf
 from time import perf_counter
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from tilewright.api.inputs import (
     ArchitectureLike,
@@ -13,9 +14,7 @@ from tilewright.api.inputs import (
     WorkloadLike,
     check_fuse,
     check_options,
-    check_tiles,
     check_together,
-    check_uniform,
     check_within,
     the_architecture,
     the_cache,
@@ -25,14 +24,18 @@ from tilewright.api.inputs import (
     the_network,
     the_searched_architecture,
 )
+from tilewright.api.searches import Exact, Fused, Heuristic, Search, Uniform, the_search
+from tilewright.architecture.machine import Architecture
 from tilewright.document import describe
 from tilewright.errors import InputError
 from tilewright.layout.moved import laid_out
+from tilewright.mapper.network.cache import Cache
 from tilewright.mapper.network.progress import Progress, counted, watching
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.results.searched_space import ALL, DIVISORS
 from tilewright.mapping.constraints import under
 from tilewright.mapping.given import ConstraintsLike, check_own_names
+from tilewright.workload.layer import Network
 
 if TYPE_CHECKING:
     from tilewright.mapper.explain.explanation import Explanation
@@ -41,9 +44,6 @@ if TYPE_CHECKING:
     from tilewright.mapper.results.result import LayerResult, NetworkResult
     from tilewright.mapper.search.front import Front
     from tilewright.mapper.search.least_memory import LeastMemory
-    from tilewright.workload.axis_order import Layout
-
-LayoutsLike: TypeAlias = "Mapping[str, str | Layout] | str | None"
 
 
 def map(
@@ -51,6 +51,7 @@ def map(
     architecture: ArchitectureLike,
     objective: str = "energy",
     *,
+    search: Search | None = None,
     layer: str | None = None,
     constraints: ConstraintsLike = None,
     latency: str | None = None,
@@ -58,12 +59,7 @@ def map(
     workers: int | None = None,
     progress: bool | Progress = False,
     cache: CacheLike = True,
-    tiles: str | None = None,
-    strategy: str | None = None,
-    uniform: str | None = None,
-    within: float | None = None,
-    layouts: LayoutsLike = None,
-    fuse: bool = False,
+    **options: Any,
 ) -> NetworkResult:
     """Find the best mapping of every layer of a workload, and prove that none is better.
 
@@ -80,6 +76,9 @@ def map(
         limits: ``"energy, latency<=1e6"`` is the least energy within a million cycles. ``"dmc"``:
         MARVEL's data-movement cost, in blocks per operation; what comes after a comma (else
         energy) decides between the mappings of the best off-chip tile.
+    search : Exact, Uniform or Heuristic, optional
+        What is searched, and how: the best mapping of each layer (`Exact`, the default), the best
+        style for all layers (`Uniform`), or as another mapper does, without a proof (`Heuristic`).
     layer : str, optional
         Map this layer of the workload alone.
     constraints : str, path, dict, Constraint, Constraints, or a list of those, optional
@@ -98,38 +97,17 @@ def map(
     cache : bool, str or path
         Whether results are looked up in the user's cache and kept there, or in which
         directory instead. Where the cache cannot be written, results are only not kept.
-    tiles : str, optional
-        ``"divisors"``: the best mapping whose tile sizes all divide, with a proof. ``"all"``: then
-        that mapping is improved with sizes that do not divide; the lower bound is that of all
-        regular mappings, and the result is optimal where it is reached. On machines with optimal
-        retention mappings are looked for that are good without it, and the lower bound is that of
-        unbounded memories. By default ``"all"``, but for a strategy, one style for all layers,
-        layouts, ``"dmc"`` and pipelined latency, which take sizes that divide.
-    strategy : str, optional
-        Search as another mapper does instead, without a proof: a strategy of `compare`, such as
-        ``"decoupled"``, with its options.
-    uniform : str, optional
-        ``"dataflow"``: all layers are mapped in one style, which is the best for their totals: one
-        dimension on each axis of an array, and one tensor stationary in the innermost memory. With
-        `tiles` ``"all"`` good styles are improved, and no style is below the lower bound.
-    within : float, optional
-        With `uniform`, how far above the best style others are mapped to the end as well, as a
-        share of it, from 0 (default) to 1.
-    layouts : mapping of str to str or Layout, or "best", optional
-        How tensors lie in the outermost memory, as for `evaluate`: whole blocks are then part of
-        the energy and the cycles that are minimised. The optimum in words is a lower bound; a
-        mapping that does not reach it is not proven. By default what the workload says, on
-        machines whose outermost memory has blocks; strategies and pipelined latency count words.
-    fuse : bool
-        Whether layers that exchange tensors may share loops, so that tiles of these stay on chip.
-        The workload says how its layers are connected. Tile sizes divide, by default of layers
-        that stay by themselves, too.
+    **options
+        The same as `search` in single words: ``tiles="divisors"`` and ``layouts="best"`` are
+        ``Exact(tiles=..., layouts=...)``, ``uniform="dataflow", within=0.05`` is
+        ``Uniform(within=0.05)``, ``fuse=True`` is ``Fused()``, and ``strategy="decoupled"`` is
+        ``Heuristic("decoupled")``.
 
     Returns
     -------
     NetworkResult
         Mapping, evaluation and proof of each layer. Ctrl-C ends the search with the best so far.
-        With `uniform` a `UniformResult`, which has the styles as well; with `fuse` a
+        With `Uniform` a `UniformResult`, which has the styles as well; with `Fused` a
         `FusedResult`, which has what is fused.
 
     Raises
@@ -139,85 +117,103 @@ def map(
     NoMappingError
         When no mapping can run one of the layers, or satisfies the constraints.
     """
-    check_options(objective, time_limit, workers, movement=strategy is None and uniform is None)
-    if tiles is not None:
-        check_tiles(tiles)
-        if strategy is not None:
-            raise InputError("takes no strategy: those have tile sizes of their own", key="tiles")
-    check_uniform(uniform, within)
+    # inputs are checked from the cheapest to the dearest
+    names = ("strategy", "uniform", "fuse")
+    plain = isinstance(search, Exact | None) and not any(options.get(name) for name in names)
+    check_options(objective, time_limit, workers, movement=plain)
+    how = the_search(search, options)
     kept = the_cache(cache)
     network = the_network(workload, layer)
     machine = the_architecture(architecture)
-    pipelined = the_latency(latency, machine) == "pipelined"
-    if strategy is not None or uniform is not None or pipelined:
+    if not isinstance(how, Exact) or the_latency(latency, machine) == "pipelined":
         machine = the_searched_architecture(machine)
     check_own_names(machine, network.layers)
     machine = under(machine, the_constraints(constraints, machine, network.layers))
     kind = the_latency(latency, machine)
-    if isinstance(progress, bool):
-        progress = watching() if progress else Progress()
-    if fuse:
-        check_fuse(
-            network, machine, objective, strategy=strategy, uniform=uniform, within=within,
-            layouts=layouts, latency=None if kind == "throughput" else kind,
-        )  # fmt: skip
-        from tilewright.mapper.fused.network import map_fused
-
-        return map_fused(
-            network, machine, objective, time_limit=time_limit, workers=workers,
-            progress=progress, cache=kept, tiles=tiles or DIVISORS,
-        )  # fmt: skip
-    own = not (strategy or kind == "pipelined") and any(
-        laid_out(each, machine) for each in network.layers
-    )
-    least_movement = parse_objective(objective).movement
-    if tiles is None:
-        words = kind == "throughput" and not own and layouts is None and not least_movement
-        tiles = ALL if words and strategy is None and uniform is None else DIVISORS
-    if least_movement:
-        check_options(objective, None, None, movement=kind == "throughput")
-    else:
-        check_together(kind, tiles, strategy, uniform, own or layouts is not None)
-    if strategy is not None:
+    if isinstance(how, Heuristic):
+        check_together(kind, DIVISORS, how.strategy, None)
         from tilewright.strategies.apply import apply_strategy
 
-        return apply_strategy(network, machine, objective, strategy, time_limit)
-    # the compiled search is only imported once the input is known to be good
-    if uniform is not None:
-        from tilewright.mapper.styles.uniform import map_uniform
+        return apply_strategy(network, machine, objective, how.strategy, time_limit)
+    if isinstance(progress, bool):
+        progress = watching() if progress else Progress()
+    run = Run(time_limit, workers, progress, kept)
+    if isinstance(how, Fused):
+        return map_fused_layers(network, machine, objective, how, kind, run)
+    if isinstance(how, Uniform):
+        return map_in_one_style(network, machine, objective, how, kind, run)
+    return map_exactly(network, machine, objective, how, kind, run)
 
-        return map_uniform(
-            network, machine, objective, within=within or 0.0, tiles=tiles,
-            time_limit=time_limit, workers=workers, progress=progress, cache=kept,
-        )  # fmt: skip
+
+@dataclass(frozen=True)
+class Run:
+    """How long a search may take, on how many processors, and who is told of it."""
+
+    time_limit: float | None
+    workers: int | None
+    progress: Progress
+    cache: Cache | None
+
+
+def map_in_one_style(
+    network: Network, machine: Architecture, objective: str, how: Uniform, kind: str, run: Run
+) -> NetworkResult:
+    """Find the style that is best for all layers together."""
+    tiles = how.tiles or DIVISORS
+    blocks = any(laid_out(each, machine) for each in network.layers)
+    check_together(kind, tiles, None, "dataflow", blocks)
+    # the compiled search is only imported once the input is known to be good
+    from tilewright.mapper.styles.uniform import map_uniform
+
+    return map_uniform(
+        network, machine, objective, within=how.within or 0.0, tiles=tiles, **vars(run)
+    )
+
+
+def map_fused_layers(
+    network: Network, machine: Architecture, objective: str, how: Fused, kind: str, run: Run
+) -> NetworkResult:
+    """Find which layers share loops, and the best tree of each segment of them."""
+    check_fuse(network, machine, objective, kind)
+    from tilewright.mapper.fused.network import map_fused
+
+    return map_fused(network, machine, objective, tiles=how.tiles or DIVISORS, **vars(run))
+
+
+def map_exactly(
+    network: Network, machine: Architecture, objective: str, how: Exact, kind: str, run: Run
+) -> NetworkResult:
+    """Find the best mapping of each layer, as what is asked for allows it to be proven."""
+    pipelined = kind == "pipelined"
+    blocks = how.layouts is not None
+    blocks |= not pipelined and any(laid_out(each, machine) for each in network.layers)
+    least_movement = parse_objective(objective).movement
+    tiles = how.tiles or (DIVISORS if pipelined or blocks or least_movement else ALL)
     if least_movement:
+        check_options(objective, None, None, movement=not pipelined)
         from tilewright.mapper.variants.offchip_tiles import map_movement
 
         return map_movement(
-            network, machine, objective, layouts,
-            tiles=tiles, time_limit=time_limit, progress=progress,
+            network, machine, objective, how.layouts,
+            tiles=tiles, time_limit=run.time_limit, progress=run.progress,
         )  # fmt: skip
-    if kind == "pipelined":
+    check_together(kind, tiles, None, None, blocks)
+    if pipelined:
         from tilewright.mapper.pipelined.pipelined import map_pipelined
 
         return map_pipelined(
-            network, machine, objective, time_limit=time_limit, progress=progress, cache=kept
-        )
-    if own or layouts is not None:
+            network, machine, objective,
+            time_limit=run.time_limit, progress=run.progress, cache=run.cache,
+        )  # fmt: skip
+    if blocks:
         from tilewright.mapper.variants.blocks import map_blocks
 
-        return map_blocks(
-            network, machine, objective, layouts,
-            time_limit=time_limit, workers=workers, progress=progress, cache=kept,
-        )  # fmt: skip
+        return map_blocks(network, machine, objective, how.layouts, **vars(run))
     if any(memory.retention != "tile" for memory in machine.memories):
         from tilewright.mapper.variants.retaining import map_retaining as map_network
     else:
         from tilewright.mapper.network.network import map_network
-    return map_network(
-        network, machine, objective,
-        time_limit=time_limit, workers=workers, progress=progress, cache=kept, tiles=tiles,
-    )  # fmt: skip
+    return map_network(network, machine, objective, tiles=tiles, **vars(run))
 
 
 def pareto(

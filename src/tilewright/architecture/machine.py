@@ -165,7 +165,7 @@ class Compute:
 Level = Memory | Array | Compute
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Architecture:
     """A chain of memories and arrays, from outermost to innermost, and one compute unit.
 
@@ -194,6 +194,43 @@ class Architecture:
     source: str = ""
     latency: str = "throughput"
     notes: tuple[str, ...] = field(default=(), compare=False)
+
+    def __repr__(self) -> str:
+        from tilewright.architecture.description import chain
+
+        return f"<Architecture {self.name}: {chain(self)}>"
+
+    def _repr_html_(self) -> str:
+        from tilewright.architecture.description import architecture_html
+
+        return architecture_html(self)
+
+    def replace(self, key: str | Mapping[str, object], value: object = None) -> Architecture:
+        """Return the same machine with other values, for sweeps.
+
+        Energies per access stay what they are: they do not follow a size.
+
+        Parameters
+        ----------
+        key : str or mapping of str to value
+            What changes, as an architecture file has it: a level and a key of it, such as
+            ``"GLB.size"``, ``"PE.axes.X"`` or ``"DRAM.bandwidth"``, or a key of the machine, such
+            as ``"clock"`` or ``"name"``. Or several of those with their values.
+        value : text, number, list or dict, optional
+            As an architecture file would have it, such as ``"256 KiB"``.
+
+        Returns
+        -------
+        Architecture
+
+        Raises
+        ------
+        InputError
+            When there is no such level or key, or the value is none of it.
+        """
+        from tilewright.architecture.replacing import replaced
+
+        return replaced(self, {key: value} if isinstance(key, str) else key)
 
     @cached_property
     def memories(self) -> tuple[Memory, ...]:

@@ -16,13 +16,10 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from tilewright.cli.help import SECTIONS, load_commands
 from tilewright.cli.options import INTERRUPTED, commands, say
 from tilewright.cli.output.files import discard
 from tilewright.errors import InputError, ReaderGoneError, TilewrightError, nearest
-
-# in the order of the help
-from tilewright.cli import search, cost, layout, offchip, notation, interop, study, explore  # isort: skip  # noqa: F401
-from tilewright.cli import methods, catalogue  # isort: skip  # noqa: F401
 
 BROKEN_PIPE = 141
 OPTIONS = {
@@ -113,8 +110,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     int
         The exit status.
     """
-    command = typer.main.get_command(commands)
     words = list(sys.argv[1:] if arguments is None else arguments)
+    load_commands(words)
+    command = typer.main.get_command(commands)
     try:
         with command.make_context("tilewright", words) as context:
             status = command.invoke(context)
@@ -180,7 +178,7 @@ def usage_message(failure: Any) -> str:
     if context is None:
         return f"{message}; see 'tilewright --help'"
     if found := re.match(r"No such command '(.*?)'", message):
-        names = sorted(context.command.commands)
+        names = sorted(name for section in SECTIONS.values() for name in section)
         return f"no command '{found[1]}'; accepted: {', '.join(names)}{nearest(found[1], names)}"
     if found := re.match(r"No such option: (\S+)", message):
         names = [name for p in context.command.params for name in p.opts if name[0] == "-"]

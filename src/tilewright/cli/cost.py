@@ -73,7 +73,10 @@ def evaluate_command(
     ] = None,
     trace: Trace = None,
 ) -> int:  # fmt: skip
-    """Show what a mapping costs; with a style and no --layer, a table of all layers."""
+    """Show what a mapping costs, or those of all layers.
+
+    All layers are evaluated with a file that `map -o` wrote or a style, and no --layer.
+    """
     from tilewright import api
     from tilewright.api.inputs import is_for_networks
     from tilewright.cli.output.files import check_outputs
@@ -128,7 +131,7 @@ def simulate_command(
     workload: Workload, arch: Machine, mapping: MappingFile, layer: LayerName = None,
     latency: Latency = None, layout: Layouts = None, json: Json = None,
 ) -> int:  # fmt: skip
-    """Show the same by brute force; small layers only."""
+    """Evaluate a mapping by brute-force simulation (small layers only)."""
     from tilewright import api
     from tilewright.cli.output.files import check_outputs
     from tilewright.cli.output.results import put_evaluation

@@ -40,6 +40,7 @@ def traffic_command(
     """Find the least DRAM words when a memory keeps what is used again first."""
     from tilewright import api
     from tilewright.cli.output.files import STANDARD_OUTPUT, check_outputs, write_file, write_out
+    from tilewright.cli.output.rendering import width
 
     check_outputs({"--json": json}, [workload])
     result = api.least_traffic(
@@ -49,5 +50,5 @@ def traffic_command(
     )  # fmt: skip
     if json not in (None, STANDARD_OUTPUT):
         write_file(json or "", result.to_json() + "\n")
-    write_out(result.to_json() if json == STANDARD_OUTPUT else str(result))
+    write_out(result.to_json() if json == STANDARD_OUTPUT else result.text(width()))
     return INTERRUPTED if result.interrupted else 0

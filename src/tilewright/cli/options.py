@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tilewright.cli.help import Group
 from tilewright.errors import InputError
 from tilewright.text import say
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["say"]
 
 INTERRUPTED = 130
+STANDARD_INPUT = "-"
+READ = ("workload", "arch", "mapping", "name", "problem", "stats")  # arguments that are files
 NO_MAPPING = 3
 MODEL_OPTIONS = {
     "phase": ("prefill|decode", "Of a config.json: a prompt, or one token per sequence."),
@@ -37,10 +40,33 @@ class Commands(typer.Typer):
         add = super().command(name, **keys)
 
         def added(function: Callable[..., Any]) -> Callable[..., Any]:
-            add(with_model_options(function))
+            add(with_standard_input(with_model_options(function)))
             return function
 
         return added
+
+
+def with_standard_input(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a command that reads the standard input where an argument is ``-``."""
+    given = signature(function, eval_str=True)
+    files = [name for name in READ if name in given.parameters]
+    if not files:
+        return function
+
+    @wraps(function)
+    def command(**values: Any) -> Any:
+        named = [name for name in files if values.get(name) == STANDARD_INPUT]
+        if not named:
+            return function(**values)
+        if len(named) > 1:
+            raise InputError("only one argument can be '-', the standard input")
+        from tilewright.cli.standard_input import spooled
+
+        with spooled() as path:
+            return function(**values | {named[0]: path})
+
+    command.__signature__ = given  # type: ignore[attr-defined]
+    return command
 
 
 def with_model_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -76,6 +102,7 @@ def with_model_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 commands = Commands(
     name="tilewright",
+    cls=Group,
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,
@@ -85,23 +112,23 @@ Workload = Annotated[
     str,
     typer.Argument(
         metavar="WORKLOAD",
-        help="Workload: a name that ships, or a file: of tilewright, Timeloop, ZigZag or "
-        "AccelForge (.yaml), ONNX (.onnx), torch.export (.pt2), a model's config.json, SCALE-Sim "
-        "(.csv), MAESTRO (.m).",
+        help="Workload: a name that ships, - for standard input, or a file: of tilewright, "
+        "Timeloop, ZigZag or AccelForge (.yaml), ONNX (.onnx), torch.export (.pt2), a model's "
+        "config.json, SCALE-Sim (.csv), MAESTRO (.m).",
     ),
 ]
 Machine = Annotated[
     str,
     typer.Argument(
         metavar="ARCH",
-        help="Architecture: a name that ships, or a file: of tilewright, Timeloop, ZigZag or "
-        "AccelForge (.yaml), SCALE-Sim (.cfg).",
+        help="Architecture: a name that ships, - for standard input, or a file: of tilewright, "
+        "Timeloop, ZigZag or AccelForge (.yaml), SCALE-Sim (.cfg).",
     ),
 ]
 MappingFile = Annotated[
     str,
     typer.Argument(
-        metavar="MAPPING", help="Mapping: a file, or a style in directives, such as kc-p."
+        metavar="MAPPING", help="Mapping: a file, a style in directives, such as kc-p, or -."
     ),
 ]
 LayerName = Annotated[

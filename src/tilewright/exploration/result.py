@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tilewright.architecture.machine import Architecture
 from tilewright.exploration.metrics import METRICS
 from tilewright.exploration.space import Space
-from tilewright.mapper.results.text import aligned
+from tilewright.text import aligned, wrapped
 
 if TYPE_CHECKING:
     import pandas as pd
+    import plotly.graph_objects as go
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,39 @@ class Exploration:
         """Return the machine of a point of the front, by its position."""
         return self.space.design(self.front[point].index)
 
+    def __len__(self) -> int:
+        return len(self.front)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[Point]:
+        return iter(self.front)
+
+    def __getitem__(self, i: int) -> Point:
+        """Return a point of the front, by its position."""
+        return self.front[i]
+
+    def plot(self) -> go.Figure:
+        """Return a plot of the front: the second axis against the first, a point a design."""
+        import plotly.graph_objects as go
+
+        across, up = self.axes[0], self.axes[-1]
+        figure = go.Figure()
+        figure.add_scatter(
+            x=[point.metrics[across] for point in self.front],
+            y=[point.metrics[up] for point in self.front],
+            text=[
+                "<br>".join(f"{name} {value}" for name, value in point.parameters.items())
+                for point in self.front
+            ],
+            mode="markers",
+        )
+        figure.update_xaxes(title=f"{across} ({METRICS[across]})")
+        figure.update_yaxes(title=f"{up} ({METRICS[up]})")
+        figure.update_layout(title=f"{self.space.name}, mapped for {self.objective}")
+        return figure
+
     def __repr__(self) -> str:
         known = "proven" if self.optimal else f"{self.certificate.open:,} designs open"
         return (
@@ -149,7 +183,7 @@ class Exploration:
             f"limits. {c.searches:,} searches of layers in {self.seconds:.1f} s."
         )
 
-    def text(self) -> str:
+    def text(self, width: int | None = None) -> str:
         """Return the front as a table, and what is proven."""
         names = [each.name for each in self.space.parameters]
         headers = tuple(names) + tuple(f"{name} ({unit})" for name, unit in METRICS.items())
@@ -159,8 +193,11 @@ class Exploration:
         ]
         best = "best design" if len(self.axes) == 1 else "front"
         title = f"{self.space.name}: {best} for {', '.join(self.axes)}; mapped for {self.objective}"
-        table = aligned([headers, *rows], left=()) if rows else ["no design is within the limits"]
-        return "\n".join([title, "", *table, "", self.statement()])
+        table = (
+            aligned([headers, *rows], width=width) if rows else ["no design is within the limits"]
+        )
+        statement = wrapped(self.statement(), width)
+        return "\n".join([wrapped(title, width), "", *table, "", statement])
 
     def __str__(self) -> str:
         return self.text()

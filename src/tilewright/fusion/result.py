@@ -22,6 +22,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+INDENT = 2
+
+
+def inner_width(width: int | None) -> int | None:
+    """Return the width of what is indented."""
+    return None if width is None else width - INDENT
+
+
 @dataclass(frozen=True)
 class Room:
     """The room that is taken in one instance of a memory.
@@ -143,8 +151,9 @@ class FusedEvaluation:
             f"utilization {self.utilization:.1%}>"
         )
 
-    def text(self) -> str:
+    def text(self, width: int | None = None) -> str:
         """Return a summary in several lines, with a table of the layers and one of the accesses."""
+        inside = inner_width(width)
         lines = [f"{' + '.join(self.layers)} on {self.architecture.name}"]
         again = self.repeated_operations
         also = f", {again:,} of them again" if again else ""
@@ -172,7 +181,7 @@ class FusedEvaluation:
             )
             for name, found in self.layers.items()
         ]
-        lines += ["", *(f"  {line}" for line in aligned(rows).splitlines()), ""]
+        lines += ["", *(f"  {line}" for line in aligned(rows, width=inside)), ""]
         rows = [("memory: tensor", "reads", "writes", "tile", "")]
         for memory, tensors in self.tensors.items():
             rows += [
@@ -180,7 +189,7 @@ class FusedEvaluation:
                 for name, n in tensors.items()
                 if n.peak
             ]
-        return "\n".join([*lines, *(f"  {line}" for line in aligned(rows).splitlines())])
+        return "\n".join([*lines, *(f"  {line}" for line in aligned(rows, width=inside))])
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with one row per memory and tensor."""
@@ -283,8 +292,9 @@ class FusedNetworkEvaluation:
             f"{len(self.segments)} segments, {self.energy_pj:.6g} pJ, {self.cycles:.6g} cycles>"
         )
 
-    def text(self) -> str:
+    def text(self, width: int | None = None) -> str:
         """Return the segments, one after the other, and a table of everything."""
+        inside = inner_width(width)
         rows = [("", "repeat", "pJ", "cycles")]
         for found in self.segments:
             name, times = " + ".join(found.layers), found.segment.repeat
@@ -294,9 +304,9 @@ class FusedNetworkEvaluation:
                 (one.layer.name, str(times), f"{one.energy_pj:,.6g}", f"{one.cycles:,.10g}")
             )
         rows.append(("all", "", f"{self.energy_pj:,.6g}", f"{self.cycles:,.10g}"))
-        parts = [found.text() for found in self.segments]
+        parts = [found.text(width) for found in self.segments]
         title = f"{self.network.name} on {self.architecture.name}"
-        table = "\n".join(f"  {line}" for line in aligned(rows).splitlines())
+        table = "\n".join(f"  {line}" for line in aligned(rows, width=inside))
         parts.append(f"{title}\n{table}")
         if self.missing:
             parts.append(f"without a mapping, in no total: {', '.join(self.missing)}")

@@ -12,6 +12,7 @@ from tilewright.layout.moved import BlockCounts
 from tilewright.mapping.nodes import Mapping
 from tilewright.model.evaluate import assess
 from tilewright.model.result import Evaluation
+from tilewright.text import aligned
 from tilewright.workload.axis_order import Layout
 from tilewright.workload.layer import Layer
 
@@ -42,9 +43,9 @@ class BlockEvaluation(Evaluation):
         (found,) = (t for t in self.layer.tensors if t.name == tensor)
         return self.layouts[tensor].text(found)
 
-    def text(self) -> str:
+    def text(self, width: int | None = None) -> str:
         """Return a summary in several lines, with the blocks of each tensor."""
-        return f"{super().text()}\n\n{self.blocks_text()}"
+        return f"{super().text(width)}\n\n{self.blocks_text()}"
 
     def blocks_text(self) -> str:
         """Return a table of the layouts and the blocks, a row per tensor."""
@@ -60,13 +61,8 @@ class BlockEvaluation(Evaluation):
                     f"{self.touched[name] / moved:.1%}",
                 )
             )
-        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-        lines = [f"  blocks of {self.architecture.memories[0].name}"]
-        for row in rows:
-            left = "  ".join(cell.ljust(w) for cell, w in zip(row[:2], widths[:2], strict=True))
-            right = "  ".join(cell.rjust(w) for cell, w in zip(row[2:], widths[2:], strict=True))
-            lines.append(f"  {left}  {right}")
-        return "\n".join(lines)
+        title = f"  blocks of {self.architecture.memories[0].name}"
+        return "\n".join([title, *(f"  {line}" for line in aligned(rows, (0, 1)))])
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data, as ``tilewright evaluate --json`` writes it."""

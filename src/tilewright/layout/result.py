@@ -12,6 +12,7 @@ from tilewright.architecture.machine import Architecture
 from tilewright.layout.choose import Choice
 from tilewright.layout.uniform import Uniform, total_blocks
 from tilewright.mapping.files import mapping_data
+from tilewright.text import aligned
 from tilewright.workload.axis_order import axis_name
 from tilewright.workload.layer import Network
 
@@ -89,19 +90,10 @@ class LayoutResult:
             for choice in self.choices
         ]
 
-    def text(self) -> str:
+    def text(self, width: int | None = None) -> str:
         """Return a table with a row per layer, and the uniform layout."""
-        rows = [HEADERS, *self.rows()]
-        widths = [max(len(row[i]) for row in rows) for i in range(len(HEADERS))]
         lines = [f"{self.network.name} on {self.architecture.name}, least data-movement cost", ""]
-        for row in rows:
-            cells = zip(row, widths, strict=True)
-            lines.append(
-                "  ".join(
-                    cell.ljust(width) if i < 4 else cell.rjust(width)
-                    for i, (cell, width) in enumerate(cells)
-                ).rstrip()
-            )
+        lines += aligned([HEADERS, *self.rows()], range(4), width=width, drop=("estimate",))
         lines += ["", f"{self.space} {self.seconds:.2g} s."]
         if self.uniform is not None:
             axes = ", ".join(f"{role} {axis}" for role, axis in self.uniform.axes.items())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Spatial:
 Node = Store | For | Spatial
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Mapping:
     """How a layer runs on a machine: store, temporal and spatial nodes, outermost first.
 
@@ -45,3 +46,22 @@ class Mapping:
 
     def __len__(self) -> int:
         return len(self.nodes)
+
+    def __repr__(self) -> str:
+        return f"<Mapping of {len(self)} nodes: {' > '.join(map(node_text, self.nodes))}>"
+
+    def __str__(self) -> str:
+        lines = (f"{'  ' * depth}{node_text(node)}" for depth, node in enumerate(self.nodes))
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+def node_text(node: Node) -> str:
+    """Return a node in words; how many chunks a loop has depends on the layer."""
+    if isinstance(node, Store):
+        return f"{node.memory} stores {', '.join(node.tensors)}"
+    if isinstance(node, For):
+        return f"for {node.dimension} tile {node.tile}"
+    return f"spatial {node.dimension} tile {node.tile} on {node.array}.{node.axis}"

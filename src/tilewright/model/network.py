@@ -5,19 +5,24 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from tilewright.architecture.machine import Architecture
+from tilewright.model.energy_figure import energy_figure
 from tilewright.model.hardware import Hardware, hardware
 from tilewright.model.result import Evaluation, utilization
+from tilewright.text import aligned, number
+from tilewright.workload.by_layer import ByLayer
 from tilewright.workload.layer import Network
 
 if TYPE_CHECKING:
     import pandas as pd
+    import plotly.graph_objects as go
 
 
 @dataclass(frozen=True, repr=False)
-class NetworkEvaluation:
+class NetworkEvaluation(ByLayer[Evaluation]):
     """Costs of the layers of a network, run one after the other.
 
     Attributes
@@ -65,22 +70,16 @@ class NetworkEvaluation:
             f"{self.energy_pj:.6g} pJ, {self.cycles:.6g} cycles>"
         )
 
-    def __getitem__(self, layer: str) -> Evaluation:
-        for found in self.layers:
-            if found.layer.name == layer:
-                return found
-        raise KeyError(layer)
-
     def rows(self) -> list[tuple[str, ...]]:
         """Return a table: a line of headings, one for each layer, one for all."""
         rows: list[tuple[str, ...]] = [
-            ("layer", "repeat", "pJ", "cycles", "utilization", "bound by")
+            ("layer", "repeat", "energy (uJ)", "cycles", "utilization", "bound by")
         ]
         rows += [
             (
                 found.layer.name,
                 str(found.layer.repeat),
-                f"{found.energy_pj:,.6g}",
+                number(found.energy_pj * 1e-6),
                 f"{found.cycles:,.10g}",
                 f"{found.utilization:.1%}",
                 found.bound,
@@ -89,20 +88,27 @@ class NetworkEvaluation:
         ]
         repeats = sum(found.layer.repeat for found in self.layers)
         total = (
-            "all", str(repeats), f"{self.energy_pj:,.6g}", f"{self.cycles:,.10g}",
+            "total", str(repeats), number(self.energy_pj * 1e-6), f"{self.cycles:,.10g}",
             f"{self.utilization:.1%}", "",
         )  # fmt: skip
         return [*rows, total]
 
-    def text(self) -> str:
+    def text(self, width: int | None = None) -> str:
         """Return a table of the layers and their totals; energy and cycles are for one run."""
-        rows = self.rows()
-        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-        lines = [f"{self.network.name} on {self.architecture.name}"]
-        for name, *cells, bound in rows:
-            right = "  ".join(c.rjust(w) for c, w in zip(cells, widths[1:-1], strict=True))
-            lines.append(f"  {name.ljust(widths[0])}  {right}  {bound}".rstrip())
-        return "\n".join(lines)
+        lines = aligned(self.rows(), (0, 5), width=width and width - 2, drop=("bound by",))
+        title = f"{self.network.name} on {self.architecture.name}"
+        return "\n".join([title, *(f"  {line}" for line in lines)])
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        table = self.to_frame().to_html(index=False, border=0)
+        return f"<p>{escape(repr(self)[1:-1])}</p>{table}"
+
+    def plot(self) -> go.Figure:
+        """Return a plot of the energy of each layer by level of the machine, repeats counted."""
+        return energy_figure(self.layers, f"{self.network.name} on {self.architecture.name}")
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with one row per layer."""

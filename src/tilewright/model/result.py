@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.architecture.machine import Architecture
 from tilewright.counts import Counts
 from tilewright.mapping.nodes import Mapping
+from tilewright.text import aligned, wrapped
 from tilewright.timing.result import Pipeline
 from tilewright.workload.layer import Layer
 
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
 
     from tilewright.model.hardware import Hardware
     from tilewright.model.statistics import Statistics
+
+ACCESSES = (
+    "memory", "tensor", "reads (words)", "writes (words)", "tile (words)", "reuse",
+    "energy (pJ)",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -242,7 +248,7 @@ class Evaluation:
             f"utilization {self.utilization:.1%}, bound by {self.bound}>"
         )
 
-    def text(self) -> str:
+    def text(self, width: int | None = None) -> str:
         """Return a summary in several lines, with a table of the accesses."""
         lines = [
             f"{self.layer.name} on {self.architecture.name}",
@@ -260,7 +266,7 @@ class Evaluation:
             f"  area         {self.hardware.area_text()}",
             "",
         ]
-        rows = [("memory", "tensor", "reads", "writes", "tile", "reuse", "energy pJ")]
+        rows = [ACCESSES]
         for name, memory in self.memories.items():
             for tensor, result in memory.tensors.items():
                 if result.peak:
@@ -275,11 +281,8 @@ class Evaluation:
                             f"{result.energy_pj:.4g}",
                         )
                     )
-        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-        for row in rows:
-            left = "  ".join(cell.ljust(w) for cell, w in zip(row[:2], widths[:2], strict=True))
-            right = "  ".join(cell.rjust(w) for cell, w in zip(row[2:], widths[2:], strict=True))
-            lines.append(f"  {left}  {right}")
+        table = aligned(rows, (0, 1), width=width and width - 2, drop=("reuse",))
+        lines += [f"  {line}" for line in table]
         lines[3:3] = self._cycle_lines()
         for name, memory in self.memories.items():
             if memory.shares is not None:
@@ -288,7 +291,7 @@ class Evaluation:
         for label, energy in self._other_energies():
             lines.append(f"  {label}: {energy:.4g} pJ")
         lines += [f"  note: {note}" for note in self.architecture.notes]
-        return "\n".join(lines)
+        return wrapped("\n".join(lines), width)
 
     def _cycle_lines(self) -> list[str]:
         """Return where the cycles go, if they were found step by step."""

@@ -11,6 +11,7 @@ from tilewright.mapping.structure import resolve
 from tilewright.model.demand import Bandwidth, Flow, peak_words
 from tilewright.model.energy import element_bits
 from tilewright.model.reuse import Reuse, reuse_factors
+from tilewright.text import wrapped
 
 if TYPE_CHECKING:
     from tilewright.model.result import Evaluation
@@ -137,7 +138,7 @@ class Statistics:
             },
         }
 
-    def text(self) -> str:
+    def text(self, width: int | None = None) -> str:
         """Return the statistics in lines for people."""
         e = self.evaluation
         lines = [
@@ -173,7 +174,7 @@ class Statistics:
             f"  area {area.total_area_mm2:.4g} mm2, power {area.total_power_mw:.4g} mW "
             f"({area.table}{'; ' + area.warning if area.warning else ''})"
         )
-        return "\n".join(lines)
+        return wrapped("\n".join(lines), width)
 
 
 def statistics(evaluation: Evaluation) -> Statistics:

@@ -10,6 +10,8 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tilewright.architecture.units import size_text
+from tilewright.text import aligned, wrapped
+from tilewright.workload.by_layer import ByLayer
 from tilewright.workload.layer import Layer
 
 if TYPE_CHECKING:
@@ -311,7 +313,7 @@ class LayerTraffic:
 
 
 @dataclass(frozen=True, repr=False)
-class NetworkTraffic:
+class NetworkTraffic(ByLayer[LayerTraffic]):
     """The least off-chip traffic of the layers of a network.
 
     Attributes
@@ -327,13 +329,6 @@ class NetworkTraffic:
     memory: Banks
     layers: tuple[LayerTraffic, ...]
     interrupted: bool = False
-
-    def __getitem__(self, name: str) -> LayerTraffic:
-        """Return the result of the layer with this name."""
-        for each in self.layers:
-            if each.layer.name == name:
-                return each
-        raise KeyError(name)
 
     @property
     def dram_words(self) -> int:
@@ -376,23 +371,17 @@ class NetworkTraffic:
             ),
         ]
 
-    def text(self) -> str:
+    def text(self, width: int | None = None) -> str:
         """Return a table, and the schedule where there is one layer alone."""
-        rows = self.rows()
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [
-            "  ".join(
-                cell.ljust(width) if at == 0 else cell.rjust(width)
-                for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-            )
-            for row in rows
-        ]
+        lines = aligned(self.rows(), (0,), width=width, drop=("MiB", "spilled"))
         machine = [f"{each.array.machine}, " for each in self.layers[:1] if each.array]
         title = f"{self.name}, {self.memory}, {''.join(machine)}least DRAM words"
         if machine:
             title += " and words of the array"
-        ending = [str(each) for each in self.layers] if len(self.layers) == 1 else []
-        return "\n".join([title, "", *lines, *(["", *ending] if ending else [])])
+        ending = (
+            [wrapped(str(each), width) for each in self.layers] if len(self.layers) == 1 else []
+        )
+        return "\n".join([wrapped(title, width), "", *lines, *(["", *ending] if ending else [])])
 
     def _repr_html_(self) -> str:
         headers, *rows = self.rows()

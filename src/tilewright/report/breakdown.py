@@ -1,29 +1,14 @@
-"""Where the energy of a layer goes: by level of the machine, and by tensor."""
+"""Where the energy of a layer goes, by tensor."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tilewright.architecture.machine import Array
 from tilewright.model.energy import network_energy
+from tilewright.model.energy_figure import LEAKAGE, energy_by_level
 from tilewright.model.result import Evaluation
 
-LEAKAGE = "leakage"
-
-
-def energy_by_level(evaluation: Evaluation) -> dict[str, float]:
-    """Return the energy of every memory, network, the compute unit and leakage, in pJ."""
-    parts: dict[str, float] = {}
-    for level in evaluation.architecture.levels:
-        if level.name in evaluation.memories:
-            parts[level.name] = evaluation.memories[level.name].energy_pj
-        elif isinstance(level, Array):
-            parts[level.name] = evaluation.networks[level.name].energy_pj
-        else:
-            parts[level.name] = evaluation.compute.energy_pj
-    # names are the user's: a level may be called leakage, and a tensor like the compute unit
-    parts[LEAKAGE] = parts.get(LEAKAGE, 0.0) + evaluation.leakage_pj
-    return parts
+__all__ = ["LEAKAGE", "energy_by_level", "energy_by_role", "role_names"]
 
 
 def energy_by_role(evaluation: Evaluation) -> dict[str, float]:

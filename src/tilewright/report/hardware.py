@@ -5,22 +5,16 @@ from __future__ import annotations
 from html import escape
 
 from tilewright.mapper.results.result import NetworkResult
-from tilewright.report.figures import Figure
 from tilewright.report.palette import level_colours
 from tilewright.report.quantities import NOTHING, SPACE, digits, energy, percent, si
+from tilewright.report.shares import Share, share_bar
 
 HEADS = ("component", "instances", "area", "share", "energy", "power", "leakage")
 
 
 def hardware_section(result: NetworkResult) -> str:
-    """Return the section with the treemap of the area and the table of components."""
+    """Return the section with the area and the table of components."""
     found = result.hardware
-    plot = ""
-    if found.area_mm2:
-        plot = (
-            '<figure><div class="plot" id="plot-area" role="img" aria-label="Treemap: area of each '
-            'component; the table below has the numbers"></div></figure>'
-        )
     rows = []
     for name, part in found.components.items():
         share = part.area_mm2 / found.area_mm2 if part.area_mm2 else 0.0
@@ -40,31 +34,18 @@ def hardware_section(result: NetworkResult) -> str:
         "layers, repeats counted, leakage included."
     )
     return (
-        f'<section id="hardware"><h2>Area and power</h2><p class="note">{note}</p>{plot}'
-        f'<div class="scroll"><table><thead><tr>{head}</tr></thead>'
+        f'<section id="hardware"><h2>Area and power</h2><p class="note">{note}</p>'
+        f'{area_bar(result)}<div class="scroll"><table><thead><tr>{head}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div></section>\n"
     )
 
 
-def area_treemap(result: NetworkResult) -> Figure:
-    """Return the area of the machine as a treemap of its components."""
+def area_bar(result: NetworkResult) -> str:
+    """Return the area of the machine as one bar of its components."""
     found, colours = result.hardware, level_colours(result.architecture)
-    known = [(name, part) for name, part in found.components.items() if part.area_mm2]
-    trace = {
-        "type": "treemap",
-        "labels": [escape(name, quote=False) for name, _ in known],
-        "parents": ["" for _ in known],
-        "values": [part.area_mm2 for _, part in known],
-        "marker": {
-            "colors": [colours[name] for name, _ in known],
-            "line": {"color": "var(--surface)", "width": 1},
-        },
-        "textinfo": "label+percent root",
-        "customdata": [[f"{part.instances:,}"] for _, part in known],
-        "hovertemplate": (
-            "<b>%{label}</b><br>%{value:.4g} mm², %{percentRoot:.1%}<br>"
-            "%{customdata[0]} instances<extra></extra>"
-        ),
-    }
-    layout = {"dragmode": False, "height": 320, "margin": {"l": 10, "r": 10, "t": 10, "b": 10}}
-    return Figure([trace], layout, {})
+    shares = [
+        Share(name, colours[name], part.area_mm2, f"{digits(part.area_mm2)}{SPACE}mm²")
+        for name, part in found.components.items()
+        if part.area_mm2
+    ]
+    return share_bar("area by component", shares)

@@ -26,6 +26,12 @@ from tilewright.report.quantities import (
 from tilewright.report.statistics import statistics_html
 from tilewright.workload.layer import Tensor
 
+NEST_NOTE = (
+    '<p class="note">From the outermost level to the innermost. <code>for C in 28 x 4</code> cuts '
+    "what is left of C into 28 chunks of 4 and takes one after the other; <code>spatial</code> "
+    "gives each element of the array one of them.</p>"
+)
+
 
 def layer_html(number: int, result: LayerResult) -> str:
     """Return the section of a layer, closed until it is asked for."""
@@ -38,7 +44,7 @@ def layer_html(number: int, result: LayerResult) -> str:
 <span>{cycles(e.cycles)}</span><span>{percent(e.utilization)} utilized</span>
 {verdict(result.proof)}</summary>
 <p class="einsum"><code>{escape(layer.einsum)}</code> <span>{bounds}</span></p>
-<div class="columns"><div><h4>Mapping</h4>{nest_html(result)}</div>
+<div class="columns"><div><h4>Mapping</h4>{nest_html(result)}{NEST_NOTE}</div>
 <div><h4>What fills the memories</h4>{occupancy_html(e)}
 <h4>Limits</h4>{limits_html(e)}<h4>Proof</h4>{layer_proof_html(result)}</div></div>
 <h4>Traffic and energy, one run of the layer</h4>{traffic_table(result)}
@@ -148,7 +154,7 @@ def tile_text(structure: Structure, memory: str, tensor: Tensor) -> str:
     """Return the extents of a tensor's largest tile in a memory, along its dimensions."""
     extents = structure.extents(structure.depths[memory, tensor.name])
     shown = [f"{escape(d)}&nbsp;{extents[d]}" for d in tensor.dimensions if extents[d] > 1]
-    return " · ".join(shown) or "one word"
+    return " · ".join(shown) or "1 word"
 
 
 def layer_sections(layers: tuple[LayerResult, ...]) -> str:

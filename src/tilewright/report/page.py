@@ -11,13 +11,14 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
 from string import Template
+from typing import TYPE_CHECKING
 
 from tilewright.errors import InputError
 from tilewright.mapper.results.result import NetworkResult
 from tilewright.mapper.styles.result import UniformResult
 from tilewright.report import figures
 from tilewright.report.graph import graph_section
-from tilewright.report.hardware import area_treemap, hardware_section
+from tilewright.report.hardware import hardware_section
 from tilewright.report.layers import layer_sections
 from tilewright.report.machine import idle_html, machine_html
 from tilewright.report.overview import layers_table, totals_html
@@ -25,8 +26,12 @@ from tilewright.report.palette import variables
 from tilewright.report.proof import proof_html
 from tilewright.report.reuse import reuse_table
 from tilewright.report.roofline import roofline
+from tilewright.report.shares import whole_energy_html
 from tilewright.report.styles import styles_section
 from tilewright.report.timeline import timeline_section
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 VIEWS = """<div class="controls views" role="group" aria-label="What a bar shows">\
 <button type="button" data-view="network" aria-pressed="true">whole network</button>\
@@ -77,6 +82,7 @@ def html(result: NetworkResult) -> str:
         graph_link='<a href="#graph">Graph</a>' if graph else "",
         graph=graph,
         views=VIEWS,
+        whole_energy=whole_energy_html(result),
         hardware=hardware_section(result),
         reuse=reuse_table(result.layers),
         table=layers_table(result),
@@ -99,7 +105,6 @@ def figures_json(result: NetworkResult, timelines: dict[str, figures.Figure] | N
         "energy-tensors": figures.energy_tensors(result),
         "latency": figures.latency(result),
         "roofline": roofline(result),
-        **({"area": area_treemap(result)} if result.hardware.area_mm2 else {}),
         **(timelines or {}),
     }
     text = json.dumps({key: asdict(plot) for key, plot in plots.items()}, allow_nan=False)
@@ -161,7 +166,15 @@ def package_version() -> str:
 
 
 def plotly_script() -> str:
-    """Return plotly.js, as the installed plotly package brings it."""
-    from plotly.offline import get_plotlyjs
+    """Return plotly.js with the traces that pages use: the basic bundle, a quarter of the whole."""
+    return package_text("plotly-basic.min.js")
 
-    return str(get_plotlyjs())
+
+def figure_html(figure: go.Figure, *, whole: bool = True) -> str:
+    """Return a figure of bars, lines and points as a page, or as part of one, with plotly.js."""
+    part = str(figure.to_html(full_html=False, include_plotlyjs=False, div_id="figure"))
+    part = f"<script>{plotly_script()}</script>\n{part}"
+    if not whole:
+        return part
+    head = '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"></head>'
+    return f"{head}<body>{part}</body></html>\n"

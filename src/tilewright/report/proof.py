@@ -11,6 +11,7 @@ from tilewright.mapper.results.searched_space import ALL
 from tilewright.mapper.results.statement import proven_text
 from tilewright.mapper.styles.result import UniformResult
 from tilewright.report.quantities import (
+    SPACE,
     cycles,
     duration,
     energy,
@@ -46,13 +47,21 @@ def proof_html(result: NetworkResult) -> str:
         return proof_box(result, mark, f"{escape(head)}.", escape(text))
     head, _, rest = proven_text(result).partition(". ")
     text = escape(rest)
+    if not result.optimal and len(result.network.layers) > 1:
+        # the reason follows below
+        head, _, reason = head.partition(": ")
+        gap = f"; largest gap {percent(result.gap)}" if result.lower_bound > 0 else ""
+        text, head = f"{escape(reason[:1].upper() + reason[1:])}. {text}", f"{head}{gap}"
     if not result.optimal and result.layers and len(result.network.layers) > 1:
         which = "the layers" if not result.unmapped else f"{len(result.layers)} mapped layers"
-        text += (
-            f" Summed over {which} the objective is "
-            f"{objective_value(result.objective, result.value)} and cannot be less than "
-            f"{objective_value(result.objective, result.lower_bound)}."
+        value, bound = (
+            objective_value(result.objective, each) for each in (result.value, result.lower_bound)
         )
+        least = f"cannot be less than {bound}"
+        if bound == value and value:
+            gap = percent(1 - result.lower_bound / result.value)
+            least = f"cannot be more than {gap} better"
+        text += f" Summed over {which} the objective is {value} and {least}."
     mark = "proven" if result.optimal else "open"
     head = f"{escape(head.removesuffix('.'))}."
     return proof_box(result, mark, head, text)
@@ -61,7 +70,29 @@ def proof_html(result: NetworkResult) -> str:
 def proof_box(result: NetworkResult, mark: str, head: str, text: str) -> str:
     """Return what is proven in a box, with the searched spaces."""
     return (
-        f'<div class="proof {mark}"><p class="head">{head}</p><p>{text}</p>{spaces(result)}</div>'
+        f'<div class="proof {mark}"><p class="head">{head}</p>{bounds_picture(result)}'
+        f"<p>{text}</p>{spaces(result)}</div>"
+    )
+
+
+def bounds_picture(result: NetworkResult) -> str:
+    """Return a column for each layer: how near its lower bound is to the value found."""
+    if len(result.layers) < 2 or any(r.proof.lower_bound < 0 for r in result.layers):
+        return ""
+    reached = [1 - r.proof.gap for r in result.layers]
+    # most bounds are near: what is missing would be too thin to be seen above 0
+    floor = next((low for low in (0.9, 0.5) if min(reached) > low), 0.0)
+    columns = "".join(
+        f'<a class="{"" if r.proof.optimal else "open"}" href="#layer-{i}" '
+        f'style="--part: {(part - floor) / (1 - floor):.4f}" title="{escape(r.layer.name)}: '
+        f'{"proven" if r.proof.optimal else f"gap {percent(r.proof.gap)}"}"></a>'
+        for i, (r, part) in enumerate(zip(result.layers, reached, strict=True))
+    )
+    return (
+        f'<figure class="bounds"><div class="axis"><span>100{SPACE}%</span>'
+        f'<span>{percent(floor)}</span></div><div class="columns-of-layers">{columns}</div>'
+        "<figcaption>Lower bound as a share of the value found, layer by layer. A full column is "
+        "proven.</figcaption></figure>"
     )
 
 

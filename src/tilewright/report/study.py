@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from string import Template
 
-from tilewright.report.page import package_version
+from tilewright.report.page import figure_html, package_version
 from tilewright.strategies.comparison import Comparison
 from tilewright.strategies.mapspace import MapSpace
 
@@ -32,7 +32,7 @@ $figure
 
 def study_html(study: Comparison | MapSpace) -> str:
     """Return a comparison or a mapspace as one HTML page that needs nothing but itself."""
-    figure = study.plot().to_html(full_html=False, include_plotlyjs=True, div_id="figure")
+    figure = figure_html(study.plot(), whole=False)
     return PAGE.substitute(
         title=escape(study.title),
         generator=escape(f"tilewright {package_version()}".strip()),

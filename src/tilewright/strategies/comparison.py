@@ -18,7 +18,7 @@ from tilewright.strategies.charts import best_over_time
 from tilewright.strategies.optimum import Optimum, optimum, until
 from tilewright.strategies.run import Run, Sample, improvements, warm_up
 from tilewright.strategies.steps import Problem, Strategy
-from tilewright.text import aligned
+from tilewright.text import aligned, wrapped
 from tilewright.workload.layer import Layer
 
 if TYPE_CHECKING:
@@ -151,10 +151,11 @@ class Comparison:
             parts.append("Interrupted.")
         return "\n".join(parts)
 
-    def text(self) -> str:
+    def text(self, width: int | None = None) -> str:
         """Return a table with a row per strategy, and the optimum."""
-        table = aligned([self.headers, *self.rows()])
-        return "\n".join([self.title, "", table, "", self.statement()]).rstrip()
+        table = aligned([self.headers, *self.rows()], (0,), width=width)
+        title, statement = wrapped(self.title, width), wrapped(self.statement(), width)
+        return "\n".join([title, "", *table, "", statement]).rstrip()
 
     def _repr_html_(self) -> str:
         import pandas as pd

@@ -20,7 +20,7 @@ from tilewright.strategies.run import warm_up
 from tilewright.strategies.steps import Problem
 from tilewright.strategies.structures import random_structure
 from tilewright.strategies.tilings import random_tiles
-from tilewright.text import aligned
+from tilewright.text import aligned, wrapped
 from tilewright.workload.layer import Layer
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ HEADERS = (
     "quantity", "proven optimum", "best", "1%", "10%", "median", "90%", "worst", "best / optimum",
     "within 2x",
 )  # fmt: skip
+DROPPED = ("10%", "90%", "1%", "within 2x")
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,10 +168,12 @@ class MapSpace:
         text = f"{self.samples:,} mappings drawn at random, {self.valid_share:.1%} of them fit."
         return f"{text} Interrupted." if self.interrupted else text
 
-    def text(self) -> str:
+    def text(self, width: int | None = None) -> str:
         """Return the size of the space and a table of what its mappings cost."""
-        table = aligned([HEADERS, *self.rows()])
-        return "\n".join([self.title, "", table, "", self.statement()])
+        table = aligned([HEADERS, *self.rows()], (0,), width=width, drop=DROPPED)
+        return "\n".join(
+            [wrapped(self.title, width), "", *table, "", wrapped(self.statement(), width)]
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with one row per quantity: optimum and quantiles."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING
+
+from tilewright.text import html_table
+from tilewright.workload.by_layer import ByLayer
 
 if TYPE_CHECKING:
     from tilewright.workload.graph import Graph
@@ -70,7 +73,7 @@ class Tensor:
         return f"{self.name}[{','.join('+'.join(map(str, terms)) for terms in self.expressions)}]"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Layer:
     """A perfect loop nest: dimensions with bounds, input tensors and one output tensor.
 
@@ -119,13 +122,20 @@ class Layer:
         """The accesses in einsum notation; reads back to the same layer."""
         return f"{self.output} += {' * '.join(str(t) for t in self.inputs)}"
 
+    def __repr__(self) -> str:
+        bounds = ", ".join(f"{dimension} {bound}" for dimension, bound in self.bounds.items())
+        return f"<Layer {self.name}: {self.einsum}, {bounds}>"
+
+    def _repr_html_(self) -> str:
+        return html_table(f"{self.name}: {self.einsum}", *layer_cells([self]))
+
     def __hash__(self) -> int:
         # Equal mappings may list their dimensions in different orders.
         return hash((self.name, frozenset(self.bounds.items()), self.tensors, self.repeat))
 
 
-@dataclass(frozen=True)
-class Network:
+@dataclass(frozen=True, repr=False)
+class Network(ByLayer["Layer"]):
     """Layers that are run one after the other.
 
     Attributes
@@ -145,7 +155,31 @@ class Network:
     source: str = ""
     graph: Graph | None = field(default=None, hash=False)
 
+    def __repr__(self) -> str:
+        return (
+            f"<Network {self.name}: {len(self.layers)} different layers, "
+            f"{self.operations:,} operations>"
+        )
+
+    def _repr_html_(self) -> str:
+        return html_table(repr(self)[1:-1], *layer_cells(self.layers))
+
     @cached_property
     def operations(self) -> int:
         """Operations of all layers, repeats counted."""
         return sum(layer.operations * layer.repeat for layer in self.layers)
+
+
+def layer_cells(layers: Sequence[Layer]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return the names of the columns of a table of layers, and its rows."""
+    rows: list[tuple[str, ...]] = [
+        (
+            layer.name,
+            str(layer.repeat),
+            f"{layer.operations:,}",
+            layer.einsum,
+            ", ".join(f"{dimension} {bound}" for dimension, bound in layer.bounds.items()),
+        )
+        for layer in layers
+    ]
+    return ("layer", "repeat", "operations", "einsum", "bounds"), rows

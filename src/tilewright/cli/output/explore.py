@@ -7,6 +7,7 @@ from collections.abc import Callable
 from time import perf_counter
 
 from tilewright.cli.output.files import STANDARD_OUTPUT, write_file, write_out
+from tilewright.cli.output.rendering import width
 from tilewright.exploration import Certificate, Exploration
 
 INTERVAL = 2.0
@@ -48,4 +49,4 @@ def put_exploration(found: Exploration, json: str | None, csv: str | None) -> No
         return
     if json is not None:
         write_file(json, found.to_json() + "\n")
-    write_out(found.text())
+    write_out(found.text(width()))

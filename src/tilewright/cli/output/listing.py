@@ -57,8 +57,9 @@ def digest(kind: str) -> str:
 def rows_of(kind: str) -> Iterator[Row]:
     """Yield the rows of a kind, from its files."""
     from tilewright.architecture.dataflow import dataflow_names, load_dataflow
+    from tilewright.architecture.description import chain
     from tilewright.architecture.files import load_architecture, preset_names
-    from tilewright.cli.output.tables import chain, spread
+    from tilewright.cli.output.tables import spread
     from tilewright.interop.maestro.styles import load_style, style_names
     from tilewright.workload.network import load_network, zoo_names
 

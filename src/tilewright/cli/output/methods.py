@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tilewright.cli.output.files import STANDARD_OUTPUT, write_file, write_out
+from tilewright.cli.output.rendering import width
 from tilewright.interop.dmazerunner.methods import ExecutionMethods
 from tilewright.interop.dmazerunner.result import MethodCost
 from tilewright.mapping.text import mapping_text
@@ -15,7 +16,7 @@ def put_methods(found: ExecutionMethods, json: str | None) -> None:
         return
     if json is not None:
         write_file(json, found.to_json() + "\n")
-    write_out(found.text())
+    write_out(found.text(width()))
     best = found.layers[0].best.get("all") if len(found.layers) == 1 else None
     if best is not None:
         write_out("\n" + mapping_text(best.mapping, best.layer, best.architecture))
@@ -28,4 +29,6 @@ def put_cost(cost: MethodCost, json: str | None) -> None:
         return
     if json is not None:
         write_file(json, cost.to_json() + "\n")
-    write_out(f"{cost.text()}\n\n{mapping_text(cost.mapping, cost.layer, cost.architecture)}")
+    write_out(
+        f"{cost.text(width())}\n\n{mapping_text(cost.mapping, cost.layer, cost.architecture)}"
+    )

@@ -7,6 +7,7 @@ from json import dumps
 from typing import TYPE_CHECKING
 
 from tilewright.cli.output.files import STANDARD_OUTPUT, write_file, write_folder, write_out
+from tilewright.cli.output.rendering import width
 
 if TYPE_CHECKING:
     from tilewright.fusion.result import FusedEvaluation, FusedNetworkEvaluation
@@ -54,19 +55,12 @@ def put_mappings(
     if json is not None:
         write_file(json, result.to_json() + "\n")
     if fused is not None:
-        write_out(fused.text())
+        write_out(fused.text(width()))
         return
 
     from tilewright.cli.output.tables import summary
-    from tilewright.layout.evaluate import BlockEvaluation
-    from tilewright.mapping.text import mapping_text
 
     write_out(summary(result))
-    if len(result.layers) == 1:
-        (found,) = result.layers
-        if isinstance(found.evaluation, BlockEvaluation):
-            write_out("\n" + found.evaluation.blocks_text())
-        write_out("\n" + mapping_text(found.mapping, found.layer, result.architecture))
 
 
 def put_result(
@@ -85,26 +79,29 @@ def put_result(
         return
     if json is not None:
         write_file(json, result.to_json() + "\n")
-    write_out(result.text())
+    write_out(result.text(width()))
 
 
 def put_frontier(frontier: Frontier, json: str | None, plot: str | None) -> None:
     """Write what sizes of memories cost as JSON or as a plot, and show it as a table."""
     if plot is not None:
-        write_file(plot, frontier.plot().to_html(include_plotlyjs=True))
+        from tilewright.report.page import figure_html
+
+        write_file(plot, figure_html(frontier.plot()))
     if json == STANDARD_OUTPUT:
         write_out(frontier.to_json())
         return
     if json is not None:
         write_file(json, frontier.to_json() + "\n")
-    write_out(frontier.text())
+    write_out(frontier.text(width()))
 
 
 def put_timeline(evaluation: Evaluation, file: str) -> None:
     """Write the plot of the first steps of a pipelined execution."""
+    from tilewright.report.page import figure_html
     from tilewright.report.timeline import timeline_plot
 
-    write_file(file, timeline_plot(evaluation).to_html(include_plotlyjs=True))
+    write_file(file, figure_html(timeline_plot(evaluation)))
 
 
 def put_figures(result: NetworkResult, folder: str, inputs: Sequence[str]) -> None:
@@ -134,8 +131,8 @@ def put_evaluation(evaluation: Evaluation, json: str | None, *, statistics: bool
     from tilewright.mapping.text import mapping_text
 
     nest = mapping_text(evaluation.mapping, evaluation.layer, evaluation.architecture)
-    also = f"{evaluation.statistics.text()}\n\n" if statistics else ""
-    write_out(f"{evaluation.text()}\n\n{also}{nest}")
+    also = f"{evaluation.statistics.text(width())}\n\n" if statistics else ""
+    write_out(f"{evaluation.text(width())}\n\n{also}{nest}")
 
 
 def put_network_evaluation(
@@ -152,7 +149,7 @@ def put_network_evaluation(
             write_out(text)
             return
         write_file(json, text + "\n")
-    write_out(found.text())
+    write_out(found.text(width()))
     if statistics:
         for one in found.layers:
-            write_out(f"\n{one.layer.name}: {one.statistics.text()}")
+            write_out(f"\n{one.layer.name}: {one.statistics.text(width())}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tilewright.cli.output.files import STANDARD_OUTPUT, write_file, write_out
+from tilewright.cli.output.rendering import width
 from tilewright.strategies.comparison import Comparison
 from tilewright.strategies.mapspace import MapSpace
 
@@ -27,4 +28,4 @@ def put_study(study: Comparison | MapSpace, json: str | None, report: str | None
         return
     if json is not None:
         write_file(json, study.to_json() + "\n")
-    write_out(study.text())
+    write_out(study.text(width()))

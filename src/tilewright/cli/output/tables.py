@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
-from tilewright.architecture.machine import Architecture, Array, Compute, Memory
-from tilewright.architecture.units import clock_text, size_text
-from tilewright.cli.output.rendering import rendered, table
+from tilewright.architecture.description import HEADERS, chain, level_rows
+from tilewright.architecture.machine import Architecture
+from tilewright.architecture.units import clock_text
+from tilewright.cli.output.rendering import prose, rendered, table, title, width
 from tilewright.frontends.accounting import account, not_understood
 from tilewright.interop.maestro.syntax import Cluster, Dataflow
 from tilewright.interop.maestro.writing import dataflow_lines
 from tilewright.model.energy import area, areas, without_area
-from tilewright.workload.layer import Layer, Network
+from tilewright.workload.layer import Layer, Network, layer_cells
 
 if TYPE_CHECKING:
     from tilewright.architecture.constraints import Constraints
@@ -21,22 +20,28 @@ if TYPE_CHECKING:
 
 
 def summary(result: NetworkResult) -> str:
-    """Return the table of a network's mappings, the totals, and what is proven."""
-    from tilewright.mapper.results.result import HEADERS
+    """Return the table of a network's mappings and the totals, and last what is proven."""
+    from tilewright.layout.evaluate import BlockEvaluation
+    from tilewright.mapping.text import mapping_text
 
-    rows = result.rows()
-    shown = table(HEADERS, rows[:-1], left=("layer", "bound by"))
-    shown.add_section()
-    shown.add_row(*(Text(cell) for cell in rows[-1]), style="bold")
-    return rendered(
-        Text(result.title, style="bold"), shown, Text(result.statement()), *hardware_lines(result)
-    )
+    shown = table(
+        HEADERS, result.rows(),
+        left=("layer", "bound by"), drop=result.spare_columns(), total=True,
+    )  # fmt: skip
+    parts = [title(result.title), shown]
+    if len(result.layers) == 1:
+        (found,) = result.layers
+        if isinstance(found.evaluation, BlockEvaluation):
+            parts.append(found.evaluation.blocks_text() + "\n")
+        parts.append(mapping_text(found.mapping, found.layer, result.architecture))
+    hardware = "\n".join(prose(line) for line in hardware_lines(result))
+    return rendered(*parts, *([f"{hardware}\n"] if hardware else []), result.statement(width()))
 
 
-def hardware_lines(result: NetworkResult) -> list[Text]:
+def hardware_lines(result: NetworkResult) -> list[str]:
     """Return area and power, where an area is known, and what numbers rest on."""
     found = result.hardware
-    lines = [Text(f"Note: {note}") for note in found.notes]
+    lines = [f"Note: {note}" for note in found.notes]
     if not found.area_mm2:
         return lines
     shares = ", ".join(
@@ -45,37 +50,28 @@ def hardware_lines(result: NetworkResult) -> list[Text]:
         if part.area_mm2
     )
     power = f"Power: {found.power_mw:.4g} mW on average, {found.leakage_mw:.4g} mW of it leakage."
-    return [Text(f"Area: {found.area_text()} ({shares}). {power}"), *lines]
+    return [f"Area: {found.area_text()} ({shares}). {power}", *lines]
 
 
 def network_text(network: Network) -> str:
     """Return a network as a table of its layers."""
-    rows = [
-        (
-            layer.name,
-            str(layer.repeat),
-            f"{layer.operations:,}",
-            layer.einsum,
-            ", ".join(f"{dimension} {bound}" for dimension, bound in layer.bounds.items()),
-            element_text(layer),
-        )
-        for layer in network.layers
-    ]
-    headers = ("layer", "repeat", "operations", "einsum", "bounds", "elements")
+    names, cells = layer_cells(network.layers)
+    headers = (*names, "elements")
+    rows = [(*row, element_text(layer)) for row, layer in zip(cells, network.layers, strict=True)]
     given = len(headers) if any(row[-1] for row in rows) else -1
     count = sum(layer.repeat for layer in network.layers)
     return rendered(
-        Text(
+        title(
             f"{network.name}: {count} layers, {len(rows)} of them different, "
-            f"{network.operations:,} operations",
-            style="bold",
+            f"{network.operations:,} operations"
         ),
         table(
             headers[:given],
             [row[:given] for row in rows],
             left=("layer", "einsum", "bounds", "elements"),
+            drop=("einsum",),
         ),
-        Text(f"Source: {network.source}" if network.source else "Source: not given"),
+        prose(f"Source: {network.source}" if network.source else "Source: not given"),
     )
 
 
@@ -98,7 +94,7 @@ def model_text(network: Network) -> str:
     ]
     headers = ("what became of it", "operator", "nodes", "operations", "share", "words", "share")
     shown = table(headers, rows, left=headers[:2])
-    text = f"{network_text(network)}\n\n{rendered(Text('Operations', style='bold'), shown)}"
+    text = f"{network_text(network)}\n\n{rendered(title('Operations'), shown)}"
     multiplied = sum(x.operations * x.repeat for x in network.layers if x.operation == "mac")
     lines = [f"Multiply-accumulates: {multiplied:,}"]
     if network.graph is not None and network.graph.parameters:
@@ -116,31 +112,20 @@ def element_text(layer: Layer) -> str:
 
 def architecture_text(architecture: Architecture) -> str:
     """Return a machine as a table of its levels."""
-    rows = []
-    for level in architecture.levels:
-        count = f"{architecture.instances(level.name):,}"
-        if isinstance(level, Memory):
-            energy = f"{level.read_energy:.4g} / {level.write_energy:.4g}"
-            row = (size(level), f"{level.word_bits} bits", energy, bandwidth(level), rules(level))
-        elif isinstance(level, Array):
-            axes = " x ".join(f"{axis} {size}" for axis, size in level.axes.items())
-            limit = "" if level.bandwidth is None else f"{level.bandwidth:.4g}"
-            row = (axes, "", f"{level.hop_energy:.4g}", limit, links(level))
-        else:
-            row = ("", "", f"{level.energy:.4g}", "", operation(level))
-        rows.append((type(level).__name__.lower(), level.name, count, *row))
-    headers = (
-        "level", "name", "instances", "size", "word", "energy (pJ)", "words/cycle", "remarks",
-    )  # fmt: skip
     constraints = [f"Constraint: {item.words()}" for item in architecture.constraints]
     return rendered(
-        Text(f"{architecture.name}: {chain(architecture)}", style="bold"),
-        table(headers, rows, left=("level", "name", "size", "remarks")),
-        *(Text(line) for line in constraints),
-        Text(f"Area: {area_text(architecture)}"),
-        *(Text(f"Note: {note}") for note in architecture.notes),
-        Text(f"Clock: {clock_text(architecture.clock_hz)}"),
-        Text(f"Source: {architecture.source or 'not given'}"),
+        title(f"{architecture.name}: {chain(architecture)}"),
+        table(
+            HEADERS,
+            level_rows(architecture),
+            left=("level", "name", "size", "remarks"),
+            drop=("level", "words/cycle"),
+        ),
+        *map(prose, constraints),
+        prose(f"Area: {area_text(architecture)}"),
+        *(prose(f"Note: {note}") for note in architecture.notes),
+        f"Clock: {clock_text(architecture.clock_hz)}",
+        prose(f"Source: {architecture.source or 'not given'}"),
     )
 
 
@@ -159,18 +144,18 @@ def dataflow_text(flow: Constraints) -> str:
     also = f" ({', '.join(flow.also)})" if flow.also else ""
     rows = [(s.words(), str(s)) for s in flow.statements()]
     return rendered(
-        Text(f"{flow.name or 'constraints'}{also}", style="bold"),
+        title(f"{flow.name or 'constraints'}{also}"),
         table(("demand", "as text"), rows, left=("demand", "as text")),
-        Text(f"Source: {flow.source or 'not given'}"),
+        prose(f"Source: {flow.source or 'not given'}"),
     )
 
 
 def style_text(style: Dataflow) -> str:
     """Return a mapping style in data-centric directives."""
     return rendered(
-        Text(f"{style.name} (directives)", style="bold"),
-        *(Text(line) for line in dataflow_lines(style)),
-        Text(f"Source: {style.source}"),
+        title(f"{style.name} (directives)"),
+        *dataflow_lines(style),
+        prose(f"Source: {style.source}"),
     )
 
 
@@ -178,58 +163,3 @@ def spread(style: Dataflow) -> str:
     """Return what a style spreads over units, and how it clusters them."""
     cuts = (d for d in style.directives if isinstance(d, Cluster) or d.spatial)
     return "; ".join(map(str, cuts))
-
-
-def chain(architecture: Architecture) -> str:
-    """Return the levels of a machine in one line."""
-    return " > ".join(
-        f"{level.name} {'x'.join(str(size) for size in level.axes.values())}"
-        if isinstance(level, Array)
-        else level.name
-        for level in architecture.levels
-    )
-
-
-def size(memory: Memory) -> str:
-    """Return the capacity of one instance."""
-    if memory.tensor_bits is not None:
-        return ", ".join(f"{role} {size_text(bits)}" for role, bits in memory.tensor_bits.items())
-    return "unbounded" if memory.capacity_bits is None else size_text(memory.capacity_bits)
-
-
-def bandwidth(memory: Memory) -> str:
-    """Return the words that one instance reads and writes per cycle."""
-    if memory.shared_bandwidth is not None:
-        return f"{memory.shared_bandwidth:.4g} shared"
-    limits = (memory.read_bandwidth, memory.write_bandwidth)
-    if limits == (None, None):
-        return "unlimited"
-    return " / ".join("unlimited" if limit is None else f"{limit:.4g}" for limit in limits)
-
-
-def rules(memory: Memory) -> str:
-    """Return what a memory does and does not do."""
-    remarks = ["double buffered"] if memory.buffering == 2 else []
-    if memory.retention != "tile":
-        remarks.append(f"{memory.retention} retention")
-    if memory.keep is not None:
-        remarks.append(f"keeps only {', '.join(sorted(memory.keep))}")
-    if memory.must_keep:
-        remarks.append(f"must keep {', '.join(sorted(memory.must_keep))}")
-    return "; ".join(remarks)
-
-
-def links(array: Array) -> str:
-    """Return what the network of an array can do."""
-    able = {
-        "multicast": array.multicast,
-        "reduction": array.reduction,
-        "forwarding": array.forwarding,
-    }
-    return ", ".join(name if has else f"no {name}" for name, has in able.items())
-
-
-def operation(compute: Compute) -> str:
-    """Return how a compute unit works."""
-    cycles = "1 cycle" if compute.cycles == 1 else f"{compute.cycles:.4g} cycles"
-    return f"{cycles} per operation{'; gated' if compute.gated else ''}"

@@ -18,7 +18,8 @@ from tilewright.interop.dmazerunner.orderings import distinct_orderings
 from tilewright.interop.dmazerunner.result import MethodCost
 from tilewright.interop.dmazerunner.space import PRUNED, Pruning, Space
 from tilewright.mapper.problem.lattice import divisors
-from tilewright.text import aligned
+from tilewright.text import aligned, wrapped
+from tilewright.workload.by_layer import ByLayer
 from tilewright.workload.layer import Layer, Network
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class LayerMethods:
 
 
 @dataclass(frozen=True)
-class ExecutionMethods:
+class ExecutionMethods(ByLayer[LayerMethods]):
     """The execution methods of some layers on a machine, as dMazeRunner counts them.
 
     Attributes
@@ -71,12 +72,6 @@ class ExecutionMethods:
     goal: str | None
     layers: tuple[LayerMethods, ...]
 
-    def __getitem__(self, layer: str) -> LayerMethods:
-        for found in self.layers:
-            if found.layer.name == layer:
-                return found
-        raise KeyError(layer)
-
     def __repr__(self) -> str:
         return (
             f"<ExecutionMethods of {self.network.name} on {self.architecture.name}: "
@@ -95,7 +90,7 @@ class ExecutionMethods:
             return found.edp_pj_cycles
         return found.cycles if self.goal == "cycles" else found.energy_pj
 
-    def text(self) -> str:
+    def text(self, width: int | None = None) -> str:
         """Return a table of the counts, and one of the best values."""
         rows = [("layer", "orderings", *PRUNED)]
         for own in self.layers:
@@ -104,7 +99,7 @@ class ExecutionMethods:
         if len(self.layers) > 1:
             rows.append(("total", "", *(f"{self.total(name):,}" for name in PRUNED)))
         title = f"{self.network.name} on {self.architecture.name}: execution methods (dMazeRunner)"
-        parts = [title, "", aligned(rows)]
+        parts = [wrapped(title, width), "", *aligned(rows, (0,), width=width)]
         if self.goal is not None:
             least, unit = {
                 "edp": ("least energy-delay product", "pJ x cycles"),
@@ -112,7 +107,8 @@ class ExecutionMethods:
                 "energy": ("least energy", "pJ"),
             }[self.goal]
             parts += ["", f"{least} by dMazeRunner's counting ({unit})", ""]
-            parts.append(aligned([("layer", *PRUNED), *(self._best_row(f) for f in self.layers)]))
+            best = [("layer", *PRUNED), *(self._best_row(f) for f in self.layers)]
+            parts += aligned(best, (0,), width=width)
         return "\n".join(parts)
 
     def _best_row(self, own: LayerMethods) -> tuple[str, ...]:

@@ -113,7 +113,7 @@ class MethodCost:
         table = self.to_frame().to_html(index=False, border=0)
         return f"<p>{escape(repr(self)[1:-1])}</p>{table}"
 
-    def text(self) -> str:
+    def text(self, width: int | None = None) -> str:
         """Return a summary in several lines, with a table of the tiles."""
         lines = [
             f"{self.layer.name} on {self.architecture.name}, counted as dMazeRunner does",
@@ -128,7 +128,7 @@ class MethodCost:
         rows += [
             tuple(str(cell) for cell in row) for row in self.to_frame().itertuples(index=False)
         ]
-        lines += [f"  {line}" for line in aligned(rows).splitlines()]
+        lines += [f"  {line}" for line in aligned(rows, (0,), width=width and width - 2)]
         lines.append("")
         lines += [f"  {name}: {energy:,.10g} pJ" for name, energy in self.energy.items()]
         if self.exceeds:

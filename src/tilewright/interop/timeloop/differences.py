@@ -14,6 +14,7 @@ from tilewright.interop.timeloop.own_counts import Own, own_counts, shared, whol
 from tilewright.interop.timeloop.stats import Accesses, Stats
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.structure import Link, resolve
+from tilewright.text import aligned, wrapped
 from tilewright.workload.layer import Layer, Tensor
 
 DRAINS = "drains"
@@ -86,7 +87,7 @@ class Differences:
         """The classes that occur, in the order of the rows."""
         return tuple(dict.fromkeys(name for row in self.rows for name in row.classes))
 
-    def text(self) -> str:
+    def text(self, width: int | None = None) -> str:
         """Return a table, and what its classes mean."""
         rows = [("level", "tensor", "count", "tilewright", "Timeloop", "difference", "why")]
         for row in self.rows:
@@ -103,15 +104,10 @@ class Differences:
                     ", ".join(row.classes),
                 )
             )
-        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-        lines = []
-        for cells in rows:
-            left = [cell.ljust(w) for cell, w in zip(cells[:3], widths[:3], strict=True)]
-            right = [cell.rjust(w) for cell, w in zip(cells[3:6], widths[3:6], strict=True)]
-            lines.append("  ".join((*left, *right, cells[6])).rstrip())
+        lines = aligned(rows, (0, 1, 2, 6), width=width)
         equal = sum(not row.classes for row in self.rows)
         lines += ["", f"{equal} of {len(self.rows)} counts are equal"]
-        lines += [f"{name}: {MEANING[name]}" for name in self.classes]
+        lines += [wrapped(f"{name}: {MEANING[name]}", width) for name in self.classes]
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:

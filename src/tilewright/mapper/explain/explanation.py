@@ -14,10 +14,11 @@ from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.results.dataflow import Dataflow, dataflow
 from tilewright.mapper.results.proof import standing
 from tilewright.mapper.results.result import LayerResult
-from tilewright.mapper.results.text import aligned, percent
+from tilewright.mapper.results.text import percent
 from tilewright.mapping.files import mapping_data
 from tilewright.mapping.text import mapping_text
 from tilewright.model.result import Evaluation
+from tilewright.text import aligned, wrapped
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -286,7 +287,7 @@ class Explanation:
         none = "there is no mapping with" if self.complete else "nothing found in time with"
         return lines or [f"{none} another dataflow"]
 
-    def text(self) -> str:
+    def text(self, width: int | None = None) -> str:
         """Return tables of limits and of runner-ups, and the best mapping that works otherwise."""
         optimum = self.optimum
         goal = parse_objective(optimum.objective)
@@ -294,14 +295,18 @@ class Explanation:
             f"{optimum.layer.name} on {self.architecture.name}, {goal.least}: "
             f"{optimum.proof.value:,.6g} {goal.unit}, {standing(optimum.proof)}"
         )
-        lines = [title]
+        lines = [wrapped(title, width)]
         if self.limits:
-            lines += ["", "What limits it", "", *aligned(self.limit_rows(), (0, 1, 2, 6))]
-        lines += ["", self.statement()]
+            rows = self.limit_rows()
+            lines += ["", "What limits it", "", *aligned(rows, (0, 1, 2, 6), width=width)]
+        lines += ["", wrapped(self.statement(), width)]
         lines += ["", f"Runner-ups within {percent(self.within)}", ""]
         table = self.alternative_rows()
-        lines += aligned(table, [i for i, name in enumerate(table[0]) if name in LEFT])
-        lines += ["", "Nearest other dataflow", "", *self.otherwise_lines(), "", self.verdict()]
+        words = [i for i, name in enumerate(table[0]) if name in LEFT]
+        lines += aligned(table, words, width=width, drop=("best of", "proven"))
+        lines += ["", "Nearest other dataflow", ""]
+        lines += [wrapped(line, width) for line in self.otherwise_lines()]
+        lines += ["", wrapped(self.verdict(), width)]
         return "\n".join(lines)
 
     def verdict(self) -> str:

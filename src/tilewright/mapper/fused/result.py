@@ -15,6 +15,7 @@ from tilewright.mapper.objective.tolerances import TIE
 from tilewright.mapper.results.result import LayerResult, NetworkResult
 from tilewright.mapper.results.text import aligned, number, percent
 from tilewright.mapping.fused import FusedMapping, Segment, dump_fused, fused_data
+from tilewright.text import wrapped
 
 SPACE = (
     "every layer by itself as without fusion, and segments of up to {most} layers that exchange "
@@ -241,7 +242,7 @@ class FusedResult(NetworkResult):
         """Return a value in the unit of the table: energies in uJ."""
         return value * 1e-6 if parse_objective(self.objective).powers == (1.0, 0.0) else value
 
-    def text(self) -> str:
+    def text(self, width: int | None = None) -> str:
         """Return a table by segment, and what is proven."""
         goal = parse_objective(self.objective)
         unit = "uJ" if goal.powers == (1.0, 0.0) else goal.unit
@@ -249,10 +250,10 @@ class FusedResult(NetworkResult):
             f"{self.network.name} on {self.architecture.name}, {goal.least}, fused where that is "
             f"better ({unit})"
         )
-        lines = aligned([HEADERS, *self.table()], left=(0,))
-        return "\n".join([title, "", *lines, "", self.statement()])
+        lines = aligned([HEADERS, *self.table()], left=(0,), width=width)
+        return "\n".join([wrapped(title, width), "", *lines, "", self.statement(width)])
 
-    def statement(self) -> str:
+    def statement(self, width: int | None = None) -> str:
         """Return in a few sentences what is proven."""
         outermost = self.architecture.memories[0].name
         words = sum(s.outer_words_saved * s.repeat for s in self.segments)
@@ -273,7 +274,7 @@ class FusedResult(NetworkResult):
             if self.optimal
             else f" Nothing in the space is more than {percent(self.gap)} better."
         )
-        return f"{first} {second}{third}\nSpace: {self.space}"
+        return wrapped(f"{first} {second}{third}\nSpace: {self.space}", width)
 
     def mapping_file(self) -> str:
         """Return the mappings as the text of a file, which `evaluate` reads."""

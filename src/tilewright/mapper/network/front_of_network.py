@@ -100,6 +100,11 @@ class NetworkFront(TradeOffs):
     def __len__(self) -> int:
         return len(self.sums)
 
+    def totals(self) -> list[tuple[float, float]]:
+        """Return energy in pJ and cycles of each point."""
+        pairs = zip(self.sums.energy, self.sums.cycles, strict=True)
+        return [(float(energy), float(cycles)) for energy, cycles in pairs]
+
     def __iter__(self) -> Iterator[NetworkPoint]:
         return (self[i] for i in range(len(self)))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
@@ -14,10 +15,10 @@ from tilewright.architecture.units import size_text
 from tilewright.errors import InputError, nearest
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.results.searched_space import DIVISORS, SIZES
-from tilewright.mapper.results.text import aligned
 from tilewright.mapping.files import mapping_data
 from tilewright.mapping.nodes import Mapping
 from tilewright.model.result import Evaluation
+from tilewright.text import aligned, wrapped
 from tilewright.workload.layer import Layer
 
 if TYPE_CHECKING:
@@ -113,6 +114,13 @@ class Frontier:
     def __len__(self) -> int:
         return len(self.points)
 
+    def __iter__(self) -> Iterator[Point]:
+        return iter(self.points)
+
+    def __getitem__(self, i: int) -> Point:
+        """Return a point; 0 is that of the least size."""
+        return self.points[i]
+
     def __repr__(self) -> str:
         state = "exact" if self.optimal else "incomplete"
         return (
@@ -163,12 +171,13 @@ class Frontier:
             f"{self.seconds:.1f} s). Mappings with other tile sizes may have."
         )
 
-    def text(self) -> str:
+    def text(self, width: int | None = None) -> str:
         """Return a table with a row per point, and what is proven."""
-        lines = aligned([self.headers, *self.rows()])
+        lines = aligned([self.headers, *self.rows()], width=width, drop=("energy (pJ)", "cycles"))
         name = f"{self.layer.name} on {self.architecture.name}"
         title = f"{name}, least {self.what} by size, {SIZES[DIVISORS]}"
-        return "\n".join([title, "", *lines, "", self.statement()])
+        statement = wrapped(self.statement(), width)
+        return "\n".join([wrapped(title, width), "", *lines, "", statement])
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with one row per point: sizes in bits, value, words of every memory."""

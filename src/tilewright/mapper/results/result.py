@@ -13,16 +13,21 @@ from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.results.proof import Proof, standing
 from tilewright.mapper.results.searched_space import DIVISORS, SIZES
 from tilewright.mapper.results.statement import proven_text
-from tilewright.mapper.results.text import aligned, number, percent
+from tilewright.mapper.results.text import number, percent
 from tilewright.mapping.files import mapping_data
 from tilewright.mapping.idle import Idle, idle_arrays
 from tilewright.mapping.nodes import Mapping
+from tilewright.mapping.text import mapping_text
+from tilewright.model.energy_figure import energy_figure
 from tilewright.model.hardware import Hardware, hardware
 from tilewright.model.result import Evaluation, utilization
+from tilewright.text import aligned, wrapped
+from tilewright.workload.by_layer import ByLayer
 from tilewright.workload.layer import Layer, Network
 
 if TYPE_CHECKING:
     import pandas as pd
+    import plotly.graph_objects as go
 
 HEADERS = (
     "layer", "repeat", "energy (uJ)", "cycles", "EDP (pJ x cycles)", "utilization", "bound by",
@@ -60,6 +65,14 @@ class LayerResult:
             f"{parse_objective(self.objective).unit}, {standing(self.proof)}>"
         )
 
+    def __str__(self) -> str:
+        nest = mapping_text(self.mapping, self.layer, self.evaluation.architecture)
+        return f"{repr(self)[1:-1]}\n\n{nest}"
+
+    def _repr_html_(self) -> str:
+        head, _, nest = str(self).partition("\n\n")
+        return f"<p>{escape(head)}</p><pre>{escape(nest)}</pre>"
+
     def to_dict(self) -> dict[str, Any]:
         """Return the evaluation with the mapping and the proof, as plain data."""
         return self.evaluation.to_dict() | {
@@ -71,7 +84,7 @@ class LayerResult:
 
 
 @dataclass(frozen=True, repr=False)
-class NetworkResult:
+class NetworkResult(ByLayer[LayerResult]):
     """The best mapping of every layer of a network, and what they cost together.
 
     Attributes
@@ -163,13 +176,6 @@ class NetworkResult:
         """Area, energy, power and leakage of each component, over all layers."""
         return hardware(self.architecture, [result.evaluation for result in self.layers])
 
-    def __getitem__(self, name: str) -> LayerResult:
-        """Return the result of the layer with this name."""
-        for result in self.layers:
-            if result.layer.name == name:
-                return result
-        raise KeyError(name)
-
     def __repr__(self) -> str:
         proven = sum(result.proof.optimal for result in self.layers)
         return (
@@ -211,9 +217,10 @@ class NetworkResult:
         )
         return [*rows, total]
 
-    def statement(self) -> str:
-        """Return in a few sentences what is proven."""
-        return "\n".join([proven_text(self), *(f"Space: {text}" for text in self.spaces())])
+    def statement(self, width: int | None = None) -> str:
+        """Return in a few sentences what is proven, in lines that are at most so wide."""
+        lines = [proven_text(self), *(f"Space: {text}" for text in self.spaces())]
+        return wrapped("\n".join(lines), width)
 
     def spaces(self) -> list[str]:
         """Return in words which mappings the proofs are about."""
@@ -229,14 +236,24 @@ class NetworkResult:
         results = "results were" if cached > 1 else "result was"
         return f"; {which} {earlier}, whose {results} in the cache"
 
-    def text(self) -> str:
+    def text(self, width: int | None = None) -> str:
         """Return a table with a row per layer, the totals, and what is proven."""
-        lines = aligned([HEADERS, *self.rows()], left=(0, 6))
-        return "\n".join([self.title, "", *lines, "", self.statement()])
+        lines = aligned([HEADERS, *self.rows()], (0, 6), width=width, drop=self.spare_columns())
+        return "\n".join([wrapped(self.title, width), "", *lines, "", self.statement(width)])
+
+    def spare_columns(self) -> tuple[str, ...]:
+        """Return the columns that a narrow table does without, the first one first."""
+        spare = ("EDP (pJ x cycles)", "utilization", "bound by", "repeat")
+        keep = "EDP (pJ x cycles)" if parse_objective(self.objective).powers == (1, 1) else ""
+        return tuple(name for name in spare if name != keep)
 
     def _repr_html_(self) -> str:
         table = self.to_frame().to_html(index=False, border=0)
         return f"<p>{escape(repr(self)[1:-1])}</p>{table}<p>{escape(self.statement())}</p>"
+
+    def plot(self) -> go.Figure:
+        """Return a plot of the energy of each layer by level of the machine, repeats counted."""
+        return energy_figure([r.evaluation for r in self.layers], self.title)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with one row per layer; energies and cycles are of one run of it."""

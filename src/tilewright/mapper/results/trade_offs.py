@@ -10,11 +10,12 @@ from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tilewright.architecture.machine import Architecture
-from tilewright.mapper.results.text import aligned
+from tilewright.text import aligned, wrapped
 from tilewright.workload.layer import Layer, Network
 
 if TYPE_CHECKING:
     import pandas as pd
+    import plotly.graph_objects as go
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -56,6 +57,10 @@ class TradeOffs(ABC):
         """Return the number of points."""
 
     @abstractmethod
+    def totals(self) -> list[tuple[float, float]]:
+        """Return energy in pJ and cycles of each point."""
+
+    @abstractmethod
     def rows(self, points: Iterable[int] | None = None) -> list[tuple[str, ...]]:
         """Return the cells of a table: one row per point under `headers`; by default all."""
 
@@ -75,13 +80,33 @@ class TradeOffs(ABC):
         """Return the points that a table has: all."""
         return list(range(len(self)))
 
-    def text(self) -> str:
+    def text(self, width: int | None = None) -> str:
         """Return a table with a row per point, or for some of them, and what is proven."""
         shown = self.shown()
-        lines = aligned([self.headers, *self.rows(shown)])
+        lines = aligned(
+            [self.headers, *self.rows(shown)], width=width, drop=("bound by", "utilization")
+        )
         if len(shown) < len(self):
             lines.append(f"({len(shown)} of {len(self)} points; the JSON output has all)")
-        return "\n".join([self.title, "", *lines, "", self.statement()])
+        statement = wrapped(self.statement(), width)
+        return "\n".join([wrapped(self.title, width), "", *lines, "", statement])
+
+    def plot(self) -> go.Figure:
+        """Return a plot of energy (uJ) against cycles, a point for each trade-off."""
+        import plotly.graph_objects as go
+
+        totals = self.totals()
+        figure = go.Figure()
+        figure.add_scatter(
+            x=[cycles for _, cycles in totals],
+            y=[energy * 1e-6 for energy, _ in totals],
+            mode="lines+markers",
+            line_shape="hv",
+        )
+        figure.update_xaxes(title="cycles")
+        figure.update_yaxes(title="energy (uJ)")
+        figure.update_layout(title=self.title)
+        return figure
 
     def to_json(self, indent: int | None = 2) -> str:
         """Return `to_dict` as JSON text."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -62,6 +62,17 @@ class Front(TradeOffs):
 
     def __len__(self) -> int:
         return len(self.points)
+
+    def __iter__(self) -> Iterator[LayerResult]:
+        return iter(self.points)
+
+    def __getitem__(self, i: int) -> LayerResult:
+        """Return a point; 0 is that of the least energy."""
+        return self.points[i]
+
+    def totals(self) -> list[tuple[float, float]]:
+        """Return energy in pJ and cycles of each point."""
+        return [(p.evaluation.energy_pj, p.evaluation.cycles) for p in self.points]
 
     def rows(self, points: Iterable[int] | None = None) -> list[tuple[str, ...]]:
         """Return the cells of a table: one row per point under `HEADERS`; by default all."""

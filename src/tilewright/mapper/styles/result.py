@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.results.result import NetworkResult
 from tilewright.mapper.results.searched_space import ALL
-from tilewright.mapper.results.text import aligned, number, percent
+from tilewright.mapper.results.text import number, percent
 from tilewright.mapper.styles.style import Style
 from tilewright.mapping.idle import Idle
+from tilewright.text import aligned, wrapped
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -176,14 +177,15 @@ class UniformResult(NetworkResult):
             rows.append((str(other.style), "", "", "", above, ""))
         return rows
 
-    def statement(self) -> str:
+    def statement(self, width: int | None = None) -> str:
         """Return the table of styles, and in a few sentences what is proven."""
         rows = self.style_rows()
-        lines = aligned([HEADERS, *rows[:SHOWN]], left=(0,))
+        lines = aligned([HEADERS, *rows[:SHOWN]], (0,), width=width)
         if len(rows) > SHOWN:
             lines.append(f"({len(rows) - SHOWN} more in the JSON output)")
         space = self.layers[0].proof.space
-        return "\n".join([*lines, "", self.verdict(), f"Space of the best style: {space}"])
+        verdict = f"{self.verdict()}\nSpace of the best style: {space}"
+        return "\n".join([*lines, "", wrapped(verdict, width)])
 
     def verdict(self) -> str:
         """Return in a few sentences what is proven."""

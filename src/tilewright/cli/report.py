@@ -1,0 +1,36 @@
+"""The command that puts several runs side by side."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tilewright.cli.options import commands
+
+
+@commands.command("report")
+def report_command(
+    runs: Annotated[
+        list[str],
+        typer.Argument(metavar="RUN.json ...", help="Results that `map --json` wrote."),
+    ],
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", metavar="FILE.html", help="Write a page.")
+    ] = None,
+) -> int:
+    """Compare results of `map --json`: totals, and the same layers side by side."""
+    from pathlib import Path
+
+    from tilewright.cli.output.files import check_outputs, write_file, write_out
+    from tilewright.cli.output.rendering import width
+    from tilewright.report.comparison import comparison_html, comparison_text, read_run
+
+    check_outputs({"--output": output}, runs)
+    stems = [Path(path).stem for path in runs]
+    names = stems if len(set(stems)) == len(stems) else runs
+    read = [read_run(path, name) for path, name in zip(runs, names, strict=True)]
+    if output is not None:
+        write_file(output, comparison_html(read))
+    write_out(comparison_text(read, width()))
+    return 0
