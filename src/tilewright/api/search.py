@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import inf
 from time import perf_counter
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tilewright.api.inputs import (
     ArchitectureLike,
@@ -26,6 +26,7 @@ from tilewright.api.inputs import (
 )
 from tilewright.document import describe
 from tilewright.errors import InputError
+from tilewright.frontends.load import Options
 from tilewright.layout.moved import laid_out
 from tilewright.mapper.network.progress import Progress, counted, watching
 from tilewright.mapper.objective.objective import parse_objective
@@ -62,6 +63,7 @@ def map(
     uniform: str | None = None,
     within: float | None = None,
     layouts: LayoutsLike = None,
+    example_inputs: Any = None,
 ) -> NetworkResult:
     """Find the best mapping of every layer of a workload, and prove that none is better.
 
@@ -118,6 +120,8 @@ def map(
         the energy and the cycles that are minimised. The optimum in words is a lower bound; a
         mapping that does not reach it is not proven. By default what the workload says, on
         machines whose outermost memory has blocks; strategies and pipelined latency count words.
+    example_inputs : tensor, shape, or a tuple, list or dict of those, optional
+        Of a workload that is a module of PyTorch: what its `forward` gets, see `load_workload`.
 
     Returns
     -------
@@ -139,7 +143,8 @@ def map(
             raise InputError("takes no strategy: those have tile sizes of their own", key="tiles")
     check_uniform(uniform, within)
     kept = the_cache(cache)
-    network = the_network(workload, layer)
+    said = None if example_inputs is None else Options(example_inputs=example_inputs)
+    network = the_network(workload, layer, said)
     machine = the_architecture(architecture)
     pipelined = the_latency(latency, machine) == "pipelined"
     if strategy is not None or uniform is not None or pipelined:

@@ -30,6 +30,8 @@ class Options:
         Of ONNX files and exported programs: sizes of symbolic dimensions.
     only : sequence of str or None
         Kinds of operations that become layers, such as ``["conv", "matmul"]``.
+    example_inputs : object
+        Of modules of PyTorch: tensors or shapes that `forward` gets, see `torch_module.exported`.
     """
 
     phase: str | None = None
@@ -38,6 +40,7 @@ class Options:
     context: int | None = None
     bind: Mapping[str, int] | None = None
     only: Sequence[str] | None = None
+    example_inputs: Any = None
 
     def given(self, *accepted: str) -> dict[str, Any]:
         """Return what was said; anything else than these is refused."""
@@ -83,10 +86,11 @@ def load_model(name: object, options: Options | None = None) -> Network:
 
     Parameters
     ----------
-    name : str, path or exported program
+    name : str, path, exported program or module
         ``hf:`` and the path of a ``config.json`` or a configuration that ships; a ``.json`` file
         with ``model_type``; an ``.onnx`` file; a ``.pt2`` file of ``torch.export.save``; or what
-        `tilewright.workload.load_network` accepts. Or an object of ``torch.export.export``.
+        `tilewright.workload.load_network` accepts. Or an object of ``torch.export.export``, or a
+        module of PyTorch.
     options : Options, optional
         What is said about it.
 
@@ -98,7 +102,14 @@ def load_model(name: object, options: Options | None = None) -> Network:
     if not isinstance(name, str | PathLike):
         from tilewright.frontends.torch_export import read_program
 
-        return read_program(name, **(options or Options()).given("bind", "only"))
+        said = options or Options()
+        if is_program(name):
+            return read_program(name, **said.given("bind", "only"))
+        from tilewright.frontends.torch_module import exported
+
+        keys = said.given("bind", "only", "example_inputs")
+        program = exported(name, keys.pop("example_inputs", None))
+        return read_program(program, **keys, name=type(name).__name__)
     said = options or options_of(name)
     text = str(fspath(name))
     if text.startswith(CONFIGURATION) or _is_configuration(text):
