@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from fuzzing import broken, broken_text
+from keras_files import save, small
 from onnx_models import Model
 from other_files import (
     ACCELFORGE_ARCHITECTURE,
@@ -152,7 +153,7 @@ def broken_bytes(draw: st.DrawFn, content: bytes) -> bytes:
     return content
 
 
-@pytest.mark.parametrize("kind", ["onnx", "pt2"])
+@pytest.mark.parametrize("kind", ["onnx", "pt2", "keras"])
 def test_broken_binaries(kind: str, tmp_path: Path) -> None:
     file = tmp_path / f"net.{kind}"
     if kind == "onnx":
@@ -161,6 +162,8 @@ def test_broken_binaries(kind: str, tmp_path: Path) -> None:
         y = model.add("Conv", x, model.weight(4, 4, 3, 3), pads=[1, 1, 1, 1])
         model.output(model.add("Relu", y))
         model.save(file)
+    elif kind == "keras":
+        save(file, small().data())
     else:
         small_network().save(file)
     assert run(["show", str(file)]) == 0

@@ -178,9 +178,10 @@ def load_workload(
     Parameters
     ----------
     workload : str, path, Layer, Network or exported program
-        A name that ships, a workload file, an ``.onnx`` or ``.pt2`` file, a ``config.json`` of a
-        language or vision model (``hf:`` before its path or before a name that ships), a file of
-        another tool, an object of ``torch.export.export``, or a module of PyTorch.
+        A name that ships, a workload file, an ``.onnx``, ``.pt2`` or ``.keras`` file, a
+        ``config.json`` of a language or vision model (``hf:`` before its path or before a name
+        that ships), a file of another tool, an object of ``torch.export.export``, or a module of
+        PyTorch.
     layer : str, optional
         Only this layer.
     phase : str, optional

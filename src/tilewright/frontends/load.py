@@ -77,8 +77,9 @@ def is_program(workload: object) -> bool:
 
 def is_model(name: str) -> bool:
     """Whether a name is that of a model in a format of others."""
-    suffix = Path(name).suffix.lower()
-    return name.startswith(CONFIGURATION) or suffix in (".onnx", ".pt2") or _is_configuration(name)
+    if name.startswith(CONFIGURATION) or Path(name).suffix.lower() in (".onnx", ".pt2", ".keras"):
+        return True
+    return _is_configuration(name)
 
 
 def load_model(name: object, options: Options | None = None) -> Network:
@@ -88,7 +89,8 @@ def load_model(name: object, options: Options | None = None) -> Network:
     ----------
     name : str, path, exported program or module
         ``hf:`` and the path of a ``config.json`` or a configuration that ships; a ``.json`` file
-        with ``model_type``; an ``.onnx`` file; a ``.pt2`` file of ``torch.export.save``; or what
+        with ``model_type``; an ``.onnx`` file; a ``.pt2`` file of ``torch.export.save``; a
+        ``.keras`` file; or what
         `tilewright.workload.load_network` accepts. Or an object of ``torch.export.export``, or a
         module of PyTorch.
     options : Options, optional
@@ -126,6 +128,10 @@ def load_model(name: object, options: Options | None = None) -> Network:
         from tilewright.frontends.torch_export import load_program
 
         return load_program(text, **said.given("bind", "only"))
+    if suffix == ".keras":
+        from tilewright.frontends.keras_file import load_keras
+
+        return load_keras(text, **said.given("bind", "only"))
     said.given()
     return load_network(text)
 
