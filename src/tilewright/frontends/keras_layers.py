@@ -225,11 +225,6 @@ def elementwise(use: Use) -> Value:
     return operators.elementwise(use.builder, use.name, use.kind, values)
 
 
-def activation(use: Use) -> Value:
-    """Read a layer that is an activation and nothing else."""
-    return activated(use, use.x)
-
-
 def softmax(use: Use) -> Value:
     """Read a softmax."""
     return operators.elementwise(use.builder, use.name, use.kind, [use.x], "softmax")
@@ -393,7 +388,7 @@ OPERATORS: dict[str, Operator] = {
     **dict.fromkeys(("LSTM", "GRU", "SimpleRNN"), sequence),
     "BatchNormalization": batch_normalization,
     "Dense": dense,
-    "Activation": activation,
+    "Activation": lambda use: activated(use, use.x),
     "Softmax": softmax,
     "Concatenate": concatenation,
     "Flatten": reshape,
