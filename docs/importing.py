@@ -9,8 +9,10 @@ import re
 import subprocess
 import sys
 import tempfile
+from importlib import import_module
 from math import prod
 from pathlib import Path
+from typing import Any
 
 from outputs import FILE, MARK, ROOT, TILEWRIGHT, run, shown
 
@@ -22,6 +24,18 @@ from tilewright.workload.view import Shape
 PAGE = ROOT / "docs" / "importing.md"
 COMMANDS = {"show": f"{TILEWRIGHT} show model.onnx --bind batch=4"}
 TABLE = re.compile(r"<!-- models -->\n(?:\n\|.*?\n(?!\|))?", re.DOTALL)
+PUBLISHED_TABLE = re.compile(r"<!-- published -->\n(?:\n\|.*?\n(?!\|))?", re.DOTALL)
+# what torchvision 0.21 prints as "GFLOPS" of its weights; the function that makes the graph in
+# tests/generators/onnx_models.py; the network or configuration that ships
+PUBLISHED = (
+    ("AlexNet", "0.71", "alexnet", "alexnet"),
+    ("VGG-16", "15.47", "vgg16", "vgg16"),
+    ("ResNet-50", "4.09", "resnet50", "resnet50"),
+    ("ResNeXt-50 32x4d", "4.23", None, "resnext50_32x4d"),
+    ("MobileNetV2", "0.30", "mobilenet_v2", "mobilenet_v2"),
+    ("EfficientNet-B0", "0.39", "efficientnet_b0", None),
+    ("ViT-B/16", "17.56", "vit_b16", "hf:vit-base-16"),
+)
 WHOLE = {"bert-base": 512, "vit-base-16": 197}
 BYTES = 2
 
@@ -35,7 +49,41 @@ def main() -> None:
             subprocess.run([sys.executable, file["name"]], cwd=folder, check=True)
         outputs = {name: run(command, folder) for name, command in COMMANDS.items()}
     text = MARK.sub(lambda mark: shown(mark, outputs), text)
+    text = PUBLISHED_TABLE.sub(lambda _: f"<!-- published -->\n\n{published()}\n", text)
     PAGE.write_text(TABLE.sub(lambda _: f"<!-- models -->\n\n{table()}\n", text))
+
+
+def published() -> str:
+    """Return the table of published operation counts beside those of graphs and networks."""
+    sys.path.insert(0, str(ROOT / "tests" / "generators"))
+    models = import_module("onnx_models")
+    rows = ["| network | published | from an ONNX graph | shipped | |"]
+    rows.append("| --- | ---: | ---: | ---: | --- |")
+    with tempfile.TemporaryDirectory() as folder:
+        for title, number, graph, name in PUBLISHED:
+            counts = ["", ""]
+            if graph is not None:
+                model = getattr(models, graph)()
+                file = model.save(Path(folder) / "model.onnx")
+                symbolic = any(isinstance(d, str) for d in dimensions(model))
+                bind = {"batch": 1} if symbolic else None
+                counts[0] = f"{macs(tw.load_workload(file, bind=bind)) / 1e9:.4f} G"
+            if name is not None:
+                counts[1] = f"{macs(tw.load_workload(name)) / 1e9:.4f} G"
+            cells = (title, f"{number} G", *counts, f"`{name}`" if name else "")
+            rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def dimensions(model: Any) -> list[int | str]:
+    """Return the sizes of the inputs of a model, names where they are symbolic."""
+    shapes = [info.type.tensor_type.shape.dim for info in model.inputs]
+    return [d.dim_param or d.dim_value for shape in shapes for d in shape]
+
+
+def macs(network: Network) -> int:
+    """Return the multiply-accumulates of a network."""
+    return sum(x.operations * x.repeat for x in network.layers if x.operation == "mac")
 
 
 def table() -> str:
@@ -47,11 +95,10 @@ def table() -> str:
         assert whole.graph is not None
         tokens = WHOLE.get(name, 1)
         step = whole if tokens > 1 else tw.load_workload(f"hf:{name}", phase="decode")
-        macs = sum(x.operations * x.repeat for x in step.layers if x.operation == "mac")
         weights, kept, per_token = read_words(step)
         cells = (
             f"{whole.graph.parameters:,}",
-            f"{macs / tokens / 1e9:,.3f} G",
+            f"{macs(step) / tokens / 1e9:,.3f} G",
             f"{BYTES * (weights + kept) / tokens / 1e6:,.1f} MB",
             f"{BYTES * per_token / 1e3:,.1f} kB" if per_token else "",
         )

@@ -116,7 +116,8 @@ def test_a_layer_has_to_be_named_where_there_are_several() -> None:
     [
         (
             {"workload": 3},
-            "workload: expected a name, a path, a Layer, a Network or an exported program, found 3",
+            "workload: expected a name, a path, a Layer, a Network, a module or an exported "
+            "program, found 3",
         ),
         ({"architecture": None}, "architecture: .* found nothing"),
         ({"objective": "power"}, "objective: .* accepted: energy, latency, edp"),

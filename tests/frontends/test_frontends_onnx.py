@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -507,3 +508,39 @@ def test_the_package_is_imported_only_when_it_is_used(tmp_path: Path) -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "pip install 'tilewright[onnx]'" in run.stdout
+
+
+@pytest.mark.slow
+def test_a_file_of_a_gigabyte_is_read_in_seconds(tmp_path: Path) -> None:
+    model = Model()
+    x = model.input("x", (4, 16384))
+    model.output(model.add("Relu", model.linear(x, 16384, 16384)))
+    proto = model.proto()
+    (weight, *others) = sorted(proto.graph.initializer, key=lambda t: -len(t.dims))
+    del proto.graph.initializer[:]
+    proto.graph.initializer.extend(others)
+    graph = proto.graph.SerializeToString()
+    proto.ClearField("graph")
+    size = 4 * 16384 * 16384
+    tensor = weight.SerializeToString() + head(9, size)  # raw_data
+    inner = head(5, len(tensor) + size) + tensor  # initializer
+    content = proto.SerializeToString() + head(7, len(graph) + len(inner) + size) + graph + inner
+    path = tmp_path / "model.onnx"
+    with path.open("wb") as file:
+        file.write(content)
+        file.truncate(len(content) + size)  # zeros that take no room on the disk
+    assert path.stat().st_size > 2**30
+    start = time.process_time()
+    network = load_onnx(path)
+    assert time.process_time() - start < 5
+    assert macs(network) == 4 * 16384 * 16384
+
+
+def head(number: int, size: int) -> bytes:
+    """Return how a field of so many bytes begins."""
+    found = bytearray([number << 3 | 2])
+    while size > 127:
+        found.append(size & 127 | 128)
+        size >>= 7
+    found.append(size)
+    return bytes(found)

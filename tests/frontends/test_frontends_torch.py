@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import operator
+import sys
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,8 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tilewright as tw
+from fuzzing import damaged
 from tilewright.errors import InputError
-from tilewright.frontends.accounting import account
+from tilewright.frontends.accounting import account, not_understood
 from tilewright.frontends.load import load_model
 from tilewright.frontends.torch_export import load_program, read_program
 from tilewright.frontends.torch_program import Sizes
@@ -149,6 +153,80 @@ def test_an_object_gives_the_same_network_as_a_file(tmp_path: Path) -> None:
     assert load_model(exported) == network
 
 
+def test_choices_of_live_programs_are_followed() -> None:
+    x = node("x", "placeholder", (4, 8))
+    target = Target("aten.split.Tensor", "self", "split_size", "dim")
+    parts = node("split", "call_function", (), target, x, 4, 1)
+    parts.meta["val"] = [SimpleNamespace(shape=(4, 4)), SimpleNamespace(shape=(4, 4))]
+    one = node("getitem", "call_function", (4, 4), operator.getitem, parts, 1)
+    fill = node("fill", "call_function", (4, 4), Target("aten.full_like.default", "self"), one)
+    total = node("add", "call_function", (4, 4),
+                 Target("aten.add.Tensor", "self", "other"), one, fill)  # fmt: skip
+    kinds = SimpleNamespace(name="USER_INPUT"), SimpleNamespace(name="USER_OUTPUT")
+    exported = SimpleNamespace(
+        graph_module=SimpleNamespace(graph=SimpleNamespace(nodes=[x, parts, one, fill, total])),
+        graph_signature=SimpleNamespace(
+            input_specs=[SimpleNamespace(arg=SimpleNamespace(name="x"), kind=kinds[0])],
+            output_specs=[SimpleNamespace(arg=SimpleNamespace(name="add"), kind=kinds[1])],
+        ),
+    )
+    network = read_program(exported)
+    assert [layer.operations for layer in network.layers] == [16]
+    assert not not_understood(network)
+
+
+class Module:
+    """What makes a module one, without torch."""
+
+    def forward(self, x: Any) -> Any:
+        return x
+
+    def state_dict(self) -> dict[str, Any]:
+        return {}
+
+    def named_parameters(self) -> list[Any]:
+        return []
+
+
+def test_modules_are_exported_with_example_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(tw.InputError, match="torch is not imported"):
+        tw.load_workload(Module(), example_inputs=[(4, 8)])
+    given: list[Any] = []
+
+    def export(module: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        given.append((arguments, named))
+        shape = arguments[0].shape
+        if len(shape) != 2:
+            raise RuntimeError("two axes\nare needed")
+        relu = Target("aten.relu.default", "self")
+        nodes = [node("x", "placeholder", shape), node("y", "call_function", shape, relu)]
+        nodes[1].args = (nodes[0],)
+        kinds = SimpleNamespace(name="USER_INPUT"), SimpleNamespace(name="USER_OUTPUT")
+        return SimpleNamespace(
+            graph_module=SimpleNamespace(graph=SimpleNamespace(nodes=nodes)),
+            graph_signature=SimpleNamespace(
+                input_specs=[SimpleNamespace(arg=SimpleNamespace(name="x"), kind=kinds[0])],
+                output_specs=[SimpleNamespace(arg=SimpleNamespace(name="y"), kind=kinds[1])],
+            ),
+        )
+
+    one = SimpleNamespace(expand=lambda *sizes: SimpleNamespace(shape=sizes))
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(empty=lambda _: one))
+    monkeypatch.setitem(sys.modules, "torch.export", SimpleNamespace(export=export))
+    network = tw.load_workload(Module(), example_inputs=[(4, 8)])
+    assert network.name == "Module"
+    assert network.operations == 32
+    result = tw.map(Module(), "simple", example_inputs=(4, 8), tiles="divisors")
+    assert result.network.operations == 32
+    assert all(not named for _, named in given)
+    with pytest.raises(tw.InputError, match="known with example_inputs"):
+        tw.map(Module(), "simple")
+    with pytest.raises(tw.InputError, match=r"exported by torch: RuntimeError: two axes$"):
+        tw.map(Module(), "simple", example_inputs=[(4, 8, 2)])
+    with pytest.raises(tw.InputError, match="example_inputs: expected a shape"):
+        tw.map(Module(), "simple", example_inputs=[(4, 0)])
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [("s0", 5), ("2*s0 + 1", 11), ("((s0 - 1)//2) + 1", 3), ("Mod(s0, 2)", 1), ("Max(1, s0)", 5),
@@ -181,30 +259,10 @@ def test_files_that_are_none_are_refused(tmp_path: Path) -> None:
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.data())
+@given(st.builds(small_network).flatmap(lambda model: damaged(model.data())))
 def test_damaged_files_are_answered_with_one_message(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+    tmp_path_factory: pytest.TempPathFactory, tree: Any
 ) -> None:
-    """Some key of the JSON lost, or its value replaced."""
-    tree = small_network().data()
-
-    def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-        items = value.items() if isinstance(value, dict) else enumerate(value)
-        found = []
-        for key, inner in items:
-            found.append((*path, key))
-            if isinstance(inner, dict | list):
-                found += places(inner, (*path, key))
-        return found
-
-    *path, key = data.draw(st.sampled_from(places(tree)))
-    inside: Any = tree
-    for step in path:
-        inside = inside[step]
-    if isinstance(inside, dict) and data.draw(st.booleans()):
-        del inside[key]
-    else:
-        inside[key] = data.draw(st.sampled_from([None, -1, 10**12, "x", [], {}, [[]], 2.5]))
     file = tmp_path_factory.mktemp("damaged") / "net.pt2"
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("net/models/model.json", json.dumps(tree))

@@ -78,6 +78,17 @@ def broken_data(draw: st.DrawFn, text: str) -> str:
     return json.dumps(data)
 
 
+@st.composite
+def damaged(draw: st.DrawFn, tree: Any) -> Any:
+    """Draw plain data of which some key is lost, or its value replaced; `tree` is changed."""
+    owner, key = draw(st.sampled_from(places(tree)))
+    if isinstance(owner, dict) and draw(st.booleans()):
+        del owner[key]
+    else:
+        owner[key] = draw(st.sampled_from([None, -1, 10**12, "x", [], {}, [[]], 2.5]))
+    return tree
+
+
 def keys(owner: Any) -> Any:
     """Return the keys of a container."""
     return owner.keys() if isinstance(owner, dict) else range(len(owner))

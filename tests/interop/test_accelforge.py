@@ -7,86 +7,20 @@ from pathlib import Path
 import pytest
 
 import tilewright as tw
+from other_files import ACCELFORGE_ARCHITECTURE, ACCELFORGE_CONVOLUTION, ACCELFORGE_WORKLOAD
 from tilewright.interop.accelforge.arithmetic import number
 from tilewright.workload.graph import Node
 from tilewright.workload.graph_checks import check
-
-WORKLOAD = """\
-workload:
-  rank_sizes:
-    {% set TOKENS = TOKENS | default(16) %}
-    B: 1
-    P: {{TOKENS}}
-    M: {{TOKENS}}
-    H: 4
-    E: 8
-    F: 8
-    D: 32
-  bits_per_value: {All: 8, WV: 4}
-  einsums:
-  - "V[b, m, h, e] = I[b, m, d] * WV[h, e, d]"
-  - "K[b, m, h, e] = I[b, m, d] * WK[h, e, d]"
-  - "Q[b, m, h, e] = copy(I[b, m, d] * WQ[h, e, d])"
-  - einsum: "QK[b, m, p, h] = K[b, M: p, h, e] * Q[b, m, h, e]"
-    renames: {input: Q}
-  - name: apply
-    tensor_accesses:
-    - {name: QK, projection: [b, m, p, h]}
-    - {name: V, projection: {H: h, B: b, M: p, E: f}}
-    - {name: AV, projection: [b, m, h, f], output: True}
-"""
-CONVOLUTION = """\
-workload:
-  rank_sizes: {T: 6}
-  iteration_space_shape: {p: 0 <= p < 10, c: 1 <= c <= 6}
-  einsums:
-  - name: depthwise
-    tensor_accesses:
-    - {name: A, projection: {P: 2*p + r, T: c}}
-    - {name: W, projection: [r, c]}
-    - {name: Z, projection: [p, c], output: True}
-    iteration_space_shape: [0 <= r < 3]
-"""
-ARCHITECTURE = """\
-arch:
-  nodes:
-  - !Memory
-    name: Main
-    size: inf
-    tensors: {keep: ~Intermediates, may_keep: All}
-    actions:
-    - {name: read, energy: 7e-12, latency: 1 / (8 * 600e9)}
-    - {name: write, energy: 7e-12, latency: 1 / (8 * 600e9)}
-  - !Hierarchical
-    nodes:
-    - !Memory
-      name: Buffer
-      size: 1024*16*8
-      total_latency: max(read_latency, write_latency)
-      tensors: {keep: input | output}
-      actions:
-      - {name: read, energy: 32e-12, bits_per_action: 16, throughput: 1e9}
-      - {name: write, energy: 2e-12, latency: 0}
-    - !Fanout
-      name: Array
-      spatial:
-      - {name: X, fanout: 4, may_reuse: input, reuse: input}
-      - {name: Y, fanout: 8, may_reuse: output, reuse: output}
-  - !Memory
-    name: Register
-    size: weight.bits_per_value if weight else 0
-    tensors: {keep: weight}
-    actions: [{name: read, energy: 0}, {name: write, energy: 0}]
-  - !Compute
-    name: MAC
-    actions: [{name: compute, energy: 0.5e-12, latency: 1 / 2e9}]
-"""
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    for name, text in (("net", WORKLOAD), ("conv", CONVOLUTION), ("machine", ARCHITECTURE)):
+    for name, text in (
+        ("net", ACCELFORGE_WORKLOAD),
+        ("conv", ACCELFORGE_CONVOLUTION),
+        ("machine", ACCELFORGE_ARCHITECTURE),
+    ):
         (tmp_path / f"{name}.yaml").write_text(text)
     return tmp_path
 

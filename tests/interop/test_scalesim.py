@@ -9,45 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilewright as tw
+from other_files import SCALESIM_CONFIGURATION, SCALESIM_TOPOLOGY
 from tilewright.cli import main
 from tilewright.interop.scalesim.topology import load_topology, topology_text
 from tilewright.workload import load_network
 
-CONVOLUTIONS = """\
-Layer name, IFMAP Height, IFMAP Width, Filter Height, Filter Width, Channels, Num Filter, Strides,
-
-Conv1     ,224    ,224   ,11  ,11  ,3  ,96  ,4 ,
-Conv2, 27, 27, 5, 5, 96, 256, 1
-dwDP, 13, 15, 3, 3, 8, 1, 2, #dw
-two, 10, 11, 3, 2, 4, 6, 2, 3, 1:2,
-two, 10, 11, 3, 2, 4, 6, 2, 3,
-"""
-CONFIGURATION = """\
-[general]
-run_name = example
-
-[architecture_presets]
-ArrayHeight:    16
-ArrayWidth:     8
-IfmapSramSzkB:   64
-FilterSramSzkB:  32
-OfmapSramSzkB:   16
-IfmapOffset:    0
-FilterOffset:   10000000
-OfmapOffset:    20000000
-Bandwidth : 10,10
-Dataflow : os
-MemoryBanks: 2
-IfmapCustomLayout: True
-
-[run_presets]
-InterfaceBandwidth: USER
-"""
-
 
 @pytest.fixture
 def topology(tmp_path: Path) -> str:
-    (tmp_path / "net.csv").write_text(CONVOLUTIONS)
+    (tmp_path / "net.csv").write_text(SCALESIM_TOPOLOGY)
     return str(tmp_path / "net.csv")
 
 
@@ -82,7 +52,7 @@ def test_products_have_three_sizes(tmp_path: Path) -> None:
 def test_dataflows_say_what_stays_and_what_is_unrolled(
     tmp_path: Path, topology: str, flow: str, stays: str, rows: set[str], columns: set[str]
 ) -> None:
-    (tmp_path / "scale.cfg").write_text(CONFIGURATION.replace(": os", f": {flow}"))
+    (tmp_path / "scale.cfg").write_text(SCALESIM_CONFIGURATION.replace(": os", f": {flow}"))
     machine = tw.load_architecture("simple")
     result = tw.map(topology, str(tmp_path / "scale.cfg"), layer="two", tiles="divisors")
     machine = result.architecture
@@ -166,8 +136,8 @@ def test_the_command_writes_topologies(
 def test_bad_configurations_are_told_with_their_line(
     tmp_path: Path, old: str, new: str, says: str
 ) -> None:
-    assert old in CONFIGURATION
-    (tmp_path / "scale.cfg").write_text(CONFIGURATION.replace(old, new))
+    assert old in SCALESIM_CONFIGURATION
+    (tmp_path / "scale.cfg").write_text(SCALESIM_CONFIGURATION.replace(old, new))
     with pytest.raises(tw.InputError) as failure:
         tw.map("alexnet", str(tmp_path / "scale.cfg"))
     assert says in str(failure.value)
@@ -181,14 +151,14 @@ def test_bad_configurations_are_told_with_their_line(
         ("Conv2, 27, 27, 5, 5, 96, 256, 1", "Conv2, 2, 27, 5, 5, 96, 256, 1", "larger than"),
         ("Conv2, 27, 27, 5, 5, 96, 256, 1", "Conv2, 27, 27, 5, 5", "of these 7 columns"),
         ("1:2", "3:2", "net.csv:6: two: after the sizes"),
-        (CONVOLUTIONS.partition("\n")[2], "", "has no layers"),
+        (SCALESIM_TOPOLOGY.partition("\n")[2], "", "has no layers"),
     ],
 )
 def test_bad_topologies_are_told_with_their_line(
     tmp_path: Path, old: str, new: str, says: str
 ) -> None:
-    assert old in CONVOLUTIONS
-    (tmp_path / "net.csv").write_text(CONVOLUTIONS.replace(old, new))
+    assert old in SCALESIM_TOPOLOGY
+    (tmp_path / "net.csv").write_text(SCALESIM_TOPOLOGY.replace(old, new))
     with pytest.raises(tw.InputError) as failure:
         tw.load_workload(tmp_path / "net.csv")
     assert says in str(failure.value)

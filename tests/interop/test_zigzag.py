@@ -7,85 +7,21 @@ from pathlib import Path
 import pytest
 
 import tilewright as tw
+from other_files import LEVELS, ZIGZAG_MAPPING, ZIGZAG_WORKLOAD, zigzag_hardware
 from tilewright.cli import main
 from tilewright.workload.graph import Node
 from tilewright.workload.graph_checks import check
 from tilewright.workload.view import Pad
 
-WORKLOAD = """\
-- id: 0
-  operator_type: Conv
-  equation: O[b][k][oy][ox]+=W[k][c][fy][fx]*I[b][c][iy][ix]
-  dimension_relations: [ix=2*ox+1*fx, iy=2*oy+1*fy]
-  loop_dims: [B, K, C, OY, OX, FY, FX]
-  loop_sizes: [1, 64, 3, 12, 12, 7, 7]
-  operand_precision: {W: 8, I: 8, O: 16, O_final: 8}
-  operand_source: {I: 0, W: 0}
-- id: 1
-  operator_type: Pooling
-  equation: O[b][g][oy][ox]+=W[fx][fy]*I[b][g][iy][ix]
-  dimension_relations: [ix=2*ox+1*fx, iy=2*oy+1*fy]
-  loop_dims: [B, G, OY, OX, FX, FY]
-  loop_sizes: [1, 64, 6, 6, 3, 3]
-  operand_precision: {I: 8, W: 0, O: 16, O_final: 8}
-  operand_source: {I: 0, W: 1}
-- id: 7
-  name: sum
-  operator_type: Add
-  equation: O[b][g][oy][ox]=W[b][g][oy][ox]+I[b][g][oy][ox]
-  loop_dims: [B, G, OY, OX]
-  loop_sizes: [1, 64, 6, 6]
-  operand_precision: {W: 8, I: 8, O: 16, O_final: 8}
-  operand_source: {W: 1, I: 1}
-"""
-MEMORY = """\
-  {name}:
-    size: {size}
-    r_bw: {bits}
-    w_bw: {wide}
-    r_cost: {cost}
-    w_cost: 3
-    r_port: 1
-    w_port: 1
-    rw_port: 0
-    latency: 1
-    operands: [{operands}]
-    ports: [{{fh: w_port_1, tl: r_port_1}}]
-    served_dimensions: [{served}]
-"""
-LEVELS = (
-    ("weights", 8, 8, 8, 0.5, "I2", ""),
-    ("sums", 32, 16, 16, 0.25, "O", "D1"),
-    ("sram", 8192, 64, 32, 9, "I1, O", "D1, D2"),
-    ("dram", 10**10, 64, 64, 700, "I1, I2, O", "D1, D2"),
-)
-ARRAY = """\
-operational_array:
-  unit_energy: 0.04
-  unit_area: 1
-  dimensions: [D1, D2]
-  sizes: [8, 4]
-"""
-MAPPING = """\
-- name: default
-  core_allocation: [1]
-  spatial_mapping:
-    D1: ["C, 8"]
-    D2: ["K, 4"]
-  memory_operand_links: {O: O, W: I2, I: I1}
-"""
-
-
-def hardware(levels: tuple[tuple[object, ...], ...] = LEVELS) -> str:
-    keys = ("name", "size", "bits", "wide", "cost", "operands", "served")
-    parts = [MEMORY.format(**dict(zip(keys, level, strict=True))) for level in levels]
-    return f"name: own\nmemories:\n{''.join(parts)}{ARRAY}"
-
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    for name, text in (("net", WORKLOAD), ("machine", hardware()), ("mapping", MAPPING)):
+    for name, text in (
+        ("net", ZIGZAG_WORKLOAD),
+        ("machine", zigzag_hardware()),
+        ("mapping", ZIGZAG_MAPPING),
+    ):
         (tmp_path / f"{name}.yaml").write_text(text)
     return tmp_path
 
@@ -143,7 +79,7 @@ def test_nested_memories_are_levels_of_a_chain(folder: Path) -> None:
 def test_memories_across_the_chain_become_copies_of_the_same_energy(folder: Path) -> None:
     # inputs along one dimension, sums along the other: neither is inside the other
     levels = (*LEVELS[:1], ("rows", 8, 8, 8, 0.5, "I1", "D2"), *LEVELS[1:])
-    (folder / "machine.yaml").write_text(hardware(levels))
+    (folder / "machine.yaml").write_text(zigzag_hardware(levels))
     found = tw.map("net.yaml", "machine.yaml", layer="Conv_0", tiles="divisors", time_limit=5)
     machine = found.architecture
     assert any("sums serves D1" in note or "rows serves D2" in note for note in machine.notes)
@@ -156,7 +92,7 @@ def test_memories_across_the_chain_become_copies_of_the_same_energy(folder: Path
 def test_the_command_names_what_is_not_read(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = MAPPING + "  temporal_ordering: [[K, 4]]\n- name: Add\n  core_allocation: [1]\n"
+    text = ZIGZAG_MAPPING + "  temporal_ordering: [[K, 4]]\n- name: Add\n  core_allocation: [1]\n"
     (folder / "mapping.yaml").write_text(text.replace("C, 8", "G, 8"))
     words = ["map", "net.yaml", "machine.yaml", "--layer", "sum", "--tiles", "divisors"]
     (folder / "mapping.yaml").write_text(

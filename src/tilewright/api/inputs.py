@@ -17,6 +17,7 @@ from tilewright.architecture.machine import Architecture
 from tilewright.document import SUFFIXES, Document, describe, is_path, load, parse, read_text
 from tilewright.errors import InputError, nearest
 from tilewright.frontends.load import Options, is_program, load_model, options_of
+from tilewright.frontends.torch_module import is_module
 from tilewright.interop.files import other_architecture, other_constraints, other_network
 from tilewright.interop.maestro.reader import looks_like_directives, parse_dataflow
 from tilewright.interop.maestro.styles import load_style, style_names
@@ -38,7 +39,7 @@ from tilewright.workload.network import select
 UNIFORM = ("dataflow",)
 MAPPINGS = re.compile(r"^\s*\"?mappings\"?\s*:", re.MULTILINE)
 
-# the last are objects of torch.export.export, known by what they have
+# the last are modules and objects of torch.export.export, known by what they have
 WorkloadLike = str | PathLike[str] | Layer | Network | Any
 ArchitectureLike = str | PathLike[str] | Architecture
 MappingLike = str | PathLike[str] | Mapping | Dataflow | list[Any] | dict[str, Any]
@@ -191,15 +192,17 @@ def load_workload(
     context: int | None = None,
     bind: MappingOf[str, int] | None = None,
     only: Sequence[str] | None = None,
+    example_inputs: Any = None,
 ) -> Network:
     """Return the network of a model, whatever its format.
 
     Parameters
     ----------
     workload : str, path, Layer, Network or exported program
-        A name that ships, a workload file, an ``.onnx`` or ``.pt2`` file, a ``config.json`` of a
-        language or vision model (``hf:`` before its path or before a name that ships), or an
-        object of ``torch.export.export``.
+        A name that ships, a workload file, an ``.onnx``, ``.pt2`` or ``.keras`` file, a
+        ``config.json`` of a language or vision model (``hf:`` before its path or before a name
+        that ships), a file of another tool, an object of ``torch.export.export``, or a module of
+        PyTorch.
     layer : str, optional
         Only this layer.
     phase : str, optional
@@ -212,13 +215,19 @@ def load_workload(
     only : sequence of str, optional
         Kinds of operations that become layers, of conv, matmul, elementwise, normalization,
         softmax, pool and reduce; the others stay on record in the network's graph.
+    example_inputs : tensor, shape, or a tuple, list or dict of those, optional
+        Of modules of PyTorch: what `forward` gets. Of tensors only shapes and types matter.
 
     Raises
     ------
     InputError
         When it cannot be read, or an option means nothing for it.
     """
-    return the_network(workload, layer, Options(phase, batch, tokens, context, bind, only))
+    said = Options(
+        phase=phase, batch=batch, tokens=tokens, context=context, bind=bind, only=only,
+        example_inputs=example_inputs,
+    )  # fmt: skip
+    return the_network(workload, layer, said)
 
 
 def the_network(
@@ -232,7 +241,7 @@ def the_network(
     elif isinstance(workload, Network):
         said.given()
         network = workload
-    elif is_program(workload):
+    elif is_program(workload) or is_module(workload):
         network = load_model(workload, said)
     elif isinstance(workload, str | PathLike):
         name = fspath(workload)
@@ -244,7 +253,7 @@ def the_network(
             network = load_model(name, said)
     else:
         raise InputError(
-            f"expected a name, a path, a Layer, a Network or an exported program, "
+            f"expected a name, a path, a Layer, a Network, a module or an exported program, "
             f"found {describe(workload)}",
             key="workload",
         )

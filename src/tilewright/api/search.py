@@ -28,6 +28,7 @@ from tilewright.api.searches import Exact, Fused, Heuristic, Search, Uniform, th
 from tilewright.architecture.machine import Architecture
 from tilewright.document import describe
 from tilewright.errors import InputError
+from tilewright.frontends.load import Options
 from tilewright.layout.moved import laid_out
 from tilewright.mapper.network.cache import Cache
 from tilewright.mapper.network.progress import Progress, counted, watching
@@ -59,6 +60,7 @@ def map(
     workers: int | None = None,
     progress: bool | Progress = False,
     cache: CacheLike = True,
+    example_inputs: Any = None,
     **options: Any,
 ) -> NetworkResult:
     """Find the best mapping of every layer of a workload, and prove that none is better.
@@ -97,6 +99,8 @@ def map(
     cache : bool, str or path
         Whether results are looked up in the user's cache and kept there, or in which
         directory instead. Where the cache cannot be written, results are only not kept.
+    example_inputs : tensor, shape, or a tuple, list or dict of those, optional
+        Of a workload that is a module of PyTorch: what its `forward` gets, see `load_workload`.
     **options
         The same as `search` in single words: ``tiles="divisors"`` and ``layouts="best"`` are
         ``Exact(tiles=..., layouts=...)``, ``uniform="dataflow", within=0.05`` is
@@ -123,7 +127,8 @@ def map(
     check_options(objective, time_limit, workers, movement=plain)
     how = the_search(search, options)
     kept = the_cache(cache)
-    network = the_network(workload, layer)
+    said = None if example_inputs is None else Options(example_inputs=example_inputs)
+    network = the_network(workload, layer, said)
     machine = the_architecture(architecture)
     if not isinstance(how, Exact) or the_latency(latency, machine) == "pipelined":
         machine = the_searched_architecture(machine)

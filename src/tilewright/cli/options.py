@@ -27,7 +27,7 @@ MODEL_OPTIONS = {
     "batch": ("N", "Of a config.json: sequences that run together."),
     "tokens": ("N", "Of a config.json: new tokens of each sequence."),
     "context": ("N", "Of a config.json: tokens that the last attends to, itself included."),
-    "bind": ("NAME=N,...", "Of .onnx and .pt2 files: sizes of symbolic dimensions."),
+    "bind": ("NAME=N,...", "Of .onnx, .pt2 and .keras files: sizes of symbolic dimensions."),
     "only": ("KIND,...", "Of models: kinds of operations that are mapped, such as conv,matmul."),
 }
 
@@ -113,7 +113,8 @@ Workload = Annotated[
     typer.Argument(
         metavar="WORKLOAD",
         help="Workload: a name that ships, - for standard input, or a file: of tilewright, "
-        "Timeloop, ZigZag or AccelForge (.yaml), ONNX (.onnx), torch.export (.pt2), a model's "
+        "Timeloop, ZigZag or AccelForge (.yaml), ONNX (.onnx), torch.export (.pt2), Keras "
+        "(.keras), a model's "
         "config.json, SCALE-Sim (.csv), MAESTRO (.m).",
     ),
 ]

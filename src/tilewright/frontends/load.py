@@ -30,6 +30,8 @@ class Options:
         Of ONNX files and exported programs: sizes of symbolic dimensions.
     only : sequence of str or None
         Kinds of operations that become layers, such as ``["conv", "matmul"]``.
+    example_inputs : object
+        Of modules of PyTorch: tensors or shapes that `forward` gets, see `torch_module.exported`.
     """
 
     phase: str | None = None
@@ -38,6 +40,7 @@ class Options:
     context: int | None = None
     bind: Mapping[str, int] | None = None
     only: Sequence[str] | None = None
+    example_inputs: Any = None
 
     def given(self, *accepted: str) -> dict[str, Any]:
         """Return what was said; anything else than these is refused."""
@@ -74,8 +77,9 @@ def is_program(workload: object) -> bool:
 
 def is_model(name: str) -> bool:
     """Whether a name is that of a model in a format of others."""
-    suffix = Path(name).suffix.lower()
-    return name.startswith(CONFIGURATION) or suffix in (".onnx", ".pt2") or _is_configuration(name)
+    if name.startswith(CONFIGURATION) or Path(name).suffix.lower() in (".onnx", ".pt2", ".keras"):
+        return True
+    return _is_configuration(name)
 
 
 def load_model(name: object, options: Options | None = None) -> Network:
@@ -83,10 +87,12 @@ def load_model(name: object, options: Options | None = None) -> Network:
 
     Parameters
     ----------
-    name : str, path or exported program
+    name : str, path, exported program or module
         ``hf:`` and the path of a ``config.json`` or a configuration that ships; a ``.json`` file
-        with ``model_type``; an ``.onnx`` file; a ``.pt2`` file of ``torch.export.save``; or what
-        `tilewright.workload.load_network` accepts. Or an object of ``torch.export.export``.
+        with ``model_type``; an ``.onnx`` file; a ``.pt2`` file of ``torch.export.save``; a
+        ``.keras`` file; or what
+        `tilewright.workload.load_network` accepts. Or an object of ``torch.export.export``, or a
+        module of PyTorch.
     options : Options, optional
         What is said about it.
 
@@ -98,7 +104,14 @@ def load_model(name: object, options: Options | None = None) -> Network:
     if not isinstance(name, str | PathLike):
         from tilewright.frontends.torch_export import read_program
 
-        return read_program(name, **(options or Options()).given("bind", "only"))
+        said = options or Options()
+        if is_program(name):
+            return read_program(name, **said.given("bind", "only"))
+        from tilewright.frontends.torch_module import exported
+
+        keys = said.given("bind", "only", "example_inputs")
+        program = exported(name, keys.pop("example_inputs", None))
+        return read_program(program, **keys, name=type(name).__name__)
     said = options or options_of(name)
     text = str(fspath(name))
     if text.startswith(CONFIGURATION) or _is_configuration(text):
@@ -115,6 +128,10 @@ def load_model(name: object, options: Options | None = None) -> Network:
         from tilewright.frontends.torch_export import load_program
 
         return load_program(text, **said.given("bind", "only"))
+    if suffix == ".keras":
+        from tilewright.frontends.keras_file import load_keras
+
+        return load_keras(text, **said.given("bind", "only"))
     said.given()
     return load_network(text)
 

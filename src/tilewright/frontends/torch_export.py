@@ -18,6 +18,13 @@ from tilewright.workload.view import MAX_WORDS, Shape
 Operator: TypeAlias = "Callable[[Importer, Call], Sequence[Value]]"
 
 
+# they read the shape of a tensor at most: what they make is known before the network runs
+CREATIONS = frozenset({
+    "full_like", "zeros_like", "ones_like", "empty_like", "new_zeros", "new_ones", "new_full",
+    "new_empty",
+})  # fmt: skip
+
+
 class NotUnderstoodError(Exception):
     """A call, or what it is given, has no meaning here; the network is read without it."""
 
@@ -58,9 +65,10 @@ def read_program(
     *,
     bind: Mapping[str, int] | None = None,
     only: Sequence[str] | None = None,
+    name: str | None = None,
 ) -> Network:
     """Return the network of an object of ``torch.export.export``; see `load_program`."""
-    module = getattr(exported.graph_module, "_get_name", lambda: "program")()
+    module = name or getattr(exported.graph_module, "_get_name", lambda: "program")()
     builder = Builder(str(module), "exported program", only)
     return Importer(builder, from_object(exported, bind or {})).network()
 
@@ -121,7 +129,10 @@ class Importer:
         if not made:
             self.builder.folded(call.name, call.target)
             return
-        if all(ref in self.known or ref in self.program.numbers for ref in tensors):
+        made_of_numbers = name in CREATIONS
+        if made_of_numbers or all(
+            ref in self.known or ref in self.program.numbers for ref in tensors
+        ):
             shapes = [self.shape(out) for out in made]
             self.known |= set(made)
             self.put(made, self.builder.other(call.name, call.target, [], shapes, FOLDED))

@@ -342,13 +342,19 @@ def from_object(exported: Any, bind: Mapping[str, int]) -> Program:
             elif kind is False and node.name in program.shapes:
                 program.inputs.append(node.name)
         elif node.op == "call_function":
-            target = _target(str(node.target))
+            target = _target(_called(node.target))
             program.calls.append(Call(node.name, target, _arguments(node), tuple(outputs)))
     for spec in exported.graph_signature.output_specs:
         if spec.kind.name == "USER_OUTPUT" and hasattr(spec.arg, "name"):
             program.outputs.append(spec.arg.name)
     sizes.check()
     return program
+
+
+def _called(target: Any) -> str:
+    """Return what a node calls; a function of Python itself by its name, such as ``getitem``."""
+    text = str(target)
+    return str(getattr(target, "__name__", text)) if text.startswith("<built-in") else text
 
 
 def _make(program: Program, node: Any, value: Any, sizes: Sizes) -> list[str]:
