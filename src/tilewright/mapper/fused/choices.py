@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -230,9 +230,13 @@ class SegmentProblem:
     def held_loads(self, tile: int, memory: int, moved: float) -> list[float]:
         """Return the cycles of each bandwidth-limited port for the same words."""
         tensor = self.tensor(self.tiles[tile].uses[0])
+        return self.loads(tensor, self.held_moves(tile, memory, moved))
+
+    def loads(self, tensor: Tensor, moves: Iterable[tuple[int, float, float]]) -> list[float]:
+        """Return the cycles of each bandwidth-limited port for (memory, words read, written)."""
         memories = self.architecture.memories
         loads = [0.0] * len(self.ports)
-        for m, reads, writes in self.held_moves(tile, memory, moved):
+        for m, reads, writes in moves:
             for r, (_, level, direction, rate, _) in enumerate(self.ports):
                 if level is memories[m]:
                     words = reads * (direction != "write") + writes * (direction != "read")
