@@ -15,6 +15,7 @@ from tilewright.mapping.fused.scopes import LoopClass, loop_class
 from tilewright.mapping.fused.segments import Segment, segment
 from tilewright.mapping.fused.tree import Branch, Fuse, FusedMapping, Halo, TreeNode
 from tilewright.mapping.nodes import For, Node, Spatial, Store
+from tilewright.workload.layer import Network
 from tilewright.workload.network import parse_network
 
 FusedCase = tuple[Segment, Architecture, FusedMapping]
@@ -48,11 +49,16 @@ def random_machine(random: Random) -> Architecture:
 
 def random_segment(random: Random) -> Segment:
     """Return a segment of two to four layers."""
+    network = random_kind(random)
+    return segment(network, [layer.name for layer in network.layers])
+
+
+def random_kind(random: Random) -> Network:
+    """Return a network of two to four connected layers."""
     kinds = (products, products, convolutions, convolutions, residual, reduction, heads)
     kind = random.choice(kinds)
     layers, inputs = kind(random)
-    network = parse_network(Document({"name": "net", "layers": layers, "inputs": inputs}, "net"))
-    return segment(network, [layer["name"] for layer in layers])
+    return parse_network(Document({"name": "net", "layers": layers, "inputs": inputs}, "net"))
 
 
 def products(random: Random) -> tuple[list[Any], dict[str, Any]]:
@@ -179,7 +185,8 @@ def random_tree(random: Random, found: Segment, modes: tuple[str, ...]) -> Fused
             known = {(halo.tensor, halo.dimension) for halo in halos}
             if mode != "retain" and (exchange.tensor, tie.made) not in known:
                 halos.append(Halo(exchange.tensor, tie.made, mode))
-    return FusedMapping(nodes, tuple(dict.fromkeys(halos)))
+    order = sorted(dict.fromkeys(halos), key=lambda halo: (halo.tensor, halo.dimension))
+    return FusedMapping(nodes, tuple(order))
 
 
 class _Growing:
