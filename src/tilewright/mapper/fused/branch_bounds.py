@@ -130,9 +130,7 @@ class BranchBounds:
                 loads[first][r] += cycles
         return energy, loads
 
-    def least(
-        self, places: dict[int, int], stop: Callable[[], bool]
-    ) -> Callable[[Holding], float]:
+    def least(self, places: dict[int, int], stop: Callable[[], bool]) -> Callable[[Holding], float]:
         """Return what tells how much a segment costs at least that holds some tiles."""
         p = self.problem
         once: dict[int, tuple[int, float, list[float]]] = {}

@@ -90,6 +90,7 @@ class SegmentProblem:
             if m > 0 and arrays_above[m] == 0 and memory.tensor_bits is None
         ]
         self.ports = ports(architecture)
+        self._words: dict[tuple[tuple[int, int], Shape], int] = {}
         self.tiles = tuple(self.tile_of(tensor) for tensor in segment.tensors)
         self.tile_at = {use: i for i, tile in enumerate(self.tiles) for use in tile.uses}
 
@@ -192,8 +193,11 @@ class SegmentProblem:
 
     def words(self, tile: int, shape: Shape, use: tuple[int, int] | None = None) -> int:
         """Return the words of a tile, as the first layer that accesses it sees it, or another."""
-        use = use or self.tiles[tile].uses[0]
-        return footprint(self.tensor(use), self.chunk(use[0], shape).bounds)
+        key = use or self.tiles[tile].uses[0], shape
+        if key not in self._words:
+            (i, _), _ = key
+            self._words[key] = footprint(self.tensor(key[0]), self.chunk(i, shape).bounds)
+        return self._words[key]
 
     def bits(self, tile: int, shape: Shape, memory: int) -> int:
         """Return what a tile takes of a memory."""
