@@ -18,7 +18,7 @@ PAGES = (
     ROOT / "README.md", ROOT / "docs" / "index.md", ROOT / "docs" / "tradeoffs.md",
     ROOT / "docs" / "explain.md", ROOT / "docs" / "directives.md", ROOT / "docs" / "statistics.md",
     ROOT / "docs" / "layouts.md", ROOT / "docs" / "offchip.md",
-    ROOT / "docs" / "dmazerunner.md", ROOT / "docs" / "reproductions" / "dmazerunner.md",
+    ROOT / "docs" / "fusion.md", ROOT / "docs" / "dmazerunner.md", ROOT / "docs" / "reproductions" / "dmazerunner.md",
 )  # fmt: skip
 REPRODUCE = ROOT / "reproduce"
 TILEWRIGHT = f"{sys.executable} -m tilewright"
@@ -40,6 +40,7 @@ COMMANDS = {
     "style": f"{TILEWRIGHT} evaluate resnet50 maestro-256 kc-p --layer conv4_2.3x3",
     "convert": f"{TILEWRIGHT} convert resnet50 maestro-256 yr-p --layer conv4_2.3x3",
     "refused": f"{TILEWRIGHT} convert layer.yaml machine.yaml mapping.yaml",
+    "fused": f"{TILEWRIGHT} evaluate bert_base tpu-v1 fused.yaml",
     "statistics": f"{TILEWRIGHT} evaluate resnet50 maestro-256 kc-p --layer conv4_2.3x3 "
     "--statistics",
     "python": f"{sys.executable} example.py",
@@ -63,9 +64,9 @@ FILE = re.compile(r'```(?:yaml|python) title="(?P<name>[^"]+)"\n(?P<text>.*?)```
 def main() -> None:
     """Write the outputs into the pages."""
     with tempfile.TemporaryDirectory() as folder:
-        index = (ROOT / "docs" / "index.md").read_text()
-        for file in FILE.finditer(index):
-            (Path(folder) / file["name"]).write_text(file["text"])
+        for page in ("index.md", "fusion.md"):
+            for file in FILE.finditer((ROOT / "docs" / page).read_text()):
+                (Path(folder) / file["name"]).write_text(file["text"])
         python = re.search(r"## Python\n\n```python\n(.*?)```", PAGES[0].read_text(), re.DOTALL)
         assert python is not None
         (Path(folder) / "example.py").write_text(python[1])

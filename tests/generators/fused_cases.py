@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.document import Document
 from tilewright.errors import MappingError
-from tilewright.mapping.fused.scopes import loop_class
+from tilewright.mapping.fused.scopes import LoopClass, loop_class
 from tilewright.mapping.fused.segments import Segment, segment
 from tilewright.mapping.fused.tree import Branch, Fuse, FusedMapping, Halo, TreeNode
 from tilewright.mapping.nodes import For, Node, Spatial, Store
+from tilewright.workload.layer import Network
 from tilewright.workload.network import parse_network
 
 FusedCase = tuple[Segment, Architecture, FusedMapping]
@@ -48,11 +49,16 @@ def random_machine(random: Random) -> Architecture:
 
 def random_segment(random: Random) -> Segment:
     """Return a segment of two to four layers."""
+    network = random_kind(random)
+    return segment(network, [layer.name for layer in network.layers])
+
+
+def random_kind(random: Random) -> Network:
+    """Return a network of two to four connected layers."""
     kinds = (products, products, convolutions, convolutions, residual, reduction, heads)
     kind = random.choice(kinds)
     layers, inputs = kind(random)
-    network = parse_network(Document({"name": "net", "layers": layers, "inputs": inputs}, "net"))
-    return segment(network, [layer["name"] for layer in layers])
+    return parse_network(Document({"name": "net", "layers": layers, "inputs": inputs}, "net"))
 
 
 def products(random: Random) -> tuple[list[Any], dict[str, Any]]:
@@ -165,23 +171,31 @@ def heads(random: Random) -> tuple[list[Any], dict[str, Any]]:
 
 def random_tree(random: Random, found: Segment, modes: tuple[str, ...]) -> FusedMapping:
     """Return a fused mapping of a segment."""
-    nodes = _Growing(random, found).nodes()
-    halos = []
+    twice = {t.name for t in found.intermediates if "refetch" in modes and random.random() < 0.7}
+    nodes = _Growing(random, found, twice).nodes()
+    halos = [
+        Halo(exchange.tensor, tie.made, "refetch")
+        for exchange in found.exchanges
+        if exchange.tensor in twice
+        for tie in exchange.ties
+    ]
     for exchange in found.exchanges:
         for tie in exchange.ties:
-            mode = random.choice(modes)
+            mode = random.choice([mode for mode in modes if mode != "refetch"])
             known = {(halo.tensor, halo.dimension) for halo in halos}
             if mode != "retain" and (exchange.tensor, tie.made) not in known:
                 halos.append(Halo(exchange.tensor, tie.made, mode))
-    return FusedMapping(nodes, tuple(halos))
+    order = sorted(dict.fromkeys(halos), key=lambda halo: (halo.tensor, halo.dimension))
+    return FusedMapping(nodes, tuple(order))
 
 
 class _Growing:
     """Grows a tree from its root."""
 
-    def __init__(self, random: Random, found: Segment) -> None:
+    def __init__(self, random: Random, found: Segment, twice: set[str]) -> None:
         self.random = random
         self.segment = found
+        self.twice = twice
 
     def nodes(self) -> tuple[TreeNode, ...]:
         outside = tuple(t.name for t in self.segment.tensors if not t.intermediate)
@@ -196,7 +210,7 @@ class _Growing:
         held, cut = dict(held), dict(cut)
         groups = self.groups(layers)
         nodes: list[TreeNode] = []
-        todo = random.randint(0, 3)
+        todo = random.randint(0, 4)
         due = self.due(layers, groups, held)
         while todo or due:
             if todo and (not due or random.random() < 0.5):
@@ -204,10 +218,13 @@ class _Growing:
                 nodes += self.loop(layers, cut)
             elif due:
                 tensor = due.pop(random.randrange(len(due)))
-                memory = random.choice((1, 1, 2))
+                memory = random.choice((0, 1) if tensor in self.twice else (1, 1, 2))
                 held[tensor] = memory
                 nodes.append(Store(("DRAM", "L2", "L1")[memory], (tensor,)))
             if random.random() < 0.4:
+                nodes += self.extra(layers, held)
+        for _ in range(2):
+            if random.random() < 0.5:
                 nodes += self.extra(layers, held)
         branches = []
         for group in groups:
@@ -241,31 +258,41 @@ class _Growing:
 
     def loop(self, layers: list[str], cut: dict[tuple[str, str], int]) -> list[TreeNode]:
         """Return a loop that the layers can share, if there is one."""
-        layer = self.segment.layer_of[layers[-1]]
-        dimension = self.random.choice(list(layer.bounds))
-        name = f"{layer.name}.{dimension}"
-        try:
-            cuts = loop_class(self.segment, tuple(layers), name)
-        except MappingError:
+        options = []
+        for layer in (self.segment.layer_of[name] for name in layers):
+            for dimension in layer.bounds:
+                try:
+                    cuts = loop_class(self.segment, tuple(layers), f"{layer.name}.{dimension}")
+                except MappingError:
+                    continue
+                extent = self.extent(cuts, cut)
+                if layer.name in cuts.ends and extent > 1:
+                    options.append((f"{layer.name}.{dimension}", cuts, extent))
+        if not options:
             return []
-        if layer.name not in cuts.ends:
-            return []
-        extent = cut.get((layer.name, dimension), layer.bounds[dimension])
-        tile = self.random.randint(1, min(extent, layer.bounds[dimension]))
+        name, cuts, extent = self.random.choice(options)
+        tile = self.random.randint(1, extent - (self.random.random() < 0.8))
         for other, own in cuts.dims.items():
             cut[other, own] = tile
         return [For(name, tile)]
+
+    def extent(self, cuts: LoopClass, cut: dict[tuple[str, str], int]) -> int:
+        """Return the largest tile of one more loop."""
+        ends = ((end, cuts.dims[end]) for end in cuts.ends)
+        bounds = ((end, d, self.segment.layer_of[end].bounds[d]) for end, d in ends)
+        return min(min(bound, cut.get((end, d), bound)) for end, d, bound in bounds)
 
     def extra(self, layers: list[str], held: dict[str, int]) -> list[TreeNode]:
         """Return a store further inward of a tensor that one layer below uses, or all alike."""
         options = []
         for tensor in self.segment.tensors:
             users = [access.layer for access in tensor.accesses if access.layer in layers]
-            if len(users) == 1 and held.get(tensor.name, 9) < 2:
+            again = tensor.name in self.twice and len(users) == len(tensor.accesses)
+            if (again or len(users) == 1) and held.get(tensor.name, 9) < 2:
                 options.append(tensor.name)
         if not options:
             return []
-        name = self.random.choice(options)
+        name = self.random.choice([name for name in options if name in self.twice] or options)
         memory = self.random.randint(held[name] + 1, 2)
         held[name] = memory
         return [Store(("DRAM", "L2", "L1")[memory], (name,))]

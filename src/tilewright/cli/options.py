@@ -114,8 +114,7 @@ Workload = Annotated[
         metavar="WORKLOAD",
         help="Workload: a name that ships, - for standard input, or a file: of tilewright, "
         "Timeloop, ZigZag or AccelForge (.yaml), ONNX (.onnx), torch.export (.pt2), Keras "
-        "(.keras), a model's "
-        "config.json, SCALE-Sim (.csv), MAESTRO (.m).",
+        "(.keras), a model's config.json, SCALE-Sim (.csv), MAESTRO (.m).",
     ),
 ]
 Machine = Annotated[

@@ -21,8 +21,8 @@ from tilewright.mapping.fused.segments import Exchange, Segment
 from tilewright.mapping.fused.turns import Span, needed
 
 # by loop of a family: whether the step lies after the word's first one (1), in it (0) or before it
-# (-1), and the same for the last one after the step
-Pattern = tuple[tuple[int, int], ...]
+# (-1); the same for the last one after the step; whether a later step makes the word again
+Pattern = tuple[tuple[int, int, bool], ...]
 Index = tuple[int, ...]
 
 
@@ -132,12 +132,13 @@ def pattern(at: Index, made: Sequence[Index], last: Index, anew: Sequence[bool])
     for k in range(len(at)):
         if not anew[k]:
             first = made[0][k]
-            signs.append((_sign(at[k] - first), _sign(last[k] - at[k])))
+            signs.append((_sign(at[k] - first), _sign(last[k] - at[k]), False))
             made = [m for m in made if m[k] == at[k]] or made[:1]
             continue
         inside = [m[k] for m in made]
         after = 1 if at[k] > max(inside) else -1 if at[k] < min(inside) else 0
-        signs.append((after, 0 if after == 0 and at[k] == last[k] else _sign(last[k] - at[k])))
+        again = after == 0 and at[k] < max(inside)
+        signs.append((after, _sign(last[k] - at[k]), again))
         made = [m for m in made if m[k] == at[k]] or made[:1]
     return tuple(signs)
 
@@ -154,11 +155,15 @@ def compared(patterns: Sequence[Pattern], own: Sequence[Family], count: int) -> 
             if j not in family.positions:
                 continue
             k = family.positions.index(j)
-            first, last = found[k]
-            if not after and not before and family.layer.name in family.loops[k].anew:
-                # made again in each of these chunks: it does not stay for the next one
+            first, last, again = found[k]
+            anew = family.layer.name in family.loops[k].anew
+            if anew and not after and not before:
+                # made in each of the chunks that need it: it does not stay for the next one
                 if first:
                     return False, False
+                continue
+            if again and not after:
+                before = False
                 continue
             if not after:
                 if first < 0:

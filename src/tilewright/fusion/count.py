@@ -12,6 +12,7 @@ from tilewright.architecture.machine import Architecture
 from tilewright.counts import Counts
 from tilewright.fusion.alive import held_words
 from tilewright.fusion.families import families
+from tilewright.fusion.refetch import refetched_words
 from tilewright.fusion.traffic import moved_words
 from tilewright.mapping.fused.counts import FusedCounts, Moved, StoreCounts, summed, with_moves
 from tilewright.mapping.fused.scopes import Leaf, Resolved, SharedStore
@@ -175,6 +176,11 @@ def store_moves(store: SharedStore, resolved: Resolved) -> Iterable[Moved]:
         yield Moved(access.layer, access.tensor, store.parent.memory, reads=words)
         yield Moved(access.layer, access.tensor, store.memory, writes=words)
         return
+    if (readers := readers_below(store, resolved)) and refetches(store, resolved):
+        reader = readers[0].reader
+        found = refetched_words(store, readers, segment)
+        yield Moved(reader.layer, reader.tensor, store.parent.memory, reads=found)
+        yield Moved(reader.layer, reader.tensor, store.memory, writes=found)
     # every word enters once from zero; if it comes again, with the partial sum from above
     back = words - prod(map(sum, tile_sizes(store, layer, tensor, segment)))
     yield Moved(layer.name, access.tensor, store.parent.memory, reads=back, writes=words)

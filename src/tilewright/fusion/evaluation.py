@@ -11,8 +11,8 @@ from tilewright.mapping.fused.counts import FusedCounts
 from tilewright.mapping.fused.scopes import Resolved, resolve_fused
 from tilewright.mapping.fused.segments import Segment
 from tilewright.mapping.fused.tree import FusedMapping
-from tilewright.mapping.fused.turn_layers import turn_mapping
-from tilewright.mapping.fused.validity import check_tree, largest_turn
+from tilewright.mapping.fused.turn_layers import largest_turn, turn_mapping
+from tilewright.mapping.fused.validity import check_tree
 from tilewright.model.evaluate import assess
 from tilewright.reference.fused import simulate_fused as simulate_counts
 

@@ -118,20 +118,21 @@ class Family:
             if terms is not None:
                 words = along(terms, self.dimension, span, self.layer)
             parts.append((at, Part(words)))
-        return _nested(parts, 0) if parts else None
+        return nested(parts, 0) if parts else None
 
     def _in(self, terms: Sequence[Term]) -> bool:
         return any(term.dimension == self.dimension for term in terms)
 
 
-def _nested(parts: Sequence[tuple[tuple[int, ...], Part]], depth: int) -> Group:
+def nested(parts: Sequence[tuple[tuple[int, ...], Part]], depth: int) -> Group:
+    """Return steps, in order, grouped by their indices in the loops from some depth inward."""
     first, last = parts[0][1], parts[-1][1]
     if depth == len(parts[0][0]):
         return Group((), first, last)
     inner: dict[int, list[tuple[tuple[int, ...], Part]]] = {}
     for at, part in parts:
         inner.setdefault(at[depth], []).append((at, part))
-    return Group(tuple(_nested(own, depth + 1) for own in inner.values()), first, last)
+    return Group(tuple(nested(own, depth + 1) for own in inner.values()), first, last)
 
 
 def families(layer: Layer, loops: Sequence[SharedLoop], segment: Segment) -> list[Family]:

@@ -11,8 +11,8 @@ from tilewright.fusion.count import local_tensor, made_below, users
 from tilewright.mapping.fused.counts import StoreCounts
 from tilewright.mapping.fused.scopes import Leaf, Resolved, SharedStore
 from tilewright.mapping.fused.segments import Segment
-from tilewright.mapping.fused.turn_layers import turn_layer, turn_mapping
-from tilewright.mapping.fused.validity import largest_turn, role
+from tilewright.mapping.fused.turn_layers import largest_turn, turn_layer, turn_mapping
+from tilewright.mapping.fused.validity import role
 from tilewright.mapping.structure import resolve
 from tilewright.mapping.validity import element_bits
 

@@ -102,6 +102,8 @@ class FusedSimulation:
         self.architecture = architecture
         self.resolved = resolved
         self.held = {store: Held() for store in resolved.stores}
+        # of intermediates that are refetched: all that is made and needed in a step
+        self.tiles = {store: Held() for store in resolved.stores}
         self.turns: dict[str, list[Counts]] = defaultdict(list)
         # words of each tensor made inside that are complete, in the producer's indices
         self.made: dict[str, set[Word]] = defaultdict(set)
@@ -258,8 +260,21 @@ class FusedSimulation:
         own: Words,
         at: At,
     ) -> None:
-        """Read back from the store above what a tile needs and no turn in it makes."""
-        raise NotImplementedError
+        """Read back from the store above what enters a tile and is not made in it."""
+        tile = self.tile(store, readers, boxes, own)
+        held = self.tiles[store]
+        if not tile:
+            return
+        back = self.entering(store, tile, at, readers[0].producer.layer, held) - own
+        held.at, held.tile = at, tile
+        assert store.parent is not None
+        missing = back - self.made[store.tensor]
+        assert not missing, f"{store.tensor} is read back before it is made"
+        access = readers[0].reader
+        moves = self.held[store].moves
+        words = len(back)
+        moves.append(Moved(access.layer, access.tensor, store.parent.memory, reads=words))
+        moves.append(Moved(access.layer, access.tensor, store.memory, writes=words))
 
     def refetches(self, store: SharedStore) -> bool:
         """Return whether a store reads shared words back from the one above."""
@@ -268,9 +283,11 @@ class FusedSimulation:
         modes = self.resolved.modes.items()
         return any(tensor == store.tensor and mode == REFETCH for (tensor, _), mode in modes)
 
-    def entering(self, store: SharedStore, words: Words, at: At, layer: str) -> Words:
-        """Return the words of a new tile that the reuse rule moves."""
-        held = self.held[store]
+    def entering(
+        self, store: SharedStore, words: Words, at: At, layer: str, held: Held | None = None
+    ) -> Words:
+        """Return the words of a new tile that the reuse rule moves, given the one before."""
+        held = self.held[store] if held is None else held
         if held.at is None:
             return words
         if words == held.tile:

@@ -17,7 +17,7 @@ from tilewright.mapper.fused.choices import SegmentProblem, Shape
 from tilewright.mapper.fused.chunks import Chunks, Sources
 from tilewright.mapper.fused.holding import Holding
 from tilewright.mapper.objective.objective import Objective, parse_objective
-from tilewright.model.energy import leakage_per_cycle, read_cost, word_ratio, write_cost
+from tilewright.model.energy import leakage_per_cycle, read_cost, write_cost
 
 ENERGY, LATENCY = parse_objective("energy"), parse_objective("latency")
 
@@ -52,9 +52,9 @@ class BranchBounds:
         return point.value if point.proven else 0.0
 
     def moved(self, i: int, sources: Sources) -> tuple[Floats, Floats]:
-        """Return for every shape of chunks the pJ and the cycles of what a branch moves.
+        """Return for every shape of chunks what a branch moves at the outermost memory, in pJ.
 
-        That is at the outermost memory; the cycles are those of its busiest port.
+        And for every shape and port the cycles of that.
         """
         key = i, sources
         if key not in self._moved:
@@ -62,15 +62,21 @@ class BranchBounds:
                 self.outermost(i, sources, shape, int(n))
                 for shape, n in zip(self.shapes, self.iterations, strict=True)
             ]
-            self._moved[key] = np.array([e for e, _ in pairs]), np.array([c for _, c in pairs])
+            loads = np.array([own for _, own in pairs]).reshape(len(pairs), -1)
+            self._moved[key] = np.array([pj for pj, _ in pairs]), loads
         return self._moved[key]
 
     def outermost(
         self, i: int, sources: Sources, shape: Shape, iterations: int, only: int | None = None
-    ) -> tuple[float, float]:
-        """Return pJ and cycles of what a branch moves from and to the outermost memory at least.
+    ) -> tuple[float, list[float]]:
+        """Return the least that a branch moves from and to the outermost memory.
 
         With `only`, of one tensor alone.
+
+        Returns
+        -------
+        float, list of float
+            Energy in pJ, and the cycles of each bandwidth-limited port.
         """
         p = self.problem
         memory = p.architecture.memories[0]
@@ -79,54 +85,59 @@ class BranchBounds:
             if source or (only is not None and t != only):
                 continue
             tensor, tile = p.tensor((i, t)), p.tile_at[i, t]
-            moved = p.words(tile, shape, (i, t)) * iterations
-            reads, writes = (
-                (moved - p.words(tile, p.bounds, (i, t)), moved) if tensor.is_output else (moved, 0)
-            )
+            words = p.words(tile, shape, (i, t)) * iterations
+            again = words - p.words(tile, p.bounds, (i, t))
+            reads, writes = (again, words) if tensor.is_output else (words, 0)
             energy += reads * read_cost(memory, tensor) + writes * write_cost(memory, tensor)
-            for r, (_, level, direction, rate, _) in enumerate(p.ports):
-                if level is memory:
-                    words = reads * (direction != "write") + writes * (direction != "read")
-                    loads[r] += words * word_ratio(memory, tensor) / rate
-        return energy, max(loads, default=0.0)
+            for r, cycles in enumerate(p.loads(tensor, [(0, reads, writes)])):
+                loads[r] += cycles
+        return energy, loads
 
     def of_branches(
         self, holding: Holding, sources: Sequence[Sources], stop: Callable[[], bool]
     ) -> list[Floats]:
         """Return what each branch costs at least over all iterations, for every shape of chunks."""
         first, second = self.powers
-        extra = [0.0] * len(sources) if self.additive else self.held_energy(holding)
+        extra, held = self.held(holding)
         result = []
         for i, own in enumerate(sources):
-            energy, cycles = self.moved(i, own)
+            energy, loads = self.moved(i, own)
             value = np.ones(len(self.shapes))
             if first:
-                value = value * (self.whole(i, own, ENERGY, stop) + energy + extra[i]) ** first
+                more = 0.0 if self.additive else extra[i]
+                value = value * (self.whole(i, own, ENERGY, stop) + energy + more) ** first
             if second:
                 least = self.whole(i, own, LATENCY, stop)
-                value = value * np.maximum(cycles, least) ** second
+                cycles = (loads + np.array(held[i])).max(axis=1, initial=least)
+                value = value * cycles**second
             if first and second:
                 value = np.maximum(value, self.whole(i, own, self.chunks.objective, stop))
             result.append(value)
         return result
 
-    def held_energy(self, holding: Holding) -> list[float]:
-        """Return the pJ of held tiles by layer."""
+    def held(self, holding: Holding) -> tuple[list[float], list[list[float]]]:
+        """Return what held tiles move on behalf of each layer, in pJ and in cycles of each port.
+
+        What several layers read belongs to the first of them.
+        """
         p = self.problem
         energy = [0.0] * len(p.layers)
+        loads = [[0.0] * len(p.ports) for _ in p.layers]
         for held in holding.held:
             first = min(i for i, _ in p.tiles[held.tile].uses)
             energy[first] += p.held_energy(held.tile, held.memory, held.moved)
-        return energy
+            for r, cycles in enumerate(p.held_loads(held.tile, held.memory, held.moved)):
+                loads[first][r] += cycles
+        return energy, loads
 
     def least(self, places: dict[int, int], stop: Callable[[], bool]) -> Callable[[Holding], float]:
         """Return what tells how much a segment costs at least that holds some tiles."""
         p = self.problem
-        once: dict[int, tuple[int, float]] = {}
+        once: dict[int, tuple[int, float, list[float]]] = {}
         for t in p.external:
             # a tile that is held serves all layers that read it
             i, k = min(p.tiles[t].uses)
-            once[t] = i, self.outermost(i, (0,) * (k + 1), p.bounds, 1, only=k)[0]
+            once[t] = i, *self.outermost(i, (0,) * (k + 1), p.bounds, 1, only=k)
         first, second = self.powers
         base = {
             goal: [
@@ -137,19 +148,26 @@ class BranchBounds:
             if wanted
         }
 
+        def least_energy(holding: Holding) -> float:
+            held = {h.tile for h in holding.held}
+            return onchip + holding.energy + sum(e[1] for t, e in once.items() if t not in held)
+
         def least(holding: Holding) -> float:
             held = {h.tile for h in holding.held}
-            energy = self.held_energy(holding)
-            for t, (i, pj) in once.items():
+            energy, loads = self.held(holding)
+            for t, (i, pj, cycles) in once.items():
                 if t not in held:
                     energy[i] += pj
+                    loads[i] = [a + b for a, b in zip(loads[i], cycles, strict=True)]
             total = 0.0
-            for i, own in enumerate(energy):
-                value = (base[ENERGY][i] + own) ** first if first else 1.0
-                total += value * (base[LATENCY][i] ** second if second else 1.0)
+            for i in range(len(p.layers)):
+                value = (base[ENERGY][i] + energy[i]) ** first if first else 1.0
+                slowest = max([base[LATENCY][i], *loads[i]]) if second else 1.0
+                total += value * slowest**second
             return total
 
-        return least
+        onchip = sum(base.get(ENERGY, ()))
+        return least_energy if self.powers == (1.0, 0.0) else least
 
     def all_sources(self, i: int, places: dict[int, int]) -> Iterator[Sources]:
         """Yield every way in which the tensors of a layer may come."""

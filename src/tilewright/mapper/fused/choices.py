@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from math import prod
+from math import gcd, prod
 
 from tilewright.architecture.machine import Architecture, Memory
 from tilewright.mapper.network.solution_key import likeness
 from tilewright.mapper.problem.link_costs import ports, segment_of
-from tilewright.mapping.fused.segments import Access, Segment, SharedTensor
+from tilewright.mapping.fused.segments import Access, Segment, SharedTensor, Tie
 from tilewright.model.energy import element_bits, read_cost, word_ratio, write_cost
 from tilewright.workload.footprint import footprint
 from tilewright.workload.layer import Layer, Tensor
@@ -27,13 +27,16 @@ class SharedDimension:
     Attributes
     ----------
     bound : int
-        Iterations, the same in all layers.
+        Steps that all layers can take together.
     names : tuple of str
         The dimension of each layer.
+    scale : tuple of int
+        Iterations of each of them in a step.
     """
 
     bound: int
     names: tuple[str, ...]
+    scale: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,7 @@ class SegmentProblem:
             if m > 0 and arrays_above[m] == 0 and memory.tensor_bits is None
         ]
         self.ports = ports(architecture)
+        self._words: dict[tuple[tuple[int, int], Shape], int] = {}
         self.tiles = tuple(self.tile_of(tensor) for tensor in segment.tensors)
         self.tile_at = {use: i for i, tile in enumerate(self.tiles) for use in tile.uses}
 
@@ -187,13 +191,16 @@ class SegmentProblem:
 
     def chunk(self, i: int, shape: Shape) -> Layer:
         """Return what a layer computes in one iteration of shared loops."""
-        own = {d.names[i]: n for d, n in zip(self.shared, shape, strict=True)}
+        own = {d.names[i]: n * d.scale[i] for d, n in zip(self.shared, shape, strict=True)}
         return replace(self.layers[i], bounds={**self.layers[i].bounds, **own})
 
     def words(self, tile: int, shape: Shape, use: tuple[int, int] | None = None) -> int:
         """Return the words of a tile, as the first layer that accesses it sees it, or another."""
-        use = use or self.tiles[tile].uses[0]
-        return footprint(self.tensor(use), self.chunk(use[0], shape).bounds)
+        key = use or self.tiles[tile].uses[0], shape
+        if key not in self._words:
+            (i, _), _ = key
+            self._words[key] = footprint(self.tensor(key[0]), self.chunk(i, shape).bounds)
+        return self._words[key]
 
     def bits(self, tile: int, shape: Shape, memory: int) -> int:
         """Return what a tile takes of a memory."""
@@ -230,9 +237,13 @@ class SegmentProblem:
     def held_loads(self, tile: int, memory: int, moved: float) -> list[float]:
         """Return the cycles of each bandwidth-limited port for the same words."""
         tensor = self.tensor(self.tiles[tile].uses[0])
+        return self.loads(tensor, self.held_moves(tile, memory, moved))
+
+    def loads(self, tensor: Tensor, moves: Iterable[tuple[int, float, float]]) -> list[float]:
+        """Return the cycles of each bandwidth-limited port for (memory, words read, written)."""
         memories = self.architecture.memories
         loads = [0.0] * len(self.ports)
-        for m, reads, writes in self.held_moves(tile, memory, moved):
+        for m, reads, writes in moves:
             for r, (_, level, direction, rate, _) in enumerate(self.ports):
                 if level is memories[m]:
                     words = reads * (direction != "write") + writes * (direction != "read")
@@ -245,7 +256,7 @@ def shared_dimensions(segment: Segment) -> Iterator[SharedDimension]:
     group: dict[tuple[str, str], set[tuple[str, str]]] = {}
     for exchange in segment.exchanges:
         for tie in exchange.ties:
-            if not tie.plain:
+            if not aligned(tie):
                 continue
             one, other = (exchange.producer.layer, tie.made), (exchange.reader.layer, tie.read)
             joined = group.get(one, {one}) | group.get(other, {other})
@@ -257,19 +268,39 @@ def shared_dimensions(segment: Segment) -> Iterator[SharedDimension]:
             continue
         seen.append(members)
         names = dict(members)
-        bounds = {segment.layer_of[layer].bounds[name] for layer, name in members}
-        everywhere = len(names) == len(members) == len(segment.layers)
-        exchanged = all(
-            any(
-                tie.plain
-                and names.get(e.producer.layer) == tie.made
-                and names.get(e.reader.layer) == tie.read
-                for tie in e.ties
-            )
-            for e in segment.exchanges
-        )
-        if everywhere and exchanged and len(bounds) == 1 and bounds != {1}:
-            yield SharedDimension(bounds.pop(), tuple(names[x.name] for x in segment.layers))
+        if len(names) == len(members) == len(segment.layers) and keeps_step(segment, names):
+            bounds = [layer.bounds[names[layer.name]] for layer in segment.layers]
+            bound = gcd(*bounds)
+            if bound > 1:
+                yield SharedDimension(
+                    bound,
+                    tuple(names[layer.name] for layer in segment.layers),
+                    tuple(n // bound for n in bounds),
+                )
+
+
+def aligned(tie: Tie) -> bool:
+    """Whether iterations of the reader need words that no others need, from the first one on."""
+    return tie.offset == 0 and tie.span == tie.step
+
+
+def keeps_step(segment: Segment, names: dict[str, str]) -> bool:
+    """Whether chunks of dimensions, one of each layer, make and need the same words everywhere."""
+    for e in segment.exchanges:
+        made, read = names[e.producer.layer], names[e.reader.layer]
+        tie = next((t for t in e.ties if (t.made, t.read) == (made, read)), None)
+        if tie is None or not aligned(tie):
+            return False
+        words = segment.layer_of[e.producer.layer].bounds[made] * tie.made_step
+        if words != segment.layer_of[e.reader.layer].bounds[read] * tie.step:
+            return False
+    # those that nobody reads set the pace together
+    last = [
+        la.name
+        for la in segment.layers
+        if all(e.producer.layer != la.name for e in segment.exchanges)
+    ]
+    return len({segment.layer_of[name].bounds[names[name]] for name in last}) == 1
 
 
 def alike(segment: Segment) -> tuple[object, ...]:

@@ -260,9 +260,10 @@ class NetworkSearch:
         problem = SegmentProblem(segment, self.architecture)
         mapping = tree_of(problem, outcome.best)
         evaluation = evaluate_fused(segment, self.architecture, mapping)
-        exact = parse_objective(self.objective).value(evaluation.energy_pj, evaluation.cycles)
+        goal = parse_objective(self.objective)
+        exact = sum(goal.value(one.energy_pj, one.cycles) for one in evaluation.layers.values())
         if abs(exact - outcome.value) > TOLERANCE * max(abs(exact), outcome.value):
-            unit = parse_objective(self.objective).unit
+            unit = goal.unit
             raise DisagreementError(
                 f"internal error: for the segment {', '.join(sorted(names))} on "
                 f"'{self.architecture.name}' the search gives its mapping {outcome.value!r} {unit},"

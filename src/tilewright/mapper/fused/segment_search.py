@@ -112,21 +112,14 @@ class SegmentSearch:
         return tuple(result)
 
     def begun(self, holding: Holding, iterations: int) -> tuple[Begun, ...]:
-        """Return what held tiles move on behalf of one chunk of each layer.
-
-        What several layers read belongs to the first of them.
-        """
-        p = self.problem
+        """Return what held tiles move on behalf of one chunk of each layer."""
         if self.bounds.additive:
-            return (NOTHING_BEGUN,) * len(p.layers)
-        energy = [0.0] * len(p.layers)
-        loads = [[0.0] * len(p.ports) for _ in p.layers]
-        for held in holding.held:
-            first = min(i for i, _ in p.tiles[held.tile].uses)
-            energy[first] += p.held_energy(held.tile, held.memory, held.moved) / iterations
-            for r, cycles in enumerate(p.held_loads(held.tile, held.memory, held.moved)):
-                loads[first][r] += cycles / iterations
-        return tuple((e, tuple(own)) for e, own in zip(energy, loads, strict=True))
+            return (NOTHING_BEGUN,) * len(self.problem.layers)
+        energy, loads = self.bounds.held(holding)
+        return tuple(
+            (pj / iterations, tuple(cycles / iterations for cycles in own))
+            for pj, own in zip(energy, loads, strict=True)
+        )
 
     def candidates_below(
         self, places: dict[int, int], most: float, stop: Callable[[], bool], fewest: bool

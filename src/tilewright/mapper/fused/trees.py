@@ -12,14 +12,13 @@ from tilewright.mapping.nodes import For, Store
 def tree_of(problem: SegmentProblem, best: Candidate) -> FusedMapping:
     """Return a candidate whose branches are all solved as a fused mapping."""
     memories = [memory.name for memory in problem.architecture.memories]
-    names = [dimension_name(problem, d) for d in range(len(problem.shared))]
     stored = tuple(tile.name for tile in problem.tiles if not tile.intermediate)
     nodes: list[TreeNode] = [Store(memories[0], stored)]
     shape = list(problem.bounds)
     for held in best.holding.held:
         for d, size in held.loops:
             shape[d] = size
-            nodes.append(For(names[d], size))
+            nodes.append(loop(problem, d, size))
         last = nodes[-1]
         name = problem.tiles[held.tile].name
         if isinstance(last, Store) and last.memory == memories[held.memory] and len(nodes) > 1:
@@ -28,7 +27,7 @@ def tree_of(problem: SegmentProblem, best: Candidate) -> FusedMapping:
             nodes.append(Store(memories[held.memory], (name,)))
     for d, size in enumerate(best.shape):
         if size < shape[d]:
-            nodes.append(For(names[d], size))
+            nodes.append(loop(problem, d, size))
     for memory in sorted(set(best.places.values())):
         own = tuple(problem.tiles[t].name for t, m in best.places.items() if m == memory)
         nodes.append(Store(memories[memory], own))
@@ -39,9 +38,12 @@ def tree_of(problem: SegmentProblem, best: Candidate) -> FusedMapping:
     return FusedMapping((*nodes, Fuse(tuple(branches))))
 
 
-def dimension_name(problem: SegmentProblem, d: int) -> str:
-    """Return how a shared dimension is called: by its name, where all layers call it alike."""
-    names = problem.shared[d].names
-    if len(set(names)) == 1:
-        return names[0]
-    return f"{problem.layers[0].name}.{names[0]}"
+def loop(problem: SegmentProblem, d: int, size: int) -> For:
+    """Return a shared loop: by its name, where all layers call it alike and step together."""
+    shared = problem.shared[d]
+    made = {exchange.producer.layer for exchange in problem.segment.exchanges}
+    last = next(i for i, layer in enumerate(problem.layers) if layer.name not in made)
+    name = shared.names[last]
+    if len(set(shared.names)) > 1:
+        name = f"{problem.layers[last].name}.{name}"
+    return For(name, size * shared.scale[last])

@@ -16,6 +16,7 @@ from tilewright.mapping.fused.segments import (
     Tie,
     segment,
 )
+from tilewright.mapping.fused.text import fused_text, parse_fused_text
 from tilewright.mapping.fused.tree import (
     HALO_MODES,
     RECOMPUTE,
@@ -44,8 +45,10 @@ __all__ = [
     "Tie",
     "dump_fused",
     "fused_data",
+    "fused_text",
     "is_fused",
     "load_fused",
     "parse_fused",
+    "parse_fused_text",
     "segment",
 ]

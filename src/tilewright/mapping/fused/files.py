@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from collections.abc import Mapping as Dict
 from dataclasses import dataclass
 from pathlib import Path
@@ -143,23 +143,28 @@ class Reader:
             path, data = (*path, "mapping"), data.get("mapping")
         if not isinstance(data, list):
             raise self.document.error(f"expected a list of nodes, found {describe(data)}", path)
-        names = list(self.layer_names(path))
+        places: dict[str, KeyPath] = {}
+        for name, place in self.layer_names(path):
+            if name in places:
+                raise self.document.error(f"layer '{name}' runs in two branches", place)
+            places[name] = place
         try:
-            found = segment(self.network, names)
+            found = segment(self.network, places)
         except InputError as failure:
-            raise self.document.error(failure.message, path) from None
+            named = (place for name, place in places.items() if f"'{name}'" in failure.message)
+            raise self.document.error(failure.message, next(named, path)) from None
         nodes = self.nodes(path, found)
         return found, FusedMapping(nodes, self.halos(halos, (*path[:-1], "halos"), found))
 
-    def layer_names(self, path: KeyPath) -> Iterable[str]:
-        """Yield the names of the layers of all branches below a list of nodes."""
+    def layer_names(self, path: KeyPath) -> Iterator[tuple[str, KeyPath]]:
+        """Yield the layers of all branches below a list of nodes, and where they stand."""
         items = at(self.document, path)
         if not isinstance(items, list):
             raise self.document.error(f"expected a list of nodes, found {describe(items)}", path)
         last = items[-1] if items else None
+        here = (*path, len(items) - 1) if items else path
         if not isinstance(last, dict) or "fuse" not in last:
-            raise self.document.error("expected 'fuse' with a list of branches as last node", path)
-        here = (*path, len(items) - 1)
+            raise self.document.error("expected 'fuse' with a list of branches as last node", here)
         self.check_keys(last, ("fuse",), here)
         if not isinstance(last["fuse"], list) or not last["fuse"]:
             message = f"expected a list of branches, found {describe(last['fuse'])}"
@@ -176,7 +181,7 @@ class Reader:
                     branch,
                 )
             self.check_keys(item, BRANCH_KEYS, branch)
-            yield item["layer"]
+            yield item["layer"], (*branch, "layer")
 
     def nodes(self, path: KeyPath, found: Segment) -> tuple[TreeNode, ...]:
         """Read shared nodes and the fuse node at their end."""

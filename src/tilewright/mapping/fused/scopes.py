@@ -27,7 +27,7 @@ class Reading:
     tie: Tie
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LoopClass:
     """Dimensions, one of each layer below a loop, that the loop cuts together.
 
@@ -293,7 +293,10 @@ class _Resolving:
         chains: Dict[str, tuple[SharedStore, ...]],
     ) -> SharedLoop:
         """Resolve a shared loop."""
-        cuts = loop_class(self.segment, below, node.dimension, path)
+        try:
+            cuts = loop_class(self.segment, below, node.dimension)
+        except MappingError as wrong:
+            raise fault(wrong.message, path) from None
         bound = self.segment.layer_of[cuts.ends[0]].bounds[cuts.dims[cuts.ends[0]]]
         if not 1 <= node.tile <= bound:
             raise fault(
@@ -312,9 +315,7 @@ class _Resolving:
 
 
 @lru_cache(maxsize=4096)
-def loop_class(
-    segment: Segment, below: tuple[str, ...], name: str, path: str = "mapping"
-) -> LoopClass:
+def loop_class(segment: Segment, below: tuple[str, ...], name: str) -> LoopClass:
     """Return what a loop over a dimension of that name cuts in the layers below it.
 
     A plain name such as ``M`` is accepted where all layers below that have such a dimension have
@@ -325,6 +326,7 @@ def loop_class(
     MappingError
         When the layers below cannot share the loop.
     """
+    path = "mapping"
     meant = [access for access in named_dimensions(name, segment) if access.layer in below]
     if not meant:
         raise fault(f"no layer below has a dimension '{name}'", path)

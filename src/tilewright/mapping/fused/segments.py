@@ -171,8 +171,12 @@ class Segment:
         """The tensors that need not leave the chip."""
         return tuple(tensor for tensor in self.tensors if tensor.intermediate)
 
-    def __hash__(self) -> int:
+    @cached_property
+    def _hash(self) -> int:
         return hash((self.layers, self.exchanges, self.repeat))
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 from tilewright.architecture.machine import Architecture
 from tilewright.mapping.fused.scopes import Leaf
+from tilewright.mapping.fused.segments import Segment
+from tilewright.mapping.fused.turns import steps
 from tilewright.mapping.nodes import Mapping, Node, Store
 from tilewright.workload.layer import Layer
 
@@ -35,3 +37,15 @@ def turn_mapping(leaf: Leaf, extents: Dict[str, int], architecture: Architecture
         left[node.dimension] = min(node.tile, left[node.dimension])
         nodes.append(replace(node, tile=left[node.dimension]))
     return Mapping(tuple(nodes))
+
+
+def largest_turn(leaf: Leaf, segment: Segment) -> dict[str, int]:
+    """Return the largest extent of each dimension over all turns of a layer."""
+    layer = segment.layer_of[leaf.layer]
+    extents = dict(layer.bounds)
+    for dimension in layer.bounds:
+        loops = [loop for loop in leaf.loops if loop.cuts.dims[leaf.layer] == dimension]
+        if loops:
+            spans = (step.spans[leaf.layer] for step in steps(loops, segment, [leaf.layer]))
+            extents[dimension] = max(end - first for first, end in spans)
+    return extents

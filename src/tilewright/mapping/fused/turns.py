@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tilewright.mapping.fused.scopes import LoopClass, SharedLoop
 from tilewright.mapping.fused.segments import Segment, Tie
@@ -127,11 +128,18 @@ def steps(loops: Sequence[SharedLoop], segment: Segment, layers: Sequence[str]) 
     if not loops:
         return [Step((), {})]
     dims = loops[0].cuts.dims
-    whole = {layer: (0, segment.layer_of[layer].bounds[d]) for layer, d in dims.items()}
-    return [
-        Step(at, {layer: spans[layer] for layer in layers})
-        for at, spans in _steps(loops, whole, ())
-    ]
+    whole = tuple((layer, segment.layer_of[layer].bounds[d]) for layer, d in dims.items())
+    found = _all_steps(tuple((loop.cuts, loop.tile, loop.anew) for loop in loops), whole)
+    return [Step(at, {layer: spans[layer] for layer in layers}) for at, spans in found]
+
+
+@lru_cache(maxsize=1024)
+def _all_steps(
+    chain: tuple[tuple[LoopClass, int, frozenset[str]], ...], whole: tuple[tuple[str, int], ...]
+) -> list[tuple[tuple[int, ...], State]]:
+    """Return the steps of loops that cut together; those of one dimension occur in many trees."""
+    loops = [SharedLoop(i, tile, cuts, anew, "") for i, (cuts, tile, anew) in enumerate(chain)]
+    return list(_steps(loops, {layer: (0, bound) for layer, bound in whole}, ()))
 
 
 def _steps(

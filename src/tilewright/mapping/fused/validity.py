@@ -11,7 +11,7 @@ from tilewright.mapping.constraints import violations
 from tilewright.mapping.fused.scopes import Leaf, Resolved, SharedStore, fault
 from tilewright.mapping.fused.segments import Access, Segment
 from tilewright.mapping.fused.tree import REFETCH
-from tilewright.mapping.fused.turn_layers import turn_layer, turn_mapping
+from tilewright.mapping.fused.turn_layers import largest_turn, turn_layer, turn_mapping
 from tilewright.mapping.fused.turns import steps
 from tilewright.mapping.names import unknown
 from tilewright.mapping.nodes import Store
@@ -36,18 +36,6 @@ def check_tree(resolved: Resolved, architecture: Architecture) -> None:
     check_halos(resolved)
     for leaf in resolved.leaves:
         check_leaf(leaf, resolved, architecture)
-
-
-def largest_turn(leaf: Leaf, segment: Segment) -> dict[str, int]:
-    """Return the largest extent of each dimension over all turns of a layer."""
-    layer = segment.layer_of[leaf.layer]
-    extents = dict(layer.bounds)
-    for dimension in layer.bounds:
-        loops = [loop for loop in leaf.loops if loop.cuts.dims[leaf.layer] == dimension]
-        if loops:
-            spans = (step.spans[leaf.layer] for step in steps(loops, segment, [leaf.layer]))
-            extents[dimension] = max(end - first for first, end in spans)
-    return extents
 
 
 def check_memory(store: SharedStore, segment: Segment, architecture: Architecture) -> None:

@@ -9,7 +9,7 @@ from tilewright.fusion.count import count_fused
 from tilewright.mapping.fused.scopes import resolve_fused
 from tilewright.reference.fused import simulate_fused
 
-SETTINGS = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+SETTINGS = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def assert_equal(case: FusedCase) -> None:
@@ -29,4 +29,10 @@ def test_halos_are_retained(case: FusedCase) -> None:
 @SETTINGS
 @given(case=fused_cases(modes=("retain", "recompute")))
 def test_halos_are_recomputed(case: FusedCase) -> None:
+    assert_equal(case)
+
+
+@SETTINGS
+@given(case=fused_cases(modes=("retain", "recompute", "refetch")))
+def test_halos_are_refetched(case: FusedCase) -> None:
     assert_equal(case)

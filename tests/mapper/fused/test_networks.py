@@ -1,0 +1,130 @@
+"""Networks with what is fused: values are those of the model, and never above those without."""
+
+import itertools
+from dataclasses import replace
+from math import inf, isclose
+from random import Random
+from time import perf_counter
+
+import pytest
+
+import tilewright as tw
+from fused_chains import chain, machine, network
+from fused_trees import every_branch, every_prefix, state_of
+from tilewright import api
+from tilewright.architecture.files import load_architecture
+from tilewright.architecture.machine import Architecture, Memory
+from tilewright.errors import InputError, MappingError, NoMappingError
+from tilewright.fusion import evaluate
+from tilewright.mapper.fused.choices import SegmentProblem
+from tilewright.mapper.fused.chunks import Chunks
+from tilewright.mapper.fused.network import map_fused
+from tilewright.mapper.fused.segment_search import SegmentSearch
+from tilewright.mapper.objective.objective import parse_objective
+from tilewright.mapping.fused import Branch, Fuse, FusedMapping, parse_fused
+
+OBJECTIVES = ("energy", "latency", "edp", "energy*latency^0.5")
+
+
+def limited(random: Random, target: Architecture) -> Architecture:
+    """Return a machine whose outer memories have ports, and perhaps leak."""
+    levels = [
+        replace(
+            level,
+            read_bandwidth=random.choice((None, 1.0, 2.0)),
+            write_bandwidth=random.choice((None, 0.5, 2.0)),
+            leakage=random.choice((0.0, 0.0, 3e3)),
+        )
+        if isinstance(level, Memory) and level.name in ("DRAM", "GLB")
+        else level
+        for level in target.levels
+    ]
+    return replace(target, levels=tuple(levels))
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_the_model_gives_mappings_the_value_that_was_found(seed):
+    random = Random(seed)
+    sizes = [random.choice((2, 3, 4, 6)) for _ in range(random.choice((3, 4)))]
+    found = network(random.choice((2, 4, 6)), sizes)
+    target = limited(random, machine(random))
+    objective = OBJECTIVES[seed % len(OBJECTIVES)]
+    try:
+        # a difference between search and model is an error there
+        result = map_fused(found, target, objective)
+    except NoMappingError:
+        pytest.skip("no layer fits")
+    alone = api.map(found, target, objective, tiles="divisors", cache=False)
+    assert result.optimal
+    assert isclose(result.value_alone, alone.value)
+    assert result.value <= alone.value * (1 + 1e-12)
+    text = parse_fused(_data(result.mapping_file()), found, target)
+    cost = sum(evaluate(own, target, tree).energy_pj for own, tree in text.segments)
+    assert isclose(cost, sum(s.evaluation.energy_pj for s in result.segments))
+
+
+def test_no_tree_is_below_the_bound():
+    assert sum(trees_above_the_bound(Random(seed), seed) for seed in range(40, 60)) > 100
+
+
+def trees_above_the_bound(random: Random, seed: int) -> int:
+    """Compare random trees of a random chain with the bound, and return how many fitted."""
+    (found, shared), target = chain(random), limited(random, machine(random))
+    goal = parse_objective(OBJECTIVES[seed % len(OBJECTIVES)])
+    search = SegmentSearch(SegmentProblem(found, target), Chunks(target, goal))
+    _, bound = search.solve(inf, lambda: False)
+    prefixes = list(every_prefix(found, target, shared))
+    trees = 0
+    for _ in range(60):
+        nodes = random.choice(prefixes)
+        extents, _, sources = state_of(nodes, found, target)
+        branches = []
+        for layer in found.layers:
+            box = {d: extents.get((layer.name, d), n) for d, n in layer.bounds.items()}
+            own = itertools.islice(every_branch(layer, box, target, sources[layer.name]), 200)
+            branches.append(Branch(layer.name, random.choice(list(own))))
+        try:
+            cost = evaluate(found, target, FusedMapping((*nodes, Fuse(tuple(branches)))))
+        except MappingError:
+            continue
+        trees += 1
+        value = sum(goal.value(one.energy_pj, one.cycles) for one in cost.layers.values())
+        assert value >= bound * (1 - 1e-12)
+    return trees
+
+
+def test_repeated_blocks_are_searched_once_and_counted_as_often_as_they_occur():
+    found = map_fused(tw.load_workload("bert_base"), load_architecture("tpu-v1"), "energy")
+    assert found.optimal
+    assert {s.repeat for s in found.segments} == {12}
+    assert found.value == sum(s.value * 12 for s in found.segments) + sum(
+        u.result.proof.value * u.repeat for u in found.unfused
+    )
+    runs = sum(len(s.names) * s.repeat for s in found.segments) + sum(
+        u.repeat for u in found.unfused
+    )
+    assert runs == sum(layer.repeat for layer in found.network.layers)
+
+
+def test_a_time_limit_is_kept_and_the_bound_holds():
+    whole = api.map("bert_base", "tpu-v1", fuse=True)
+    start = perf_counter()
+    found = api.map("bert_base", "tpu-v1", fuse=True, time_limit=0.3, cache=False)
+    assert perf_counter() - start < 3.0
+    assert found.lower_bound <= whole.value * (1 + 1e-12)
+    assert found.unmapped or found.value >= whole.value * (1 - 1e-12)
+
+
+def test_layers_that_nothing_connects_are_refused():
+    with pytest.raises(InputError, match="does not say how its layers are connected"):
+        api.map("alexnet", "tpu-v1", fuse=True)
+    with pytest.raises(InputError, match="has no effect with 'fuse'"):
+        api.map("bert_base", "tpu-v1", fuse=True, strategy="decoupled")
+    with pytest.raises(InputError, match="takes no limits with 'fuse'"):
+        api.map("bert_base", "tpu-v1", "energy, latency<=1e9", fuse=True)
+
+
+def _data(text):
+    from ruamel.yaml import YAML
+
+    return YAML(typ="safe").load(text)
