@@ -55,6 +55,7 @@ def aligned(
     list of str
         Lines without blanks at their ends. The last one says which columns were left out, if any.
     """
+    assert len({len(row) for row in rows}) == 1, "every row has a cell for each column"
     table: list[Cells] = [tuple((cell,) for cell in row) for row in rows]
     shown = list(range(len(rows[0])))
     widths = natural(table)

@@ -390,3 +390,14 @@ def test_help_is_never_cut_off(capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr().out
     assert "..." not in shown.replace("[ARGS]...", "")
     assert all(f"  {name} " in shown for name in MODULES)
+
+
+def test_the_table_of_mappings_has_the_columns_that_it_names(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["map", "net.yaml", "simple"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2].split("   ")[0] == " layer"
+    assert lines[2].split()[-4:] == ["bound", "by", "gap", "proven"]
+    assert any(line.startswith(" total") for line in lines)
+    assert not lines[-2].startswith(" ") and "proven optimal" in " ".join(lines[-3:]).lower()

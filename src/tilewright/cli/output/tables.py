@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 def summary(result: NetworkResult) -> str:
     """Return the table of a network's mappings and the totals, and last what is proven."""
     from tilewright.layout.evaluate import BlockEvaluation
+    from tilewright.mapper.results.result import HEADERS as COLUMNS
     from tilewright.mapping.text import mapping_text
 
     shown = table(
-        HEADERS, result.rows(),
+        COLUMNS, result.rows(),
         left=("layer", "bound by"), drop=result.spare_columns(), total=True,
     )  # fmt: skip
     parts = [title(result.title), shown]
