@@ -16,8 +16,7 @@ from tilewright.architecture.files import load_architecture
 from tilewright.architecture.machine import Architecture
 from tilewright.document import SUFFIXES, Document, describe, is_path, load, parse, read_text
 from tilewright.errors import InputError, nearest
-from tilewright.frontends.load import Options, is_program, load_model, options_of
-from tilewright.frontends.torch_module import is_module
+from tilewright.frontends.load import Options, is_live, load_model, options_of
 from tilewright.interop.files import other_architecture, other_constraints, other_network
 from tilewright.interop.maestro.reader import looks_like_directives, parse_dataflow
 from tilewright.interop.maestro.styles import load_style, style_names
@@ -201,8 +200,8 @@ def load_workload(
     workload : str, path, Layer, Network or exported program
         A name that ships, a workload file, an ``.onnx``, ``.pt2`` or ``.keras`` file, a
         ``config.json`` of a language or vision model (``hf:`` before its path or before a name
-        that ships), a file of another tool, an object of ``torch.export.export``, or a module of
-        PyTorch.
+        that ships), a file of another tool, an object of ``torch.export.export`` or
+        ``jax.make_jaxpr``, or a module of PyTorch.
     layer : str, optional
         Only this layer.
     phase : str, optional
@@ -241,7 +240,7 @@ def the_network(
     elif isinstance(workload, Network):
         said.given()
         network = workload
-    elif is_program(workload) or is_module(workload):
+    elif is_live(workload):
         network = load_model(workload, said)
     elif isinstance(workload, str | PathLike):
         name = fspath(workload)

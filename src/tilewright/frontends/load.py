@@ -10,6 +10,7 @@ from typing import Any
 
 from tilewright.document import load
 from tilewright.errors import InputError
+from tilewright.frontends.torch_module import is_module
 from tilewright.workload.layer import Network
 from tilewright.workload.network import load_network, zoo_names
 
@@ -75,6 +76,16 @@ def is_program(workload: object) -> bool:
     return hasattr(workload, "graph_module") and hasattr(workload, "graph_signature")
 
 
+def is_jaxpr(workload: object) -> bool:
+    """Whether an object is what ``jax.make_jaxpr`` returns, without importing JAX."""
+    return hasattr(workload, "jaxpr") and hasattr(workload, "consts")
+
+
+def is_live(workload: object) -> bool:
+    """Whether an object is a model of a framework: a program or a module."""
+    return is_program(workload) or is_jaxpr(workload) or is_module(workload)
+
+
 def is_model(name: str) -> bool:
     """Whether a name is that of a model in a format of others."""
     if name.startswith(CONFIGURATION) or Path(name).suffix.lower() in (".onnx", ".pt2", ".keras"):
@@ -91,8 +102,8 @@ def load_model(name: object, options: Options | None = None) -> Network:
         ``hf:`` and the path of a ``config.json`` or a configuration that ships; a ``.json`` file
         with ``model_type``; an ``.onnx`` file; a ``.pt2`` file of ``torch.export.save``; a
         ``.keras`` file; or what
-        `tilewright.workload.load_network` accepts. Or an object of ``torch.export.export``, or a
-        module of PyTorch.
+        `tilewright.workload.load_network` accepts. Or an object of ``torch.export.export`` or
+        ``jax.make_jaxpr``, or a module of PyTorch.
     options : Options, optional
         What is said about it.
 
@@ -105,6 +116,10 @@ def load_model(name: object, options: Options | None = None) -> Network:
         from tilewright.frontends.torch_export import read_program
 
         said = options or Options()
+        if is_jaxpr(name):
+            from tilewright.frontends.jax_program import read_jaxpr
+
+            return read_jaxpr(name, **said.given("only"))
         if is_program(name):
             return read_program(name, **said.given("bind", "only"))
         from tilewright.frontends.torch_module import exported
