@@ -155,6 +155,14 @@ def test_what_is_written_is_read_again(seed: int, tmp_path: Path) -> None:
             or any(array.elements == 1 or 1 in array.axes.values() for array in machine.arrays)
             or written.left_out
         )
+        # whatever the first writing lost, the next one loses nothing
+        for name, text in once_more.files.items():
+            (tmp_path / name).write_text(text)
+        third = read_timeloop(*paths)
+        assert third.network == again.network
+        assert third.architecture == again.architecture
+        assert third.mapping == again.mapping
+        assert tw.export(read, third.architecture, third.mapping).files == once_more.files
 
 
 def test_uneven_storage_is_refused() -> None:
