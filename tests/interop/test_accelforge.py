@@ -75,6 +75,24 @@ def test_a_hierarchy_becomes_a_machine(folder: Path) -> None:
     assert unrolled.get("Y", "d") == "d"
 
 
+def test_what_component_models_would_say_comes_from_a_table(folder: Path) -> None:
+    text = ACCELFORGE_ARCHITECTURE.replace(
+        "arch:\n", "arch:\n  extra_attributes_for_all_component_models: {tech_node: 65e-9}\n"
+    )
+    unit = "actions: [{name: compute, energy: 0.5e-12, latency: 1 / 2e9}]"
+    assert unit in text
+    text = text.replace(unit, "total_latency: compute_actions / 200e6")
+    text = text.replace("energy: 32e-12, ", "").replace("energy: 2e-12, ", "")
+    (folder / "machine.yaml").write_text(text)
+    machine = tw.map("net.yaml", "machine.yaml", layer="V", tiles="divisors").architecture
+    assert machine.clock_hz == 200e6
+    _, buffer, register = machine.memories
+    assert buffer.read_energy > 0
+    assert register.read_energy == 0  # that is what the file says
+    assert machine.compute.energy > 0
+    assert any("Buffer, MAC: energies of cacti7-65nm" in note for note in machine.notes)
+
+
 def test_arithmetic_is_computed_and_nothing_else() -> None:
     assert number("1024*1024*128*8") == 2**30
     assert number("1 / (8 * 614e9)") == pytest.approx(1 / (8 * 614e9))

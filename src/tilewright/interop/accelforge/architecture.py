@@ -31,6 +31,10 @@ NAME = re.compile(r"[A-Za-z_]\w*")
 ONE_VALUE = re.compile(r"\w+\.bits_per_value( if .*)?")
 KINDS = ("!Memory", "!Fanout", "!Container", "!Compute", "!Toll", "!Hierarchical")
 APART = "max(read_latency, write_latency)"
+RATE = re.compile(r"\s*compute_actions\s*/\s*(.+)")
+# what AccelForge asks its component models for comes from a table, of the same node if there is one
+TABLES = {nm: f"cacti7-{nm}nm" for nm in (22, 32, 45, 65, 90)}
+USUAL = 45
 
 
 def is_architecture(document: Document) -> bool:
@@ -60,7 +64,8 @@ class Reader:
         self.notes: list[str] = []
         self.levels: list[dict[str, Any]] = []
         self.constraints: list[dict[str, Any]] = []
-        self.names: set[str] = set()
+        self.modelled: list[str] = []
+        self.table = TABLES[self.node()]
 
     def machine(self) -> Architecture:
         """Return the machine."""
@@ -81,8 +86,16 @@ class Reader:
         self.levels[0].pop("size", None)
         self.levels[0].pop("must_keep", None)
         self.levels[0].pop("keep", None)
-        energy = self.action(nodes[-1][1], compute, "compute")[0]
-        self.levels.append({"compute": str(compute.get("name", "MAC")), "energy": energy})
+        unit: dict[str, Any] = {"compute": str(compute.get("name", "MAC")), "word": f"{WORD} bits"}
+        if self.priced(compute, ("compute",)):
+            unit["energy"] = self.action(nodes[-1][1], compute, "compute")[0]
+        else:
+            unit["technology"] = self.table
+        self.levels.append(unit)
+        if self.modelled:
+            self.notes.append(
+                f"{', '.join(self.modelled)}: energies of {self.table}, not of AccelForge's models"
+            )
         source = self.document.source
         data = {
             "name": Path(source).name.split(".")[0],
@@ -127,6 +140,23 @@ class Reader:
             raise self.document.error(f"expected a name, found {describe(given)}", path)
         return given
 
+    def node(self) -> int:
+        """Return the node in nm, of those that there are tables for; 45 where it is another."""
+        models = self.document.data["arch"].get("extra_attributes_for_all_component_models")
+        size = number(models.get("tech_node")) if isinstance(models, dict) else None
+        nm = round(size * 1e9) if size is not None and 0 < size < 1 else USUAL
+        return nm if nm in TABLES else USUAL
+
+    def priced(self, node: Mapping[str, Any], names: tuple[str, ...]) -> bool:
+        """Whether a node says the energy of some action; otherwise it is one of a model."""
+        given = node.get("actions")
+        items = given if isinstance(given, list) else []
+        found = [x for x in items if isinstance(x, dict) and x.get("name") in names]
+        if any(x.get("energy") is not None for x in found):
+            return True
+        self.modelled.append(str(node.get("name")))
+        return False
+
     def chosen_compute(
         self, nodes: list[tuple[str, KeyPath, Mapping[str, Any]]]
     ) -> Mapping[str, Any]:
@@ -147,6 +177,10 @@ class Reader:
                     return 1 / latency
                 if rate and 1e3 <= rate < 1e15:
                     return rate
+        match = RATE.fullmatch(str(compute.get("total_latency", "")))
+        rate = number(match[1]) if match else None
+        if rate and 1e3 <= rate < 1e15:
+            return rate
         self.notes.append("no latency of the compute unit is known: one operation per ns")
         return CLOCK
 
@@ -195,10 +229,15 @@ class Reader:
             level["keep"] = sorted(keep | may)
         if keep:
             level["must_keep"] = sorted(keep)
+        known = len(self.notes)
         (read, reading), (write, writing) = (
             self.action(path, node, action) for action in ("read", "write")
         )
-        level["energy"] = {"read": read, "write": write}
+        if ("size" in level or not self.levels) and not self.priced(node, ("read", "write")):
+            del self.notes[known:]
+            level["technology"] = self.table
+        else:
+            level["energy"] = {"read": read, "write": write}
         total = str(node.get("total_latency", "")).strip()
         if total and total != APART:
             self.notes.append(f"{name}: total_latency '{total[:60]}' is not read")
