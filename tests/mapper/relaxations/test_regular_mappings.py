@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from random import Random
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,6 +14,9 @@ import tilewright as tw
 from every_size import every_front, every_nest, is_regular
 from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.mapper.objective.objective import parse_objective
+from tilewright.mapper.problem.bypass_choices import narrowed
+from tilewright.mapper.relaxations.nests.regular_bound import tightened
+from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.results import regular
 from tilewright.mapping.nodes import For, Mapping, Spatial, Store
 from tilewright.workload.layer import Layer
@@ -79,6 +84,70 @@ def test_bounds_hold_where_elements_have_less_work_than_others(seed: int) -> Non
 @pytest.mark.parametrize("seed", MANY)
 def test_bounds_hold_in_many_problems(seed: int) -> None:
     compare(seed)
+
+
+def layered(seed: int) -> tuple[Layer, Architecture]:
+    """Return a tiny product or window, and a machine with two memories above or below an array."""
+    random = Random(seed)
+    expression, choices = random.choice([
+        ("O[M,N] += I[M,K] * W[K,N]", {"M": (1, 2, 3), "N": (2, 3), "K": (2, 3, 5)}),
+        ("O[K,P] += I[P+R] * W[K,R]", {"K": (1, 2), "P": (2, 3, 4, 5), "R": (2, 3)}),
+        ("O[K,P] += I[2*P+R] * W[K,R]", {"K": (1, 2), "P": (2, 3, 4, 5), "R": (2, 3)}),
+    ])  # fmt: skip
+    layer = tw.einsum(expression, **{d: random.choice(own) for d, own in choices.items()})
+    levels: list[Memory | Array] = [Memory("DRAM", 8, read_energy=32.0, write_energy=16.0)]
+    for name in ("L1", "L0"):
+        kept = random.choice(["IWO", "IWO", "IW", "O"])
+        levels.append(
+            Memory(
+                name, 8, capacity_bits=8 * random.choice([3, 4, 5, 7]),
+                read_energy=random.choice([1.0, 2.0, 8.0]),
+                write_energy=random.choice([1.0, 4.0]), keep=frozenset(kept),
+                must_keep=frozenset(random.choice(["", kept])),
+            )
+        )  # fmt: skip
+    array = Array(
+        "A", {"X": random.choice([2, 3])}, multicast=random.random() < 0.6,
+        reduction=random.random() < 0.7, hop_energy=random.choice([0.0, 1.0]),
+    )  # fmt: skip
+    levels.insert(random.choice([1, 3]), array)
+    return layer, Architecture("layered", (*levels, Compute("MAC")))
+
+
+def bounded(seed: int, most: int) -> bool:
+    """Compare the bound with all regular mappings that use the array, if there are not too many.
+
+    Those that leave it idle are left out: where it is idle, the nests that are tried let memories
+    above and below it stand in any order.
+    """
+    layer, machine = layered(seed)
+    nests = list(islice(every_nest(layer, machine), most + 1))
+    used = [
+        nest
+        for nest in nests
+        if is_regular(nest, layer) and any(isinstance(loop, Spatial) for loop in nest)
+    ]
+    front = every_front(layer, machine, used) if used and len(nests) <= most else np.zeros((0, 2))
+    if len(front) == 0:
+        return False
+    least = Least(layer, narrowed(machine, layer))
+    for text in ("energy", "edp"):
+        objective = parse_objective(text)
+        best = float(objective.values(front[:, 0], front[:, 1]).min())
+        known = [(float(objective.values(*cost).min()), keep) for keep, *cost in least.all_costs()]
+        bound, _ = tightened(least, known, objective, 1.3 * best, lambda: False)
+        assert bound <= best * (1 + 1e-9)
+    return True
+
+
+def test_bounds_hold_where_two_memories_stand_on_one_side_of_an_array() -> None:
+    assert sum(bounded(seed, 200) for seed in range(60)) > 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(40, 1000))
+def test_bounds_hold_for_many_chains_of_memories(seed: int) -> None:
+    bounded(seed, 600)
 
 
 def test_a_loop_is_irregular_where_an_element_has_one_of_its_two_steps() -> None:

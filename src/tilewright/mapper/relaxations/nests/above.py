@@ -73,7 +73,7 @@ def fits_one(
                 extents[d] = max(least[d], grown[d])
             if own < 0:
                 continue
-            if place[own] > i and not is_held(ns, place, carried, d):
+            if place[own] > i:
                 extents[d] = max(extents[d], size[0, d])
             if own == carried and place[nt] > i:
                 extents[d] = max(extents[d], size[1, d])
@@ -127,8 +127,7 @@ def holds(
     row = 1 if order[j] == len(ns.words) else 0
     for d in range(len(least)):
         grown[d] = 1
-        free = row == 0 and is_held(ns, place, carried, d)
-        if ns.owner[d] == own and d not in (run, other) and not free:
+        if ns.owner[d] == own and d not in (run, other):
             grown[d] = size[row, d]
     return fits_outer(ns, order, place, carried, size, least, place[ns.window], grown, extents)
 
@@ -174,6 +173,7 @@ def window_serves(
 ) -> float:
     """Return how many iterations of windows give the same word in the outer memory at most.
 
+    The tile slides along one expression, or comes back; of the others it spans what fits.
     While a tile outside of that of the window stays, all that its loops inside span comes in. The
     window's tile slides on, or comes back, beyond that only if it spans what the other one stays
     through, but for the dimensions along which it does so.
@@ -190,7 +190,7 @@ def window_serves(
         The first tile that is looked at.
     """
     t, nt = ns.window, len(ns.words)
-    served = 1.0
+    served, most = 1.0, 1.0
     for e in range(ns.terms.shape[1]):
         d, a, o, b = ns.terms[t, e]
         if o < 0:
@@ -232,12 +232,17 @@ def window_serves(
                     continue
                 # with loops around those on the other dimension it comes back after some runs
                 if reach < ns.bounds[x]:
-                    back = max(back, rarely(spans[y], step, False))
+                    back = max(back, rarely(spans[y], step, False, 2.0))
                 reach = ns.bounds[x]
             if mine:
                 far, wide = min(far, reach), min(wide, spans[y])
             else:
                 far, wide = min(far, spans[y]), min(wide, reach)
         own_pairs = pairs_of(far, wide, ns.bounds[d], ns.bounds[o], False, False, a, b)
-        served *= min(ns.pairs[t, e], own_pairs * back)
-    return served
+        slid = min(ns.pairs[t, e], own_pairs * back)
+        m = spans_at_most(ns, order, place, carried, size, least, place[t], d, grown, extents)
+        n = spans_at_most(ns, order, place, carried, size, least, place[t], o, grown, extents)
+        stays = min(slid, pairs_of(m, n, ns.bounds[d], ns.bounds[o], False, False, a, b))
+        served *= stays
+        most = max(most, slid / stays)
+    return served * most

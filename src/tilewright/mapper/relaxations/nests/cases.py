@@ -87,14 +87,51 @@ def known_cases(
 
 @called_leaf
 def tighten_same(
-    ns: Nest, cases: Ints, own: Ints, spread: Ints, active: Ints, same: Floats
+    ns: Nest, cases: Ints, own: Ints, spread: Ints, active: Ints, far: Ints, same: Floats
 ) -> None:
-    """Lower what is served of the window, see `served.fill_same`, to that of the best case."""
+    """Lower what is served of the window, see `served.fill_same`, to that of the best case.
+
+    Parameters
+    ----------
+    far : array of (2, dimensions)
+        See `case_serves`.
+    """
     for k in range(2):
         most = 1.0
         for c in range(own[0], own[1]):
-            most = max(most, case_serves(ns, cases[c], spread, active, k == 1, most))
+            most = max(most, case_serves(ns, cases[c], spread, active, far, k == 1, most))
         same[k, ns.window] = min(same[k, ns.window], most)
+
+
+@part
+def fill_served(
+    ns: Nest,
+    cases: Ints,
+    own: Ints,
+    spread: Ints,
+    active: Ints,
+    far: Ints,
+    same: Floats,
+    serves: Floats,
+) -> int:
+    """Fill what cases serve of the window in an instance, and of what all share; return how many.
+
+    A mapping is one case: the loops along which the tile slides are the same for each instance and
+    for all together.
+
+    Parameters
+    ----------
+    far : array of (2, dimensions)
+        See `case_serves`.
+    same : array of (2, tensors)
+        What is served at most in any case.
+    serves : array of (cases, 2)
+    """
+    for c in range(own[0], own[1]):
+        for k in range(2):
+            served_here = case_serves(ns, cases[c], spread, active, far, k == 1, 1.0)
+            serves[c - own[0], k] = min(same[k, ns.window], served_here)
+    return int(own[1] - own[0])
 
 
 @called_leaf
@@ -237,11 +274,22 @@ def fill_case(
 
 @called_leaf
 def case_serves(
-    ns: Nest, case: Ints, spread: Ints, active: Ints, together: bool, known: float
+    ns: Nest,
+    case: Ints,
+    spread: Ints,
+    active: Ints,
+    far: Ints,
+    together: bool,
+    known: float,
 ) -> float:
     """Return how many iterations of windows give the same word at most, or what is known.
 
     What the tile spans of two expressions together is no more words than fit.
+
+    Parameters
+    ----------
+    far : array of (2, dimensions)
+        How far loops along which tiles slide reach at most, and at least.
     """
     t = ns.window
     slid, other = case[SLID], -1
@@ -266,7 +314,7 @@ def case_serves(
     second, end = case[at + 2], most_in(ns, case, slid, 1, spread)
     way = case[WAY]
     best = known
-    whole = slid_serves(ns, case, slid, last, end, first, second, spread, active, together)
+    whole = slid_serves(ns, case, slid, last, end, first, second, spread, active, far, together)
     if whole * beside * rest <= best:
         return best
     for m in range(first, (first if way == SLIDES else last) + 1):
@@ -278,7 +326,7 @@ def case_serves(
             wide = last if way == SLIDES else m
             high = end if way == SLIDES + 1 else n
             served_here = rest * slid_serves(
-                ns, case, slid, wide, high, m, n, spread, active, together
+                ns, case, slid, wide, high, m, n, spread, active, far, together
             )
             if served_here * beside <= best:
                 continue
@@ -311,7 +359,7 @@ def least_words(ns: Nest, case: Ints, e: int) -> float:
 def span_serves(ns: Nest, case: Ints, e: int, spread: Ints, active: Ints, together: bool) -> float:
     """Return what an expression serves at most along which the tile stays."""
     m, n = most_in(ns, case, e, 0, spread), most_in(ns, case, e, 1, spread)
-    return served(ns, e, STAYS, m, n, 1, 1, spread, active, together)
+    return served(ns, e, STAYS, m, n, 1, 1, spread, active, together, 1)
 
 
 @called_leaf
@@ -332,7 +380,7 @@ def room_serves(
         if m < case[at]:
             break
         m = min(m, last)
-        best = max(best, served(ns, e, STAYS, m, n, 1, 1, spread, active, together))
+        best = max(best, served(ns, e, STAYS, m, n, 1, 1, spread, active, together, 1))
     return best
 
 
@@ -347,6 +395,7 @@ def slid_serves(
     second: int,
     spread: Ints,
     active: Ints,
+    limits: Ints,
     together: bool,
 ) -> float:
     """Return what the expression serves along which the tile does not stay.
@@ -355,11 +404,13 @@ def slid_serves(
     have. A tile of at least first x second that shares no word then with the one before slides
     through the part of one instance only.
     """
-    far, wide = case[REACH], case[REACH + 1]
+    far = min(case[REACH], limits[0, ns.terms[ns.window, e, 0]])
+    wide = min(case[REACH + 1], limits[0, ns.terms[ns.window, e, 2]])
+    long = limits[1, ns.terms[ns.window, e, 2 * (case[WAY] % 2)]]
     if not together and case[WAY] < RETURNS:
         d, a, o, b = ns.terms[ns.window, e]
         if spread[d] > 1 and a * (first * (spread[d] - 2) + 2) > b * (n - 1):
             far = min(far, (ns.bounds[d] - 1) // (spread[d] - 1))
         if spread[o] > 1 and b * (second * (spread[o] - 2) + 2) > a * (m - 1):
             wide = min(wide, (ns.bounds[o] - 1) // (spread[o] - 1))
-    return served(ns, e, case[WAY], m, n, far, wide, spread, active, together)
+    return served(ns, e, case[WAY], m, n, far, wide, spread, active, together, long)

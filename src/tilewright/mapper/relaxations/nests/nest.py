@@ -8,7 +8,7 @@ numbers cost at least takes no account of how loops lead from one to the next.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations, permutations
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
@@ -283,10 +283,17 @@ def orders(outside: Bools, inside: Bools) -> tuple[Ints, Ints]:
     return np.array(inner, np.int64).reshape(len(inner), -1), outer
 
 
-def spatial_choices(least: Least) -> tuple[Ints, Ints] | None:
+def spatial_choices(
+    least: Least, of_use: Callable[[Ints], Bools] | None = None
+) -> tuple[Ints, Ints] | None:
     """Return the instances along each dimension that the axes of the array allow, or fewer.
 
     It is None where there are too many choices or instances to look at.
+
+    Parameters
+    ----------
+    of_use : callable, optional
+        Says which of some choices are of use; none with fewer instances than one that is not.
 
     Returns
     -------
@@ -321,6 +328,8 @@ def spatial_choices(least: Least) -> tuple[Ints, Ints] | None:
         choices = np.repeat(choices[first], most, axis=0)
         starts = np.cumsum(most) - most
         choices[:, d] = np.arange(len(choices)) - np.repeat(starts, most) + 1
+        if of_use is not None:
+            choices = choices[of_use(choices)]
     actives = np.empty_like(choices)
     for d in range(len(bounds)):
         _, most, which = largest(choices, d)

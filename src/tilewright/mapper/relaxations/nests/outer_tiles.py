@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright.kernels.kernel import called_leaf, leaf, part
-from tilewright.mapper.relaxations.nests.above import fits_outer, is_held, window_serves
+from tilewright.mapper.relaxations.nests.above import (
+    fits_outer,
+    is_held,
+    longest_stay,
+    window_serves,
+)
+from tilewright.mapper.relaxations.nests.cases import case_serves
 from tilewright.mapper.relaxations.nests.inner_tiles import (
     stay_limit,
     stay_limit_together,
@@ -136,6 +142,10 @@ def least_outer(
     steps: float,
     goal: Floats,
     ceiling: float,
+    slide: Ints,
+    kind: int,
+    same: Floats,
+    times: Ints,
     found: Ints,
 ) -> float:
     """Return the least value below a ceiling, or the ceiling.
@@ -162,18 +172,25 @@ def least_outer(
         Instances.
     begin : array of costs
         What all else costs.
+    slide : array of (0 or 1, fields)
+        What the tile of the window does in the inner memory, see `cases`, if it lies inside another
+        one there.
+    kind : int
+        How far loops on windows reach, see `window_spans.windows_of`.
+    same, times
+        As `inner_tiles.add_inner` took them.
     found : array of (2 x dimensions + 1)
         Filled with how long tiles stay in the outer memory, and the carried one, and with the
         order.
     """
     nd, nt = len(ns.bounds), len(ns.words)
     best = ceiling
-    cost = np.empty(len(begin))
+    cost, lower = np.empty(len(begin)), np.empty(len(begin))
     place = np.empty(nt + 1, np.int64)
     grown, extents = np.empty(nd, np.int64), np.empty(nd, np.int64)
     size = np.empty((2, nd), np.int64)
     free = np.empty(2 * nd, np.int64)
-    loose = np.zeros(2 * nd, np.bool_)
+    loose, spanned = np.zeros(2 * nd, np.bool_), np.zeros(2 * nd, np.bool_)
     slower = np.ones((2, nd))
     least, most = cuts[1], cuts[2]
     longest = np.empty((2, nd), np.int64)
@@ -184,6 +201,7 @@ def least_outer(
             if longest[1, d] < least[d]:
                 return best
     together = stay_limit_together(ns, limits, active)
+    reach = np.empty((2, nd), np.int64)
     for o in range(ns.outer_orders.shape[1]):
         order = ns.outer_orders[carried, o]
         if order[0] < 0 and o > 0:
@@ -194,21 +212,24 @@ def least_outer(
                 place[order[i]] = i
         if not whole and place[nt] >= 0 and last_place(place) > place[nt]:
             continue
-        slides = ns.window >= 0 and place[ns.window] > 0
         count = 0
         for k in range(2):
             for d in range(nd):
                 own = ns.owner[d]
+                held = k == 0 and is_held(ns, place, carried, d)
+                if k == 0:
+                    longest[k, d] = ns.bounds[d]
+                if held:
+                    longest[k, d] = min(ns.bounds[d], max(most[d], most_held[d]))
                 size[k, d] = longest[k, d]
                 if own < 0:
                     continue
-                held = k == 0 and is_held(ns, place, carried, d)
-                if held:
-                    size[k, d] = max(most[d], most_held[d])
-                elif (k == 0 and place[own] > 0) or (
-                    k == 1 and own == carried and (place[nt] > 0 or limits[d] >= 0)
+                if (
+                    held
+                    or (k == 0 and place[own] > 0)
+                    or (k == 1 and own == carried and (place[nt] > 0 or limits[d] >= 0))
                 ):
-                    free[count] = k * nd + d
+                    free[count], spanned[count] = k * nd + d, held
                     size[k, d] = least[d]
                     count += 1
         if not fits_outer(ns, order, place, carried, size, least, -1, extents, extents):
@@ -218,10 +239,10 @@ def least_outer(
         add_outer(ns, order, carried, size, spread, np.inf, begin, cost)
         if count == 0:
             value = value_of(ns, goal, cost, steps)
-            if value < best and slides:
-                value = slid_value(
-                    ns, order, place, carried, size, least, spans, spread, begin, cost,
-                    steps, goal, grown, extents,
+            if value < best:
+                value = closer_value(
+                    ns, order, place, carried, size, least, spans, spread, active, slide, kind,
+                    same, times, begin, reach, lower, cost, steps, goal, best, grown, extents,
                 )  # fmt: skip
             if value < best:
                 best = value
@@ -251,7 +272,7 @@ def least_outer(
                 depth -= 1
                 enter = False
                 continue
-            if loose[depth]:
+            if loose[depth] and not spanned[depth]:
                 turns = unaligned_steps(ns.bounds[d], now, cuts[0, d], least[d], most[d])
                 slower[k, d] = max(1.0, turns / cuts[3, d])
                 value = value_of(ns, goal, cost, steps * slowed(slower))
@@ -263,11 +284,11 @@ def least_outer(
             fine = fits_outer(ns, order, place, carried, size, least, -1, extents, extents)
             fine = fine and limited(size, limits) <= together
             if fine and depth == count - 1:
-                if slides:
-                    value = slid_value(
-                        ns, order, place, carried, size, least, spans, spread, begin, cost,
-                        steps * slowed(slower), goal, grown, extents,
-                    )  # fmt: skip
+                value = closer_value(
+                    ns, order, place, carried, size, least, spans, spread, active, slide, kind,
+                    same, times, begin, reach, lower, cost, steps * slowed(slower), goal, best,
+                    grown, extents,
+                )  # fmt: skip
                 if value < best:
                     best = value
                     note(size, o, found)
@@ -311,6 +332,101 @@ def slid_value(
                 cost[r] += ns.price[r, order[0]] * ns.words[order[0]]
         best = min(best, value_of(ns, goal, cost, steps))
     return best
+
+
+@called_leaf
+def closer_value(
+    ns: Nest,
+    order: Ints,
+    place: Ints,
+    carried: int,
+    size: Ints,
+    least: Ints,
+    spans: Ints,
+    spread: Ints,
+    active: Ints,
+    slide: Ints,
+    kind: int,
+    same: Floats,
+    times: Ints,
+    begin: Floats,
+    reach: Ints,
+    lower: Floats,
+    cost: Floats,
+    steps: float,
+    goal: Floats,
+    ceiling: float,
+    grown: Ints,
+    extents: Ints,
+) -> float:
+    """Return the value of tiles with what their windows serve, above and below the array."""
+    outside = ns.window >= 0 and place[ns.window] >= 0
+    value = 0.0
+    if outside:
+        value = slid_value(
+            ns, order, place, carried, size, least, spans, spread, begin, cost, steps, goal,
+            grown, extents,
+        )  # fmt: skip
+    if value >= ceiling or len(slide) == 0:
+        if not outside:
+            add_outer(ns, order, carried, size, spread, np.inf, begin, cost)
+            value = value_of(ns, goal, cost, steps)
+        return value
+    slid_below(ns, slide[0], kind, carried, size, spread, active, same, times, reach, begin, lower)
+    if outside:
+        return slid_value(
+            ns, order, place, carried, size, least, spans, spread, lower, cost, steps, goal,
+            grown, extents,
+        )  # fmt: skip
+    add_outer(ns, order, carried, size, spread, np.inf, lower, cost)
+    return value_of(ns, goal, cost, steps)
+
+
+@called_leaf
+def slid_below(
+    ns: Nest,
+    case: Ints,
+    kind: int,
+    carried: int,
+    size: Ints,
+    spread: Ints,
+    active: Ints,
+    same: Floats,
+    times: Ints,
+    far: Ints,
+    begin: Floats,
+    cost: Floats,
+) -> None:
+    """Fill what all else costs where the window's tile slides for as long as the carried one stays.
+
+    Loops on windows either do not reach beyond the carried tile (kind 0): they end where that stays
+    no longer. Or the tile comes back after some runs: then the carried one stays through a part of
+    a run at most.
+    """
+    t = ns.window
+    rare = kind >= 2 + ns.terms.shape[1]
+    for d in range(len(spread)):
+        far[0, d], far[1, d] = ns.bounds[d], 1
+        if ns.owner[d] == carried and kind == 0:
+            far[0, d] = longest_stay(ns.bounds[d], size[1, d])
+        elif ns.owner[d] == carried and rare:
+            far[1, d] = size[1, d] // active[d]
+    got = sent = 1.0
+    for d in range(times.shape[1]):
+        if ns.owner[d] == t:
+            got *= times[1, d]
+            sent *= times[2, d]
+    first = min(same[0, t], case_serves(ns, case, spread, active, far, False, 1.0))
+    second = min(same[1, t], case_serves(ns, case, spread, active, far, True, 1.0))
+    more = max(ns.words[t], ns.points[t] / first) - max(ns.words[t], ns.points[t] / same[0, t])
+    got *= more
+    if ns.unites[t]:
+        more = max(ns.words[t], ns.points[t] / second)
+        sent *= more - max(ns.words[t], ns.points[t] / same[1, t])
+    else:
+        sent = got
+    for r in range(len(cost)):
+        cost[r] = begin[r] + ns.sent[r, t] * sent + ns.received[r, t] * got
 
 
 @leaf

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tilewright.kernels.kernel import interruptible
-from tilewright.kernels.types import Floats, Ints
+from tilewright.kernels.types import Bools, Floats, Ints
 from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.problem.bypass_choices import KeepChoice
 from tilewright.mapper.relaxations.nests.inner_tiles import Inner, inner_tiles, likely
@@ -64,8 +64,12 @@ def tightened(
         The ceiling where nothing costs less. The best tiles come first.
     """
     lowest = min(bound for bound, _ in bounds)
-    choices = spatial_choices(least) if len(least.architecture.arrays) == 1 else None
-    if choices is None:
+    choices = None
+    if len(least.architecture.arrays) == 1:
+        choices = spatial_choices(least)
+        if choices is None:
+            choices = spatial_choices(least, fast_enough(least, objective, ceiling))
+    if choices is None or len(choices[0]) == 0:
         return min(lowest, ceiling), []
     closer = CLOSER
     known: Known = {}
@@ -79,6 +83,19 @@ def tightened(
         if limit == ceiling or (best < limit and found) or stop():
             return best, found
         closer = 1 + (closer - 1) * 4
+
+
+def fast_enough(least: Least, objective: Objective, ceiling: float) -> Callable[[Ints], Bools]:
+    """Return which spatial choices take so few cycles that they may cost less than a ceiling."""
+    bounds = np.array(list(least.layer.bounds.values()))
+    energy = min(float(energies.min()) for _, energies, _ in least.all_costs())
+
+    def below(choices: Ints) -> Bools:
+        steps = np.prod(np.ceil(bounds / choices), axis=1)
+        cycles = least.architecture.compute.cycles * steps
+        return objective.values(np.full(len(cycles), energy), cycles) < ceiling
+
+    return below
 
 
 def least_below(

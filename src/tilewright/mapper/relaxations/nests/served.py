@@ -60,18 +60,22 @@ def same_words(ns: Nest, windows: Ints, spread: Ints, active: Ints, together: bo
                 continue
             m, n = windows[e, SPAN], windows[e, SPAN + 1]
             far, wide = windows[e, FAR], windows[e, FAR + 1]
-            own = served(ns, e, STAYS, m, n, far, wide, spread, active, together)
+            own = served(ns, e, STAYS, m, n, far, wide, spread, active, together, 1)
             if e == slid:
                 for k in range(2):
                     run = windows[e, RUN] if k == 0 else far
                     other = windows[e, RUN + 1] if k == 1 else wide
-                    now = served(ns, e, SLIDES + k, m, n, run, other, spread, active, together)
+                    now = served(ns, e, SLIDES + k, m, n, run, other, spread, active, together, 1)
                     own = max(own, now)
                     if windows[e, BACK + k] > 0:
-                        now = served(ns, e, RETURNS + k, m, n, far, wide, spread, active, together)
+                        now = served(
+                            ns, e, RETURNS + k, m, n, far, wide, spread, active, together, 1
+                        )
                         own = max(own, now)
                     if windows[e, RARE + k] > 0:
-                        now = served(ns, e, RARELY + k, m, n, far, wide, spread, active, together)
+                        now = served(
+                            ns, e, RARELY + k, m, n, far, wide, spread, active, together, 1
+                        )
                         own = max(own, now)
             product *= own
         most = max(most, product)
@@ -90,6 +94,7 @@ def served(
     spread: Ints,
     active: Ints,
     together: bool,
+    long: int,
 ) -> float:
     """Return how many iterations of an expression of two terms give the same word at most.
 
@@ -103,6 +108,8 @@ def served(
         How far loops on them reach.
     together : bool
         Whether words are counted that all instances share.
+    long : int
+        How long a run is at least, of those that a tile comes back after, or 1.
     """
     d, a, o, b = ns.terms[ns.window, e]
     g = gcd(a, b)
@@ -135,7 +142,8 @@ def served(
     if not first:
         m, n, far, wide, whole, other, a, b = n, m, wide, far, other, whole, b, a
     if way >= RARELY:
-        slid = rarely(lines, a, apart) * (along if apart else 1.0)
+        tiles = 2.0 if apart else max(2.0, long / m)
+        slid = rarely(lines, a, apart, tiles) * (along if apart else 1.0)
     elif apart:
         slid = most
     elif way < RETURNS:
@@ -187,7 +195,7 @@ def sum_of_sets(m: int, n: int, whole: int, other: int, torn: bool, a: int) -> f
 
 
 @called_leaf
-def rarely(n: int, a: int, together: bool) -> float:
+def rarely(n: int, a: int, together: bool, tiles: float) -> float:
     """Return the pairs for a word at most where a tile comes back after every few runs.
 
     A run along the first term is two tiles long at least, and so many runs begin with a tile that
@@ -198,11 +206,13 @@ def rarely(n: int, a: int, together: bool) -> float:
     ----------
     n : int
         What the tile spans of the second dimension in an instance.
+    tiles : float
+        How many of them a run is long at least.
     """
     runs = max(2.0, 1.0 + a / n)
     if together and n > 1:
         return runs / (runs - 1)
-    served = 2 * runs / (2 * runs - 1)
+    served = tiles * runs / (tiles * runs - 1)
     return float(served if together else served * max(1.0, n / a))
 
 

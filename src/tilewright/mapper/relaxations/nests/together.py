@@ -6,9 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.kernels.kernel import kernel, leaf
+from tilewright.kernels.kernel import kernel, leaf, part
 from tilewright.mapper.relaxations.nests.above import fill_spans
-from tilewright.mapper.relaxations.nests.cases import case_fields, known_cases, tighten_same
+from tilewright.mapper.relaxations.nests.cases import (
+    case_fields,
+    fill_served,
+    known_cases,
+    tighten_same,
+)
 from tilewright.mapper.relaxations.nests.cuts import (
     FIRST_ROWS,
     MOST_KNOWN,
@@ -19,7 +24,7 @@ from tilewright.mapper.relaxations.nests.cuts import (
 )
 from tilewright.mapper.relaxations.nests.inner_tiles import Inner, add_direct, add_inner
 from tilewright.mapper.relaxations.nests.outer_tiles import least_outer
-from tilewright.mapper.relaxations.nests.served import fill_same
+from tilewright.mapper.relaxations.nests.served import WAYS, fill_same
 from tilewright.mapper.relaxations.nests.window_spans import copy, most_of
 
 if TYPE_CHECKING:
@@ -37,6 +42,24 @@ def largest(rows: Ints) -> int:
         for k in range(rows.shape[1]):
             most = max(most, rows[i, k])
     return int(most)
+
+
+@part
+def fill_ways(
+    pool: Ints, rows: Ints, ways: Ints, number: Ints, times: Ints, cuts: Ints, bounds: Ints
+) -> float:
+    """Fill all ways to cut dimensions, and the best of each of their numbers; return the steps."""
+    steps = 1.0
+    for d in range(len(rows)):
+        number[d] = pool[rows[d] - 1, 1]
+        copy(pool[rows[d] - 1, 2:5], times[:, d])
+        cuts[0, d], cuts[1, d], cuts[2, d], cuts[3, d] = 1, bounds[d], 1, times[0, d]
+        for n in range(number[d]):
+            copy(pool[rows[d] + n], ways[d, n])
+            cuts[1, d] = min(cuts[1, d], ways[d, n, 1])
+            cuts[2, d] = max(cuts[2, d], ways[d, n, 2])
+        steps *= times[0, d]
+    return steps
 
 
 @kernel
@@ -70,7 +93,7 @@ def least_together(
         How long tiles stay in the outer memory, and the carried one, the order, and the extents
         that an instance has.
     """
-    nd = len(ns.bounds)
+    nd, nt = len(ns.bounds), len(ns.words)
     reached = np.full(len(choice), np.inf)
     found = np.zeros((len(choice), 3 * nd + 1), np.int64)
     best = ceiling
@@ -92,6 +115,9 @@ def least_together(
     cases, taken = np.empty((FIRST_ROWS, case_fields(ns)), np.int64), 0
     begins = np.zeros((len(inner.which), 2), np.int64)
     same = np.empty((2, len(ns.words)))
+    serves = np.zeros((1 + WAYS * ns.terms.shape[1] * (nt + 1), 2))
+    anywhere = np.ones((2, nd), np.int64)
+    copy(ns.bounds, anywhere[0])
     begin = np.empty(len(ns.base))
     for i in range(len(choice)):
         if values[i] >= best:
@@ -108,7 +134,7 @@ def least_together(
             pool, filled, row = known_ways(
                 ns.bounds[d], size[d], spread[d], active[d], counted[d], known[d], pool, filled
             )
-            rows[d], number[d] = row, pool[row - 1, 1]
+            rows[d] = row
             copy(pool[row - 1, 2:5], times[:, d])
         fill_spans(ns, order, size, active, spans)
         limit = min(ceiling, best * NEAR)
@@ -117,7 +143,7 @@ def least_together(
             continue
         if len(order) > 1 and ns.window in order[1:]:
             cases, taken = known_cases(ns, inner, tile[i], begins[tile[i]], cases, taken)
-            tighten_same(ns, cases, begins[tile[i]], spread, active, same)
+            tighten_same(ns, cases, begins[tile[i]], spread, active, anywhere, same)
             if least_value(ns, order, same, limits, spread, active, times, begin, goal) >= limit:
                 continue
         place[:] = -1
@@ -129,85 +155,66 @@ def least_together(
                 # the outermost tile may span more of it than those inside
                 widest[d] = most_of(ns, order, size, place, 0, d, ns.bounds[d], grown, extents)
                 held[d] = min(ns.bounds[d], widest[d] * active[d])
-        copy(ns.base, begin)
-        add_direct(ns, active, times, begin)
-        add_inner(ns, order, same, times, begin)
-        steps = 1.0
-        for d in range(nd):
-            for n in range(number[d]):
-                copy(pool[rows[d] + n], ways[d, n])
-            cuts[0, d], cuts[1, d], cuts[2, d], cuts[3, d] = 1, ns.bounds[d], 1, times[0, d]
-            for n in range(number[d]):
-                cuts[1, d] = min(cuts[1, d], ways[d, n, 1])
-                cuts[2, d] = max(cuts[2, d], ways[d, n, 2])
-            steps *= times[0, d]
-        # the best of each dimension together
-        kept = len(order) > 0
-        value = least_outer(
-            ns,
-            carried,
-            kept,
-            cuts,
-            held,
-            spans,
-            limits,
-            spread,
-            active,
-            begin,
-            steps,
-            goal,
-            limit,
-            own,
-        )
-        if value >= limit:
-            continue
-        more = leave_out(
-            ns, order, same, limits, spread, active, ways, number, times, begin, goal, limit
-        )
-        for d in range(nd):
-            at[d] = 0
-        while more:
-            steps = 1.0
-            whole = kept
-            for d in range(nd):
-                extent = ways[d, at[d], 0]
-                copy(ways[d, at[d]], cuts[:, d])
-                copy(ways[d, at[d], 3:], times[:, d])
-                steps *= times[0, d]
-                if ns.relevant[carried, d] and ns.owner[d] >= 0:
-                    whole &= extent == size[d] or extent <= widest[d]
+        slides = len(order) > 1 and ns.window in order[1:]
+        count = 1
+        slide = cases[:0]
+        if slides:
+            count = fill_served(ns, cases, begins[tile[i]], spread, active, anywhere, same, serves)
+        for c in range(count):
+            if slides:
+                same[0, ns.window], same[1, ns.window] = serves[c, 0], serves[c, 1]
+                row = begins[tile[i], 0] + c
+                slide = cases[row : row + 1]
+            steps = fill_ways(pool, rows, ways, number, times, cuts, ns.bounds)
+            limit = min(reached[i], ceiling, best * NEAR)
+            if least_value(ns, order, same, limits, spread, active, times, begin, goal) >= limit:
+                continue
             copy(ns.base, begin)
             add_direct(ns, active, times, begin)
             add_inner(ns, order, same, times, begin)
-            limit = min(reached[i], ceiling, best * NEAR)
+            # the best of each dimension together
+            kept = len(order) > 0
             value = least_outer(
-                ns,
-                carried,
-                whole,
-                cuts,
-                held,
-                spans,
-                limits,
-                spread,
-                active,
-                begin,
-                steps,
-                goal,
-                limit,
-                own,
+                ns, carried, kept, cuts, held, spans, limits, spread, active, begin, steps, goal,
+                limit, slide, inner.kinds[tile[i]], same, times, own,
+            )  # fmt: skip
+            if value >= limit:
+                continue
+            more = leave_out(
+                ns, order, same, limits, spread, active, ways, number, times, begin, goal, limit
             )
-            if value < limit:
-                reached[i] = value
-                copy(own, found[i])
+            for d in range(nd):
+                at[d] = 0
+            while more:
+                steps = 1.0
+                whole = kept
                 for d in range(nd):
-                    found[i, 2 * nd + 1 + d] = ways[d, at[d], 0]
-            more = False
-            d = nd - 1
-            while d >= 0 and not more:
-                at[d] += 1
-                more = at[d] < number[d]
-                if not more:
-                    at[d] = 0
-                    d -= 1
+                    extent = ways[d, at[d], 0]
+                    copy(ways[d, at[d]], cuts[:, d])
+                    copy(ways[d, at[d], 3:], times[:, d])
+                    steps *= times[0, d]
+                    if ns.relevant[carried, d] and ns.owner[d] >= 0:
+                        whole &= extent == size[d] or extent <= widest[d]
+                copy(ns.base, begin)
+                add_direct(ns, active, times, begin)
+                add_inner(ns, order, same, times, begin)
+                limit = min(reached[i], ceiling, best * NEAR)
+                value = least_outer(
+                    ns, carried, whole, cuts, held, spans, limits, spread, active, begin, steps,
+                    goal, limit, slide, inner.kinds[tile[i]], same, times, own,
+                )  # fmt: skip
+                if value < limit:
+                    reached[i] = value
+                    copy(own, found[i])
+                    for d in range(nd):
+                        found[i, 2 * nd + 1 + d] = ways[d, at[d], 0]
+                more = False
+                d = nd - 1
+                while d >= 0 and not more:
+                    at[d] += 1
+                    more = at[d] < number[d]
+                    if not more:
+                        at[d] = 0
+                        d -= 1
         best = min(best, reached[i])
     return best, reached, found
