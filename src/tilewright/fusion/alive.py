@@ -12,9 +12,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise, product
+from itertools import product
 from math import prod
 
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.errors import InputError
 from tilewright.fusion.families import Family, families
 from tilewright.mapping.fused.scopes import SharedStore
 from tilewright.mapping.fused.segments import Exchange, Segment
@@ -24,6 +28,8 @@ from tilewright.mapping.fused.turns import Span, needed
 # (-1); the same for the last one after the step; whether a later step makes the word again
 Pattern = tuple[tuple[int, int, bool], ...]
 Index = tuple[int, ...]
+
+MOST_COMPARED = 2**24
 
 
 @dataclass(frozen=True)
@@ -63,22 +69,35 @@ def held_words(
     own = families(layer, store.loops, segment)
     looped = {family.dimension for family in own}
     fixed = prod(layer.bounds[d] for d in layer.output.dimensions if d not in looped)
+    if all(follows(family, readers) for family in own):
+        return fixed * prod(max(_size(span) for _, span in family.spans) for family in own), 0
     seen = [extents(family, readers) for family in own]
     if not keeps or not any(_overlap(found) for found in seen):
         sizes = [max((_size(e.both) for e in found), default=0) for found in seen]
         return fixed * prod(sizes), 0
     patterns = [histograms(family, found) for family, found in zip(own, seen, strict=True)]
-    count = len(store.loops)
-    peak = carried = 0
-    for chosen in product(*patterns):
-        held = stays = 0
-        for mix in product(*(histogram.items() for histogram in chosen)):
-            words = prod(n for _, n in mix)
-            alive, later = compared([p for p, _ in mix], own, count)
-            held += words if alive else 0
-            stays += words if later else 0
-        peak, carried = max(peak, held), max(carried, stays)
-    return fixed * peak, fixed * carried
+    kinds = [sorted({pattern for each in found for pattern in each}) for found in patterns]
+    if prod(map(len, patterns)) > MOST_COMPARED:
+        raise InputError(
+            f"the shared loops above '{store.memory}' make too many different tiles of "
+            f"{store.tensor} that share words to count what stays between them",
+            key="mapping",
+        )
+    words = [compared(mix, own, len(store.loops)) for mix in product(*kinds)]
+    alive = np.array(words, np.int64).T.reshape(2, *map(len, kinds))
+    # sums over the kinds of each family, for every combination of steps
+    for found, own_kinds in zip(patterns, kinds, strict=True):
+        table = np.array([[each.get(kind, 0) for kind in own_kinds] for each in found], np.int64)
+        alive = np.tensordot(alive, table, axes=(1, 1))
+    return fixed * int(alive[0].max()), fixed * int(alive[1].max())
+
+
+def follows(family: Family, readers: Sequence[Exchange]) -> bool:
+    """Return whether every step needs just what it makes: a single reader, step by step."""
+    if len(readers) != 1:
+        return False
+    read = family.loops[-1].cuts.dims[readers[0].reader.layer]
+    return any(t.plain and (t.made, t.read) == (family.dimension, read) for t in readers[0].ties)
 
 
 def _size(span: Span) -> int:
@@ -108,37 +127,84 @@ def _overlap(found: Sequence[Extent]) -> bool:
 
 
 def histograms(family: Family, found: Sequence[Extent]) -> list[dict[Pattern, int]]:
-    """Return for every different step how many words compare with it in which way."""
-    edges = sorted({edge for e in found for span in (e.made, e.both) for edge in span})
-    lives = []
-    for first, end in pairwise(edges):
-        made = [e.at for e in found if e.made[0] <= first and end <= e.made[1]]
-        need = [e.at for e in found if e.both[0] <= first and end <= e.both[1]]
-        if made and need:
-            lives.append((end - first, made, max(need)))
+    """Return for every different step how many words compare with it in which way.
+
+    Words between two neighbouring edges of tiles live alike: they are compared together.
+    """
+    edges = np.unique([edge for e in found for span in (e.made, e.both) for edge in span])
     anew = [family.layer.name in loop.anew for loop in family.loops]
+    check_steps(len(found), len(edges), family)
+    made, need = (
+        (covered([getattr(e, which) for e in found], edges)) for which in ("made", "both")
+    )
+    used = made.any(axis=0) & need.any(axis=0)
+    words = np.diff(edges)[used]
+    made, need = made[:, used], need[:, used]
+    at = np.array([e.at for e in found], np.int64)
+    last = at[len(found) - 1 - need[::-1].argmax(axis=0)]
+    if len(family.loops) > 1 and any(anew):
+        return _compared_one_by_one(found, words, made, last, anew)
+    lowest = at[made.argmax(axis=0)]
+    highest = at[len(found) - 1 - made[::-1].argmax(axis=0)] if any(anew) else lowest
+    here = at[:, None, :]
+    after = (here > highest).astype(np.int8) - (here < lowest)
+    signs = np.stack([after, np.sign(last - here), (after == 0) & (here < highest)], axis=-1)
+    codes = (signs @ np.array([6, 2, 1]) + 8) @ 16 ** np.arange(len(anew))
+    different: dict[tuple[tuple[int, int], ...], dict[Pattern, int]] = {}
+    for row, code in enumerate(codes):
+        values, where = np.unique(code, return_index=True)
+        sums = [int(words[code == value].sum()) for value in values]
+        key = tuple(zip(values.tolist(), sums, strict=True))
+        if key not in different:
+            patterns = (
+                tuple((int(f), int(n), bool(m)) for f, n, m in signs[row, g]) for g in where
+            )
+            different[key] = dict(zip(patterns, sums, strict=True))
+    return list(different.values())
+
+
+def check_steps(steps: int, edges: int, family: Family) -> None:
+    """Refuse windows over so many tiles that comparing all takes too long."""
+    if steps * edges > MOST_COMPARED:
+        raise InputError(
+            f"the shared loops on {family.layer.name}.{family.dimension} make {steps} tiles that "
+            "share words: too many to count what stays between them",
+            key="mapping",
+        )
+
+
+def covered(spans: Sequence[Span], edges: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return for each span which intervals between neighbouring edges it covers."""
+    first, end = np.array(spans, np.int64).T[:, :, None]
+    inside: NDArray[np.bool_] = (first <= edges[:-1]) & (edges[1:] <= end)
+    return inside
+
+
+def _compared_one_by_one(
+    found: Sequence[Extent],
+    words: NDArray[np.int64],
+    made: NDArray[np.bool_],
+    last: NDArray[np.int64],
+    anew: Sequence[bool],
+) -> list[dict[Pattern, int]]:
+    """Do what `histograms` does where nested loops make words again."""
+    makers = [[found[int(i)].at for i in np.flatnonzero(column)] for column in made.T]
     different: dict[tuple[tuple[Pattern, int], ...], dict[Pattern, int]] = {}
     for extent in found:
         count: Counter[Pattern] = Counter()
-        for words, made, last in lives:
-            count[pattern(extent.at, made, last, anew)] += words
+        for size, own, end in zip(words.tolist(), makers, last.tolist(), strict=True):
+            count[pattern(extent.at, own, end, anew)] += size
         different[tuple(sorted(count.items()))] = dict(count)
     return list(different.values())
 
 
-def pattern(at: Index, made: Sequence[Index], last: Index, anew: Sequence[bool]) -> Pattern:
+def pattern(at: Index, made: Sequence[Index], last: Sequence[int], anew: Sequence[bool]) -> Pattern:
     """Return how a step compares with those that make a word and the last one that needs it."""
     signs = []
     for k in range(len(at)):
-        if not anew[k]:
-            first = made[0][k]
-            signs.append((_sign(at[k] - first), _sign(last[k] - at[k]), False))
-            made = [m for m in made if m[k] == at[k]] or made[:1]
-            continue
-        inside = [m[k] for m in made]
-        after = 1 if at[k] > max(inside) else -1 if at[k] < min(inside) else 0
-        again = after == 0 and at[k] < max(inside)
-        signs.append((after, _sign(last[k] - at[k]), again))
+        inside = [m[k] for m in made] if anew[k] else [made[0][k]]
+        after = (at[k] > max(inside)) - (at[k] < min(inside))
+        signs.append((after, _sign(last[k] - at[k]), after == 0 and at[k] < max(inside)))
         made = [m for m in made if m[k] == at[k]] or made[:1]
     return tuple(signs)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import product
 from math import prod
@@ -21,7 +21,7 @@ from tilewright.mapping.fused.tree import REFETCH
 from tilewright.mapping.fused.turn_layers import turn_layer, turn_mapping
 from tilewright.mapping.nodes import Mapping
 from tilewright.model.count import count
-from tilewright.workload.footprint import expression_words
+from tilewright.workload.footprint import footprint
 from tilewright.workload.layer import Layer, Tensor
 
 
@@ -138,30 +138,16 @@ def store_counts(store: SharedStore, resolved: Resolved) -> StoreCounts:
         return StoreCounts(store.memory, store.tensor, peak, carried)
     access = users(store, segment)[0]
     tensor = local_tensor(access, segment)
-    sizes = tile_sizes(store, segment.layer_of[access.layer], tensor, segment)
-    words = prod(max(own, default=0) for own in sizes)
+    words = largest_tile(store, segment.layer_of[access.layer], tensor, segment)
     return StoreCounts(store.memory, store.tensor, words, words)
 
 
-def tile_sizes(
-    store: SharedStore, layer: Layer, tensor: Tensor, segment: Segment
-) -> list[Sequence[int]]:
-    """Return the words along each axis of a store's tiles, as many as its family has steps."""
-    own = families(layer, store.loops, segment)
-    sizes: list[Sequence[int]] = []
-    for terms in tensor.expressions:
-        dimensions = {term.dimension for term in terms}
-        family = next((f for f in own if f.dimension in dimensions), None)
-        if family is None:
-            sizes.append([expression_words(terms, layer.bounds)])
-            continue
-        spans = Counter(end - first for _, (first, end) in family.spans)
-        words = []
-        for extent, times in spans.items():
-            inside = {**layer.bounds, family.dimension: extent}
-            words += [expression_words(terms, inside)] * times
-        sizes.append(words)
-    return sizes
+def largest_tile(store: SharedStore, layer: Layer, tensor: Tensor, segment: Segment) -> int:
+    """Return the words of a shared store's largest tile, given a layer whose boxes it holds."""
+    extents = dict(layer.bounds)
+    for family in families(layer, store.loops, segment):
+        extents[family.dimension] = max((b - a for _, (a, b) in family.spans), default=0)
+    return footprint(tensor, extents) if all(extents.values()) else 0
 
 
 def store_moves(store: SharedStore, resolved: Resolved) -> Iterable[Moved]:
@@ -181,7 +167,7 @@ def store_moves(store: SharedStore, resolved: Resolved) -> Iterable[Moved]:
         found = refetched_words(store, readers, segment)
         yield Moved(reader.layer, reader.tensor, store.parent.memory, reads=found)
         yield Moved(reader.layer, reader.tensor, store.memory, writes=found)
-    # every word enters once from zero; if it comes again, with the partial sum from above
-    back = words - prod(map(sum, tile_sizes(store, layer, tensor, segment)))
+    # what does not enter from zero brings its partial sum from above
+    back = words - moved_words(store, layer, tensor, segment, fresh=True)
     yield Moved(layer.name, access.tensor, store.parent.memory, reads=back, writes=words)
     yield Moved(layer.name, access.tensor, store.memory, reads=words, writes=back)

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from tilewright.mapping.fused.scopes import SharedLoop
 from tilewright.mapping.fused.segments import Segment
-from tilewright.mapping.fused.turns import Span, Step, steps
+from tilewright.mapping.fused.turns import Span, Step, spans, steps
 from tilewright.workload.footprint import expression_words
 from tilewright.workload.layer import Layer, Tensor, Term
 
@@ -97,17 +97,14 @@ class Family:
     segment: Segment
 
     @cached_property
-    def steps(self) -> list[Step]:
+    def steps(self) -> Sequence[Step]:
         """All steps, with what they leave of all layers below."""
-        layers = tuple(self.loops[-1].cuts.dims)
-        return steps(self.loops, self.segment, layers)
+        return steps(self.loops, self.segment)
 
     @cached_property
-    def spans(self) -> list[tuple[tuple[int, ...], Span]]:
+    def spans(self) -> Sequence[tuple[tuple[int, ...], Span]]:
         """The steps in which the layer has something to do, with its iterations."""
-        name = self.layer.name
-        found = ((step.at, step.spans[name]) for step in self.steps)
-        return [(at, span) for at, span in found if span[0] < span[1]]
+        return spans(self.loops, self.segment, self.layer.name)
 
     def groups(self, tensor: Tensor) -> Group | None:
         """Return what the steps make of a tensor's tile, nested as the loops are; None if idle."""

@@ -13,7 +13,9 @@ from tilewright.workload.footprint import expression_words
 from tilewright.workload.layer import Layer, Tensor
 
 
-def moved_words(store: SharedStore, layer: Layer, tensor: Tensor, segment: Segment) -> int:
+def moved_words(
+    store: SharedStore, layer: Layer, tensor: Tensor, segment: Segment, *, fresh: bool = False
+) -> int:
     """Return the words that enter a shared store's tiles, summed over all steps.
 
     Parameters
@@ -26,6 +28,9 @@ def moved_words(store: SharedStore, layer: Layer, tensor: Tensor, segment: Segme
         The tensor, as that layer knows it.
     segment : Segment
         Where all this belongs.
+    fresh : bool
+        Of an output: only the words that enter while the dimensions that are summed over are at
+        their beginning, from zero.
 
     Notes
     -----
@@ -51,7 +56,8 @@ def moved_words(store: SharedStore, layer: Layer, tensor: Tensor, segment: Segme
         tree = family.groups(tensor)
         if tree is None:
             return 0
-        trees.append(tree)
+        summed = family.dimension not in tensor.dimensions
+        trees.append(first_step(tree) if fresh and summed else tree)
     total = prod(tree.first.size for tree in trees)
     run = sliding_run(store.loops, layer, tensor, segment)
     for j in range(len(store.loops)):
@@ -61,6 +67,11 @@ def moved_words(store: SharedStore, layer: Layer, tensor: Tensor, segment: Segme
         else:
             total += news - unchanged
     return fixed * total
+
+
+def first_step(tree: Group) -> Group:
+    """Return the first step alone."""
+    return Group(tuple(map(first_step, tree.parts[:1])), tree.first, tree.first)
 
 
 def _advanced(j: int, own: Sequence[Family], trees: Sequence[Group]) -> tuple[int, int, int]:

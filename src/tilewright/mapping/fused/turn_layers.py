@@ -8,7 +8,7 @@ from dataclasses import replace
 from tilewright.architecture.machine import Architecture
 from tilewright.mapping.fused.scopes import Leaf
 from tilewright.mapping.fused.segments import Segment
-from tilewright.mapping.fused.turns import steps
+from tilewright.mapping.fused.turns import spans
 from tilewright.mapping.nodes import Mapping, Node, Store
 from tilewright.workload.layer import Layer
 
@@ -46,6 +46,6 @@ def largest_turn(leaf: Leaf, segment: Segment) -> dict[str, int]:
     for dimension in layer.bounds:
         loops = [loop for loop in leaf.loops if loop.cuts.dims[leaf.layer] == dimension]
         if loops:
-            spans = (step.spans[leaf.layer] for step in steps(loops, segment, [leaf.layer]))
-            extents[dimension] = max(end - first for first, end in spans)
+            found = spans(loops, segment, leaf.layer)
+            extents[dimension] = max((end - first for _, (first, end) in found), default=0)
     return extents

@@ -8,12 +8,16 @@ neighbouring chunks share *anew*, from the first one that the chunk needs.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from tilewright.errors import MappingError
 from tilewright.mapping.fused.scopes import LoopClass, SharedLoop
 from tilewright.mapping.fused.segments import Segment, Tie
+
+MOST_STEPS = 2**16
 
 Span = tuple[int, int]
 # iterations of the dimension that a loop cuts, by layer: from the first to before the last
@@ -32,6 +36,7 @@ def cut(loop: SharedLoop, state: State) -> list[dict[str, Span]]:
     """
     cuts, tile = loop.cuts, loop.tile
     count = max(1, *(-(-(state[e][1] - state[e][0]) // tile) for e in cuts.ends))
+    check_count(loop, count)
     chunks: list[dict[str, Span]] = []
     before = {layer: state[layer][0] for layer in cuts.dims}
     for i in range(count):
@@ -98,11 +103,8 @@ def most_chunks(loop: SharedLoop, above: Sequence[SharedLoop], segment: Segment)
     end = loop.cuts.ends[0]
     dimension = loop.cuts.dims[end]
     own = [outer for outer in above if outer.cuts.dims[end] == dimension]
-    layers = tuple(loop.cuts.dims)
-    if own:
-        return max(len(cut(loop, step.spans)) for step in steps(own, segment, layers))
-    bounds = {e: segment.layer_of[e].bounds[loop.cuts.dims[e]] for e in layers}
-    return len(cut(loop, {layer: (0, bound) for layer, bound in bounds.items()}))
+    counts = Counter(step.at[:-1] for step in steps([*own, loop], segment))
+    return max(counts.values())
 
 
 @dataclass(frozen=True)
@@ -113,33 +115,65 @@ class Step:
     spans: Mapping[str, Span]
 
 
-def steps(loops: Sequence[SharedLoop], segment: Segment, layers: Sequence[str]) -> list[Step]:
+def steps(loops: Sequence[SharedLoop], segment: Segment) -> Sequence[Step]:
     """Return the steps of the loops that cut together, in order.
 
     Parameters
     ----------
     loops : sequence of SharedLoop
-        Loops above some layers, outermost first, that cut the same dimension of each of them.
+        Loops above some layer, at least one, outermost first, that cut the same dimension of it.
     segment : Segment
         The layers.
-    layers : sequence of str
-        Those to be told about.
     """
-    if not loops:
-        return [Step((), {})]
+    end = loops[-1].cuts.ends[0]
+    bound = segment.layer_of[end].bounds[loops[-1].cuts.dims[end]]
+    check_count(loops[-1], -(-bound // min(loop.tile for loop in loops)))
+    return _all_steps(*_key(loops, segment))
+
+
+def spans(
+    loops: Sequence[SharedLoop], segment: Segment, layer: str
+) -> Sequence[tuple[tuple[int, ...], Span]]:
+    """Return the steps, as `steps`, in which a layer has something to do, with its iterations."""
+    steps(loops, segment)
+    return _all_spans(*_key(loops, segment), layer)
+
+
+Chain = tuple[tuple[LoopClass, int, frozenset[str]], ...]
+Bounds = tuple[tuple[str, int], ...]
+
+
+def _key(loops: Sequence[SharedLoop], segment: Segment) -> tuple[Chain, Bounds]:
+    """Return what the steps of loops depend on."""
     dims = loops[0].cuts.dims
     whole = tuple((layer, segment.layer_of[layer].bounds[d]) for layer, d in dims.items())
-    found = _all_steps(tuple((loop.cuts, loop.tile, loop.anew) for loop in loops), whole)
-    return [Step(at, {layer: spans[layer] for layer in layers}) for at, spans in found]
+    return tuple((loop.cuts, loop.tile, loop.anew) for loop in loops), whole
+
+
+def check_count(loop: SharedLoop, chunks: int) -> None:
+    """Refuse loops with too many steps: each of them is looked at."""
+    if chunks > MOST_STEPS:
+        end = loop.cuts.ends[0]
+        raise MappingError(
+            f"the shared loops on {end}.{loop.cuts.dims[end]} make about {chunks} steps; at most "
+            f"{MOST_STEPS} are counted",
+            key=loop.node or "mapping",
+        )
 
 
 @lru_cache(maxsize=1024)
-def _all_steps(
-    chain: tuple[tuple[LoopClass, int, frozenset[str]], ...], whole: tuple[tuple[str, int], ...]
-) -> list[tuple[tuple[int, ...], State]]:
+def _all_steps(chain: Chain, whole: Bounds) -> Sequence[Step]:
     """Return the steps of loops that cut together; those of one dimension occur in many trees."""
     loops = [SharedLoop(i, tile, cuts, anew, "") for i, (cuts, tile, anew) in enumerate(chain)]
-    return list(_steps(loops, {layer: (0, bound) for layer, bound in whole}, ()))
+    state = {layer: (0, bound) for layer, bound in whole}
+    return [Step(at, spans) for at, spans in _steps(loops, state, ())]
+
+
+@lru_cache(maxsize=4096)
+def _all_spans(chain: Chain, whole: Bounds, layer: str) -> Sequence[tuple[tuple[int, ...], Span]]:
+    """Return what the steps leave of one layer."""
+    found = ((step.at, step.spans[layer]) for step in _all_steps(chain, whole))
+    return [(at, span) for at, span in found if span[0] < span[1]]
 
 
 def _steps(

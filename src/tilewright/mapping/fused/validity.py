@@ -178,7 +178,7 @@ def same_words(one: Access, other: Access, store: SharedStore, resolved: Resolve
         cut = [loop for loop in store.loops if loop.cuts.dims[one.layer] == mine_dim]
         if cut != [loop for loop in store.loops if loop.cuts.dims[other.layer] == your_dim]:
             return False
-        for step in steps(cut, segment, [one.layer, other.layer]) if cut else ():
+        for step in steps(cut, segment) if cut else ():
             if step.spans[one.layer] != step.spans[other.layer]:
                 return False
     return True
