@@ -92,6 +92,7 @@ def evaluate_command(
     single = {"--timeline": timeline, "--layout": layout}
     if put_fused(workload, arch, mapping, json, "evaluate", {
         **single, "--layer": layer, "--statistics": statistics, "--latency": latency,
+        "--trace": trace,
         "--counting": counting != "tilewright",
     }):  # fmt: skip
         return 0
