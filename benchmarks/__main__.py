@@ -1,10 +1,12 @@
 """Run every benchmark and print the results.
 
-python -m benchmarks [--markdown] [--accelforge | --park ... | --zoo ... | --guards [--long]]
+python -m benchmarks [--markdown]
+                     [--accelforge | --fusion | --park ... | --zoo ... | --guards [--long]]
 
-With ``--accelforge`` another exact mapper is compared; with ``--park`` many plausible machines are
-mapped, with ``--zoo`` all that ship (``--help`` behind them lists their options); with ``--guards``
-results are compared with those of the last release. Nothing else is measured then.
+With ``--accelforge`` another exact mapper is compared; with ``--fusion`` layers are fused; with
+``--park`` many plausible machines are mapped, with ``--zoo`` all that ship (``--help`` behind them
+lists their options); with ``--guards`` results are compared with those of the last release. Nothing
+else is measured then.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from rich.table import Table
 from benchmarks import (
     Section,
     evaluate,
+    fusion,
     harder,
     identical,
     layout,
@@ -69,6 +72,9 @@ def sections() -> Iterator[Section]:
     """Yield the tables one after the other, as they are measured."""
     if "--accelforge" in sys.argv[1:]:
         yield peers.section()
+        return
+    if "--fusion" in sys.argv[1:]:
+        yield from fusion.sections()
         return
     for option, measured in (("--park", report.park), ("--zoo", zoo.zoo)):
         if option in sys.argv[1:]:

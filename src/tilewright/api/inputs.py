@@ -148,11 +148,19 @@ def check_fuse(network: Network, machine: Architecture, objective: str, latency:
             key="fuse",
         )
     if parse_objective(objective).limited:
-        raise InputError("takes no limits with 'fuse'", key="objective")
+        raise InputError("limits cannot go with fused layers", key="objective")
     if any(array.forwarding for array in machine.arrays):
-        raise InputError(f"neighbours forward words on '{machine.name}': not searched", key="fuse")
+        raise InputError(
+            f"neighbours forward words on '{machine.name}', which is not searched; accepted: a "
+            "machine with 'forwarding: false' on every array",
+            key="fuse",
+        )
     if any(memory.retention != "tile" for memory in machine.memories):
-        raise InputError(f"memories of '{machine.name}' retain words: not searched", key="fuse")
+        raise InputError(
+            f"memories of '{machine.name}' retain words, which is not searched; accepted: a "
+            "machine with 'retention: tile' in every memory",
+            key="fuse",
+        )
 
 
 def check_count(count: int, key: str, least: int) -> None:

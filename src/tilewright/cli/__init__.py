@@ -39,6 +39,7 @@ OPTIONS = {
     "samples": "--samples",
     "tiles": "--tiles",
     "uniform": "--uniform",
+    "fuse": "--fuse",
     "latency": "--latency",
     "layouts": "--layout",
     "banks": "--banks",

@@ -1,0 +1,141 @@
+"""Fused layers: chains that AccelForge's fused mapper was run on, and parts of transformers.
+
+python -m benchmarks --fusion [--markdown]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from time import perf_counter
+
+import tilewright as tw
+from benchmarks import Section
+from tilewright.architecture.machine import Architecture, Compute, Memory
+from tilewright.document import Document
+from tilewright.mapper.fused.result import FusedResult
+from tilewright.workload.layer import Network
+from tilewright.workload.network import parse_network
+
+# M, the widths from layer to layer, words of the buffer, and the energy in pJ of the mapping that
+# AccelForge 1.0.467 finds, run with the energies of `two_levels` and all tensors kept in the buffer
+ACCELFORGE: tuple[tuple[int, tuple[int, ...], int, int], ...] = (
+    (64, (64, 64, 64), 256, 34_996_224),
+    (64, (64, 64, 64), 1024, 24_027_136),
+    (64, (64, 64, 64), 4096, 18_120_704),
+    (64, (64, 64, 64), 16384, 16_433_152),
+    (256, (64, 256, 64), 4096, 293_601_280),
+    (256, (64, 256, 64), 16384, 242_974_720),
+    (256, (64, 256, 64), 65536, 222_724_096),
+    (128, (32, 128, 32, 128), 4096, 53_444_608),
+    (128, (32, 128, 32, 128), 16384, 45_850_624),
+    (512, (768, 3072, 768), 65536, 65_327_333_376),
+)
+NETWORKS = (
+    ("bert_base", "tpu-v1", "energy"),
+    ("bert_base", "tpu-v1", "latency"),
+    ("bert_base", "tpu-v1", "edp"),
+    ("bert_base", "eyeriss", "energy"),
+    ("gpt2", "tpu-v1", "energy"),
+    ("llama2_7b_prefill", "tpu-v1", "energy"),
+    ("llama2_7b_decode", "tpu-v1", "energy"),
+    ("resnet50", "tpu-v1", "energy"),
+    ("mobilenet_v2", "tpu-v1", "energy"),
+    ("mobilenet_v2", "eyeriss", "energy"),
+)
+
+
+def two_levels(words: int) -> Architecture:
+    """Return a machine of DRAM and a buffer that holds all tensors on their way."""
+    kept = frozenset("IWO")
+    return Architecture(
+        "two-levels",
+        (
+            Memory("DRAM", 16, read_energy=200.0, write_energy=200.0),
+            Memory(
+                "GLB", 16, capacity_bits=16 * words, read_energy=6.0, write_energy=6.0,
+                must_keep=kept,
+            ),
+            Compute("MAC", energy=1.0),
+        ),
+    )  # fmt: skip
+
+
+def products(m: int, widths: tuple[int, ...]) -> Network:
+    """Return a chain of matrix products."""
+    layers = [
+        {
+            "name": f"product{i + 1}",
+            "op": "matmul",
+            "M": m,
+            "K": k,
+            "N": n,
+            "tensors": {"I": f"T{i}", "O": f"T{i + 1}"},
+        }
+        for i, (k, n) in enumerate(pairwise(widths))
+    ]
+    data = {"name": "chain", "layers": layers, "inputs": {"T0": [m, widths[0]]}}
+    return parse_network(Document(data, "chain"))
+
+
+def fused(
+    network: Network | str, architecture: Architecture | str, objective: str = "energy"
+) -> tuple[FusedResult, float]:
+    """Return the best mapping, and the seconds that it took without a cache."""
+    begin = perf_counter()
+    found = tw.map(network, architecture, objective, fuse=True, cache=False)
+    assert isinstance(found, FusedResult)
+    return found, perf_counter() - begin
+
+
+def chains() -> Section:
+    """Return the table of chains of products."""
+    fused(products(4, (4, 4, 4)), two_levels(64))  # loads the compiled kernels
+    rows = []
+    for m, widths, words, theirs in ACCELFORGE:
+        found, seconds = fused(products(m, widths), two_levels(words))
+        sets = " | ".join("+".join(name[-1] for name in s.names) for s in found.segments)
+        rows.append(
+            (
+                f"{m} x {'-'.join(map(str, widths))}, {words:,} words",
+                f"{found.value_alone:,.0f}", f"{found.value:,.0f}", f"{theirs:,}", sets or "none",
+                "yes" if found.optimal else f"gap {found.gap:.1%}", f"{seconds:.2f}",
+            )
+        )  # fmt: skip
+    return Section(
+        "Chains of matrix products on DRAM and a buffer, energy in pJ",
+        ("chain", "alone", "fused", "AccelForge", "which", "proven", "seconds"),
+        tuple(rows),
+        "A chain is M x the widths from product to product. AccelForge 1.0.467, energy objective, "
+        "the same energies and all tensors kept in the buffer; it took 14 to 23 s for each.",
+    )
+
+
+def networks() -> Section:
+    """Return the table of networks that ship."""
+    rows = []
+    for name, architecture, objective in NETWORKS:
+        found, seconds = fused(name, architecture, objective)
+        words = sum(s.outer_words_saved * s.repeat for s in found.segments)
+        layers = sum(len(s.names) * s.repeat for s in found.segments)
+        rows.append(
+            (
+                f"{name} on {architecture}, {objective}",
+                f"{found.value_alone:.5g}", f"{found.value:.5g}",
+                f"{1 - found.value / found.value_alone:.1%}", f"{words * 1e-6:,.1f}",
+                f"{layers} of {found.runs}",
+                "yes" if found.optimal else f"gap {found.gap:.1%}", f"{seconds:.1f}",
+            )
+        )  # fmt: skip
+    return Section(
+        "Networks, layers by themselves and fused (pJ, cycles, pJ x cycles)",
+        ("network", "alone", "fused", "saved", "Mwords", "layers", "proven", "seconds"),
+        tuple(rows),
+        "Mwords: millions of words that DRAM does not move. Layers: runs of layers that are fused.",
+    )
+
+
+def sections() -> Iterator[Section]:
+    """Yield the tables."""
+    yield chains()
+    yield networks()
