@@ -142,8 +142,9 @@ def map_command(
         )  # fmt: skip
         put_result(front, json)
         return INTERRUPTED if front.interrupted else 0
-    if fuse and report is not None:
-        raise InputError("has no effect with --fuse: --json has the trees", key="--report")
+    for name, value in {"--report": report, "--figures": figures, "--trace": trace}.items():
+        if fuse and value is not None:
+            raise InputError("has no effect with --fuse: --json has the trees", key=name)
     network = the_network(workload)
     for line in not_understood(network):
         say(line)

@@ -72,7 +72,7 @@ def trees_above_the_bound(random: Random, seed: int) -> int:
     (found, shared), target = chain(random), limited(random, machine(random))
     goal = parse_objective(OBJECTIVES[seed % len(OBJECTIVES)])
     search = SegmentSearch(SegmentProblem(found, target), Chunks(target, goal))
-    _, bound = search.solve(inf, lambda: False)
+    bound = search.solve(inf, lambda: False).bound
     prefixes = list(every_prefix(found, target, shared))
     trees = 0
     for _ in range(60):

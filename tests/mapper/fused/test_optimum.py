@@ -23,10 +23,9 @@ def check(seed: int, most: int) -> None:
         pytest.skip("too many branches")
     problem = SegmentProblem(found, target)
     search = SegmentSearch(problem, Chunks(target, parse_objective("energy")))
-    best, bound = search.solve(inf, lambda: False)
-    value = inf if best is None else best.bound
-    assert value == pytest.approx(least, rel=1e-12)
-    assert bound == pytest.approx(least, rel=1e-12)
+    best = search.solve(inf, lambda: False)
+    assert best.value == pytest.approx(least, rel=1e-12)
+    assert best.bound == pytest.approx(least, rel=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(20))

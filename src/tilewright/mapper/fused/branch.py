@@ -44,26 +44,26 @@ class Point:
     Attributes
     ----------
     value : float
-        Its objective, or what none undercuts where there is no mapping; infinite where it is known
-        that there is none.
-    energy, cycles : float
-        pJ and cycles of one chunk.
+        Its objective; infinite without one.
+    bound : float
+        What no mapping of the room undercuts.
     room, used : tuple of float
         Bits of each memory that it was searched for, and that it takes: it is the best for all
         rooms between them.
     mapping : Mapping or None
         Without the store nodes of where its tensors come from.
-    proven : bool
-        Whether none is better.
     """
 
     value: float
-    energy: float
-    cycles: float
+    bound: float
     room: Room
     used: Room
     mapping: Mapping | None
-    proven: bool
+
+    @property
+    def proven(self) -> bool:
+        """Whether no mapping of the room is better."""
+        return self.bound >= self.value
 
 
 class BranchSearch(Search):
@@ -151,20 +151,20 @@ class BranchSearch(Search):
         self.chains = {}
         self.left = np.array(room, np.float64)
         if not np.diff(self.space.unroll_start).all():
-            return Point(inf, inf, inf, room, room, None, proven=True)
+            return Point(inf, inf, room, room, None)
         if below < inf:
             self.best[:2] = below, -inf
         plans = [self.plan(keep) for keep in self.keeps_of(sources)]
         with interruptible():
             _, queue = self.explore(stop, lambda best, bound: None, plans)
         mapping = self.found.mapping
+        value = float(self.best[0])  # what is to be undercut, where there is no mapping
+        bound = self.found.bound if queue else value
         if mapping is None:
-            bound = min([below, *(entry[0][0] for entry in queue)])
-            return Point(bound, inf, inf, room, (0.0,) * len(room), None, proven=not queue)
+            return Point(inf, bound, room, (0.0,) * len(room), None)
         bits = occupied(mapping, self.layer, self.architecture)
         # the room of the outermost memory, and of those below an array, is always the same
         used = tuple(
             float(n) if m > 0 and self.of_memory[m] == 0 else 0.0 for m, n in enumerate(bits)
         )
-        value, _, energy, cycles = (float(x) for x in self.best)
-        return Point(value, energy, cycles, room, used, mapping, proven=not queue)
+        return Point(value, bound, room, used, mapping)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from math import prod
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from tilewright.mapper.fused.choices import SegmentProblem, Shape
 from tilewright.mapper.fused.chunks import Chunks, Sources
 from tilewright.mapper.fused.holding import Holding
 from tilewright.mapper.objective.objective import Objective, parse_objective
-from tilewright.model.energy import leakage_per_cycle, read_cost, write_cost
+from tilewright.model.energy import leakage_per_cycle, operation_cost, read_cost, write_cost
 
 ENERGY, LATENCY = parse_objective("energy"), parse_objective("latency")
 
@@ -48,8 +49,7 @@ class BranchBounds:
         """Return what a whole layer costs at least when its outermost memory costs no energy."""
         layer = self.problem.layers[i]
         kind = self.chunks.kind(layer, 1.0, sources, goal=goal, free=True)
-        point = self.chunks.solve(layer, kind, self.chunks.capacity, stop)
-        return point.value if point.proven else 0.0
+        return self.chunks.solve(layer, kind, self.chunks.capacity, stop).bound
 
     def moved(self, i: int, sources: Sources) -> tuple[Floats, Floats]:
         """Return for every shape of chunks what a branch moves at the outermost memory, in pJ.
@@ -168,6 +168,30 @@ class BranchBounds:
 
         onchip = sum(base.get(ENERGY, ()))
         return least_energy if self.powers == (1.0, 0.0) else least
+
+    def floor(self) -> float:
+        """Return what no fused mapping undercuts, without any search.
+
+        The operations, and the words from and to the outermost memory, each once.
+        """
+        p = self.problem
+        machine = p.architecture
+        elements = prod(array.elements for array in machine.arrays)
+        energy = [layer.operations * operation_cost(machine, layer) for layer in p.layers]
+        cycles = [layer.operations * machine.compute.cycles / elements for layer in p.layers]
+        loads = [[0.0] * len(p.ports) for _ in p.layers]
+        for t in p.external:
+            i, k = min(p.tiles[t].uses)
+            pj, own = self.outermost(i, (0,) * (k + 1), p.bounds, 1, only=k)
+            energy[i] += pj
+            loads[i] = [a + b for a, b in zip(loads[i], own, strict=True)]
+        first, second = self.powers
+        return float(
+            sum(
+                pj**first * max([least, *own]) ** second
+                for pj, least, own in zip(energy, cycles, loads, strict=True)
+            )
+        )
 
     def all_sources(self, i: int, places: dict[int, int]) -> Iterator[Sources]:
         """Yield every way in which the tensors of a layer may come."""

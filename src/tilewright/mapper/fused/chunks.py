@@ -56,7 +56,7 @@ class Solved:
 
     def bound(self, room: Room) -> float:
         """Return what no mapping in some room undercuts."""
-        return max((p.value for p in self.points if within(room, p.room)), default=0.0)
+        return max((p.bound for p in self.points if within(room, p.room)), default=0.0)
 
 
 def within(first: Room, second: Room) -> bool:

@@ -54,7 +54,11 @@ class Holding:
 
 
 def holdings(
-    problem: SegmentProblem, room: tuple[float, ...], least: Callable[[Holding], float], most: float
+    problem: SegmentProblem,
+    room: tuple[float, ...],
+    least: Callable[[Holding], float],
+    most: float,
+    stop: Callable[[], bool],
 ) -> Iterator[Holding]:
     """Yield ways to hold tiles above all branches, those with fewer tiles first.
 
@@ -67,9 +71,11 @@ def holdings(
     room : tuple of float
         Bits of each memory that they may take.
     least : callable
-        What a segment that holds these tiles, and perhaps others, costs at least, in pJ.
+        What a segment that holds these tiles, and perhaps others, costs at least.
     most : float
-        pJ that are too many.
+        What is too much.
+    stop : callable
+        Asked now and then whether to end.
     """
     bounds = problem.bounds
     choices = [divisors(bound) for bound in bounds]
@@ -81,6 +87,8 @@ def holdings(
         yield from (holding for holding, _ in level)
         grown: dict[object, list[tuple[Holding, tuple[Shape, ...]]]] = {}
         for above, inside in level:
+            if stop():
+                return
             taken = {held.tile for held in above.held}
             for k, tile in enumerate(candidates):
                 if tile in taken:

@@ -13,8 +13,11 @@ from dataclasses import dataclass
 from math import inf
 from time import perf_counter
 
+import numpy as np
+
 from tilewright.architecture.machine import Architecture
 from tilewright.fusion.evaluation import evaluate as evaluate_fused
+from tilewright.mapper.fused.branch_bounds import BranchBounds
 from tilewright.mapper.fused.choices import SegmentProblem, alike
 from tilewright.mapper.fused.chunks import Chunks
 from tilewright.mapper.fused.partition import (
@@ -22,6 +25,7 @@ from tilewright.mapper.fused.partition import (
     Names,
     Part,
     best_packing,
+    packed,
     parts_of,
     segments_of,
 )
@@ -41,6 +45,7 @@ from tilewright.workload.footprint import expression_words
 from tilewright.workload.layer import Network
 
 SHARE = 0.4  # of a limited time, for layers by themselves
+SEARCH = 0.95  # of it, until the last search ends
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,8 @@ class Outcome:
     best : Candidate or None
         None where no fused mapping is better than the layers otherwise.
     value, bound : float
-        Of the best, infinite without one; and what no fused mapping undercuts.
+        Of the best, infinite without one; and what no fused mapping undercuts, infinite where none
+        is better than smaller segments.
     candidates, searches : int
         Ways to share loops that had to be looked at, and chunks that were searched.
     seconds : float
@@ -100,25 +106,20 @@ def map_fused(
         When no mapping can run one of the layers.
     """
     start = perf_counter()
-    end = start + (inf if time_limit is None else time_limit)
+    last = start + (inf if time_limit is None else time_limit * SEARCH)
     alone = map_network(
         network, architecture, objective, time_limit=time_limit and time_limit * SHARE,
         workers=workers, progress=progress, cache=cache, tiles=tiles,
     )  # fmt: skip
     searching = NetworkSearch(network, architecture, alone.objective, alone.layers)
-    interrupted = alone.interrupted
+    searching.interrupted = alone.interrupted
     assert network.graph is not None
     chosen: list[tuple[Part, list[Names]]] = []
     for part in parts_of(network.graph):
-        if not interrupted:
-            try:
-                searching.search(part, lambda: perf_counter() >= end)
-            except KeyboardInterrupt:
-                interrupted = True
+        searching.search(part, lambda: perf_counter() >= last)
         chosen.append((part, searching.chosen(part)))
     return searching.result(
-        chosen, alone, seconds=perf_counter() - start, interrupted=interrupted,
-        stopped=perf_counter() >= end,
+        chosen, alone, seconds=perf_counter() - start, stopped=perf_counter() >= last
     )  # fmt: skip
 
 
@@ -140,7 +141,7 @@ class NetworkSearch:
         self.segments: dict[Names, Segment] = {}
         self.outcomes: dict[Names, Outcome] = {}
         self.alike: dict[object, Outcome] = {}
-        self.unfinished = False
+        self.interrupted = False
 
     def search(self, part: Part, stop: Callable[[], bool]) -> None:
         """Search all segments of a part of the graph, those with fewer layers first."""
@@ -149,14 +150,14 @@ class NetworkSearch:
             if any(part.layer_of[name] not in self.alone for name in names):
                 continue  # of a layer there is no mapping yet
             self.segments[names] = segment
-            if stop():
-                self.unfinished = True
-                self.outcomes[names] = Outcome(None, inf, 0.0)
-                continue
+            self.outcomes[names] = self.unsearched(segment)
             key = alike(segment)
-            if key not in self.alike:
-                self.alike[key] = self.segment(segment, self.otherwise(part, names), stop)
-            self.outcomes[names] = self.alike[key]
+            try:
+                if key not in self.alike and not (self.interrupted or stop()):
+                    self.alike[key] = self.segment(segment, self.otherwise(part, names), stop)
+            except KeyboardInterrupt:
+                self.interrupted = True
+            self.outcomes[names] = self.alike.get(key, self.outcomes[names])
 
     def segment(self, segment: Segment, most: float, stop: Callable[[], bool]) -> Outcome:
         """Search one segment for a fused mapping below some value."""
@@ -166,10 +167,21 @@ class NetworkSearch:
             return Outcome(None, inf, inf)
         before = self.chunks.searches
         search = SegmentSearch(problem, self.chunks)
-        best, bound = search.solve(most, stop)
+        best = search.solve(most, stop)
         searches, seconds = self.chunks.searches - before, perf_counter() - start
-        value = inf if best is None else best.bound
-        return Outcome(best, value, bound, search.candidates, searches, seconds)
+        value = inf if best.candidate is None else best.value
+        # where there is nothing better, smaller segments say what is possible
+        nothing = best.candidate is None and best.bound >= most * (1 - TIE)
+        bound = inf if nothing else max(best.bound, min(search.bounds.floor(), best.value))
+        return Outcome(best.candidate, value, bound, search.candidates, searches, seconds)
+
+    def unsearched(self, segment: Segment) -> Outcome:
+        """Return what is known of a segment before it is searched."""
+        problem = SegmentProblem(segment, self.architecture)
+        if not problem.possible:
+            return Outcome(None, inf, inf)
+        bounds = BranchBounds(problem, self.chunks, (), np.zeros(0, np.int64))
+        return Outcome(None, inf, bounds.floor())
 
     def values(self, part: Part, names: Names) -> float:
         """Return what layers cost by themselves."""
@@ -202,7 +214,8 @@ class NetworkSearch:
             for names, outcome in self.outcomes.items()
             if names <= set(part.names)
         }
-        return sum(least.values()) - sum(gains[names] for names in best_packing(gains, part))
+        useful = sorted((own for own, gain in gains.items() if gain > 0.0), key=sorted)
+        return sum(least.values()) - sum(gains[own] for own in packed(useful, gains, part))
 
     def result(
         self,
@@ -210,7 +223,6 @@ class NetworkSearch:
         alone: NetworkResult,
         *,
         seconds: float,
-        interrupted: bool,
         stopped: bool,
     ) -> FusedResult:
         """Return what was chosen, as the model values it."""
@@ -238,7 +250,7 @@ class NetworkSearch:
             objective=self.objective,
             layers=alone.layers,
             seconds=seconds,
-            interrupted=interrupted,
+            interrupted=self.interrupted,
             unmapped=alone.unmapped,
             stopped=stopped,
             segments=tuple(segments),

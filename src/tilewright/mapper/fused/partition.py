@@ -127,33 +127,41 @@ def best_packing(gains: Mapping[Names, float], part: Part) -> list[Names]:
         (own for own, gain in gains.items() if gain > 0.0),
         key=lambda own: (-gains[own], sorted(own)),
     )
-    best: tuple[float, list[Names]] = (0.0, [])
-
-    def grow(at: int, chosen: list[Names], taken: Names, gain: float) -> None:
-        nonlocal best
-        if gain > best[0] and in_turn(chosen, part):
-            best = gain, list(chosen)
-        free = [own for own in useful[at:] if not own & taken]
-        if gain + most_gain(free, gains) <= best[0]:
-            return
-        for own in free:
-            i = useful.index(own, at)
-            rest = [other for other in useful[i:] if not other & taken]
-            if gain + most_gain(rest, gains) <= best[0]:
-                return
-            grow(i + 1, [*chosen, own], taken | own, gain + gains[own])
-
-    grow(0, [], frozenset(), 0.0)
-    return best[1]
+    best = packed(useful, gains, part)
+    while not in_turn(best, part):
+        # rare: two sets need each other. Leaving out the one that gains less is not the best, but
+        # can run
+        useful.remove(min(best, key=lambda own: gains[own]))
+        best = packed(useful, gains, part)
+    return best
 
 
-def most_gain(sets: Sequence[Names], gains: Mapping[Names, float]) -> float:
-    """Return what disjoint ones of some sets gain at most: for each layer its best share."""
-    share: dict[str, float] = {}
-    for own in sets:
-        for name in own:
-            share[name] = max(share.get(name, 0.0), gains[own] / len(own))
-    return sum(share.values())
+def packed(useful: Sequence[Names], gains: Mapping[Names, float], part: Part) -> list[Names]:
+    """Return disjoint ones of some sets that gain most together.
+
+    Layer by layer: it stays by itself, or is in one of the sets whose other layers are left. In a
+    chain few different layers can be left.
+    """
+    known: dict[Names, tuple[float, tuple[Names, ...]]] = {}
+    order = [name for name in part.names if any(name in own for own in useful)]
+
+    def best_of(left: Names, at: int) -> tuple[float, tuple[Names, ...]]:
+        while at < len(order) and order[at] not in left:
+            at += 1
+        if at == len(order):
+            return 0.0, ()
+        if left not in known:
+            name = order[at]
+            found = best_of(left - {name}, at + 1)
+            for own in useful:
+                if name in own and own <= left:
+                    gain, rest = best_of(left - own, at + 1)
+                    if gain + gains[own] > found[0]:
+                        found = gain + gains[own], (own, *rest)
+            known[left] = found
+        return known[left]
+
+    return list(best_of(frozenset(order), 0)[1])
 
 
 def in_turn(chosen: Sequence[Names], part: Part) -> bool:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heapreplace
-from math import prod
+from math import inf, prod
 
 import numpy as np
 
@@ -67,8 +67,32 @@ class Candidate:
 
     @property
     def bound(self) -> float:
-        """What the candidate costs at least; exactly, with all branches solved."""
+        """What the candidate costs at least."""
         return self.apart + sum(self.bounds)
+
+    def value(self, power: float) -> float:
+        """Return what it costs with the mappings that are known; infinite where one is not."""
+        times = self.iterations**power
+        values = (inf if point is None else point.value * times for point in self.points)
+        return self.apart + sum(values)
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best candidate that is better than some value.
+
+    Attributes
+    ----------
+    candidate : Candidate or None
+    value : float
+        What it costs, or that value.
+    bound : float
+        What no candidate undercuts, up to that.
+    """
+
+    candidate: Candidate | None
+    value: float
+    bound: float
 
 
 class SegmentSearch:
@@ -130,7 +154,7 @@ class SegmentSearch:
         need = np.array([self.reserved(places, shape) for shape in self.shapes])
         least = self.bounds.least(places, stop)
         most *= 1 - TIE
-        for holding in holdings(p, self.chunks.capacity, least, most):
+        for holding in holdings(p, self.chunks.capacity, least, most, stop):
             if stop() or (fewest and holding.held):
                 return
             held = {**places, **{h.tile: h.memory for h in holding.held}}
@@ -181,46 +205,47 @@ class SegmentSearch:
             result.append(tuple(bits))
         return result
 
-    def solve(self, most: float, stop: Callable[[], bool]) -> tuple[Candidate | None, float]:
+    def solve(self, most: float, stop: Callable[[], bool]) -> Best:
         """Return the best candidate that costs less than some value, and a bound of all.
 
         The bound is that value where there is none and none was left out.
         """
-        best: Candidate | None = None
-        value = bound = most
+        best = Best(None, most, most)
         # first what holds nothing: its value leaves out most of the rest
         for fewest in (True, False):
-            found = [
-                c
-                for places in self.problem.places()
-                for c in self.candidates_below(places, value, stop, fewest)
-            ]
-            better, bound = self.best_of(found, value, stop)
-            if better is not None:
-                best, value = better, better.bound
-        return best, 0.0 if stop() else bound
+            found: list[Candidate] = []
+            for places in self.problem.places():
+                found += self.candidates_below(places, best.value, stop, fewest)
+            cut = stop()
+            better = self.best_of(found, best.value, stop)
+            best = better if better.candidate else replace(best, bound=better.bound)
+            if cut:
+                return replace(best, bound=0.0)  # there may be other candidates
+        return best
 
-    def best_of(
-        self, candidates: list[Candidate], most: float, stop: Callable[[], bool]
-    ) -> tuple[Candidate | None, float]:
+    def best_of(self, candidates: list[Candidate], most: float, stop: Callable[[], bool]) -> Best:
         """Return the best of some candidates that costs less than some value, and a bound."""
         order = itertools.count()
         heap = [(c.bound, next(order), c) for c in candidates]
         heapify(heap)
         best: Candidate | None = None
-        value = most
+        value = bound = most
         while heap and not stop():
-            bound, _, head = heap[0]
-            if bound >= value * (1 - TIE):
+            least, _, head = heap[0]
+            if least >= value * (1 - TIE):
+                heap.clear()
                 break
             self.refine(head, value, stop)
-            if head.bound > bound * (1 + TIE):
+            if head.bound > least * (1 + TIE):
                 heapreplace(heap, (head.bound, next(order), head))
             elif all(point is not None for point in head.points):
                 heappop(heap)
-                if head.bound < value:
-                    best, value = head, head.bound
-        return best, min(value, heap[0][0]) if heap else value
+                cost = head.value(self.power)
+                if cost < value:
+                    best, value = head, cost
+                if cost > head.bound * (1 + TIE):
+                    bound = min(bound, head.bound)  # the search of a chunk was given up
+        return Best(best, value, min(value, bound, *(entry[0] for entry in heap[:1])))
 
     def refine(self, head: Candidate, value: float, stop: Callable[[], bool]) -> None:
         """Raise the bound of a candidate: by what is known of its branches, or by solving one."""
@@ -228,24 +253,22 @@ class SegmentSearch:
         before = head.bound
         times = head.iterations**self.power
         open_ = [i for i, point in enumerate(head.points) if point is None]
-        for i in open_:
-            kind = self.chunks.kind(
-                p.chunk(i, head.shape), head.fresh[i], head.sources[i], head.begun[i]
-            )
+        kinds = [
+            self.chunks.kind(p.chunk(i, head.shape), head.fresh[i], head.sources[i], head.begun[i])
+            for i in open_
+        ]
+        for i, kind in zip(open_, kinds, strict=True):
             known = self.chunks.solved(kind)
-            point = known.exact(head.rooms[i])
-            head.points[i] = point
-            bound = point.value if point else known.bound(head.rooms[i])
+            head.points[i] = point = known.exact(head.rooms[i])
+            bound = point.bound if point else known.bound(head.rooms[i])
             head.bounds[i] = max(head.bounds[i], bound * times)
         if head.bound > before * (1 + TIE):
             return
-        for i in open_:
+        for i, kind in zip(open_, kinds, strict=True):
             if head.points[i] is None:
                 layer = p.chunk(i, head.shape)
-                kind = self.chunks.kind(layer, head.fresh[i], head.sources[i], head.begun[i])
                 below = (value - head.bound + head.bounds[i]) / times
                 point = self.chunks.solve(layer, kind, head.rooms[i], stop, below)
-                if point.mapping is not None and point.proven:
-                    head.points[i] = point
-                head.bounds[i] = max(head.bounds[i], point.value * times)
+                head.points[i] = point
+                head.bounds[i] = max(head.bounds[i], point.bound * times)
                 return
