@@ -19,7 +19,8 @@ PAGES = (
     ROOT / "docs" / "tradeoffs.md",
     ROOT / "docs" / "explain.md", ROOT / "docs" / "directives.md", ROOT / "docs" / "statistics.md",
     ROOT / "docs" / "layouts.md", ROOT / "docs" / "offchip.md",
-    ROOT / "docs" / "fusion.md", ROOT / "docs" / "dmazerunner.md", ROOT / "docs" / "reproductions" / "dmazerunner.md",
+    ROOT / "docs" / "fusion.md", ROOT / "docs" / "dmazerunner.md",
+    ROOT / "docs" / "reproductions" / "dmazerunner.md",
 )  # fmt: skip
 REPRODUCE = ROOT / "reproduce"
 TILEWRIGHT = f"{sys.executable} -m tilewright"
