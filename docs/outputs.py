@@ -15,7 +15,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PAGES = (
-    ROOT / "README.md", ROOT / "docs" / "index.md", ROOT / "docs" / "tradeoffs.md",
+    ROOT / "README.md", ROOT / "docs" / "index.md", ROOT / "docs" / "tutorial.md",
+    ROOT / "docs" / "tradeoffs.md",
     ROOT / "docs" / "explain.md", ROOT / "docs" / "directives.md", ROOT / "docs" / "statistics.md",
     ROOT / "docs" / "layouts.md", ROOT / "docs" / "offchip.md",
     ROOT / "docs" / "fusion.md", ROOT / "docs" / "dmazerunner.md",
@@ -50,6 +51,11 @@ COMMANDS = {
     "decoupled": f"{TILEWRIGHT} map alexnet marvel-p1 --strategy decoupled -o decoupled.yaml",
     "blocks": f"{TILEWRIGHT} evaluate alexnet marvel-p1 decoupled.yaml --layer conv3 --layout best",
     "mapped in blocks": f"{TILEWRIGHT} map resnet50 marvel-p1 --layer conv5_1.expand --layout best",
+    "tutorial machine": f"{TILEWRIGHT} show edge.yaml",
+    "tutorial map": f"{TILEWRIGHT} map conv.yaml edge.yaml --tiles divisors",
+    "tutorial explain": f"{TILEWRIGHT} explain conv.yaml edge.yaml",
+    "tutorial frontier": f"{TILEWRIGHT} frontier conv.yaml edge.yaml --over SRAM",
+    "tutorial variants": f"{sys.executable} variants.py",
     "dmazerunner methods": f"{TILEWRIGHT} methods {REPRODUCE}/dmazerunner.yaml dmazerunner-256"
     " --best edp",
 } | {
@@ -59,6 +65,8 @@ COMMANDS = {
         "own", "pipelined",
     )
 }  # fmt: skip
+# outputs of which a page shows the beginning and the end: rows of layers that it shows
+SHORT = {"map short": ("map", 6)}
 MARK = re.compile(r"<!-- output: (?P<name>[^>]+?) -->\n(?:\n```text\n.*?\n```\n)?", re.DOTALL)
 FILE = re.compile(r'```(?:yaml|python) title="(?P<name>[^"]+)"\n(?P<text>.*?)```', re.DOTALL)
 
@@ -66,14 +74,18 @@ FILE = re.compile(r'```(?:yaml|python) title="(?P<name>[^"]+)"\n(?P<text>.*?)```
 def main() -> None:
     """Write the outputs into the pages."""
     with tempfile.TemporaryDirectory() as folder:
-        for page in ("index.md", "fusion.md"):
+        for page in ("index.md", "tutorial.md", "fusion.md"):
             for file in FILE.finditer((ROOT / "docs" / page).read_text()):
                 (Path(folder) / file["name"]).write_text(file["text"])
         python = re.search(r"## Python\n\n```python\n(.*?)```", PAGES[0].read_text(), re.DOTALL)
         assert python is not None
         (Path(folder) / "example.py").write_text(python[1])
         wanted = sys.argv[1:] or COMMANDS
-        outputs = {name: run(COMMANDS[name], folder) for name in wanted}
+        full = dict.fromkeys(SHORT[name][0] if name in SHORT else name for name in wanted)
+        outputs = {name: run(COMMANDS[name], folder) for name in full}
+    outputs |= {
+        name: shortened(outputs[of], rows) for name, (of, rows) in SHORT.items() if of in outputs
+    }
     for page in PAGES:
         page.write_text(MARK.sub(lambda mark: shown(mark, outputs), page.read_text()))
 
@@ -85,13 +97,22 @@ def shown(mark: re.Match[str], outputs: dict[str, str]) -> str:
     return f"{mark[0].splitlines()[0]}\n\n```text\n{outputs[mark['name']]}\n```\n"
 
 
+def shortened(text: str, rows: int) -> str:
+    """Return a table with its first rows, its last one and what follows."""
+    lines = text.splitlines()
+    rule = next(i for i, line in enumerate(lines) if "──" in line)
+    end = lines.index("", rule)
+    left = end - rule - 1 - rows
+    return "\n".join([*lines[: rule + 1 + rows], f" ... ({left} more layers)", *lines[end:]])
+
+
 def run(command: str, folder: str) -> str:
     """Return what a command prints."""
     done = subprocess.run(
         command.split(),
         check=False,
         # what the pages show is searched, not looked up
-        env=os.environ | {"TILEWRIGHT_CACHE": "off"},
+        env=os.environ | {"TILEWRIGHT_CACHE": "off", "COLUMNS": "84"},
         cwd=folder,
         capture_output=True,
         text=True,

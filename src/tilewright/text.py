@@ -62,11 +62,14 @@ def aligned(
     if width is not None and total(widths, shown, gap) > width:
         gap = GAP
     if width is not None and total(widths, shown, gap) > width:
-        table[0] = tuple(
-            stacked(name, max((len(row[i]) for row in rows[1:]), default=0))
-            for i, name in enumerate(rows[0])
-        )
-        widths = natural(table)
+        for whole in (True, False):  # units in one line, if there is room
+            table[0] = tuple(
+                stacked(name, max((len(row[i]) for row in rows[1:]), default=0), whole)
+                for i, name in enumerate(rows[0])
+            )
+            widths = natural(table)
+            if total(widths, shown, gap) <= width:
+                break
         for name in drop:
             if total(widths, shown, gap) > width and name in rows[0]:
                 shown.remove(rows[0].index(name))
@@ -106,12 +109,12 @@ def total(widths: Sequence[int], shown: Sequence[int], gap: int) -> int:
     return sum(widths[i] for i in shown) + gap * (len(shown) - 1)
 
 
-def stacked(name: str, width: int) -> tuple[str, ...]:
+def stacked(name: str, width: int, whole: bool) -> tuple[str, ...]:
     """Return the name of a column in several lines, with its unit on lines of its own."""
     if len(name) <= width or not name:
         return (name,)
     before, bracket, unit = name.partition(" (")
-    width = max(width, 5)
+    width = max(width, 5, len(unit) + 1 if whole else 0)
     lines = wrap(SHORT.get(before, before), width, break_long_words=False)
     return (*lines, *(wrap(f"({unit}", width, break_long_words=False) if bracket else ()))
 

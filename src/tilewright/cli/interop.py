@@ -71,7 +71,7 @@ def import_command(
     ] = None,
     output: Folder = None,
 ) -> int:
-    """Say what Timeloop's files hold, and what of them has no meaning here."""
+    """Read Timeloop's files, and list what of them has no meaning in tilewright."""
     from tilewright import api
     from tilewright.architecture.files import dump_architecture
     from tilewright.cli.output.files import write_folder, write_out
@@ -102,7 +102,7 @@ def compare_counts_command(
     layer: LayerName = None,
     json: Json = None,
 ) -> int:
-    """Show Timeloop's reads, fills and updates beside ours, each difference with its class."""
+    """Compare Timeloop's reads, fills and updates with tilewright's, and explain differences."""
     from tilewright import api
     from tilewright.cli.output.files import check_outputs
     from tilewright.cli.output.results import put_result

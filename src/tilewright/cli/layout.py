@@ -29,7 +29,7 @@ def layout_command(
     ] = False,
     json: Json = None,
 ) -> int:
-    """Find off-chip tiles and data layouts that move the fewest blocks."""
+    """Find the off-chip tiles and data layouts that move the fewest DRAM blocks."""
     from tilewright import api
     from tilewright.cli.output.files import check_outputs
     from tilewright.cli.output.results import put_result

@@ -20,7 +20,7 @@ def methods_command(
     ] = None,
     json: Json = None,
 ) -> int:
-    """Count dMazeRunner's execution methods, and find the best by its counting."""
+    """Count dMazeRunner's execution methods, and find the best by its cost model."""
     from tilewright import api
     from tilewright.cli.output.files import check_outputs
     from tilewright.cli.output.methods import put_methods

@@ -31,7 +31,7 @@ def convert_command(
         typer.Option("--machine", metavar="FILE", help="Write the machine with its clusters."),
     ] = None,
 ) -> int:  # fmt: skip
-    """Write mappings as data-centric directives (MAESTRO), or directives as mappings."""
+    """Convert mappings to MAESTRO's data-centric directives, or directives to mappings."""
     from tilewright import api
     from tilewright.cli.output.files import check_outputs, write_file, write_out
 

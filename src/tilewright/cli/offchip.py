@@ -37,7 +37,7 @@ def traffic_command(
     ] = None,
     json: Json = None,
 ) -> int:
-    """Find the least DRAM words when a memory keeps what is used again first."""
+    """Find the least off-chip traffic with a memory that keeps what is reused soonest."""
     from tilewright import api
     from tilewright.cli.output.files import STANDARD_OUTPUT, check_outputs, write_file, write_out
     from tilewright.cli.output.rendering import width

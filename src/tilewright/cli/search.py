@@ -52,7 +52,7 @@ def map_command(
     json: Json = None,
     report: Annotated[
         str | None,
-        typer.Option("--report", metavar="FILE.html", help="Write a report to look at."),
+        typer.Option("--report", metavar="FILE.html", help="Write a page with plots."),
     ] = None,
     output: Annotated[
         str | None,
@@ -74,7 +74,8 @@ def map_command(
         typer.Option(
             "--strategy",
             metavar="NAME",
-            help="Search as another mapper does, without a proof: decoupled, dmazerunner, ...",
+            help="Search as another mapper does, without a proof: decoupled, dmazerunner, "
+            "random, pruned or blackbox.",
         ),
     ] = None,
     uniform: Annotated[
@@ -82,7 +83,8 @@ def map_command(
         typer.Option(
             "--uniform",
             metavar="dataflow",
-            help="Map all layers in one style: a dimension per axis, a stationary tensor.",
+            help="Map all layers in one style: the same dimension on each axis, the same "
+            "stationary tensor.",
         ),
     ] = None,
     within: Annotated[
@@ -90,7 +92,7 @@ def map_command(
         typer.Option(
             "--within",
             metavar="SHARE",
-            help="Also list styles within this share of the best: 5% or 0.05.",
+            help="Also list styles within this fraction of the best, such as 5% or 0.05.",
         ),
     ] = None,
     layout: Layouts = None,
@@ -261,7 +263,7 @@ def explain_command(
         typer.Option(
             "--within",
             metavar="SHARE",
-            help="List runner-ups within this share of the best: 5% or 0.05.",
+            help="List runner-ups within this fraction of the best, such as 5% or 0.05.",
         ),
     ] = "5%",
     time_limit: Annotated[
