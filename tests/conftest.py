@@ -23,6 +23,12 @@ def caches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(autouse=True)
+def no_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Output goes to pipes of any width, whatever runs the tests."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
+@pytest.fixture(autouse=True)
 def cache_directory(caches: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory of its own for the cache of each test, not there yet."""
     directory = caches / f"{next(NUMBERS)}"

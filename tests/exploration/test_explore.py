@@ -10,14 +10,16 @@ from random import Random
 
 import pytest
 
+from tilewright import load_architecture
 from tilewright import map as best_mapping
 from tilewright.cli import main
+from tilewright.cli.output.explore import write_parquet
 from tilewright.document import parse
 from tilewright.errors import InputError, NoMappingError
-from tilewright.exploration import Box, Space, explore, parse_space
+from tilewright.exploration import Box, Certificate, Space, explore, parse_space
+from tilewright.exploration.boxes import ROUNDING
 from tilewright.exploration.expression import Quantity, Range, parse_expression
 from tilewright.exploration.relaxation import Relaxation
-from tilewright.exploration.search import ROUNDING
 from tilewright.model.energy import area, leakage_power
 from tilewright.workload.layer import Layer, Network
 from tilewright.workload.operators import conv1d, matmul
@@ -135,7 +137,7 @@ def test_the_relaxed_machine_of_a_box_is_never_above_any_of_its_designs(seed: in
             bound = best_mapping(layer, relaxed.machine, objective, tiles="divisors", cache=False)
         except NoMappingError:
             bound = None
-        for indices in drawn.boxed(box):
+        for indices in box.designs_in():
             machine = drawn.machine_of(indices)
             assert relaxed.area_mm2 <= area(machine) * (1 + ROUNDING)
             assert relaxed.leakage_mw <= leakage_power(machine) * (1 + ROUNDING)
@@ -178,12 +180,9 @@ def test_repeated_layers_count_as_often() -> None:
 def test_a_stopped_run_that_is_resumed_ends_with_the_same_front(tmp_path: Path) -> None:
     store = tmp_path / "run.db"
     whole = explore(MATMUL, space(), axes=["edp", "area"], objective="edp")
-    steps = 0
 
-    def stop(*_: object) -> None:
-        nonlocal steps
-        steps += 1
-        if steps == 9:
+    def stop(certificate: Certificate, front: int) -> None:
+        if certificate.solved == 2:
             raise OSError("killed")
 
     with pytest.raises(OSError, match="killed"):
@@ -195,6 +194,18 @@ def test_a_stopped_run_that_is_resumed_ends_with_the_same_front(tmp_path: Path) 
     again = explore(MATMUL, space(), axes=["edp", "area"], objective="edp", store=store)
     assert again.front == whole.front
     assert again.certificate.searches == 0
+
+
+def test_any_number_of_workers_finds_the_same_front() -> None:
+    network = Network("two", (replace(LAYERS[1], repeat=2), LAYERS[2]))
+    small = space()
+    kept = tuple(replace(p, values=p.values[:2]) for p in small.parameters)
+    one, two = (
+        explore(network, replace(small, parameters=kept), axes=["edp", "area"], objective="edp",
+                workers=workers)
+        for workers in (1, 2)
+    )  # fmt: skip
+    assert two.optimal and one.front == two.front
 
 
 def test_a_run_out_of_time_says_what_is_open() -> None:
@@ -215,7 +226,7 @@ def test_designs_are_numbered_and_read_as_machines() -> None:
     whole = space()
     assert len(whole) == 3 * 4 * 3 * 2
     assert all(whole.index(whole.indices(i)) == i for i in range(len(whole)))
-    assert len(list(whole.boxed(whole.whole))) == len(whole)
+    assert len(list(whole.whole.designs_in())) == len(whole)
     assert whole.values(29) == {"columns": "4", "glb": "32 B", "rf": "16 B", "speed": "2"}
     machine = whole.design(29)
     assert machine.arrays[0].axes == {"X": 4}
@@ -223,6 +234,24 @@ def test_designs_are_numbered_and_read_as_machines() -> None:
     assert machine.memories[0].shared_bandwidth == 4
     with pytest.raises(IndexError):
         whole.design(72)
+
+
+def test_parquet_is_refused_before_the_search_where_it_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("tilewright.cli.output.explore.find_spec", lambda name: None)
+    assert main(["explore", "space.yaml", "--parquet", str(tmp_path / "front.parquet")]) == 2
+    assert "pip install 'tilewright[parquet]'" in capsys.readouterr().err
+
+
+def test_the_front_is_written_as_parquet(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    import pandas as pd
+
+    kept = tuple(replace(p, values=p.values[:1]) for p in space().parameters)
+    found = explore(MATMUL, replace(space(), parameters=kept))
+    write_parquet(found, str(tmp_path / "front.parquet"))
+    assert pd.read_parquet(tmp_path / "front.parquet").equals(found.to_frame())
 
 
 def test_text_parameters_name_technologies() -> None:
@@ -316,7 +345,8 @@ def test_the_command_writes_the_front_as_json_csv_and_text(
     Path("space.yaml").write_text(f"{small}workloads: {{net.yaml: 2}}\n")
     Path("net.yaml").write_text("{name: n, layers: [{name: m, op: matmul, M: 4, N: 6, K: 4}]}")
     words = ["explore", "space.yaml", "--axes", "edp,area", "--objective", "edp"]
-    assert main([*words, "--json", "out.json", "--csv", "out.csv", "--store", "run.db"]) == 0
+    more = ["--report", "out.html", "--machine", "best.yaml", "--store", "run.db"]
+    assert main([*words, "--json", "out.json", "--csv", "out.csv", *more]) == 0
     shown = capsys.readouterr().out
     assert "Proven: no design of the space is better" in shown
     data = json.loads(Path("out.json").read_text())
@@ -324,6 +354,14 @@ def test_the_command_writes_the_front_as_json_csv_and_text(
     rows = Path("out.csv").read_text().splitlines()
     assert len(rows) == 1 + len(data["front"])
     assert rows[0].startswith("index,columns,glb,rf,speed,energy_pJ,latency_s,edp_pJ_s,area_mm2")
+    page = Path("out.html").read_text()
+    assert all(f"design {row['index']}:" in page for row in data["front"])
+    assert ("What each value is worth" in page and "Parcoords" in page) or "parcoords" in page
+    first = data["front"][0]["parameters"]
+    best = load_architecture("best.yaml")
+    assert best.arrays[0].axes == {"X": int(first["columns"])}
+    frame = pytest.importorskip("pandas").read_csv("out.csv")
+    assert frame["index"].tolist() == [row["index"] for row in data["front"]]
     assert main(["explore", "net.yaml", "space.yaml", "--store", "run.db", "--json", "-"]) == 0
     assert json.loads(capsys.readouterr().out)["axes"] == ["energy", "area"]
 
@@ -335,6 +373,8 @@ def test_the_command_writes_the_front_as_json_csv_and_text(
         (["space.yaml", "--axes", "enrgy"], "did you mean 'energy'"),
         (["space.yaml", "--objective", "area"], "expected one of energy, latency, edp"),
         (["space.yaml"], "no workload: name one"),
+        (["space.yaml", "--workers", "0"], "expected a whole number of at least 1"),
+        (["space.yaml", "--workers", "two"], "expected a whole number, found 'two'"),
         (["none.yaml"], "none.yaml: cannot be read"),
     ],
 )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from tilewright.architecture import units
 from tilewright.architecture.checks import check_machine
 from tilewright.architecture.constraint_files import read_constraint
@@ -19,6 +22,30 @@ from tilewright.document import Document, KeyPath, describe
 from tilewright.errors import nearest
 
 
+@dataclass(frozen=True)
+class Parts:
+    """The parts of a machine before its wires have a length.
+
+    Attributes
+    ----------
+    keys : ArchitectureFile
+        Everything but the levels.
+    clock_hz : float
+    levels : tuple of Level
+        From outermost to innermost.
+    wiring : mapping of int to Wiring
+        By position of an array, what it leaves to its technology.
+    notes : tuple of str
+        What the numbers rest on.
+    """
+
+    keys: ArchitectureFile
+    clock_hz: float
+    levels: tuple[Level, ...]
+    wiring: Mapping[int, Wiring]
+    notes: tuple[str, ...]
+
+
 def parse_architecture(document: Document) -> Architecture:
     """Return the machine that a document describes.
 
@@ -31,6 +58,27 @@ def parse_architecture(document: Document) -> Architecture:
     ------
     InputError
         For the first thing that is wrong, with its line and key.
+    """
+    parts = parse_parts(document)
+    keys, notes = parts.keys, list(parts.notes)
+    constraints = tuple(
+        read_constraint(document, ("constraints", i)) for i in range(len(keys.constraints))
+    )
+    chain = wired(parts.levels, parts.wiring, notes)
+    machine = Architecture(
+        keys.name, chain, parts.clock_hz, constraints, keys.source, keys.latency, tuple(notes)
+    )
+    check_machine(machine, document)
+    return machine
+
+
+def parse_parts(document: Document) -> Parts:
+    """Return the levels that a document describes, each on its own.
+
+    Raises
+    ------
+    InputError
+        For the first thing that is wrong with one of them.
     """
     keys = document.validate(ArchitectureFile)
     try:
@@ -59,15 +107,7 @@ def parse_architecture(document: Document) -> Architecture:
         else:
             level = read_compute(around)
         levels.append(level)
-    constraints = tuple(
-        read_constraint(document, ("constraints", i)) for i in range(len(keys.constraints))
-    )
-    chain = wired(levels, wiring, notes)
-    machine = Architecture(
-        keys.name, chain, clock_hz, constraints, keys.source, keys.latency, tuple(notes)
-    )
-    check_machine(machine, document)
-    return machine
+    return Parts(keys, clock_hz, tuple(levels), wiring, tuple(notes))
 
 
 def _level_kind(document: Document, path: KeyPath, data: object) -> str:

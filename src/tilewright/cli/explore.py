@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tilewright.cli.options import INTERRUPTED, Json, commands, say, seconds
+from tilewright.cli.options import INTERRUPTED, Json, commands, count, say, seconds
 from tilewright.errors import InputError
 
 SPACE_FILES = (".yaml", ".yml", ".json")
@@ -50,17 +50,55 @@ def explore_command(
             help="Keep what is solved in this SQLite file; the same command goes on from there.",
         ),
     ] = None,
+    workers: Annotated[
+        str,
+        typer.Option(
+            "--workers",
+            metavar="N",
+            help="Processes that search layers side by side; the result is the same with any.",
+        ),
+    ] = "1",
     json: Json = None,
     csv: Annotated[
         str | None, typer.Option("--csv", metavar="FILE", help="Write the front as CSV.")
     ] = None,
+    parquet: Annotated[
+        str | None,
+        typer.Option("--parquet", metavar="FILE", help="Write the front as Parquet (pyarrow)."),
+    ] = None,
+    report: Annotated[
+        str | None,
+        typer.Option("--report", metavar="FILE.html", help="Write a page with the front."),
+    ] = None,
+    machine: Annotated[
+        str | None,
+        typer.Option(
+            "--machine", metavar="FILE.yaml", help="Write a machine of the front, ready for map."
+        ),
+    ] = None,
+    design: Annotated[
+        str | None,
+        typer.Option(
+            "--design", metavar="N", help="Number of the design that --machine writes (the first)."
+        ),
+    ] = None,
 ) -> int:
     """Find the best machines of a design space, each with its best mappings, and prove it."""
-    from tilewright.cli.output.explore import ProgressLine, put_exploration
+    from tilewright.cli.output.explore import (
+        Files,
+        ProgressLine,
+        check_parquet,
+        put_exploration,
+    )
     from tilewright.cli.output.files import check_outputs
     from tilewright.exploration import explore
 
-    check_outputs({"--json": json, "--csv": csv, "--store": store}, inputs)
+    outputs = {
+        "--json": json, "--csv": csv, "--parquet": parquet, "--report": report,
+        "--machine": machine, "--store": store,
+    }  # fmt: skip
+    check_outputs(outputs, inputs)
+    check_parquet(parquet)
     *workloads, space = inputs
     if not space.lower().endswith(SPACE_FILES):
         raise InputError(
@@ -71,7 +109,12 @@ def explore_command(
     found = explore(
         workloads or None, space,
         axes=[axis.strip() for axis in axes.split(",")], objective=objective,
-        time_limit=seconds(time_limit), store=store, progress=ProgressLine(say),
+        time_limit=seconds(time_limit), store=store, workers=count(workers, "workers"),
+        progress=ProgressLine(say),
     )  # fmt: skip
-    put_exploration(found, json, csv)
+    files = Files(
+        json=json, csv=csv, parquet=parquet, report=report, machine=machine,
+        design=None if design is None else count(design, "design"),
+    )  # fmt: skip
+    put_exploration(found, files)
     return INTERRUPTED if found.interrupted else 0

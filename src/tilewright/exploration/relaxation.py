@@ -68,7 +68,7 @@ class Relaxation:
             chains = [self._variants(i, box) for i in range(len(self._depends))]
         except (InputError, _TooManyError):
             return None
-        levels = [_relaxed(chain) for chain in chains]
+        levels = [at_least_as_good(chain) for chain in chains]
         first = machines[0]
         alike = all(m.constraints == first.constraints for m in machines)
         if None in levels or not alike or {m.latency for m in machines} != {first.latency}:
@@ -151,7 +151,8 @@ def _dependencies(space: Space) -> list[frozenset[str]]:
     return found
 
 
-def _relaxed(levels: Sequence[Level]) -> Level | None:
+def at_least_as_good(levels: Sequence[Level]) -> Level | None:
+    """Return a level that is at least as good as all of some, or None when they differ in kind."""
     first = levels[0]
     if isinstance(first, Memory):
         return _memory([level for level in levels if isinstance(level, Memory)])

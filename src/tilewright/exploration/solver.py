@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from multiprocessing import get_context
 from typing import Any
 
 from tilewright.api import map as best_mapping
@@ -11,6 +13,7 @@ from tilewright.architecture.machine import Architecture, Array, Level, Memory
 from tilewright.errors import InputError, MappingError, NoMappingError
 from tilewright.exploration.store import Answer, Store
 from tilewright.mapper.network.solution_key import solution_key
+from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.results.searched_space import DIVISORS
 from tilewright.mapping.nodes import Mapping
 from tilewright.model.energy import leakage_power
@@ -19,6 +22,9 @@ from tilewright.workload.layer import Layer, Network
 
 Sizes = tuple[float, ...]
 
+MOST_TRIED = 4  # optima of other machines
+SAME = 1e-12
+
 
 @dataclass(frozen=True)
 class Workload:
@@ -26,20 +32,6 @@ class Workload:
 
     network: Network
     weight: float
-
-
-@dataclass(frozen=True)
-class Totals:
-    """What a workload costs, repeats counted.
-
-    Attributes
-    ----------
-    energy_pj, cycles : float
-        Sums over its layers.
-    """
-
-    energy_pj: float
-    cycles: float
 
 
 class Solver:
@@ -51,82 +43,141 @@ class Solver:
         Where answers are kept.
     stopped : callable
         Whether to give up; asked before each search.
+    workers : int
+        Processes that search.
     """
 
-    def __init__(self, store: Store, stopped: Callable[[], bool]) -> None:
+    def __init__(self, store: Store, stopped: Callable[[], bool], workers: int = 1) -> None:
         self._store = store
+        self.workers = workers
+        self._pool: ProcessPoolExecutor | None = None
         self._stopped = stopped
-        self._optima: dict[str, list[tuple[Sizes, Mapping]]] = {}
+        self._optima: dict[str, list[tuple[Sizes, Sizes, Mapping, float]]] = {}
         self.searches = 0
 
-    def totals(self, network: Network, machine: Architecture, objective: str) -> Totals | None:
-        """Return what a network costs, each layer at its optimum, or None when one has no mapping.
-
-        Raises
-        ------
-        StoppedError
-            When it was stopped.
-        """
-        energy, cycles = 0.0, 0.0
-        for layer in network.layers:
-            answer = self.layer(layer, machine, objective)
-            if answer is None:
-                return None
-            energy += layer.repeat * answer[0]
-            cycles += layer.repeat * answer[1]
-        return Totals(energy, cycles)
+    def check(self) -> None:
+        """Raise StoppedError when it is time to give up."""
+        if self._stopped():
+            raise StoppedError
 
     def layer(self, layer: Layer, machine: Architecture, objective: str) -> Answer:
         """Return energy (pJ) and cycles of the best mapping; None when there is no mapping."""
-        layer = replace(layer, repeat=1)
-        machine = replace(
-            machine, notes=(), levels=tuple(replace(each, area=0.0) for each in machine.levels)
-        )
-        key = solution_key(layer, machine, objective, {"tiles": DIVISORS})
+        layer, machine = _plain(layer, machine)
+        key = _key(layer, machine, objective)
         if key in self._store:
             return self._store[key]
-        if self._stopped():
-            raise StoppedError
+        self.check()
         answer = self._on_smaller(layer, machine, objective)
         if answer is None:
-            answer = self._search(layer, machine, objective)
+            answer = self._keep(layer, machine, objective, searched(layer, machine, objective))
         self._store[key] = answer
         return answer
 
-    def _on_smaller(self, layer: Layer, machine: Architecture, objective: str) -> Answer:
-        """Return the costs of an optimum of a larger machine that still fits.
+    def stays(self, layer: Layer, machine: Architecture, objective: str) -> Answer:
+        """Return the costs of an optimum that is known, from this or a better machine, or None."""
+        layer, machine = _plain(layer, machine)
+        key = _key(layer, machine, objective)
+        if key not in self._store:
+            answer = self._on_smaller(layer, machine, objective)
+            if answer is None:
+                return None
+            self._store[key] = answer
+        return self._store[key]
 
-        It stays the optimum where energies, bandwidths and leakage are the same.
+    def _on_smaller(self, layer: Layer, machine: Architecture, objective: str) -> Answer:
+        """Return the costs of an optimum of a machine at least as good, if it costs the same here.
+
+        It stays the optimum then. Energies and leakage of both are the same.
         """
-        own = sizes(machine)
-        for larger, mapping in self._optima.get(_family(layer, machine, objective), ()):
-            if all(a >= b for a, b in zip(larger, own, strict=True)):
-                try:
-                    found = evaluate(layer, machine, mapping)
-                except MappingError:
-                    continue
+        own, own_rates = sizes(machine), rates(machine)
+        known = self._optima.get(_family(layer, machine, objective), ())
+        tried = 0
+        for larger, faster, mapping, value in reversed(known):
+            if tried == MOST_TRIED:
+                break
+            if not all(a >= b for a, b in zip(larger + faster, own + own_rates, strict=True)):
+                continue
+            tried += 1
+            try:
+                found = evaluate(layer, machine, mapping)
+            except MappingError:
+                continue
+            cost = parse_objective(objective).value(found.energy_pj, float(found.cycles))
+            if faster == own_rates or abs(cost - value) <= SAME * value:
                 return found.energy_pj, found.cycles
         return None
 
-    def _search(self, layer: Layer, machine: Architecture, objective: str) -> Answer:
+    def _keep(self, layer: Layer, machine: Architecture, objective: str, found: Found) -> Answer:
+        """Remember what a search found, for machines that are worse."""
         self.searches += 1
-        try:
-            result = best_mapping(layer, machine, objective, tiles=DIVISORS, workers=1, cache=False)
-        except NoMappingError:
+        if found is None:
             return None
-        if result.interrupted:
-            raise KeyboardInterrupt
-        (best,) = result.layers
-        if not best.proof.optimal:
-            raise InputError(
-                f"the mapper proves no optimum of layer '{layer.name}' on machine "
-                f"'{machine.name}': {best.proof.reason or best.proof.space}",
-                key="machine",
-            )
+        answer, mapping, value = found
         if not any(c.min_utilization is not None for c in machine.constraints):
             known = self._optima.setdefault(_family(layer, machine, objective), [])
-            known.append((sizes(machine), best.mapping))
-        return best.evaluation.energy_pj, best.evaluation.cycles
+            known.append((sizes(machine), rates(machine), mapping, value))
+        return answer
+
+    def ahead(self, layers: Sequence[Layer], machine: Architecture, objective: str) -> None:
+        """Search layers side by side that `layer` is going to be asked for, as many as workers."""
+        if self.workers < 2:
+            return
+        waiting: dict[str, tuple[Layer, Architecture]] = {}
+        for each in layers:
+            layer, plain = _plain(each, machine)
+            key = _key(layer, plain, objective)
+            if key not in self._store and self._on_smaller(layer, plain, objective) is None:
+                waiting[key] = layer, plain
+        self.check()
+        if len(waiting) < 2:
+            return
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(self.workers, get_context("spawn"))
+        found = [
+            (key, layer, plain, self._pool.submit(searched, layer, plain, objective))
+            for key, (layer, plain) in waiting.items()
+        ]
+        for key, layer, plain, future in found:
+            self._store[key] = self._keep(layer, plain, objective, future.result())
+
+    def close(self) -> None:
+        """End the worker processes."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
+
+
+Found = tuple[tuple[float, float], Mapping, float] | None
+"""Energy (pJ) and cycles of an optimum, its mapping, and its value."""
+
+
+def searched(layer: Layer, machine: Architecture, objective: str) -> Found:
+    """Return the optimum of a layer on a machine; None when there is no mapping."""
+    try:
+        result = best_mapping(layer, machine, objective, tiles=DIVISORS, workers=1, cache=False)
+    except NoMappingError:
+        return None
+    if result.interrupted:
+        raise KeyboardInterrupt
+    (best,) = result.layers
+    if not best.proof.optimal:
+        raise InputError(
+            f"the mapper proves no optimum of layer '{layer.name}' on machine "
+            f"'{machine.name}': {best.proof.reason or best.proof.space}",
+            key="machine",
+        )
+    answer = best.evaluation.energy_pj, best.evaluation.cycles
+    return answer, best.mapping, best.proof.value
+
+
+def _key(layer: Layer, machine: Architecture, objective: str) -> str:
+    return solution_key(layer, machine, objective, {"tiles": DIVISORS})
+
+
+def _plain(layer: Layer, machine: Architecture) -> tuple[Layer, Architecture]:
+    """Return a layer and a machine without what no mapping depends on."""
+    levels = tuple(replace(each, area=0.0) for each in machine.levels)
+    return replace(layer, repeat=1), replace(machine, notes=(), levels=levels)
 
 
 class StoppedError(Exception):
@@ -146,22 +197,39 @@ def sizes(machine: Architecture) -> Sizes:
     return tuple(found)
 
 
+def rates(machine: Architecture) -> Sizes:
+    """Return the bandwidths of a machine in words per cycle."""
+    found: list[float] = []
+    for level in machine.levels:
+        if isinstance(level, Memory):
+            limits = (level.read_bandwidth, level.write_bandwidth, level.shared_bandwidth)
+        elif isinstance(level, Array):
+            limits = (level.bandwidth, None, None)
+        else:
+            continue
+        found += [float("inf") if limit is None else limit for limit in limits]
+    return tuple(found)
+
+
 def _family(layer: Layer, machine: Architecture, objective: str) -> str:
-    """Return a key of all machines that differ in sizes alone."""
+    """Return a key of all machines that differ in sizes and bandwidths alone."""
     whole = replace(machine, levels=tuple(_unsized(level) for level in machine.levels))
     return solution_key(layer, whole, objective, {"leakage": leakage_power(machine)})
 
 
 def _unsized(level: Level) -> Level:
-    """Return a level without its sizes, and without leakage, which counts as a whole."""
+    """Return a level without sizes, bandwidths, and leakage, which counts as a whole."""
     if isinstance(level, Array):
-        return replace(level, axes=dict.fromkeys(level.axes, 0))
+        return replace(level, axes=dict.fromkeys(level.axes, 0), bandwidth=None)
     if not isinstance(level, Memory):
         return replace(level, leakage=0.0)
     return replace(
         level,
         capacity_bits=None if level.capacity_bits is None else 0,
         tensor_bits=None if level.tensor_bits is None else dict.fromkeys(level.tensor_bits, 0),
+        read_bandwidth=None,
+        write_bandwidth=None,
+        shared_bandwidth=None,
         leakage=0.0,
         banks=None,
     )

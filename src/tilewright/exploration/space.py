@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from math import prod
 from typing import Any
 
@@ -78,6 +79,19 @@ class Box:
     def designs(self) -> int:
         """How many there are."""
         return prod(end - begin for begin, end in self.ranges)
+
+    @property
+    def first(self) -> tuple[int, ...]:
+        """The first index of each parameter."""
+        return tuple(begin for begin, _ in self.ranges)
+
+    def holds(self, indices: tuple[int, ...]) -> bool:
+        """Whether a design is in the box."""
+        return all(a <= i < b for i, (a, b) in zip(indices, self.ranges, strict=True))
+
+    def designs_in(self) -> Iterator[tuple[int, ...]]:
+        """Yield the values' indices of every design."""
+        return product(*(range(begin, end) for begin, end in self.ranges))
 
     def halves(self, parameter: int) -> tuple[Box, Box]:
         """Return the box cut in two along a parameter."""
@@ -167,28 +181,19 @@ class Space:
 
     def machine_of(self, indices: Indices) -> Architecture:
         """Return the machine with these values; see `design`."""
+        return parse_architecture(self.document_of(indices))
+
+    def document_of(self, indices: Indices) -> Document:
+        """Return the architecture file with these values."""
         values = {
             each.name: each.values[i] for each, i in zip(self.parameters, indices, strict=True)
         }
         data = _substituted(self.machine, self.machine.data, (), values)
-        return parse_architecture(Document(data, self.machine.source, self.machine.lines))
+        return Document(data, self.machine.source, self.machine.lines)
 
     def __iter__(self) -> Iterator[Architecture]:
         """Yield every machine, in the order of their numbers."""
         return (self.design(index) for index in range(self.designs))
-
-    def boxed(self, box: Box) -> Iterator[Indices]:
-        """Yield the values' indices of every design of a box."""
-        digits = [begin for begin, _ in box.ranges]
-        while True:
-            yield tuple(digits)
-            for at in reversed(range(len(digits))):
-                digits[at] += 1
-                if digits[at] < box.ranges[at][1]:
-                    break
-                digits[at] = box.ranges[at][0]
-            else:
-                return
 
     def excluded(self, box: Box) -> bool:
         """Whether a condition excludes every design of a box; exact for a single design."""

@@ -1,0 +1,80 @@
+"""Along which parameter a box is cut."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tilewright.exploration.expression import parameters_of
+from tilewright.exploration.numbers import Numbers, Row
+from tilewright.exploration.space import Box, Space
+from tilewright.kernels.types import Floats
+
+RATES = ("bandwidth", "channels")
+
+
+def only_bandwidths(space: Space) -> frozenset[int]:
+    """Return the parameters on which bandwidths of memories depend, and nothing else."""
+    levels = space.machine.data["levels"]
+    bandwidths = [
+        {key: level[key] for key in RATES if key in level} if "memory" in level else {}
+        for level in levels
+    ]
+    rest = {
+        **space.machine.data,
+        "levels": [
+            {key: value for key, value in level.items() if key not in own}
+            for level, own in zip(levels, bandwidths, strict=True)
+        ],
+    }
+    named, others = _named(bandwidths), _named(rest)
+    limited = {name for each in space.conditions for name in each.left.names | each.right.names}
+    return frozenset(
+        i for i, each in enumerate(space.parameters)
+        if each.name in named - others and each.name not in limited
+    )  # fmt: skip
+
+
+def _named(data: Any) -> frozenset[str]:
+    if isinstance(data, str):
+        return frozenset(parameters_of(data))
+    parts = data.values() if isinstance(data, Mapping) else data if isinstance(data, list) else ()
+    return frozenset().union(*(_named(part) for part in parts))
+
+
+def best_cut(numbers: Numbers, box: Box, last: frozenset[int]) -> int:
+    """Return the parameter along which a cut changes the numbers of a box most.
+
+    Parameters
+    ----------
+    last : set of int
+        Parameters that wait for all others.
+    """
+    widths = [end - begin for begin, end in box.ranges]
+    wide = [i for i, width in enumerate(widths) if width > 1]
+    parameters = [i for i in wide if i not in last] or wide
+    if len(parameters) == 1:
+        return parameters[0]
+    own = numbers.of(box)
+    whole = None if own is None else _logarithms(own)
+
+    def gain(i: int) -> float:
+        halves = [numbers.of(half) for half in box.halves(i)]
+        if whole is None or any(half is None for half in halves):
+            return float("inf")
+        return sum(float(np.abs(_logarithms(h) - whole).sum()) for h in halves if h is not None)
+
+    return max(parameters, key=lambda i: (gain(i), widths[i]))
+
+
+def _logarithms(row: Row) -> Floats:
+    found = np.concatenate(
+        [
+            row.capacity, row.read, row.write, row.rates, row.hops, row.extents,
+            [row.cycles, row.energy, row.leakage, row.area_mm2, row.area_mm2, row.area_mm2],
+        ]
+    )  # fmt: skip
+    logarithms: Floats = np.log(np.clip(found, 1e-12, 1e15))
+    return logarithms

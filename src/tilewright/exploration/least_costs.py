@@ -1,0 +1,270 @@
+"""The least of all ways to move the words of a layer on machines of some numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilewright.exploration.word_costs import (
+    Scratch,
+    Words,
+    again,
+    cycles_of,
+    least_of_group,
+    price_group,
+    price_of,
+    saved_later,
+)
+from tilewright.kernels.kernel import leaf, leaf_kernel
+
+if TYPE_CHECKING:
+    from tilewright.kernels.types import Floats, Ints
+
+MARGIN = 1.06
+"""Mappings whose product is up to this many times the least are told one by one."""
+
+
+@leaf_kernel
+def least_costs(
+    words: Words,
+    capacity: Floats,
+    read: Floats,
+    write: Floats,
+    rates: Floats,
+    hops: Floats,
+    extents: Floats,
+    cycles: float,
+    energy: float,
+    leakage: float,
+    wanted: bool,
+    cut: Floats,
+    price: Floats,
+    total: Floats,
+    least: Floats,
+    load: Floats,
+    ways: Ints,
+    served: Floats,
+    known: Floats,
+    kept: Ints,
+    in_class: Ints,
+    found: Floats,
+    corners: Floats,
+) -> int:
+    """Fill bounds of the energy (pJ), the cycles, and the product of both.
+
+    All are infinite where nothing fits. Unless the energy is `wanted`, its bound is rough. The ten
+    arrays before the last two are those of `Scratch`.
+
+    Returns
+    -------
+    int
+        How many rows of `corners`, an array of (rows, 2), are filled: every mapping has at least
+        the energy and the cycles of one of them, or `MARGIN` times the least product. -1 when
+        there are more than rows.
+    """
+    scratch = Scratch(cut, price, total, least, load, ways, served, known, kept, in_class)
+    filled = 0
+    o = words.output
+    found[:] = np.inf
+    known[:] = -1.0
+    in_class[:] = -1
+    fixed = words.operations * words.joules * energy
+    fitting = 0
+    for way in range(len(words.used)):
+        for option in range(words.options[way], words.options[way + 1]):
+            fits = True
+            for axis in range(len(extents)):
+                fits = fits and words.extents[option, axis] <= extents[axis]
+            if fits:
+                ways[fitting] = way
+                fitting += 1
+                break
+    # the most units that a word can serve at once which a memory sends to the compute unit
+    nt, na = len(words.distinct), words.unites.shape[0]
+    for t in range(nt):
+        for m in range(len(capacity)):
+            served[t, m] = 1.0
+            for i in range(fitting):
+                most = 1.0
+                for k in range(words.above[m], na):
+                    if words.unites[k, t]:
+                        most *= words.sharing[ways[i], k, t]
+                served[t, m] = max(served[t, m], most)
+    for choice in range(len(words.length)):
+        sums = words.sums[choice]
+        direct = 0.0
+        for t in range(nt):
+            m = words.chain[choice, t, words.length[choice, t] - 1]
+            own = write[m] if t == o else read[m]
+            if t == o and sums:
+                own += read[m]
+            direct += words.operations * own * words.ratio[t, m] / served[t, m]
+            direct += certain_of(words, read, write, hops, choice, t, sums)
+        total[:] = 0.0
+        total[0] = fixed
+        if sums:
+            total[0] -= words.distinct[o] * saved_later(words, read, write, hops, choice, o, -1)
+        fits = True
+        g = 0
+        while fits and g < words.group.shape[1] and words.group[choice, g] >= 0:
+            if words.segment[choice, g] == 0:
+                own = words.group[choice, g]
+                if known[own, 0] < 0.0:
+                    # no array is crossed: it costs the same in every choice that has it
+                    price_group(words, read, write, hops, rates, choice, g, 0, sums, scratch)
+                    least_of_group(words, capacity, choice, g, 0, scratch)
+                    for r in range(len(total)):
+                        known[own, r] = least[r]
+                fits = known[own, 0] < np.inf
+                for r in range(len(total)):
+                    total[r] += known[own, r]
+            g += 1
+        if not fits:
+            continue
+        for i in range(fitting):
+            way = ways[i]
+            steps = words.operations * cycles
+            for k in range(words.used.shape[1]):
+                steps /= words.used[way, k]
+            floor = total[0] + direct + leakage * steps
+            if not wanted and floor * steps >= found[2] * MARGIN:
+                # of all further ways, none of which uses more elements, this much is certain
+                found[0] = min(found[0], floor)
+                found[1] = min(found[1], steps)
+                break
+            if not hopeless(found, floor, steps, wanted):
+                filled = spread_costs(
+                    words, capacity, read, write, rates, hops, leakage, choice, way, steps, sums,
+                    wanted, scratch, found, corners, filled,
+                )  # fmt: skip
+    if filled < 0:
+        return filled
+    return tidied(corners, filled, found[2] * MARGIN)
+
+
+@leaf
+def certain_of(
+    words: Words, read: Floats, write: Floats, hops: Floats, choice: int, t: int, sums: bool
+) -> float:
+    """Return the least pJ of what a tensor sends through arrays to memories: each word once."""
+    total = 0.0
+    for link in range(words.length[choice, t] - 1):
+        a, b = words.chain[choice, t, link], words.chain[choice, t, link + 1]
+        if words.above[b] == 0:
+            continue
+        if t == words.output:
+            total += write[a] * words.ratio[t, a]
+            if sums:
+                total += again(words, read, write, hops, choice, t, link)
+                total += saved_later(words, read, write, hops, choice, t, link)
+                if words.above[b] == words.above[a]:
+                    total += read[b] * words.ratio[t, b]
+                    total -= saved_later(words, read, write, hops, choice, t, link)
+        else:
+            total += read[a] * words.ratio[t, a] + write[b] * words.ratio[t, b]
+    return float(total * words.distinct[t])
+
+
+@leaf
+def hopeless(found: Floats, energy: float, cycles: float, wanted: bool) -> bool:
+    """Whether nothing that costs at least so much lowers what is found.
+
+    Unless the energy is `wanted`, it is enough that the product does not fall; what is certain of
+    the others counts for all that is left out.
+    """
+    if energy * cycles < found[2] * MARGIN:
+        return False
+    if not wanted:
+        found[0] = min(found[0], energy)
+        found[1] = min(found[1], cycles)
+        return True
+    return bool(energy >= found[0] and cycles >= found[1])
+
+
+@leaf
+def spread_costs(
+    words: Words,
+    capacity: Floats,
+    read: Floats,
+    write: Floats,
+    rates: Floats,
+    hops: Floats,
+    leakage: float,
+    choice: int,
+    way: int,
+    steps: float,
+    sums: bool,
+    wanted: bool,
+    scratch: Scratch,
+    found: Floats,
+    corners: Floats,
+    filled: int,
+) -> int:
+    """Lower what is found to what one bypass choice costs with one way to spread the layer."""
+    cut, load = scratch.cut, scratch.load
+    energy = scratch.total[0]
+    for r in range(len(rates)):
+        load[r] = scratch.total[r + 1]
+    # what goes straight to the compute unit
+    for t in range(len(words.distinct)):
+        last = words.length[choice, t] - 1
+        energy += words.operations * price_of(
+            words, read, write, hops, choice, t, last, way, sums, cut
+        )
+        for r in range(len(rates)):
+            if rates[r] < np.inf:
+                load[r] += words.operations * cycles_of(words, rates, choice, t, last, way, r, cut)
+    busiest = steps
+    for r in range(len(rates)):
+        busiest = max(busiest, load[r])
+    if hopeless(found, energy + leakage * busiest, busiest, wanted):
+        return filled
+    g = 0
+    while g < words.group.shape[1] and words.group[choice, g] >= 0:
+        if words.segment[choice, g] > 0:
+            price_group(words, read, write, hops, rates, choice, g, way, sums, scratch)
+            if not least_of_group(words, capacity, choice, g, way, scratch):
+                return filled
+            energy += scratch.least[0]
+            for r in range(len(rates)):
+                load[r] += scratch.least[r + 1]
+        g += 1
+    for r in range(len(rates)):
+        busiest = max(busiest, load[r])
+    value = energy + leakage * busiest
+    found[0] = min(found[0], value)
+    found[1] = min(found[1], busiest)
+    found[2] = min(found[2], value * busiest)
+    return with_corner(corners, filled, value, busiest, found[2] * MARGIN)
+
+
+@leaf
+def with_corner(corners: Floats, filled: int, energy: float, cycles: float, most: float) -> int:
+    """Add a corner that no other one is below; return how many there are, or -1 for too many."""
+    if filled < 0 or energy * cycles > most:
+        return filled
+    for i in range(filled):
+        if corners[i, 0] <= energy and corners[i, 1] <= cycles:
+            return filled
+    left = 0
+    for i in range(filled):
+        below = energy <= corners[i, 0] and cycles <= corners[i, 1]
+        if not below and corners[i, 0] * corners[i, 1] <= most:
+            corners[left, 0], corners[left, 1] = corners[i, 0], corners[i, 1]
+            left += 1
+    if left == len(corners):
+        return -1
+    corners[left, 0], corners[left, 1] = energy, cycles
+    return left + 1
+
+
+@leaf
+def tidied(corners: Floats, filled: int, most: float) -> int:
+    """Leave out the corners of more than a product."""
+    left = 0
+    for i in range(filled):
+        if corners[i, 0] * corners[i, 1] <= most:
+            corners[left, 0], corners[left, 1] = corners[i, 0], corners[i, 1]
+            left += 1
+    return left

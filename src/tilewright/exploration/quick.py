@@ -1,0 +1,90 @@
+"""Bounds of boxes that take no search: numbers of machines times words of layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tilewright.exploration.layer_words import words_of
+from tilewright.exploration.least_costs import MARGIN, least_costs
+from tilewright.exploration.numbers import NoNumbersError, Numbers, Row
+from tilewright.exploration.space import Space
+from tilewright.exploration.totals import Corners
+from tilewright.exploration.word_costs import Scratch, Words, scratch_for
+from tilewright.kernels.types import Floats
+from tilewright.workload.layer import Layer
+
+MOST_CORNERS = 48
+EVERY = 4  # layers between two looks at whether it is enough
+
+
+class QuickBounds:
+    """What layers cost at least on the machines of a box.
+
+    Parameters
+    ----------
+    space : Space
+    layers : sequence of Layer
+    energy : bool
+        Whether bounds of the energy alone have to be tight.
+
+    Raises
+    ------
+    NoNumbersError
+        When designs differ in more than numbers.
+    """
+
+    def __init__(self, space: Space, layers: Sequence[Layer], energy: bool) -> None:
+        self.numbers = Numbers(space)
+        known: dict[Layer, Words | None] = {}
+        self._words: list[tuple[Words, Scratch] | None] = []
+        for layer in layers:
+            if layer not in known:
+                known[layer] = words_of(layer, self.numbers.machine, self.numbers.ports)
+            words = known[layer]
+            self._words.append(None if words is None else (words, scratch_for(words)))
+        if not any(self._words):
+            raise NoNumbersError
+        self._energy = energy
+        # what takes most is looked at first
+        self._order = sorted(range(len(layers)), key=lambda i: -layers[i].operations)
+
+    def floors(self, row: Row, enough: Callable[[Floats], bool]) -> tuple[Floats, Corners | None]:
+        """Return least energy (pJ), time (s) and product of both of each layer.
+
+        Parameters
+        ----------
+        enough : callable
+            Told what is known so far, every few layers; whether the others may be left out.
+
+        Returns
+        -------
+        array of (layers, 3), Corners or None
+            Infinite where a layer has no mapping. Corners unless it was enough before.
+        """
+        found = np.zeros((len(self._words), 3))
+        corners = Corners(
+            np.zeros((len(self._words), MOST_CORNERS, 2)),
+            np.zeros(len(self._words), np.int64),
+            np.zeros(len(self._words)),
+        )
+        scale = np.array([1.0, 1.0 / row.clock_hz, 1.0 / row.clock_hz])
+        for n, i in enumerate(self._order):
+            own = self._words[i]
+            if own is None:
+                continue
+            words, scratch = own
+            pairs = corners.pairs[i]
+            filled = least_costs(
+                words, row.capacity, row.read, row.write, row.rates, row.hops, row.extents,
+                row.cycles, row.energy, row.leakage, self._energy, *scratch, found[i],
+                pairs,
+            )  # fmt: skip
+            found[i] *= scale
+            pairs[:, 1] /= row.clock_hz
+            corners.filled[i] = max(filled, 0)
+            corners.others[i] = found[i, 2] * (MARGIN if filled >= 0 else 1.0)
+            if n % EVERY == EVERY - 1 and enough(found):
+                return found, None
+        return found, corners

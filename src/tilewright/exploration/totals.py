@@ -1,0 +1,227 @@
+"""Bounds of whole workloads from those of their layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import exp, inf, log, sqrt
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tilewright.kernels.kernel import leaf, leaf_kernel
+
+if TYPE_CHECKING:
+    from tilewright.kernels.types import Floats, Ints
+
+STEPS = 48
+STEP = 1.0005
+# what sums in another order, and the end of a search for a minimum, may differ by
+SAFE = 1 - 1e-12
+
+
+class Runs:
+    """The layers of all workloads, and how much each counts.
+
+    Parameters
+    ----------
+    weights : sequence of float
+        Of each workload.
+    repeats : sequence of sequence of int
+        Of the layers of each workload.
+    maximum : bool
+        Whether the worst workload counts instead of their weighted sum.
+    """
+
+    def __init__(
+        self, weights: Sequence[float], repeats: Sequence[Sequence[int]], maximum: bool
+    ) -> None:
+        ends = np.cumsum([0, *map(len, repeats)])
+        self._parts = [
+            (slice(int(a), int(b)), np.array(own, np.float64) * (1.0 if maximum else weight))
+            for a, b, weight, own in zip(ends, ends[1:], weights, repeats, strict=False)
+        ]
+        self._maximum = maximum
+        self._weights = np.concatenate([own for _, own in self._parts])
+
+    def least(self, floors: Floats, corners: Corners | None = None) -> dict[str, float]:
+        """Return what no sums are below.
+
+        Parameters
+        ----------
+        floors : array of (layers, 3)
+            Least energy (pJ) and time (s) of each layer, and the least product of both.
+        corners : Corners, optional
+            Of each layer.
+        """
+        if not self._maximum:
+            return _least(floors, corners, self._weights)
+        found = [
+            _least(floors[own], None if corners is None else corners.of(own), weights)
+            for own, weights in self._parts
+        ]
+        return {name: max(each[name] for each in found) for name in found[0]}
+
+
+class Corners(NamedTuple):
+    """What each layer costs at least: one of some pairs, or a product.
+
+    Attributes
+    ----------
+    pairs : array of (layers, pairs, 2)
+        Energies (pJ) and times (s).
+    filled : array of layers
+        How many there are.
+    others : array of layers
+        Every mapping that has less than one of each pair has at least this product.
+    """
+
+    pairs: Floats
+    filled: Ints
+    others: Floats
+
+    def of(self, layers: slice) -> Corners:
+        """Return those of some layers."""
+        return Corners(self.pairs[layers], self.filled[layers], self.others[layers])
+
+    def learn(self, layer: int, floor: Floats, *, exact: bool) -> None:
+        """Take over what is known of a layer: all of it if `exact`, else the least product."""
+        if exact:
+            self.filled[layer] = 0
+            self.others[layer] = floor[2]
+        else:
+            self.others[layer] = max(self.others[layer], floor[2])
+
+
+def _least(floors: Floats, corners: Corners | None, weights: Floats) -> dict[str, float]:
+    product = least_product(floors, weights)
+    if corners is not None and 0.0 < product < inf:
+        product = max(product, product_of_corners(floors, *corners, weights, STEP))
+    return {
+        "energy": float(floors[:, 0] @ weights) * SAFE,
+        "latency": float(floors[:, 1] @ weights) * SAFE,
+        "edp": product * SAFE,
+    }
+
+
+@leaf
+def at(floors: Floats, weights: Floats, scale: float) -> float:
+    """Return the least sum of scale x energy + time / scale."""
+    total = 0.0
+    for i in range(len(floors)):
+        energy, time, product = floors[i, 0], floors[i, 1], floors[i, 2]
+        if energy * time < product:
+            time = max(time, sqrt(product) * scale)
+            if energy > 0.0:
+                time = min(time, product / energy)
+            energy = product / time
+        total += weights[i] * (scale * energy + time / scale)
+    return total
+
+
+@leaf_kernel
+def least_product(floors: Floats, weights: Floats) -> float:
+    """Return what the product of the sums of energy and time is never below.
+
+    Each layer has at least its least energy, its least time, and its least product of both. With
+    any scale, (scale x energy + time / scale)^2 / 4 is at least the product, and equal to it for
+    one. Its least value over all layers is convex in the logarithm of the scale, as that of each
+    layer falls, stays, and rises; so the least over all scales is found by cutting an interval.
+    """
+    for i in range(len(floors)):
+        if floors[i, 2] == inf:
+            return inf
+    scale = best_scale(floors, weights)
+    if scale == 0.0:
+        return 0.0
+    least = at(floors, weights, scale)
+    return least * least / 4
+
+
+@leaf
+def best_scale(floors: Floats, weights: Floats) -> float:
+    """Return the scale of `least_product`; 0 when nothing is known."""
+    low, high = inf, 0.0
+    for i in range(len(floors)):
+        energy, time, product = floors[i, 0], floors[i, 1], floors[i, 2]
+        if product <= 0.0:
+            # nothing is known of this layer
+            if energy <= 0.0 or time <= 0.0:
+                continue
+            product = energy * time
+        root = sqrt(product)
+        # where its own sum is least
+        low = min(low, time / root if time > 0.0 else low)
+        low = min(low, root / energy if energy > 0.0 else low)
+        high = max(high, root / energy if energy > 0.0 else high)
+        high = max(high, time / root if time > 0.0 else high)
+    if low == inf or high == 0.0:
+        return 0.0
+    left, right = log(low) - 1.0, log(high) + 1.0
+    golden = (sqrt(5.0) - 1) / 2
+    a, b = right - golden * (right - left), left + golden * (right - left)
+    of_a, of_b = at(floors, weights, exp(a)), at(floors, weights, exp(b))
+    for _ in range(STEPS):
+        if of_a < of_b:
+            right, b, of_b = b, a, of_a
+            a = right - golden * (right - left)
+            of_a = at(floors, weights, exp(a))
+        else:
+            left, a, of_a = a, b, of_b
+            b = left + golden * (right - left)
+            of_b = at(floors, weights, exp(b))
+    return exp(a) if of_a < of_b else exp(b)
+
+
+@leaf
+def of_corners(
+    floors: Floats,
+    pairs: Floats,
+    count: Ints,
+    others: Floats,
+    weights: Floats,
+    low: float,
+    high: float,
+) -> float:
+    """Return what no sum of scale x energy + time / scale is below, for scales in an interval."""
+    total = 0.0
+    for i in range(len(floors)):
+        energy, time, product = floors[i, 0], floors[i, 1], others[i]
+        if energy * time < product:
+            # low x energy + time / high is least here
+            time = max(time, sqrt(product * low * high))
+            if energy > 0.0:
+                time = min(time, product / energy)
+            energy = product / time
+        least = low * energy + time / high
+        for j in range(count[i]):
+            least = min(least, low * pairs[i, j, 0] + pairs[i, j, 1] / high)
+        total += weights[i] * least
+    return total
+
+
+@leaf_kernel
+def product_of_corners(
+    floors: Floats, pairs: Floats, count: Ints, others: Floats, weights: Floats, step: float
+) -> float:
+    """Return what the product of the sums of energy and time is never below, by corners.
+
+    As `least_product`, but each layer costs at least one of some pairs, or a product that is larger
+    than the least. The sum is no more convex in the scale, so intervals of scales are looked at one
+    by one, as far as `least_product` does not tell more.
+    """
+    middle = best_scale(floors, weights)
+    if middle == 0.0:
+        return 0.0
+    enough = of_corners(floors, pairs, count, others, weights, middle, middle)
+    least = enough
+    for direction in range(2):
+        near = middle
+        while True:
+            far = near * step if direction == 0 else near / step
+            low, high = min(near, far), max(near, far)
+            own = of_corners(floors, pairs, count, others, weights, low, high)
+            least = min(least, own)
+            near = far
+            if at(floors, weights, near) >= least:
+                break
+    return least * least / 4

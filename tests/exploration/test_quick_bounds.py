@@ -1,0 +1,187 @@
+"""Bounds without a search are never above what a search finds, on machines of many kinds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+import pytest
+
+from tilewright import map as best_mapping
+from tilewright.document import parse
+from tilewright.errors import NoMappingError
+from tilewright.exploration import Box, Space, explore, parse_space
+from tilewright.exploration.cutting import only_bandwidths
+from tilewright.exploration.quick import QuickBounds
+from tilewright.exploration.totals import Corners, Runs, least_product
+from tilewright.workload.layer import Layer, Network
+from tilewright.workload.operators import conv1d, conv2d, matmul
+
+ROUNDING = 1e-9
+PARAMETERS = """
+  columns: [1, 2, 3, 4]
+  rows: [2, 3]
+  glb: [24 B, 48 B, 96 B, 200 B]
+  rf: [2 B, 4 B, 8 B, 16 B]
+  other: [2 B, 6 B, 12 B]
+  speed: [1, 2, 4]
+  leak: [0, 0.1]
+"""
+D = "{memory: D, word: 16 bits, bandwidth: $speed, energy: 60}"
+GLB = "{memory: B, word: 16 bits, size: $glb, bandwidth: $columns, leakage: $leak}"
+PE = "{array: PE, axes: {X: $columns, Y: $rows}, network: {energy: 0.1}}"
+NO_NETWORK = "{array: PE, axes: {X: $columns}, network: {multicast: false, bandwidth: $speed}}"
+NO_SUMS = "{array: PE, axes: {X: $columns}, network: {reduction: false}}"
+ROWS = "{array: ROWS, axes: {X: $rows}, network: {energy: 0.3}}"
+RF = "{memory: R, word: 16 bits, size: $rf}"
+WEIGHTS = "{memory: RW, word: 16 bits, size: $rf, keep: [weight]}"
+SUMS = "{memory: RO, word: 16 bits, size: $other, keep: [output]}"
+INNER = "{memory: R0, word: 16 bits, size: $other, must_keep: [output]}"
+MACHINES = {
+    "one memory in each element": (D, GLB, PE, RF),
+    "two register files": (D, GLB, PE, WEIGHTS, SUMS),
+    "two memories in each element": (D, GLB, PE, RF, INNER),
+    "two arrays": (D, GLB, ROWS, RF, "{array: PE, axes: {X: $columns}}"),
+    "memories between arrays": (D, ROWS, GLB, "{array: PE, axes: {X: $columns}}", RF),
+    "no multicast": (D, GLB, NO_NETWORK, RF),
+    "no reduction": (D, GLB, NO_SUMS, RF),
+    "two memories above": (D, "{memory: L2, word: 16 bits, size: $glb}", INNER, PE, WEIGHTS),
+    "no array": (D, GLB, RF),
+}
+LAYERS = (
+    matmul(M=4, N=6, K=4, name="m"),
+    conv1d(K=2, C=3, P=6, R=3, name="c"),
+    conv2d(K=4, C=2, P=4, Q=2, R=2, S=2, name="d"),
+    matmul(M=1, N=12, K=4, name="v"),
+)
+
+
+def space(kind: str) -> Space:
+    levels = ", ".join((*MACHINES[kind], "{compute: M, energy: 1}"))
+    text = f"name: s\nparameters:{PARAMETERS}machine:\n  technology: interstellar-28nm\n"
+    return parse_space(parse(f"{text}  levels: [{levels}]\n", "space.yaml"))
+
+
+def solved(layer: Layer, drawn: Space, index: int, objective: str) -> tuple[float, float] | None:
+    try:
+        found = best_mapping(
+            layer, drawn.design(index), objective, tiles="divisors", workers=1, cache=False
+        )
+    except NoMappingError:
+        return None
+    return found.energy_pj, found.cycles / drawn.design(index).clock_hz
+
+
+@pytest.mark.parametrize("kind", MACHINES)
+@pytest.mark.parametrize("seed", range(3))
+def test_bounds_of_boxes_are_below_every_optimum(kind: str, seed: int) -> None:
+    random = Random(f"{kind} {seed}")
+    drawn, layer = space(kind), random.choice(LAYERS)
+    quick = QuickBounds(drawn, [layer], energy=bool(seed % 2))
+    for _ in range(4):
+        index = random.randrange(len(drawn))
+        # a box around the design
+        ranges = [
+            (random.randint(0, i), random.randint(i + 1, len(p.values)))
+            for i, p in zip(drawn.indices(index), drawn.parameters, strict=True)
+        ]
+        for box in (Box(tuple(ranges)), Box(tuple((i, i + 1) for i in drawn.indices(index)))):
+            row = quick.numbers.of(box)
+            assert row is not None
+            floors, corners = quick.floors(row, lambda _: False)
+            for objective, own in (("energy", 0), ("latency", 1), ("edp", 2)):
+                best = solved(layer, drawn, index, objective)
+                if best is None:
+                    continue
+                value = (best[0], best[1], best[0] * best[1])[own]
+                assert floors[0, own] <= value * (1 + ROUNDING)
+                assert corners is not None
+                assert above_some_corner(corners, best)
+
+
+def above_some_corner(corners: Corners, cost: tuple[float, float]) -> bool:
+    """Whether a mapping costs what corners say that every mapping does."""
+    pairs = corners.pairs[0, : corners.filled[0]]
+    low = (pairs <= np.array(cost) * (1 + ROUNDING)).all(axis=1).any()
+    return bool(low) or cost[0] * cost[1] * (1 + ROUNDING) >= corners.others[0]
+
+
+@pytest.mark.parametrize("kind", MACHINES)
+def test_bounds_are_close_where_nothing_slides(kind: str) -> None:
+    random, drawn, layer = Random(kind), space(kind), LAYERS[0]
+    quick = QuickBounds(drawn, [layer], energy=True)
+    shares = []
+    for _ in range(6):
+        index = random.randrange(len(drawn))
+        row = quick.numbers.of(Box(tuple((i, i + 1) for i in drawn.indices(index))))
+        best = solved(layer, drawn, index, "edp")
+        assert row is not None
+        if best is not None:
+            shares.append(quick.floors(row, lambda _: False)[0][0, 2] / (best[0] * best[1]))
+    assert max(shares, default=1.0) > 0.6
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_products_of_sums_are_above_their_bounds(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    layers = 3
+    weights = random.integers(1, 4, layers).astype(float)
+    every = [random.uniform(1, 10, (6, 2)) for _ in range(layers)]
+    floors = np.array([[m[:, 0].min(), m[:, 1].min(), m.prod(axis=1).min()] for m in every])
+    pairs = np.zeros((layers, 8, 2))
+    for i, mappings in enumerate(every):
+        pairs[i, :6] = mappings
+    corners = Corners(pairs, np.full(layers, 6), floors[:, 2] * 100)
+    totals = np.array(
+        [
+            weights @ np.array([m[k] for m, k in zip(every, choice, strict=True)])
+            for choice in np.ndindex(6, 6, 6)
+        ]
+    )
+    least = totals.prod(axis=1).min()
+    rough = least_product(floors, weights)
+    close = Runs([1.0], [weights.astype(int).tolist()], False).least(floors, corners)["edp"]
+    assert rough <= least * (1 + ROUNDING)
+    assert rough * (1 - ROUNDING) <= close <= least * (1 + ROUNDING)
+
+
+@pytest.mark.parametrize("kind", ["two register files", "two arrays", "no reduction"])
+def test_the_front_of_machines_of_many_kinds_is_that_of_solving_all(kind: str) -> None:
+    random, whole = Random(kind), space(kind)
+    kept = tuple(
+        replace(p, values=tuple(random.sample(p.values, min(2, len(p.values)))))
+        for p in whole.parameters
+    )
+    small = replace(whole, parameters=kept)
+    network = Network("n", (replace(LAYERS[1], repeat=2), LAYERS[0]))
+    found = explore(network, small, axes=["edp"], objective="edp")
+    products = []
+    for index in range(len(small)):
+        costs = [solved(layer, small, index, "edp") for layer in network.layers]
+        known = [cost for cost in costs if cost is not None]
+        if len(known) == len(costs):
+            repeats = np.array([layer.repeat for layer in network.layers])
+            energy, time = repeats @ np.array(known)
+            products.append(energy * time)
+    assert found.optimal
+    assert found.front[0].metrics["edp"] == pytest.approx(min(products), rel=1e-9)
+
+
+def test_designs_whose_levels_make_no_machine_together_are_told() -> None:
+    text = (
+        "{name: s, parameters: {x: [2, 2000], y: [2, 2000]}, machine: {levels: [{memory: D, word: "
+        "16 bits, energy: 1}, {array: A, axes: {X: $x, Y: $y}}, {compute: M, energy: 1}]}}"
+    )
+    found = explore(LAYERS[0], parse_space(parse(text, "s.yaml")), axes=["latency", "leakage"])
+    assert found.optimal
+    assert found.certificate.no_machine <= 1
+    decided = found.certificate
+    assert decided.solved + decided.excluded_by_bound + decided.no_machine == 4
+
+
+def test_parameters_of_bandwidths_alone_are_told_apart() -> None:
+    drawn = space("one memory in each element")
+    names = {drawn.parameters[i].name for i in only_bandwidths(drawn)}
+    assert names == {"speed"}
+    assert not only_bandwidths(space("no multicast"))
