@@ -67,7 +67,7 @@ def app() -> NoReturn:
     """Run the command line of this process and end it with its exit status."""
     for number in (1, 2):
         fill(number)
-    sys.unraisablehook = heed
+    sys.unraisablehook = note_interrupt
     try:
         status = main()
     except KeyboardInterrupt:
@@ -90,7 +90,7 @@ def fill(number: int) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), number)
 
 
-def heed(failure: Any) -> None:
+def note_interrupt(failure: Any) -> None:
     """Take Ctrl-C into account where Python, called from elsewhere, could only report it."""
     if failure.exc_type is KeyboardInterrupt:
         signal.raise_signal(signal.SIGINT)

@@ -15,7 +15,7 @@ from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.mapper.bounds.above_array import NOTHING
 from tilewright.mapper.bounds.completion import least_of_roots
 from tilewright.mapper.bounds.root import least_alone
-from tilewright.mapper.bounds.screening import rough_bound
+from tilewright.mapper.bounds.screening import screening_bound
 from tilewright.mapper.bounds.tables import outer_bounds
 from tilewright.mapper.label.labels import objective_value
 from tilewright.mapper.objective.objective import parse_objective
@@ -58,18 +58,18 @@ def test_steps_that_the_way_to_an_array_leaves_out_cost_too_much(seed: int) -> N
         search.prepare(plan, inf)
         if not 0 < plan.bound[0] < inf:
             continue
-        rough = rough_bound(
+        screening = screening_bound(
             sp, plan.lk, plan.parts[0].stage_count, tables.slides.least, tables.fitting,
             tables.energy, 1.1 * plan.bound[0],
         )  # fmt: skip
-        nothing = replace(rough, spent=np.full_like(rough.spent, -inf))
+        nothing = replace(screening, spent=np.full_like(screening.spent, -inf))
         some, every = (
             outer_bounds(sp, plan.lk, plan.parts[0], tables.slides, each)
-            for each in (rough, nothing)
+            for each in (screening, nothing)
         )
         assert (some.row == every.row).all()
         for shape, stage in np.argwhere(every.row >= 0).tolist():
-            row, left = every.row[shape, stage], rough.most - rough.spent[stage, shape]
+            row, left = every.row[shape, stage], screening.most - screening.spent[stage, shape]
             kept, steps = (
                 [
                     (outer.bits[i], outer.cost[i])

@@ -46,7 +46,7 @@ def outer_table(
     end : array of (shapes, 2 x tensors + 1)
         What is below costs at least, see `tables.inner_table`.
     least, spent, most
-        `stages`, `spent` and `most` of a `screening.Rough`.
+        `stages`, `spent` and `most` of a `screening.Screening`.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What a mapping costs at least by where it stores tensors above the first array: a rough bound.
+"""The screening bound: what mappings cost at least by where they store tensors above an array.
 
 It tells which entries of the tables matter: those that a mapping below a ceiling can pass.
 """
@@ -40,7 +40,7 @@ class Fitting:
 
 
 @dataclass(frozen=True)
-class Rough:
+class Screening:
     """Least energy of a mapping but for what crosses the first array.
 
     Attributes
@@ -58,7 +58,7 @@ class Rough:
     most: float
 
 
-def rough_bound(
+def screening_bound(
     sp: Space,
     lk: Links,
     stage_count: Ints,
@@ -66,8 +66,8 @@ def rough_bound(
     fitting: Fitting,
     energy: float,
     most: float,
-) -> Rough:
-    """Return the rough bound of one bypass choice.
+) -> Screening:
+    """Return the screening bound of one bypass choice.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def rough_bound(
     energy : float
         pJ of the operations.
     most : float
-        As in `Rough`.
+        As in `Screening`.
     """
     whole = len(sp.repeats) - 1
     spent = np.zeros((len(stage_count), whole + 1))
@@ -102,4 +102,4 @@ def rough_bound(
                     left[stage] += inside
     spent += energy
     left += spent
-    return Rough(left, spent, most)
+    return Screening(left, spent, most)

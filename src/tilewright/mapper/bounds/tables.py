@@ -13,7 +13,7 @@ from tilewright.mapper.bounds.above_array_table import outer_table
 from tilewright.mapper.bounds.across_array import inner_shapes, lower_column, shapes_that_matter
 from tilewright.mapper.bounds.crossing_links import Children, children
 from tilewright.mapper.bounds.propagation import spread_down
-from tilewright.mapper.bounds.screening import Fitting, Rough, rough_bound
+from tilewright.mapper.bounds.screening import Fitting, Screening, screening_bound
 from tilewright.mapper.bounds.slide_options import fill_missing
 from tilewright.mapper.bounds.window_reuse import Reuse, Row, padded
 from tilewright.mapper.problem.link_costs import Links
@@ -94,7 +94,9 @@ def images(sp: Space, kinds: list[tuple[int, int, int]]) -> list[int]:
     return found
 
 
-def outer_bounds(sp: Space, lk: Links, segment: Segment, slides: Slides, rough: Rough) -> Outer:
+def outer_bounds(
+    sp: Space, lk: Links, segment: Segment, slides: Slides, screening: Screening
+) -> Outer:
     """Return what the way from the outermost memory to the first array costs at least."""
     nt = sp.relevant.shape[0]
     need = segment.stage_count[-1]
@@ -144,8 +146,8 @@ def outer_bounds(sp: Space, lk: Links, segment: Segment, slides: Slides, rough: 
         float(lk.capacity[memory]),
     )  # fmt: skip
     table = outer_table(
-        sp, own, nodes, slides.words, slides.around, slides.least, stays, end, rough.stages,
-        rough.spent, rough.most,
+        sp, own, nodes, slides.words, slides.around, slides.least, stays, end, screening.stages,
+        screening.spent, screening.most,
     )  # fmt: skip
     return Outer(*table, stayed, kind, slid, at, int(memory))
 
@@ -249,7 +251,7 @@ def inner_bounds(
     reuse: Reuse,
     known: Known,
     jointly: bool,
-    rough: Rough,
+    screening: Screening,
 ) -> Links:
     """Return the costs with the bounds of what crosses each array, for every shape.
 
@@ -264,7 +266,9 @@ def inner_bounds(
     for k in range(na):
         crossing, key, rows = children(sp, lk, segment, k, int(choices[k]), reuse)
         # of the ways to the inner arrays nothing is known
-        paid, most = (rough.stages[-1], rough.most) if k == 0 else (np.zeros(len(table[k])), np.inf)
+        paid, most = (
+            (screening.stages[-1], screening.most) if k == 0 else (np.zeros(len(table[k])), np.inf)
+        )
         # what arrays further in unroll is still there
         moves = sp.moves if k == na - 1 else np.concatenate((sp.moves, sp.outermost))
         own = sp._replace(moves=moves)
@@ -302,12 +306,12 @@ class Tables:
         `choices` and `jointly` are those of `inner_bounds`.
         """
         sp, part = self.space, plan.parts[0]
-        rough = rough_bound(
+        screening = screening_bound(
             sp, plan.lk, part.stage_count, self.slides.least, self.fitting, self.energy, most
         )
         plan.lk = inner_bounds(
-            sp, plan.lk, self.of_memory, choices, self.reuse, self.inner, jointly, rough
+            sp, plan.lk, self.of_memory, choices, self.reuse, self.inner, jointly, screening
         )
         adds = self.reuse.extend if jointly else self.reuse.fill
         plan.lk = adds(sp, plan.lk)
-        plan.outer = outer_bounds(sp, plan.lk, part, self.slides, rough)
+        plan.outer = outer_bounds(sp, plan.lk, part, self.slides, screening)

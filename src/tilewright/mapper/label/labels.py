@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # integer columns
 SHAPE, STAGE, LAST, PARENT, MOVE, NEXT, SAME, DEAD = 0, 1, 2, 3, 4, 5, 6, 7
-BLOCK = 8  # what constraints have to know of the loops of a memory, see `heed`
+BLOCK = 8  # what constraints have to know of the loops of a memory, see `constraint_rules`
 AROUND = 9  # sum of the shapes at which store nodes stand: the larger, the further out they are
 OPEN = 10  # + tensor: shape inside the innermost loop relevant to it
 # then two columns an array: shape below it, spatial choice

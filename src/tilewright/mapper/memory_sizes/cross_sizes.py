@@ -26,7 +26,7 @@ from tilewright.mapper.label.labels import (
 )
 from tilewright.mapper.memory_sizes.below_array import Below
 from tilewright.mapper.memory_sizes.expand_sizes import file
-from tilewright.mapper.memory_sizes.label_sizes import reach
+from tilewright.mapper.memory_sizes.label_sizes import least_size
 from tilewright.mapper.memory_sizes.points import VALUE, Aim, fitting
 from tilewright.mapper.objective.tolerances import TIE
 
@@ -107,8 +107,8 @@ def enter(
 
     They come with the largest product first.
     """
-    first = reach(aim, floats, array + 1, 0, 0)
-    second = reach(aim, floats, array + 1, 0, 1)
+    first = least_size(aim, floats, array + 1, 0, 0)
+    second = least_size(aim, floats, array + 1, 0, 1)
     best = fitting(points, count, first, second)
     most = points[best, VALUE] * (1 + TIE) if best >= 0 else np.inf
     bound = floats[LEAST_ENERGY] - lk.leakage * floats[LEAST_CYCLES]

@@ -2,7 +2,7 @@
 
 A label is that of `walk`, but counts the bits that it uses of each memory to the end of the walk.
 It is superfluous when at every size that it can still be completed for some point is as good as its
-lower bound. Constraints on the walk (`heed`) are not known here.
+lower bound. Constraints on the walk (`problem.constraint_rules`) are not known here.
 """
 
 from __future__ import annotations

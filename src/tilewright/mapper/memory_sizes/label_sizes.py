@@ -37,7 +37,7 @@ def use(aim: Aim, floats: Floats, seg: int, stage: int, which: int) -> float:
 
 
 @leaf
-def reach(aim: Aim, floats: Floats, seg: int, stage: int, which: int) -> float:
+def least_size(aim: Aim, floats: Floats, seg: int, stage: int, which: int) -> float:
     """Return the least size of a varied memory that a label matters for."""
     return float(max(aim.floor[which], use(aim, floats, seg, stage, which)))
 
@@ -87,8 +87,8 @@ def is_hopeful(
     """
     energy, cycles = floats[LEAST_ENERGY], floats[LEAST_CYCLES]
     value, tie = objective_value(aim.goal, energy, cycles)
-    first = reach(aim, floats, seg, row[STAGE], 0)
-    second = reach(aim, floats, seg, row[STAGE], 1)
+    first = least_size(aim, floats, seg, row[STAGE], 0)
+    second = least_size(aim, floats, seg, row[STAGE], 1)
     if value == np.inf:
         return False
     if seg > 0 or len(outer.row) == 0 or outer.memory != aim.varied[0]:

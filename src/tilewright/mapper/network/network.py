@@ -28,7 +28,7 @@ from tilewright.mapper.results.result import LayerResult, NetworkResult
 from tilewright.mapper.results.searched_space import ALL, DIVISORS
 from tilewright.mapper.results.ticking import Told
 from tilewright.mapper.search.front import Front, trade_offs
-from tilewright.mapper.search.infeasibility import check_satisfiable
+from tilewright.mapper.search.infeasibility import check_feasible
 from tilewright.mapper.search.search import Found
 from tilewright.processes import processors
 from tilewright.workload.layer import Layer, Network
@@ -119,7 +119,7 @@ def different_layers(network: Network, architecture: Architecture, limited: bool
         alike.setdefault(likeness(layer), layer)
     for layer in alike.values():
         check_possible(layer, architecture)
-        check_satisfiable(layer, architecture)
+        check_feasible(layer, architecture)
     # without a limit the longest searches come first, so that none runs alone in the end
     return sorted(alike.values(), key=search_effort, reverse=not limited)
 

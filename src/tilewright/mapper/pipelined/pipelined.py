@@ -37,7 +37,7 @@ from tilewright.mapper.problem.space_size import mappings_in_space
 from tilewright.mapper.results.proof import Proof
 from tilewright.mapper.results.result import LayerResult, NetworkResult
 from tilewright.mapper.results.searched_space import space_text
-from tilewright.mapper.search.infeasibility import check_satisfiable
+from tilewright.mapper.search.infeasibility import check_feasible
 from tilewright.mapper.search.search import Found, Search
 from tilewright.mapping.nodes import For, Mapping, Node, Store
 from tilewright.mapping.validity import check
@@ -205,7 +205,7 @@ def map_pipelined(
     progress = progress or Progress()
     for layer in network.layers:
         check_possible(layer, architecture)
-        check_satisfiable(layer, architecture)
+        check_feasible(layer, architecture)
     solved = SolvedEvenly(cache, architecture, objective)
 
     def recall(layer: Layer) -> LayerResult | None:

@@ -39,7 +39,7 @@ class Demand:
     statement: Constraint | None = None
 
 
-def check_satisfiable(layer: Layer, architecture: Architecture) -> None:
+def check_feasible(layer: Layer, architecture: Architecture) -> None:
     """Refuse a layer of which no mapping satisfies the constraints of a machine.
 
     Raises
