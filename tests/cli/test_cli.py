@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -401,3 +402,15 @@ def test_the_table_of_mappings_has_the_columns_that_it_names(
     assert lines[2].split()[-4:] == ["bound", "by", "gap", "proven"]
     assert any(line.startswith(" total") for line in lines)
     assert not lines[-2].startswith(" ") and "proven optimal" in " ".join(lines[-3:]).lower()
+
+
+def test_the_help_knows_the_module_of_every_command() -> None:
+    from tilewright.cli import help as listed
+
+    folder = Path(tw.__file__).parent / "cli"
+    named = {
+        name: path.stem
+        for path in folder.glob("*.py")
+        for name in re.findall(r'@commands\.command\("([\w-]+)"', path.read_text())
+    }
+    assert named == listed.MODULES
