@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tilewright.architecture.machine import Architecture, Memory
 from tilewright.errors import MappingError
-from tilewright.fusion.count import local_tensor, made_below, readers_below, users
+from tilewright.fusion.count import made_below, readers_below, users
 from tilewright.mapping.fused.counts import StoreCounts
 from tilewright.mapping.fused.scopes import Leaf, Resolved, SharedStore
 from tilewright.mapping.fused.segments import Segment
@@ -77,7 +77,7 @@ def tiles_alive(
 def shared_tile(store: SharedStore, words: int, memory: Memory, segment: Segment) -> Tile:
     """Return the tile of a shared store that holds so many words."""
     accesses = segment.tensor_of[store.tensor].accesses
-    width = max(element_bits(local_tensor(access, segment), memory) for access in accesses)
+    width = max(element_bits(segment.local(access), memory) for access in accesses)
     bits = words * width * memory.buffering
     roles = frozenset(role(access, segment) for access in users(store, segment))
     return Tile(store.tensor, words, bits, roles)
