@@ -99,7 +99,7 @@ def test_commands_take_fused_mappings(files: Path, capsys: pytest.CaptureFixture
     words = [str(files / name) for name in ("net.yaml", "machine.yaml", "fused.yaml")]
     assert main(["evaluate", *words]) == 0
     shown = capsys.readouterr().out
-    assert "GLB: H" in shown
+    assert "GLB     H " in shown
     assert main(["simulate", *words]) == 0
     assert capsys.readouterr().out == shown
     assert main(["evaluate", *words, "--layer", "fc1"]) == 2

@@ -96,8 +96,11 @@ def follows(family: Family, readers: Sequence[Exchange]) -> bool:
     """Return whether every step needs just what it makes: a single reader, step by step."""
     if len(readers) != 1:
         return False
-    read = family.loops[-1].cuts.dims[readers[0].reader.layer]
-    return any(t.plain and (t.made, t.read) == (family.dimension, read) for t in readers[0].ties)
+    reader, maker = readers[0].reader.layer, family.layer.name
+    read = family.loops[-1].cuts.dims[reader]
+    plain = any(t.plain and (t.made, t.read) == (family.dimension, read) for t in readers[0].ties)
+    # a reader that makes something anew itself reads again what its chunks share
+    return plain and all(step.spans[maker] == step.spans[reader] for step in family.steps)
 
 
 def _size(span: Span) -> int:

@@ -65,12 +65,6 @@ def users(store: SharedStore, segment: Segment) -> list[Access]:
     return [access for access in accesses if access.layer in store.below]
 
 
-def local_tensor(access: Access, segment: Segment) -> Tensor:
-    """Return a tensor as the layer knows it that accesses it."""
-    layer = segment.layer_of[access.layer]
-    return next(tensor for tensor in layer.tensors if tensor.name == access.tensor)
-
-
 def made_below(store: SharedStore, segment: Segment) -> bool:
     """Return whether a shared store's tensor is made below it."""
     producer = segment.tensor_of[store.tensor].producer
@@ -137,7 +131,7 @@ def store_counts(store: SharedStore, resolved: Resolved) -> StoreCounts:
         peak, carried = held_words(store, readers, segment, keeps=not refetches(store, resolved))
         return StoreCounts(store.memory, store.tensor, peak, carried)
     access = users(store, segment)[0]
-    tensor = local_tensor(access, segment)
+    tensor = segment.local(access)
     words = largest_tile(store, segment.layer_of[access.layer], tensor, segment)
     return StoreCounts(store.memory, store.tensor, words, words)
 
@@ -156,7 +150,7 @@ def store_moves(store: SharedStore, resolved: Resolved) -> Iterable[Moved]:
     if store.parent is None:
         return
     access = users(store, segment)[0]
-    layer, tensor = segment.layer_of[access.layer], local_tensor(access, segment)
+    layer, tensor = segment.layer_of[access.layer], segment.local(access)
     words = moved_words(store, layer, tensor, segment)
     if not made_below(store, segment):
         yield Moved(access.layer, access.tensor, store.parent.memory, reads=words)

@@ -65,11 +65,14 @@ def refetched_words(store: SharedStore, readers: Sequence[Exchange], segment: Se
     total = prod(t.first.size for t in trees) - prod(made_part(t.first).size for t in trees)
     run = sliding_run(store.loops, layer, layer.output, segment)
     for j in range(len(store.loops)):
-        total += _advanced(j, own, trees, slides=j in run)
+        empty = j < store.entered
+        total += _advanced(j, own, trees, slides=j in run and not empty, empty=empty)
     return fixed * total
 
 
-def _advanced(j: int, own: Sequence[Family], trees: Sequence[Group], *, slides: bool) -> int:
+def _advanced(
+    j: int, own: Sequence[Family], trees: Sequence[Group], *, slides: bool, empty: bool
+) -> int:
     """Return the words that are read back when loop j is the outermost one that has advanced."""
     tiles = made = same_tiles = same_made = 1
     for family, tree in zip(own, trees, strict=True):
@@ -83,7 +86,7 @@ def _advanced(j: int, own: Sequence[Family], trees: Sequence[Group], *, slides: 
                 whole, own_made = part.size, made_part(part).size
                 if slides and mine:
                     whole, own_made = part.new(before), made_part(part).new(before)
-                same = part == before and not slides
+                same = part == before and not slides and not empty
                 for i, words in enumerate((whole, own_made, same * part.size, same * own_made)):
                     sums[i] += words
         tiles, made = tiles * sums[0], made * sums[1]

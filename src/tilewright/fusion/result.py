@@ -15,7 +15,7 @@ from tilewright.mapping.fused.counts import FusedCounts
 from tilewright.mapping.fused.segments import Access, Segment
 from tilewright.mapping.fused.tree import FusedMapping
 from tilewright.model.result import Evaluation, utilization
-from tilewright.text import aligned
+from tilewright.text import aligned, wrapped
 from tilewright.workload.layer import Network
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ class FusedEvaluation:
             f"  utilization  {self.utilization:.1%}",
         ]
         for name, room in self.rooms.items():
-            if room.share is not None:
+            if room.share is not None and room.bits:
                 lines.append(
                     f"  {name} holds {room.bits / 8:,.10g} B at most ({room.share:.1%}), "
                     f"while {room.layer} runs"
@@ -181,15 +181,16 @@ class FusedEvaluation:
             )
             for name, found in self.layers.items()
         ]
-        lines += ["", *(f"  {line}" for line in aligned(rows, width=inside)), ""]
-        rows = [("memory: tensor", "reads", "writes", "tile", "")]
+        lines += ["", *(f"  {line}" for line in aligned(rows, (0, 4), width=inside)), ""]
+        rows = [("memory", "tensor", "reads", "writes", "tile")]
         for memory, tensors in self.tensors.items():
             rows += [
-                (f"{memory}: {name}", f"{n.reads:,}", f"{n.writes:,}", f"{n.peak:,}", "")
+                (memory, name, f"{n.reads:,}", f"{n.writes:,}", f"{n.peak:,}")
                 for name, n in tensors.items()
                 if n.peak
             ]
-        return "\n".join([*lines, *(f"  {line}" for line in aligned(rows, width=inside))])
+        lines += (f"  {line}" for line in aligned(rows, (0, 1), width=inside))
+        return wrapped("\n".join(lines), width)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with one row per memory and tensor."""
@@ -306,7 +307,7 @@ class FusedNetworkEvaluation:
         rows.append(("all", "", f"{self.energy_pj:,.6g}", f"{self.cycles:,.10g}"))
         parts = [found.text(width) for found in self.segments]
         title = f"{self.network.name} on {self.architecture.name}"
-        table = "\n".join(f"  {line}" for line in aligned(rows, width=inside))
+        table = "\n".join(f"  {line}" for line in aligned(rows, (0,), width=inside))
         parts.append(f"{title}\n{table}")
         if self.missing:
             parts.append(f"without a mapping, in no total: {', '.join(self.missing)}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tilewright.architecture.machine import Architecture, Memory
 from tilewright.errors import MappingError
-from tilewright.fusion.count import local_tensor, made_below, users
+from tilewright.fusion.count import made_below, readers_below, users
 from tilewright.mapping.fused.counts import StoreCounts
 from tilewright.mapping.fused.scopes import Leaf, Resolved, SharedStore
 from tilewright.mapping.fused.segments import Segment
@@ -59,9 +59,14 @@ def tiles_alive(
         for memory in architecture.memories:
             found[memory.name][leaf.layer] = []
         for store, counts in zip(resolved.stores, held, strict=True):
+            words = counts.carried
             if leaf.layer not in store.below:
+                if not waits(store, leaf, resolved):
+                    continue
+            elif in_use(store, leaf, resolved):
+                words = counts.peak
+            if not words:
                 continue
-            words = counts.peak if in_use(store, leaf, resolved) else counts.carried
             tile = shared_tile(store, words, memories[store.memory], resolved.segment)
             found[store.memory][leaf.layer].append(tile)
         for name, tile in own_tiles(leaf, resolved.segment, architecture):
@@ -72,7 +77,7 @@ def tiles_alive(
 def shared_tile(store: SharedStore, words: int, memory: Memory, segment: Segment) -> Tile:
     """Return the tile of a shared store that holds so many words."""
     accesses = segment.tensor_of[store.tensor].accesses
-    width = max(element_bits(local_tensor(access, segment), memory) for access in accesses)
+    width = max(element_bits(segment.local(access), memory) for access in accesses)
     bits = words * width * memory.buffering
     roles = frozenset(role(access, segment) for access in users(store, segment))
     return Tile(store.tensor, words, bits, roles)
@@ -96,6 +101,12 @@ def in_use(store: SharedStore, leaf: Leaf, resolved: Resolved) -> bool:
         <= branch_of(store, order.index(leaf.layer), resolved)
         <= branch_of(store, max(places), resolved)
     )
+
+
+def waits(store: SharedStore, leaf: Leaf, resolved: Resolved) -> bool:
+    """Return whether words of a halo wait in a shared store while a layer beside it runs."""
+    made = made_below(store, resolved.segment) and readers_below(store, resolved)
+    return bool(made) and any(loop in leaf.loops for loop in store.loops)
 
 
 def branch_of(store: SharedStore, place: int, resolved: Resolved) -> int:

@@ -42,7 +42,8 @@ def moved_words(
         D    those that the old tile lacks, for the family of j.
 
     Where the tile slides along j, D times the N of the others have moved, otherwise the product of
-    the N less that of the U: a tile that does not change does not move.
+    the N less that of the U: a tile that does not change does not move. Where j stands above the
+    list of nodes of the store, the tile is new.
     """
     own = families(layer, store.loops, segment)
     looped = {family.dimension for family in own}
@@ -62,7 +63,9 @@ def moved_words(
     run = sliding_run(store.loops, layer, tensor, segment)
     for j in range(len(store.loops)):
         news, unchanged, lacking = _advanced(j, own, trees)
-        if j in run:
+        if j < store.entered:
+            total += news
+        elif j in run:
             total += lacking
         else:
             total += news - unchanged

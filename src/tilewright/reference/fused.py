@@ -167,6 +167,10 @@ class FusedSimulation:
             if leaf is not None:
                 self.turn(leaf, boxes[leaf.layer])
             elif any(leaf.node.startswith(f"{here}[") for leaf in self.resolved.leaves):
+                for store in self.resolved.stores:
+                    if store.node.startswith(f"{here}["):
+                        # what it held is gone: other branches have had their turn
+                        self.held[store].at = self.tiles[store].at = None
                 self.run(here, 0, boxes, at)
 
     # turns

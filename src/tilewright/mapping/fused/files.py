@@ -167,7 +167,9 @@ class Reader:
             raise self.document.error("expected 'fuse' with a list of branches as last node", here)
         self.check_keys(last, ("fuse",), here)
         if not isinstance(last["fuse"], list) or not last["fuse"]:
-            message = f"expected a list of branches, found {describe(last['fuse'])}"
+            empty = last["fuse"] == []
+            found = "an empty list" if empty else describe(last["fuse"])
+            message = f"expected a list of branches, found {found}"
             raise self.document.error(message, (*here, "fuse"))
         for i, item in enumerate(last["fuse"]):
             branch = (*here, "fuse", i)

@@ -87,6 +87,9 @@ class SharedStore:
         The layers below, in the order in which they run.
     lasting : bool
         Whether loops stand between it and the branches: its tile then lasts from turn to turn.
+    entered : int
+        How many of the loops stand above the list of nodes in which it stands: when one of these
+        advances, it begins with an empty tile.
     node : str
         Where it stands in the tree, for messages.
     """
@@ -97,6 +100,7 @@ class SharedStore:
     parent: SharedStore | None
     below: tuple[str, ...]
     lasting: bool
+    entered: int
     node: str
 
 
@@ -223,6 +227,7 @@ class _Resolving:
         if not isinstance(last, Fuse) or not last.branches:
             raise fault("the last node must be 'fuse' with at least one branch", path)
         below = tuple(branch.layer or "" for branch in leaves(last))
+        entered = len(loops)
         for i, node in enumerate(shared):
             here = f"{path}[{i}]"
             if isinstance(node, For):
@@ -230,7 +235,20 @@ class _Resolving:
                 self.loops.append(loops[-1])
             elif isinstance(node, Store):
                 rest = any(isinstance(n, For) for n in shared[i + 1 :])
-                chains = {**chains, **self.store(node, loops, chains, below, rest, here)}
+                for tensor in self.stored(node, below, here):
+                    above = chains.get(tensor, ())
+                    store = SharedStore(
+                        memory=node.memory,
+                        tensor=tensor,
+                        loops=loops,
+                        parent=above[-1] if above else None,
+                        below=below,
+                        lasting=rest,
+                        entered=entered,
+                        node=here,
+                    )
+                    self.stores.append(store)
+                    chains = {**chains, tensor: (*above, store)}
             else:
                 kind = "a spatial loop" if isinstance(node, Spatial) else "'fuse'"
                 raise fault(f"{kind} cannot stand among shared nodes", here)
@@ -260,30 +278,16 @@ class _Resolving:
         }
         self.leaves.append(Leaf(branch.layer, Mapping(tuple(own)), loops, mine, path))
 
-    def store(
-        self,
-        node: Store,
-        loops: tuple[SharedLoop, ...],
-        chains: Dict[str, tuple[SharedStore, ...]],
-        below: tuple[str, ...],
-        lasting: bool,
-        path: str,
-    ) -> dict[str, tuple[SharedStore, ...]]:
-        """Resolve a store node: the chains of its tensors with this store at their end."""
-        found = {}
+    def stored(self, node: Store, below: tuple[str, ...], path: str) -> tuple[str, ...]:
+        """Return the tensors of a store node, if the layers below use them all."""
         for tensor in node.tensors:
             if tensor not in self.segment.tensor_of:
                 names = ", ".join(self.segment.tensor_of)
                 raise fault(f"no tensor '{tensor}' in the segment; accepted: {names}", path)
-            users = tuple(a.layer for a in self.segment.tensor_of[tensor].accesses)
-            if not set(users) & set(below):
+            users = {access.layer for access in self.segment.tensor_of[tensor].accesses}
+            if not users & set(below):
                 raise fault(f"no layer below '{node.memory}' uses {tensor} here", path)
-            above = chains.get(tensor, ())
-            parent = above[-1] if above else None
-            store = SharedStore(node.memory, tensor, loops, parent, below, lasting, path)
-            self.stores.append(store)
-            found[tensor] = (*above, store)
-        return found
+        return node.tensors
 
     def loop(
         self,

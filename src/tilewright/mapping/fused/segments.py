@@ -16,7 +16,7 @@ from functools import cached_property
 from tilewright.errors import InputError, nearest
 from tilewright.mapping.fused.axes import Axis, met, tensor_axes
 from tilewright.workload.graph import Block, Graph, Node
-from tilewright.workload.layer import Layer, Network
+from tilewright.workload.layer import Layer, Network, Tensor
 from tilewright.workload.view import Step, View
 
 POINTWISE = """
@@ -161,6 +161,11 @@ class Segment:
     def shared_name(self) -> dict[Access, str]:
         """Name of the segment's tensor behind each tensor of each layer."""
         return {access: tensor.name for tensor in self.tensors for access in tensor.accesses}
+
+    def local(self, access: Access) -> Tensor:
+        """Return a tensor as the layer knows it that accesses it."""
+        tensors = self.layer_of[access.layer].tensors
+        return next(tensor for tensor in tensors if tensor.name == access.tensor)
 
     def shared_name_of_output(self, layer: str) -> str:
         """Return the name of the tensor that a layer makes."""

@@ -67,8 +67,7 @@ def check_memory(store: SharedStore, segment: Segment, architecture: Architectur
 
 def role(access: Access, segment: Segment) -> str:
     """Return the role that a tensor has for a layer."""
-    layer = segment.layer_of[access.layer]
-    return next(tensor.role for tensor in layer.tensors if tensor.name == access.tensor)
+    return segment.local(access).role
 
 
 def check_roots(resolved: Resolved, architecture: Architecture) -> None:
@@ -138,7 +137,7 @@ def check_use(store: SharedStore, resolved: Resolved) -> None:
                 )
     for access in below:
         looped = [loop.cuts.dims[access.layer] for loop in store.loops]
-        for terms in local(access, segment).expressions:
+        for terms in segment.local(access).expressions:
             cut = {term.dimension for term in terms if term.dimension in looped}
             if len(cut) > 1:
                 raise fault(
@@ -146,12 +145,6 @@ def check_use(store: SharedStore, resolved: Resolved) -> None:
                     f"of {store.tensor}: store it in the branches",
                     store.node,
                 )
-
-
-def local(access: Access, segment: Segment) -> Tensor:
-    """Return a tensor as the layer knows it that accesses it."""
-    layer = segment.layer_of[access.layer]
-    return next(tensor for tensor in layer.tensors if tensor.name == access.tensor)
 
 
 def same_words(one: Access, other: Access, store: SharedStore, resolved: Resolved) -> bool:
@@ -162,7 +155,7 @@ def same_words(one: Access, other: Access, store: SharedStore, resolved: Resolve
     }
     if views.get(one) != views.get(other):
         return False
-    mine, yours = local(one, segment).expressions, local(other, segment).expressions
+    mine, yours = segment.local(one).expressions, segment.local(other).expressions
     if [len(terms) for terms in mine] != [len(terms) for terms in yours]:
         return False
     bounds, others = segment.layer_of[one.layer].bounds, segment.layer_of[other.layer].bounds
