@@ -168,12 +168,13 @@ def window_serves(
     least: Ints,
     spans: Ints,
     first: int,
+    closer: bool,
     grown: Ints,
     extents: Ints,
 ) -> float:
     """Return how many iterations of windows give the same word in the outer memory at most.
 
-    The tile slides along one expression, or comes back; of the others it spans what fits.
+    It slides along one expression, or comes back; of the others it spans what fits.
     While a tile outside of that of the window stays, all that its loops inside span comes in. The
     window's tile slides on, or comes back, beyond that only if it spans what the other one stays
     through, but for the dimensions along which it does so.
@@ -188,6 +189,8 @@ def window_serves(
         What the carried tile spans at most, see `fill_spans`.
     first : int
         The first tile that is looked at.
+    closer : bool
+        Whether it is counted that the tile slides along one expression only.
     """
     t, nt = ns.window, len(ns.words)
     served, most = 1.0, 1.0
@@ -240,6 +243,9 @@ def window_serves(
                 far, wide = min(far, spans[y]), min(wide, reach)
         own_pairs = pairs_of(far, wide, ns.bounds[d], ns.bounds[o], False, False, a, b)
         slid = min(ns.pairs[t, e], own_pairs * back)
+        if not closer:
+            served *= slid
+            continue
         m = spans_at_most(ns, order, place, carried, size, least, place[t], d, grown, extents)
         n = spans_at_most(ns, order, place, carried, size, least, place[t], o, grown, extents)
         stays = min(slid, pairs_of(m, n, ns.bounds[d], ns.bounds[o], False, False, a, b))

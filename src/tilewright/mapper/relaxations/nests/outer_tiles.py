@@ -7,71 +7,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright.kernels.kernel import called_leaf, leaf, part
-from tilewright.mapper.relaxations.nests.above import (
-    fits_outer,
-    is_held,
-    longest_stay,
-    window_serves,
-)
-from tilewright.mapper.relaxations.nests.cases import case_serves
+from tilewright.mapper.relaxations.nests.above import fits_outer, is_held
 from tilewright.mapper.relaxations.nests.inner_tiles import (
     stay_limit,
     stay_limit_together,
     value_of,
 )
+from tilewright.mapper.relaxations.nests.outer_costs import add_outer, closer_value
 from tilewright.mapper.relaxations.nests.window_spans import chunks
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints
     from tilewright.mapper.relaxations.nests.nest import Nest
-
-
-@leaf
-def instances_of(bound: int, stay: int, instances: int) -> float:
-    """Return how many instances take part at least in all stays that a bound is cut into."""
-    return float(instances * (bound // stay) + (1 if bound % stay else 0))
-
-
-@called_leaf
-def add_outer(
-    ns: Nest,
-    order: Ints,
-    carried: int,
-    size: Ints,
-    spread: Ints,
-    served: float,
-    begin: Floats,
-    cost: Floats,
-) -> None:
-    """Fill the cost with what comes into the outer memory, and the carried tile below the array.
-
-    So many iterations of windows give the same word at most.
-    """
-    nt = len(ns.words)
-    for r in range(len(cost)):
-        cost[r] = begin[r]
-    for i in range(len(order)):
-        t = order[i]
-        if t < 0:
-            break
-        count = got = 1.0
-        whose = carried if t == nt else t
-        for d in range(len(spread)):
-            if ns.owner[d] == whose:
-                stay = size[1 if t == nt else 0, d]
-                count *= chunks(ns.bounds[d], stay)
-                got *= instances_of(ns.bounds[d], stay, spread[d])
-        if t == nt and not ns.unites[carried]:
-            count = got
-        for r in range(len(cost)):
-            if t == nt:
-                each = ns.sent[r, whose] * count + ns.received[r, whose] * got
-            else:
-                each = ns.price[r, whose] * count
-            words = ns.words[whose]
-            if t == ns.window:
-                words = max(words, ns.points[t] / served)
-            cost[r] += each * words
 
 
 @leaf
@@ -298,135 +245,6 @@ def least_outer(
             if enter:
                 depth += 1
     return best
-
-
-@called_leaf
-def slid_value(
-    ns: Nest,
-    order: Ints,
-    place: Ints,
-    carried: int,
-    size: Ints,
-    least: Ints,
-    spans: Ints,
-    spread: Ints,
-    begin: Floats,
-    cost: Floats,
-    steps: float,
-    goal: Floats,
-    grown: Ints,
-    extents: Ints,
-) -> float:
-    """Return the least value where a tile with windows lies inside another one.
-
-    The outermost tile may also stay for less than all: then it comes in twice at least.
-    """
-    best = np.inf
-    for first in range(2):
-        served = window_serves(ns, order, place, carried, size, least, spans, first, grown, extents)
-        add_outer(ns, order, carried, size, spread, served, begin, cost)
-        for r in range(first * len(cost)):
-            if order[0] == len(ns.words):
-                cost[r] += (ns.sent[r, carried] + ns.received[r, carried]) * ns.words[carried]
-            else:
-                cost[r] += ns.price[r, order[0]] * ns.words[order[0]]
-        best = min(best, value_of(ns, goal, cost, steps))
-    return best
-
-
-@called_leaf
-def closer_value(
-    ns: Nest,
-    order: Ints,
-    place: Ints,
-    carried: int,
-    size: Ints,
-    least: Ints,
-    spans: Ints,
-    spread: Ints,
-    active: Ints,
-    slide: Ints,
-    kind: int,
-    same: Floats,
-    times: Ints,
-    begin: Floats,
-    reach: Ints,
-    lower: Floats,
-    cost: Floats,
-    steps: float,
-    goal: Floats,
-    ceiling: float,
-    grown: Ints,
-    extents: Ints,
-) -> float:
-    """Return the value of tiles with what their windows serve, above and below the array."""
-    outside = ns.window >= 0 and place[ns.window] >= 0
-    value = 0.0
-    if outside:
-        value = slid_value(
-            ns, order, place, carried, size, least, spans, spread, begin, cost, steps, goal,
-            grown, extents,
-        )  # fmt: skip
-    if value >= ceiling or len(slide) == 0:
-        if not outside:
-            add_outer(ns, order, carried, size, spread, np.inf, begin, cost)
-            value = value_of(ns, goal, cost, steps)
-        return value
-    slid_below(ns, slide[0], kind, carried, size, spread, active, same, times, reach, begin, lower)
-    if outside:
-        return slid_value(
-            ns, order, place, carried, size, least, spans, spread, lower, cost, steps, goal,
-            grown, extents,
-        )  # fmt: skip
-    add_outer(ns, order, carried, size, spread, np.inf, lower, cost)
-    return value_of(ns, goal, cost, steps)
-
-
-@called_leaf
-def slid_below(
-    ns: Nest,
-    case: Ints,
-    kind: int,
-    carried: int,
-    size: Ints,
-    spread: Ints,
-    active: Ints,
-    same: Floats,
-    times: Ints,
-    far: Ints,
-    begin: Floats,
-    cost: Floats,
-) -> None:
-    """Fill what all else costs where the window's tile slides for as long as the carried one stays.
-
-    Loops on windows either do not reach beyond the carried tile (kind 0): they end where that stays
-    no longer. Or the tile comes back after some runs: then the carried one stays through a part of
-    a run at most.
-    """
-    t = ns.window
-    rare = kind >= 2 + ns.terms.shape[1]
-    for d in range(len(spread)):
-        far[0, d], far[1, d] = ns.bounds[d], 1
-        if ns.owner[d] == carried and kind == 0:
-            far[0, d] = longest_stay(ns.bounds[d], size[1, d])
-        elif ns.owner[d] == carried and rare:
-            far[1, d] = size[1, d] // active[d]
-    got = sent = 1.0
-    for d in range(times.shape[1]):
-        if ns.owner[d] == t:
-            got *= times[1, d]
-            sent *= times[2, d]
-    first = min(same[0, t], case_serves(ns, case, spread, active, far, False, 1.0))
-    second = min(same[1, t], case_serves(ns, case, spread, active, far, True, 1.0))
-    more = max(ns.words[t], ns.points[t] / first) - max(ns.words[t], ns.points[t] / same[0, t])
-    got *= more
-    if ns.unites[t]:
-        more = max(ns.words[t], ns.points[t] / second)
-        sent *= more - max(ns.words[t], ns.points[t] / same[1, t])
-    else:
-        sent = got
-    for r in range(len(cost)):
-        cost[r] = begin[r] + ns.sent[r, t] * sent + ns.received[r, t] * got
 
 
 @leaf

@@ -156,18 +156,20 @@ def least_together(
                 widest[d] = most_of(ns, order, size, place, 0, d, ns.bounds[d], grown, extents)
                 held[d] = min(ns.bounds[d], widest[d] * active[d])
         slides = len(order) > 1 and ns.window in order[1:]
-        count = 1
-        slide = cases[:0]
-        if slides:
-            count = fill_served(ns, cases, begins[tile[i]], spread, active, anywhere, same, serves)
-        for c in range(count):
-            if slides:
+        # first what is served in any case, then case by case
+        c, count = -1 if slides else 0, 1
+        while c < count:
+            slide = cases[:0]
+            if slides and c >= 0:
                 same[0, ns.window], same[1, ns.window] = serves[c, 0], serves[c, 1]
                 row = begins[tile[i], 0] + c
                 slide = cases[row : row + 1]
+            c += 1
             steps = fill_ways(pool, rows, ways, number, times, cuts, ns.bounds)
             limit = min(reached[i], ceiling, best * NEAR)
             if least_value(ns, order, same, limits, spread, active, times, begin, goal) >= limit:
+                if slides and c == 0:
+                    break
                 continue
             copy(ns.base, begin)
             add_direct(ns, active, times, begin)
@@ -178,6 +180,13 @@ def least_together(
                 ns, carried, kept, cuts, held, spans, limits, spread, active, begin, steps, goal,
                 limit, slide, inner.kinds[tile[i]], same, times, own,
             )  # fmt: skip
+            if slides and c == 0:
+                if value >= limit:
+                    break
+                count = fill_served(
+                    ns, cases, begins[tile[i]], spread, active, anywhere, same, serves
+                )
+                continue
             if value >= limit:
                 continue
             more = leave_out(
