@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import isclose
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 import tilewright as tw
 from problems import problem
 from strategies import cases
+from tilewright.architecture.machine import Array, Compute, Memory
 from tilewright.errors import InputError
 from tilewright.mapper.heuristics.open_loops import closed, opened
 from tilewright.mapper.objective.objective import parse_objective
@@ -18,7 +20,7 @@ from tilewright.mapper.problem.bypass_choices import keep_choices, narrowed
 from tilewright.mapper.problem.widest_choices import different, widest_choices
 from tilewright.mapper.relaxations.stays.crossing import shared
 from tilewright.mapper.relaxations.stays.least_cost import Least
-from tilewright.mapper.search.all_tile_sizes import rounder
+from tilewright.mapper.search.all_tile_sizes import cut_down, rounder
 from tilewright.mapper.search.search import Search
 from tilewright.mapping.nodes import For, Store
 from tilewright.mapping.validity import check
@@ -41,6 +43,29 @@ def bypass_choice(
         )
         for tensor in layer.tensors
     )
+
+
+def test_an_annealed_mapping_of_a_rounder_layer_is_one_of_the_layer_itself() -> None:
+    machine = tw.Architecture(
+        "clusters",
+        (
+            Memory("DRAM", 16, read_energy=100.0, write_energy=100.0),
+            Array("Cluster", {"X": 2}),
+            Memory("L1", 16, capacity_bits=16 * 512, read_energy=4.0, write_energy=4.0),
+            Array("PE", {"X": 4, "Y": 4}),
+            Memory("RF", 16, capacity_bits=16 * 16, read_energy=1.0, write_energy=1.0),
+            Compute("MAC", energy=1.0),
+        ),
+    )
+    even = Search(AWKWARD, machine, "edp").solve()
+    assert even.mapping is not None
+    around = replace(AWKWARD, bounds={"M": 32, "N": 32, "K": 8})
+    best = even.mapping
+    cut = cut_down(around, AWKWARD, machine, "edp", best, lambda: False, annealed=True)
+    assert cut is not None
+    check(cut, AWKWARD, machine)
+    cost = evaluate(AWKWARD, machine, cut)
+    assert cost.energy_pj * cost.cycles < 0.5 * even.value
 
 
 @settings(max_examples=100, deadline=None)
