@@ -13,7 +13,8 @@ from fused_chains import chain, machine, network
 from fused_trees import every_branch, every_prefix, state_of
 from tilewright import api
 from tilewright.architecture.files import load_architecture
-from tilewright.architecture.machine import Architecture, Memory
+from tilewright.architecture.machine import Architecture, Compute, Memory
+from tilewright.document import Document
 from tilewright.errors import InputError, MappingError, NoMappingError
 from tilewright.fusion import evaluate
 from tilewright.mapper.fused.choices import SegmentProblem
@@ -22,6 +23,7 @@ from tilewright.mapper.fused.network import map_fused
 from tilewright.mapper.fused.segment_search import SegmentSearch
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapping.fused import Branch, Fuse, FusedMapping, parse_fused
+from tilewright.workload.network import parse_network
 
 OBJECTIVES = ("energy", "latency", "edp", "energy*latency^0.5")
 
@@ -104,6 +106,40 @@ def test_repeated_blocks_are_searched_once_and_counted_as_often_as_they_occur():
         u.repeat for u in found.unfused
     )
     assert runs == sum(layer.repeat for layer in found.network.layers)
+
+
+def test_branches_that_meet_again_are_fused():
+    product = {"einsum": "O[M,N] += I[M,K] * W[K,N]"}
+    wide = {"M": 8, "N": 12, "K": 6}
+    layers = [
+        {"name": "gate", **product, "bounds": wide, "tensors": {"I": "x", "O": "g"}},
+        {"name": "up", **product, "bounds": wide, "tensors": {"I": "x", "O": "u"}},
+        {
+            "name": "multiply",
+            "einsum": "O[M,N] += I[M,N] * U[M,N]",
+            "bounds": {"M": 8, "N": 12},
+            "tensors": {"I": "g", "U": "u", "O": "h"},
+        },
+        {
+            "name": "down",
+            **product,
+            "bounds": {"M": 8, "N": 6, "K": 12},
+            "tensors": {"I": "h", "O": "y"},
+        },
+    ]
+    data = {"name": "gated", "layers": layers, "inputs": {"x": [8, 6]}}
+    memories = (
+        Memory("DRAM", 16, read_energy=100.0, write_energy=100.0),
+        Memory("GLB", 16, capacity_bits=16 * 200, read_energy=6.0, write_energy=6.0),
+    )
+    target = Architecture("small", (*memories, Compute("MAC", energy=1.0)))
+    # the model gives the tree the value that was found, or that is an error
+    found = map_fused(parse_network(Document(data, "gated")), target, "energy")
+    assert found.optimal
+    (segment,) = found.segments
+    assert segment.names == ("gate", "up", "multiply", "down")
+    assert segment.outer_words_saved > 0
+    assert {tile.tensor for tile in segment.exchanged} == {"g", "u", "h"}
 
 
 def test_a_time_limit_is_kept_and_the_bound_holds():

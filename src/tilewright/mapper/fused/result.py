@@ -20,9 +20,9 @@ from tilewright.text import wrapped
 SPACE = (
     "every layer by itself as without fusion, and segments of up to {most} layers that exchange "
     "tensors nobody else reads. A segment has one fuse node below shared loops of tile sizes that "
-    "divide, over dimensions that run through all its layers; each exchanged tensor is held by one "
-    "memory above the arrays, every other tensor among the shared loops or by its branch; below "
-    "that, all mappings of each branch whose tile sizes divide (docs/fusion.md)."
+    "divide, over dimensions that run through all its layers in step; each exchanged tensor is "
+    "held by one memory above the arrays, every other tensor among the shared loops or by its "
+    "branch; below that, all mappings of each branch whose tile sizes divide (docs/fusion.md)."
 )
 HEADERS = ("layers", "runs", "alone", "fused", "saved", "words saved", "gap")
 
