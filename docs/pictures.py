@@ -249,11 +249,11 @@ def way_of_a_call() -> Picture:
         ("labels take loops and store nodes", "engine/expand.py, label/charge.py"),
         ("a label is dropped", "bounds/completion.py, label/dominance.py"),
         ("labels go through an array", "engine/cross.py"),
-        ("found: the mapping; not found: a higher bound", "label/trace_back.py, Search.advance"),
+        ("found: the mapping; not found: a higher bound", "label/trace_back.py, best_first.py"),
         ("nothing is left: least memory among equals", "search/ties.py, canonical/polish.py"),
     )
     picture.text(left, 22, "one call")
-    picture.text(right, 22, "one layer: Search.explore, in mapper/")
+    picture.text(right, 22, "one layer: best_first.explore, in mapper/")
     for x, entries in ((left, calls), (right, steps)):
         for i, (what, where) in enumerate(entries):
             y = top + i * step

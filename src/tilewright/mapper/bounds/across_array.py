@@ -114,8 +114,8 @@ def moved_words(
 
 @leaf
 def across_cost(ch: Children, c: int, carried: int, words: Floats, moved: Floats) -> float:
-    """Return the pJ of what a spatial choice delivers."""
-    total = 0.0
+    """Return the pJ of what a spatial choice delivers, and of what is known besides."""
+    total = ch.besides[c]
     for t in range(len(words)):
         if t == carried:
             continue
@@ -126,7 +126,7 @@ def across_cost(ch: Children, c: int, carried: int, words: Floats, moved: Floats
             on_the_way = moved[ch.sent_rows[c, t]]
         # `own` is what a received word costs, the rest what those on their way cost
         total += ch.own[t] * received + (ch.rate[c, t] - ch.own[t]) * on_the_way
-    return total
+    return float(total)
 
 
 @leaf_kernel

@@ -27,6 +27,8 @@ class Children(NamedTuple):
         the same reuse.
     rate : array of (choices, tensors)
         pJ per word delivered to the children.
+    besides : array of choices
+        pJ known besides, see `link_costs.Links`.
     rows, sent_rows : arrays of (choices, tensors)
         Row of `reuse` for what every instance receives, and for what is sent to all; or -1.
     groups : array of groups + 1
@@ -70,6 +72,7 @@ class Children(NamedTuple):
 
     choices: Ints
     rate: Floats
+    besides: Floats
     rows: Ints
     sent_rows: Ints
     groups: Ints
@@ -183,7 +186,8 @@ def children(
         if unites:
             best[t] = most[sliding.row_tensor == t].max(initial=0.0)
     found = Children(
-        some, rate, rows, sent_rows, groups, np.minimum.reduceat(rate, groups[:-1]), own, best,
+        some, rate, lk.besides[some], rows, sent_rows, groups,
+        np.minimum.reduceat(rate, groups[:-1]), own, best,
         room_above(sp, lk, segment, array), used, shared, irrelevant > 1, limits, bits, room, part,
         memory, np.array(orders, np.int64).reshape(len(orders), -1), spans, within, sliding.tiles,
         sliding.slides, sliding.row_tensor, needed, most,

@@ -21,6 +21,7 @@ from tilewright.mapper.problem.space import Space
 from tilewright.mapper.relaxations.stays.least_cost import Least
 
 CLOSE = 1 + 1e-9
+MOST_SLACK = 1e9
 ROUGHLY = 1.05  # how far above its first bound a bypass choice gets its first tables
 
 
@@ -38,12 +39,16 @@ class Plan:
     cycles: float = 0.0  # at least
     choices: Ints | None = None  # spatial choices of each array that the tables consider
     most: float = -inf  # pJ of the mappings that they consider
+    part: Ints | None = None  # combinations of spatial choices that it is about; None for all
+    combined: bool = False  # whether combinations of spatial choices have bounded it
+    combined_below: float = -inf  # value up to which the links know of them
     weighed: bool = False  # whether the bound is at least that of all tile sizes
     known: bool = False  # whether the bound is that of tables
     jointly: bool = False  # whether they bound the tiles of a memory jointly
     slack: float = ROUGHLY
     ceiling: float = 0.0  # value of the mappings that the tables consider
     begun: bool = False  # whether it has been looked at for a first mapping
+    labels: int = 0  # of its last search, if that did not end it
     stuck: bool = False  # whether a search a little above its bound takes too much memory
 
 

@@ -158,13 +158,13 @@ def send(
 @leaf
 def on_their_way(sp: Space, lk: Links, choice: int, scratch: Scratch) -> float:
     """Return the energy at least of what crosses an array in a spatial choice."""
-    energy = 0.0
+    energy = lk.besides[choice]
     for t in range(sp.relevant.shape[0]):
         delivered = sp.operations
         if scratch.placed[t] < lk.length[t] - 1:
             delivered = sp.unroll_reuse[choice, t] * scratch.words[t]
         energy += lk.rate[choice, t] * delivered
-    return energy
+    return float(energy)
 
 
 @leaf

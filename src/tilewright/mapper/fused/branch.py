@@ -24,6 +24,7 @@ from tilewright.mapper.canonical.polish import occupied
 from tilewright.mapper.label import labels
 from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.problem.bypass_choices import Keep, worth_walking
+from tilewright.mapper.search.best_first import explore
 from tilewright.mapper.search.search import Search
 from tilewright.mapping.nodes import Mapping
 from tilewright.workload.layer import Layer
@@ -102,7 +103,10 @@ class BranchSearch(Search):
         """Return a bypass choice in the room that is left."""
         plan = super().plan(keep)
         plan.lk = plan.lk._replace(capacity=self.left)
-        plan.weighed = True  # the closed form takes all tensors from the outermost memory
+        # the closed form takes all tensors from the outermost memory, and combinations of spatial
+        # choices take all partial sums from zero
+        plan.weighed = plan.combined = True
+        plan.combined_below = inf
         return plan
 
     def keeps_of(self, sources: tuple[int, ...]) -> list[Keep]:
@@ -156,7 +160,7 @@ class BranchSearch(Search):
             self.best[:2] = below, -inf
         plans = [self.plan(keep) for keep in self.keeps_of(sources)]
         with interruptible():
-            _, queue = self.explore(stop, lambda best, bound: None, plans)
+            _, queue = explore(self, stop, lambda best, bound: None, plans)
         mapping = self.found.mapping
         value = float(self.best[0])  # what is to be undercut, where there is no mapping
         bound = self.found.bound if queue else value

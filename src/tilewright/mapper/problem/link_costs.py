@@ -100,6 +100,8 @@ class Links(NamedTuple):
         Arrays above the port.
     rate : array of (choices, tensors)
         pJ per word delivered by the link that crosses an array, for each of its spatial choices.
+    besides : array of choices
+        pJ of that link and those further in that are known besides, see `spatial_choices`.
     least : array of (arrays, tensors)
         Least pJ of such a link per word that its sender reads.
     matters : array of choices
@@ -138,6 +140,7 @@ class Links(NamedTuple):
     held: Floats
     load_arrays: Ints
     rate: Floats
+    besides: Floats
     least: Floats
     matters: Bools
     table: Floats
@@ -237,6 +240,7 @@ def links(
         stacked("held", 1),
         np.array([limit[4] for limit in limits], np.int64),
         stacked("rate", 1),
+        np.zeros(len(sp.unroll)),
         stacked("least", 1),
         np.ones(len(sp.unroll), np.bool_),
         np.zeros((len(architecture.arrays), len(sp.repeats), 2 * len(keep) + 1)),

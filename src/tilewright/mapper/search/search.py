@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from heapq import heappop, heappush, heapreplace
 from math import inf, prod
 from random import Random
 
@@ -16,8 +15,9 @@ from tilewright.errors import MappingError
 from tilewright.kernels.kernel import interruptible
 from tilewright.kernels.types import Floats, Ints
 from tilewright.mapper.bounds.completion import least_of_roots
-from tilewright.mapper.bounds.plan import ROUGHLY, Plan, choices_below, most_energy, weigh
+from tilewright.mapper.bounds.plan import MOST_SLACK, ROUGHLY, Plan, choices_below, most_energy
 from tilewright.mapper.bounds.root import First, first_bounds
+from tilewright.mapper.bounds.spatial_choices import SpatialBounds
 from tilewright.mapper.bounds.tables import Slides, Tables, slides_above
 from tilewright.mapper.engine.cross import cross
 from tilewright.mapper.engine.dive import narrow
@@ -38,6 +38,7 @@ from tilewright.mapper.problem.symmetry import mirrored
 from tilewright.mapper.problem.tensor_costs import Chain
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.results.searched_space import DIVISORS
+from tilewright.mapper.search.best_first import explore
 from tilewright.mapper.search.ties import FEW, drop_emptier, least_of_ties, polished_alike
 from tilewright.mapper.search.unproven import correct_value
 from tilewright.mapping.nodes import Mapping
@@ -46,17 +47,10 @@ from tilewright.model.energy import operation_cost
 from tilewright.model.evaluate import evaluate
 from tilewright.workload.layer import Layer
 
-MOST_SLACK = 1e9
-LONG = 100000  # labels after which bypass choices get a bound in closed form, too
-DIVES = (1.02, 1.05)  # how far above their bounds bypass choices dive for a first mapping
+SMALL = 256  # shapes of such layers
 ENOUGH = 1.002  # how far above its bound the tables of a bypass choice go before others are filled
 SLACK = 1.01  # how far above its bound a bypass choice is searched at first
-HARD = 50000  # labels of a search that has to anneal for a mapping; then eight times as many
-WALKS, STEPS = 16, 1000  # of the first round of that
-MOST_BYTES = 1 << 28  # of the labels of a bypass choice
-LEAST_SLACK = 1.0002  # a bypass choice is given up where labels that little above it are too many
 WIDTH = 64  # shapes that a dive takes through an array
-EASY = 2000  # labels of a search after which the next one may go twice as far
 BUCKETS = 1 << 17
 
 
@@ -122,6 +116,7 @@ class Search:
         self.space = sp = sp if about_memories(self.architecture) else mirrored(sp)
         self.unrollings = unrollings
         self.chains: dict[Stored, Chain] = {}
+        self.together: SpatialBounds | None = None
         self.first_shapes = first_shapes(sp)
         self.tables = Tables(
             sp, self.of_memory, self.operations_energy(), slides or slides_above(sp)
@@ -142,7 +137,7 @@ class Search:
         """Begin anew with another objective, or another machine that differs in capacities only."""
         self.goal = objective.goal()
         self.architecture = narrowed(architecture or self.architecture, self.layer)
-        self.least = None
+        self.least = self.together = None
         self.chains = {}
         self.begin_anew()
 
@@ -151,7 +146,7 @@ class Search:
         self.best = np.array([inf, inf, inf, inf])
         self.found = Found()
         self.level = 0.0
-        self.annealing = None
+        self.annealing = self.together = None
 
     def begin_with(self, mapping: Mapping) -> None:
         """Take a mapping that is known to be valid as the best so far."""
@@ -266,10 +261,13 @@ class Search:
         # the first tables tell what energy any spatial choice leaves possible
         choices = choices_below(plan, self.goal, self.space, ceiling if plan.known else inf)
         most = most_energy(plan, self.goal, limit)
+        highest = min(ceiling, value)
         # without windows one table is the other
         jointly = plan.known or not (self.space.windows[:-1] >= 0).any()
         same = plan.choices is not None and (choices == plan.choices).all()
-        if plan.choices is None or most > plan.most or (choices > plan.choices).any():
+        fewer = plan.combined and highest > plan.combined_below
+        same = same and not fewer
+        if plan.choices is None or most > plan.most or fewer or (choices > plan.choices).any():
             plan.lk = plan.lk._replace(matters=np.ones_like(plan.lk.matters))
         # what the tables leave out is not below the ceiling, or no better than the best mapping
         left_out = (ceiling, 0.0) if ceiling < value else (inf, inf)
@@ -277,6 +275,8 @@ class Search:
             if not plan.known:
                 plan.bound = max(plan.bound, left_out)  # they held nothing
             return
+        if plan.combined and self.together is not None:
+            self.together.restrict(plan, self.goal, highest)
         if not plan.limits.active:
             # a constraint may hold a store node below loops that are irrelevant to its tensor, or
             # among those that are not: what the tables take for granted
@@ -292,7 +292,7 @@ class Search:
         if energy > most:
             plan.slack **= 2.0
         elif not plan.known:
-            plan.known, plan.slack = True, SLACK
+            plan.known, plan.slack = True, self.first_slack()
             self.level = plan.bound[0]
 
     def run(
@@ -389,7 +389,7 @@ class Search:
         plans: Iterable[Plan] | None,
     ) -> Found:
         """Search bypass choices, and say what is known of the best mapping."""
-        passed, queue = self.explore(stop, progress, plans)
+        passed, queue = explore(self, stop, progress, plans)
         given = plans
         self.found.finished, self.found.value = not queue, float(self.best[0])
         if self.found.finished:
@@ -403,87 +403,20 @@ class Search:
             self.found.mapping = polished_alike(self)
         return self.found
 
-    def explore(
-        self,
-        stop: Callable[[], bool],
-        progress: Callable[[float, float], None],
-        plans: Iterable[Plan] | None,
-    ) -> tuple[list[First | Plan], list[tuple[tuple[float, float], int, First | Plan]]]:
-        """Search bypass choices, those of the least bound first.
-
-        Returns
-        -------
-        two lists
-            Those that hold nothing better than the best mapping, and those that may.
-        """
-        order = itertools.count()
-        rounds = 0
-        given = None if plans is None else list(plans)
-        firsts = self.first(self.keeps() if given is None else [plan.keep for plan in given])
-        queue: list[tuple[tuple[float, float], int, First | Plan]] = []
-        passed: list[First | Plan] = []  # bypass choices that hold nothing better
-        stuck: list[tuple[tuple[float, float], int, First | Plan]] = []
-        for i, first in enumerate(firsts):
-            bound = labels.objective_value(self.goal, first.energy, first.cycles)
-            plan = None if given is None else given[i]
-            if plan is not None:
-                # more may be known of it already
-                bound = max(bound, plan.bound)
-                plan.energy, plan.cycles, plan.bound = first.energy, first.cycles, bound
-            heappush(queue, (bound, next(order), plan or first))
-        while queue and not stop():
-            bound, _, head = queue[0]
-            if labels.worse(*bound, float(self.best[0]), float(self.best[1])):
-                passed.append(heappop(queue)[2])
-                continue
-            plan = head if isinstance(head, Plan) else self.plan(head.keep)
-            if isinstance(head, First):
-                plan.energy, plan.cycles, plan.bound = head.energy, head.cycles, bound
-            if given is None and self.is_hard(rounds):
-                self.anneal(WALKS << rounds, STEPS << rounds, stop)
-                rounds += 1
-                continue
-            if not plan.weighed and (self.na > 1 or self.found.labels > LONG):
-                self.least = self.least or Least(self.layer, self.architecture)
-                weigh(plan, self.goal, self.least)
-            elif not plan.begun and self.best[0] == inf:
-                self.begin_above(plan, stop)
-            elif not plan.known:
-                self.prepare(plan, self.ceiling(plan))
-            else:
-                self.advance(plan, stop)
-            heapreplace(queue, (plan.bound, next(order), plan))
-            if plan.stuck:
-                stuck.append(heappop(queue))
-            left = (entry[0][0] for entry in (*queue[:1], *stuck))
-            self.found.bound = min(float(self.best[0]), *left)
-            progress(float(self.best[0]), self.found.bound)
-        # a better mapping may have been found since they were given up
-        best = float(self.best[0]), float(self.best[1])
-        return passed, queue + [entry for entry in stuck if not labels.worse(*entry[0], *best)]
-
-    def is_hard(self, rounds: int) -> bool:
-        """Whether it is time to anneal, after some rounds of that."""
-        if rounds == 0 and self.na > 1:
-            return True
-        at = HARD / 10 if self.best[0] == inf else HARD
-        return bool(self.found.labels > at * 8.0**rounds)
-
-    def begin_above(self, plan: Plan, stop: Callable[[], bool]) -> None:
-        """Look for a first mapping a little above the bound of a bypass choice."""
-        plan.begun = True
-        while not plan.known and plan.bound[0] < inf and not stop():
-            self.prepare(plan, self.ceiling(plan))
-        for slack in DIVES:
-            if self.best[0] == inf and 0.0 < plan.bound[0] < inf and not stop():
-                self.dive(plan, plan.bound[0] * slack, stop)
-
     def dive(self, plan: Plan, ceiling: float, stop: Callable[[], bool]) -> None:
         """Follow the most promising labels of a bypass choice alone, to some good mapping."""
         self.prepare(plan, ceiling)
         if plan.bound[0] < ceiling:
             self.run(plan, ceiling, stop, dive=True)
         plan.ceiling = 0.0  # the search may begin below it
+
+    def first_slack(self) -> float:
+        """Return how far above the bound of its tables a bypass choice is searched at first."""
+        return MOST_SLACK if self.is_small() and self.best[0] < inf else SLACK
+
+    def is_small(self) -> bool:
+        """Whether every bypass choice of a machine of several arrays is searched in no time."""
+        return self.na > 1 and len(self.tiles.repeats) < SMALL
 
     def ceiling(self, plan: Plan) -> float:
         """Return the value below which a bypass choice is searched next."""
@@ -493,29 +426,3 @@ class Search:
             return min(plan.ceiling, float(self.best[0]))
         level = 0.0 if plan.known else self.level * ROUGHLY
         return min(max(plan.bound[0] * plan.slack, level), float(self.best[0]))
-
-    def advance(self, plan: Plan, stop: Callable[[], bool]) -> None:
-        """Search a bypass choice a little above its bound, which rises to there or to the end.
-
-        A search whose labels take too much memory is broken off, and raises nothing.
-        """
-        ceiling = self.ceiling(plan)
-        below = plan.bound
-        self.prepare(plan, ceiling)
-        if plan.bound > below:
-            return
-        before = self.found.labels
-        most = MOST_BYTES // (8 * self.columns)
-        if self.run(plan, ceiling, stop, most=most):
-            plan.bound = (inf, inf)
-        elif self.found.labels - before > most:
-            plan.slack **= 0.5
-            plan.stuck = plan.slack < LEAST_SLACK
-            return
-        elif stop():
-            return
-        else:
-            growth = 2.0 if self.found.labels - before < EASY else 1.25
-            plan.slack = min(plan.slack**growth, MOST_SLACK)
-        if plan.bound[0] < inf:
-            plan.bound = max(plan.bound, (ceiling, 0.0))

@@ -1,0 +1,203 @@
+"""Bypass choices best first: which one is looked at next, and how far above its bound.
+
+Bounds come from those that take no time to those of a search. See "Bypass choices, best first" in
+docs/mapper.md for why nothing is left that is better when the queue is empty.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from heapq import heappop, heappush
+from math import inf
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilewright.mapper.bounds.plan import MOST_SLACK, Plan, weigh
+from tilewright.mapper.bounds.root import First
+from tilewright.mapper.bounds.spatial_choices import SpatialBounds, combinations
+from tilewright.mapper.label import labels
+from tilewright.mapper.relaxations.stays.least_cost import Least
+
+if TYPE_CHECKING:
+    from tilewright.mapper.search.search import Search
+
+LONG = 100000  # labels after which bypass choices get a bound in closed form, too
+WIDE = 1000  # shapes of layers whose tables take longer than that bound
+DIVES = (1.02, 1.05)  # how far above their bounds bypass choices dive for a first mapping
+HARD = 50000  # labels of a search that has to anneal for a mapping; then eight times as many
+WALKS, STEPS = 16, 1000  # of the first round of that
+STEP = 200  # labels that take as long as a step of the queue, about
+MOST_BYTES = 1 << 28  # of the labels of a bypass choice
+LEAST_SLACK = 1.0002  # a bypass choice is given up where labels that little above it are too many
+EASY = 2000  # labels of a search after which the next one may go twice as far
+DIVIDED = 10000  # labels of a search after which its spatial choices are divided
+MOST_PARTS = 16  # that they are divided into
+
+
+def explore(
+    search: Search,
+    stop: Callable[[], bool],
+    progress: Callable[[float, float], None],
+    plans: Iterable[Plan] | None,
+) -> tuple[list[First | Plan], list[tuple[tuple[float, float], int, First | Plan]]]:
+    """Search bypass choices, those of the least bound first.
+
+    Returns
+    -------
+    two lists
+        Those that hold nothing better than the best mapping, and those that may.
+    """
+    order = itertools.count()
+    rounds = steps = 0
+    wide = search.na > 1 and len(search.tiles.repeats) >= WIDE
+    small = search.is_small()
+    given = None if plans is None else list(plans)
+    firsts = search.first(search.keeps() if given is None else [plan.keep for plan in given])
+    queue: list[tuple[tuple[float, float], int, First | Plan]] = []
+    passed: list[First | Plan] = []  # bypass choices that hold nothing better
+    stuck: list[tuple[tuple[float, float], int, First | Plan]] = []
+    for i, first in enumerate(firsts):
+        bound = labels.objective_value(search.goal, first.energy, first.cycles)
+        plan = None if given is None else given[i]
+        if plan is not None:
+            # more may be known of it already
+            bound = max(bound, plan.bound)
+            plan.energy, plan.cycles, plan.bound = first.energy, first.cycles, bound
+        heappush(queue, (bound, next(order), plan or first))
+    while queue and not stop():
+        bound, _, head = queue[0]
+        if labels.worse(*bound, float(search.best[0]), float(search.best[1])):
+            passed.append(heappop(queue)[2])
+            continue
+        plan = head if isinstance(head, Plan) else search.plan(head.keep)
+        if isinstance(head, First):
+            plan.energy, plan.cycles, plan.bound = head.energy, head.cycles, bound
+        if given is None and is_hard(search, rounds, steps):
+            search.anneal(WALKS << rounds, STEPS << rounds, stop)
+            rounds += 1
+            continue
+        if not plan.combined and combine(search, plan, given is None):
+            pass
+        elif not plan.weighed and (wide or (search.found.labels > LONG and not small)):
+            search.least = search.least or Least(search.layer, search.architecture)
+            weigh(plan, search.goal, search.least)
+        elif not plan.begun and search.best[0] == inf:
+            begin_above(search, plan, stop)
+        elif not plan.known:
+            search.prepare(plan, search.ceiling(plan))
+        else:
+            advance(search, plan, stop)
+        heappop(queue)
+        steps += 1
+        for each in divided(search, plan) or [plan]:
+            entry = each.bound, next(order), each
+            if each.stuck:
+                stuck.append(entry)
+            else:
+                heappush(queue, entry)
+        left = (entry[0][0] for entry in (*queue[:1], *stuck))
+        search.found.bound = min(float(search.best[0]), *left)
+        progress(float(search.best[0]), search.found.bound)
+    # a better mapping may have been found since they were given up
+    best = float(search.best[0]), float(search.best[1])
+    return passed, queue + [entry for entry in stuck if not labels.worse(*entry[0], *best)]
+
+
+def combine(search: Search, plan: Plan, whole: bool) -> bool:
+    """Bound a bypass choice by combinations of spatial choices, where that is worth it.
+
+    Of a search of the `whole` space it leaves out what is worse than the best mapping.
+    """
+    if search.na == 0 or (search.na == 1 and search.found.labels < EASY):
+        return False
+    if search.together is None:
+        found = combinations(search.space)
+        if found is None:
+            return False
+        search.together = SpatialBounds(
+            search.layer, search.architecture, search.space, search.operations_energy(),
+            search.chains, found,
+        )  # fmt: skip
+        spread = np.cumprod(found.product[:, ::-1], axis=1)[:, ::-1].max(axis=0)
+        search.spread_left = [*map(float, spread), 1.0]
+    # who gives bypass choices may search them again below a higher value
+    if whole and not search.together.reduced and search.best[0] < inf:
+        search.together.reduce(search.keeps(), search.goal, float(search.best[0]))
+    search.together.weigh(plan, search.goal)
+    return True
+
+
+def divided(search: Search, plan: Plan) -> list[Plan]:
+    """Return a bypass choice in parts of its spatial choices, where its last search was long.
+
+    The parts hold all that is better than the best mapping, and the whole is done with.
+    """
+    value, together = float(search.best[0]), search.together
+    # without energy, labels of many spatial choices are alike, and parts repeat one search
+    if search.goal[0] == 0.0:
+        return []
+    if plan.labels < DIVIDED or together is None or not together.reduced or value == inf:
+        return []
+    plan.labels = 0
+    parts = together.parts(plan, search.goal, value)
+    if not 1 < len(parts) <= MOST_PARTS:
+        return []
+    found = []
+    for part in parts:
+        own = search.plan(plan.keep)
+        own.part, own.energy, own.cycles, own.bound = part, plan.energy, plan.cycles, plan.bound
+        own.weighed = own.begun = True
+        together.weigh(own, search.goal)
+        found.append(own)
+    return found
+
+
+def is_hard(search: Search, rounds: int, steps: int) -> bool:
+    """Whether it is time to anneal, after some rounds of that and steps of the queue."""
+    if rounds == 0 and search.na > 1:
+        return True
+    at = HARD / 10 if search.best[0] == inf else HARD
+    labels = search.found.labels + (STEP * steps if search.na > 1 else 0)
+    return bool(labels > at * 8.0**rounds)
+
+
+def begin_above(search: Search, plan: Plan, stop: Callable[[], bool]) -> None:
+    """Look for a first mapping a little above the bound of a bypass choice."""
+    plan.begun = True
+    while not plan.known and plan.bound[0] < inf and not stop():
+        search.prepare(plan, search.ceiling(plan))
+    for slack in DIVES:
+        if search.best[0] == inf and 0.0 < plan.bound[0] < inf and not stop():
+            search.dive(plan, plan.bound[0] * slack, stop)
+
+
+def advance(search: Search, plan: Plan, stop: Callable[[], bool]) -> None:
+    """Search a bypass choice a little above its bound, which rises to there or to the end.
+
+    A search whose labels take too much memory is broken off, and raises nothing.
+    """
+    ceiling = search.ceiling(plan)
+    below = plan.bound
+    search.prepare(plan, ceiling)
+    if plan.bound > below:
+        return
+    before = search.found.labels
+    most = MOST_BYTES // (8 * search.columns)
+    done = search.run(plan, ceiling, stop, most=most)
+    plan.labels = search.found.labels - before
+    if done:
+        plan.bound = (inf, inf)
+        plan.labels = 0
+    elif search.found.labels - before > most:
+        plan.slack **= 0.5
+        plan.stuck = plan.slack < LEAST_SLACK
+        return
+    elif stop():
+        return
+    else:
+        growth = 2.0 if plan.labels < EASY else 1.25
+        plan.slack = min(plan.slack**growth, MOST_SLACK)
+    if plan.bound[0] < inf:
+        plan.bound = max(plan.bound, (ceiling, 0.0))

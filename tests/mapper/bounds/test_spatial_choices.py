@@ -1,0 +1,119 @@
+"""Combinations of spatial choices bound every mapping, and lose none of the best."""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+import pytest
+
+from problems import problem
+from tilewright.mapper.bounds.spatial_choices import SpatialBounds, combinations, values
+from tilewright.mapper.problem.bypass_choices import Keep
+from tilewright.mapper.search import best_first
+from tilewright.mapper.search.search import Search
+from tilewright.mapping.nodes import For, Mapping, Spatial, Store
+from tilewright.model.evaluate import evaluate
+
+OBJECTIVES = ("energy", "latency", "edp")
+
+
+def bounds_of(search: Search) -> SpatialBounds:
+    """Return the bounds of all combinations."""
+    found = combinations(search.space)
+    assert found is not None
+    return SpatialBounds(
+        search.layer, search.architecture, search.space, search.operations_energy(),
+        search.chains, found,
+    )  # fmt: skip
+
+
+def kept(search: Search, mapping: Mapping) -> Keep:
+    """Return the bypass choice of a mapping."""
+    return tuple(
+        tuple(
+            m
+            for m, memory in enumerate(search.architecture.memories)
+            if any(
+                isinstance(node, Store) and node.memory == memory.name and t.name in node.tensors
+                for node in mapping.nodes
+            )
+        )
+        for t in search.layer.tensors
+    )
+
+
+def position(search: Search, bounds: SpatialBounds, mapping: Mapping) -> int:
+    """Return the combination of a mapping."""
+    extents = dict(search.layer.bounds)
+    factors = {a.name: dict.fromkeys(extents, 1) for a in search.architecture.arrays}
+    for node in mapping.nodes:
+        if isinstance(node, Spatial):
+            factors[node.array][node.dimension] *= extents[node.dimension] // node.tile
+        if isinstance(node, For | Spatial):
+            extents[node.dimension] = node.tile
+    kinds = []
+    for k, own in enumerate(factors.values()):
+        begin, end = search.space.unroll_start[k : k + 2]
+        digits = [
+            int(np.searchsorted(search.tiles.values[i, : search.tiles.sizes[i]], own[d]))
+            for i, d in enumerate(search.tiles.dimensions)
+        ]
+        (choice,) = np.flatnonzero((search.space.unroll[begin:end] == digits).all(axis=1))
+        kinds.append(int(bounds.all.kind_of[begin + choice]))
+    (found,) = np.flatnonzero((bounds.all.kind == kinds).all(axis=1))
+    return int(found)
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_no_bypass_choice_is_bounded_above_its_best_mapping(
+    seed: int, objective: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(best_first, "combine", lambda search, plan, whole: False)
+    search = Search(*problem(seed), objective)
+    if not search.na:
+        pytest.skip("no array")
+    bounds = bounds_of(search)
+    for keep in search.keeps()[:4]:
+        search.begin_anew()
+        found = search.solve(plans=search.plans([keep]))
+        least = values(search.goal, *bounds.least(keep))
+        assert least.min() <= found.value * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_searches_in_parts_find_what_whole_ones_find(
+    seed: int, objective: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as without:
+        without.setattr(best_first, "combine", lambda search, plan, whole: False)
+        whole = Search(*problem(seed), objective)
+        expected = whole.solve()
+    monkeypatch.setattr(best_first, "EASY", 0)
+    monkeypatch.setattr(best_first, "DIVIDED", 1)
+    search = Search(*problem(seed), objective)
+    found = search.solve()
+    assert found.finished
+    assert expected.finished
+    assert search.best[:2] == pytest.approx(whole.best[:2], rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_each_combination_bounds_its_own_mappings(seed: int) -> None:
+    search = Search(*problem(seed), "energy")
+    if not search.na:
+        pytest.skip("no array")
+    bounds = bounds_of(search)
+    search.anneal(4, 200, lambda: False)
+    assert search.annealing is not None
+    for walk in search.annealing.rounds(4, 100, lambda: False):
+        if walk.value == inf:
+            continue
+        mapping = search.annealing.mapping(walk)
+        cost = evaluate(search.layer, search.architecture, mapping)
+        energy, cycles = bounds.least(kept(search, mapping))
+        at = position(search, bounds, mapping)
+        assert energy[at] <= cost.energy_pj * (1 + 1e-9)
+        assert cycles[at] <= cost.cycles * (1 + 1e-9)
