@@ -149,6 +149,15 @@ def check_fuse(network: Network, machine: Architecture, objective: str, latency:
         )
     if parse_objective(objective).limited:
         raise InputError("limits cannot go with fused layers", key="objective")
+    memories = {memory.name for memory in machine.memories}
+    for statement in machine.statements:
+        if statement.at in memories:
+            # shared nodes would have to keep to it as well
+            raise InputError(
+                f"takes constraints on arrays only; found one on '{statement.at}': "
+                f"{statement.words()}",
+                key="fuse",
+            )
     if any(array.forwarding for array in machine.arrays):
         raise InputError(
             f"neighbours forward words on '{machine.name}', which is not searched; accepted: a "

@@ -156,6 +156,8 @@ def test_layers_that_nothing_connects_are_refused():
         api.map("alexnet", "tpu-v1", fuse=True)
     with pytest.raises(InputError, match="has no effect with 'fuse'"):
         api.map("bert_base", "tpu-v1", fuse=True, strategy="decoupled")
+    with pytest.raises(InputError, match="constraints on arrays only; found one on 'UB'"):
+        api.map("bert_base", "tpu-v1", fuse=True, constraints="UB.bypass=O")
     with pytest.raises(InputError, match="limits cannot go with fused layers"):
         api.map("bert_base", "tpu-v1", "energy, latency<=1e9", fuse=True)
 
