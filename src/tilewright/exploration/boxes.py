@@ -8,6 +8,7 @@ from heapq import heappop, heappush
 
 import numpy as np
 
+from tilewright.architecture.machine import Architecture
 from tilewright.errors import InputError
 from tilewright.exploration.cutting import best_cut, only_bandwidths
 from tilewright.exploration.leaves import Leaf, leaf_of
@@ -18,7 +19,7 @@ from tilewright.exploration.relaxation import Relaxation, looseness
 from tilewright.exploration.result import Certificate, Exploration, Point
 from tilewright.exploration.solver import Solver, StoppedError, Workload
 from tilewright.exploration.space import Box, Indices, Space
-from tilewright.exploration.totals import Runs
+from tilewright.exploration.totals import Corners, Runs
 from tilewright.kernels.types import Floats
 from tilewright.workload.layer import Layer
 
@@ -222,6 +223,8 @@ class Search:
         answers: dict[int, tuple[float, float]] = {}
         own = MAPPED.index(problem.objective)
         order = self.promising(floors[:, own])
+        if corners is not None and problem.objective == "edp":
+            self.match(machine, floors, corners)
         for n, i in enumerate(order):
             if n % self.solver.workers == 0:
                 some = order[n : n + self.solver.workers]
@@ -261,6 +264,14 @@ class Search:
         if leaf.designs > 1:
             self.count("excluded_by_bound", leaf.designs - 1)
         return self.enter(leaf.best, found)
+
+    def match(self, machine: Architecture, floors: Floats, corners: Corners) -> None:
+        """Find optima that cost what their bounds say among the mappings of other machines."""
+        for i, layer in enumerate(self.problem.runs):
+            pair = corners.only(i, floors[i, 2])
+            if pair is not None:
+                cost = pair[0], pair[1] * machine.clock_hz
+                self.solver.match(layer, machine, self.problem.objective, cost)
 
     def promising(self, floors: Floats) -> list[int]:
         """Return the layers, those first whose optima are likely to raise the bound most."""
@@ -336,7 +347,10 @@ class Search:
     def certificate(self) -> Certificate:
         """Return what became of every design so far."""
         base = Certificate(
-            self.problem.space.designs, open=self.open, searches=self.solver.searches
+            self.problem.space.designs,
+            open=self.open,
+            searches=self.solver.searches,
+            matched=self.solver.matched,
         )
         return replace(base, **self.counts)
 

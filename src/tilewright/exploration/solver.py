@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from math import isclose
 from multiprocessing import get_context
 from typing import Any
 
@@ -23,6 +24,8 @@ from tilewright.workload.layer import Layer, Network
 Sizes = tuple[float, ...]
 
 MOST_TRIED = 4  # optima of other machines
+MOST_MATCHED = 12
+CLOSE = 1e-9
 SAME = 1e-12
 
 
@@ -53,7 +56,8 @@ class Solver:
         self._pool: ProcessPoolExecutor | None = None
         self._stopped = stopped
         self._optima: dict[str, list[tuple[Sizes, Sizes, Mapping, float]]] = {}
-        self.searches = 0
+        self._mappings: dict[Layer, list[Mapping]] = {}
+        self.searches = self.matched = 0
 
     def check(self) -> None:
         """Raise StoppedError when it is time to give up."""
@@ -69,9 +73,46 @@ class Solver:
         self.check()
         answer = self._on_smaller(layer, machine, objective)
         if answer is None:
+            self.searches += 1
             answer = self._keep(layer, machine, objective, searched(layer, machine, objective))
         self._store[key] = answer
         return answer
+
+    def match(
+        self, layer: Layer, machine: Architecture, objective: str, cost: tuple[float, float]
+    ) -> bool:
+        """Look for a mapping of another machine that costs what the optimum costs at least.
+
+        Parameters
+        ----------
+        cost : (float, float)
+            Energy (pJ) and cycles that no better mapping has, and that every mapping of the same
+            value has.
+
+        Returns
+        -------
+        bool
+            Whether `layer` knows the optimum now, without a search.
+        """
+        layer, machine = _plain(layer, machine)
+        key = _key(layer, machine, objective)
+        if key in self._store:
+            return True
+        known = self._mappings.get(layer, [])
+        for mapping in known[:MOST_MATCHED]:
+            try:
+                found = evaluate(layer, machine, mapping)
+            except MappingError:
+                continue
+            if isclose(found.energy_pj, cost[0], rel_tol=CLOSE) and isclose(
+                found.cycles, cost[1], rel_tol=CLOSE
+            ):
+                self.matched += 1
+                value = parse_objective(objective).value(found.energy_pj, float(found.cycles))
+                answer = found.energy_pj, found.cycles
+                self._store[key] = self._keep(layer, machine, objective, (answer, mapping, value))
+                return True
+        return False
 
     def stays(self, layer: Layer, machine: Architecture, objective: str) -> Answer:
         """Return the costs of an optimum that is known, from this or a better machine, or None."""
@@ -108,14 +149,17 @@ class Solver:
         return None
 
     def _keep(self, layer: Layer, machine: Architecture, objective: str, found: Found) -> Answer:
-        """Remember what a search found, for machines that are worse."""
-        self.searches += 1
+        """Remember an optimum, for other machines."""
         if found is None:
             return None
         answer, mapping, value = found
+        known = self._mappings.setdefault(layer, [])
+        if mapping in known:
+            known.remove(mapping)
+        known.insert(0, mapping)  # what was best last is likely to be it again
         if not any(c.min_utilization is not None for c in machine.constraints):
-            known = self._optima.setdefault(_family(layer, machine, objective), [])
-            known.append((sizes(machine), rates(machine), mapping, value))
+            optima = self._optima.setdefault(_family(layer, machine, objective), [])
+            optima.append((sizes(machine), rates(machine), mapping, value))
         return answer
 
     def ahead(self, layers: Sequence[Layer], machine: Architecture, objective: str) -> None:
@@ -138,6 +182,7 @@ class Solver:
             for key, (layer, plain) in waiting.items()
         ]
         for key, layer, plain, future in found:
+            self.searches += 1
             self._store[key] = self._keep(layer, plain, objective, future.result())
 
     def close(self) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 STEPS = 48
 STEP = 1.0005
+NEAR = 1e-6
 # what sums in another order, and the end of a search for a minimum, may differ by
 SAFE = 1 - 1e-12
 
@@ -82,6 +83,17 @@ class Corners(NamedTuple):
     def of(self, layers: slice) -> Corners:
         """Return those of some layers."""
         return Corners(self.pairs[layers], self.filled[layers], self.others[layers])
+
+    def only(self, layer: int, product: float) -> tuple[float, float] | None:
+        """Return energy and time of the one pair of the least product, or None when there are more.
+
+        A mapping of that product costs as much as the pair.
+        """
+        own = self.pairs[layer, : self.filled[layer]]
+        near = np.flatnonzero(own.prod(axis=1) <= product * (1 + NEAR))
+        if len(near) != 1 or self.others[layer] <= product * (1 + NEAR):
+            return None
+        return float(own[near[0], 0]), float(own[near[0], 1])
 
     def learn(self, layer: int, floor: Floats, *, exact: bool) -> None:
         """Take over what is known of a layer: all of it if `exact`, else the least product."""
