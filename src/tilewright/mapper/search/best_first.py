@@ -182,6 +182,9 @@ def advance(search: Search, plan: Plan, stop: Callable[[], bool]) -> None:
     below = plan.bound
     search.prepare(plan, ceiling)
     if plan.bound > below:
+        if plan.combined:
+            # its tables are filled anew for every ceiling, and may hold nothing below any
+            plan.slack = min(plan.slack**2.0, MOST_SLACK)
         return
     before = search.found.labels
     most = MOST_BYTES // (8 * search.columns)
