@@ -15,6 +15,7 @@ from tilewright.mapping.validity import check
 from tilewright.model import batch as batch_module
 from tilewright.model import evaluate, evaluate_batch
 from tilewright.model import memo as memo_module
+from tilewright.model.batch import one_by_one
 from tilewright.model.locate import Memo
 from tilewright.model.memo import Nodes
 from tilewright.model.traffic import with_tiles
@@ -91,6 +92,20 @@ def test_batch_equals_evaluation_row_by_row(case: Case, data: st.DataObject) -> 
                 counts = alone.counts.memories[memory.name][tensor.name]
                 assert batch.reads[row, m, t] == counts.reads
                 assert batch.writes[row, m, t] == counts.writes
+
+
+@relaxed
+@given(case=cases(small=True), data=st.data())
+def test_layers_too_large_for_tables_get_the_same(case: Case, data: st.DataObject) -> None:
+    layer, architecture, mapping = case
+    other = st.tuples(*(st.integers(1, layer.bounds[n.dimension]) for n in loops(mapping)))
+    own = tuple(node.tile for node in loops(mapping))
+    drawn = [own, *data.draw(st.lists(other, max_size=4))]
+    tiles = np.array(drawn, np.int64).reshape(len(drawn), len(own))
+    one = one_by_one(layer, architecture, mapping, tiles, traffic=True)
+    other_way = evaluate_batch(layer, architecture, mapping, tiles, traffic=True)
+    for name in ("valid", "energy_pj", "cycles", "reads", "writes"):
+        assert np.array_equal(getattr(one, name), getattr(other_way, name)), name
 
 
 @relaxed

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tilewright.architecture.machine import Architecture
-from tilewright.errors import InputError
+from tilewright.errors import InputError, MappingError
 from tilewright.kernels.kernel import interruptible
 from tilewright.kernels.types import Bools, Floats, Ints
 from tilewright.mapping.nodes import Mapping
@@ -20,12 +20,14 @@ from tilewright.model.forwarding import fill_held_rows
 from tilewright.model.locate import locate
 from tilewright.model.memo import FIRST_NODES, MOST_NODES, number_nodes
 from tilewright.model.program import HELD
+from tilewright.model.result import Evaluation
 from tilewright.model.rows import fill_rows
 from tilewright.model.sweep import NO_SUM, cost
 from tilewright.model.traffic import Structure, with_tiles
 from tilewright.workload.layer import Layer
 
 CHUNK = 1088  # mappings that are located together
+MOST_SIZES = 1 << 24  # tile sizes of all loops, for tables that have a place for each of them
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,8 @@ def evaluate_batch(
     program = plan.plan.compiled.program
     bounds = program.bounds[program.loop_dim[: len(structure.loops)]]
     seen_start = np.concatenate(([0], np.cumsum(bounds + 1)))
+    if seen_start[-1] > MOST_SIZES:
+        return one_by_one(layer, architecture, mapping, chosen, traffic)
     seen = np.zeros(seen_start[-1], np.bool_)
     valid = np.empty(len(chosen), np.bool_)
     which_fit(program.bounds, plan.limits, chosen, seen_start, valid, seen)
@@ -123,13 +127,38 @@ def evaluate_batch(
             sizes = chosen[row].tolist()
             one = evaluate(layer, architecture, with_tiles(mapping, sizes), check=False)
             energies[row], cycles[row] = one.energy_pj, one.cycles
-            for m, t, _, _ in plan.traffic:
-                memory, tensor = architecture.memories[m].name, layer.tensors[t].name
-                reads[row, m, t] = one.counts.memories[memory][tensor].reads
-                writes[row, m, t] = one.counts.memories[memory][tensor].writes
+            if traffic:
+                reads[row], writes[row] = words_moved(one)
     if not traffic:
         return Batch(valid, energies, cycles)
     return Batch(valid, energies, cycles, reads, writes)
+
+
+def one_by_one(
+    layer: Layer, architecture: Architecture, mapping: Mapping, tiles: Ints, traffic: bool
+) -> Batch:
+    """Evaluate mappings of a layer whose bounds are too large for tables of all tile sizes."""
+    valid = np.zeros(len(tiles), np.bool_)
+    energies, cycles = np.full((2, len(tiles)), np.inf)
+    shape = (len(tiles) if traffic else 0, len(architecture.memories), len(layer.tensors))
+    reads, writes = np.zeros((2, *shape), np.int64)
+    for row, sizes in enumerate(tiles.tolist()):
+        try:
+            one = evaluate(layer, architecture, with_tiles(mapping, sizes))
+        except MappingError:
+            continue
+        valid[row], energies[row], cycles[row] = True, one.energy_pj, one.cycles
+        if traffic:
+            reads[row], writes[row] = words_moved(one)
+    return Batch(valid, energies, cycles, *((reads, writes) if traffic else ()))
+
+
+def words_moved(one: Evaluation) -> Ints:
+    """Return reads and writes by memory and tensor, in the order of the machine and the layer."""
+    memories, tensors = one.architecture.memories, one.layer.tensors
+    own = [[one.counts.memories[m.name][t.name] for t in tensors] for m in memories]
+    reads, writes = ([[getattr(n, way) for n in row] for row in own] for way in ("reads", "writes"))
+    return np.array([reads, writes], np.int64)
 
 
 @dataclass(frozen=True)

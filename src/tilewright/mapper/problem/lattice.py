@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import prod
+from math import isqrt, prod
 
 import numpy as np
 
@@ -19,8 +19,14 @@ from tilewright.workload.layer import Layer
 
 def divisors(n: int) -> list[int]:
     """Return the divisors of n in ascending order."""
-    small = [d for d in range(1, int(n**0.5) + 1) if n % d == 0]
-    return small + [n // d for d in reversed(small) if d * d != n]
+    found = [1]
+    for p in prime_factors(n):
+        powers, left = [1], n
+        while left % p == 0:
+            left //= p
+            powers.append(powers[-1] * p)
+        found = [d * q for d in found for q in powers]
+    return sorted(found)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -29,7 +35,20 @@ def divisor_count(n: int) -> int:
     return len(divisors(n))
 
 
-def prime_factors(n: int) -> list[int]:
+def divisor_counts(first: int, last: int) -> Ints:
+    """Return the number of divisors of each number from `first` to `last`, 1 or more."""
+    counts = np.zeros(last - first + 1, np.int64)
+    for d in range(1, isqrt(last) + 1):
+        # d and its larger partner, for the multiples from d * d on
+        begin = max(d * d, -(-first // d) * d)
+        counts[begin - first :: d] += 2
+        if first <= d * d:
+            counts[d * d - first] -= 1
+    return counts
+
+
+@lru_cache(maxsize=1 << 16)
+def prime_factors(n: int) -> tuple[int, ...]:
     """Return the distinct primes that divide n."""
     primes = []
     p = 2
@@ -38,8 +57,8 @@ def prime_factors(n: int) -> list[int]:
             primes.append(p)
             while n % p == 0:
                 n //= p
-        p += 1
-    return primes + ([n] if n > 1 else [])
+        p += 1 + (p > 2)
+    return (*primes, n) if n > 1 else tuple(primes)
 
 
 @dataclass(frozen=True)

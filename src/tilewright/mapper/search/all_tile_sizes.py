@@ -24,7 +24,7 @@ from tilewright.mapper.heuristics.open_loops import closed, drawn, in_any_order,
 from tilewright.mapper.heuristics.size_steps import neighbours
 from tilewright.mapper.objective.objective import Objective, parse_objective
 from tilewright.mapper.problem.bypass_choices import KeepChoice, narrowed
-from tilewright.mapper.problem.lattice import divisor_count
+from tilewright.mapper.problem.lattice import divisor_count, divisor_counts
 from tilewright.mapper.relaxations.nests.regular_bound import tightened
 from tilewright.mapper.relaxations.nests.tiles_to_mapping import Tiles, mappings_of
 from tilewright.mapper.relaxations.stays.elements import Pays
@@ -42,6 +42,7 @@ from tilewright.workload.layer import Layer
 GROWTH = 1.1  # of a bound that has few divisors
 WORTH = 2.0  # times as many divisors make a larger bound worth a search
 MOST_SHAPES = 8192  # of the layer with rounder bounds
+MOST_ROUNDER = 1 << 20  # larger bounds that are looked at for a rounder one
 STARTS = 3  # mappings with promising tiles that are improved
 ROUNDER = 5  # layers with rounder bounds that are searched
 FEWER = 1  # of them where promising tiles led close to the bound
@@ -349,9 +350,12 @@ def rounder(bound: int) -> int:
     """Return a bound that is little larger and has many more divisors, or the bound itself."""
     if bound == 1:
         return 1
-    larger = range(bound + 1, int(bound * GROWTH) + 2)
-    best = max(larger, key=lambda n: (divisor_count(n), -n))
-    return best if divisor_count(best) >= WORTH * divisor_count(bound) else bound
+    last = int(bound * GROWTH) + 1
+    if last - bound > MOST_ROUNDER:
+        return bound
+    counts = divisor_counts(bound, last)
+    best = 1 + int(counts[1:].argmax())
+    return bound + best if counts[best] >= WORTH * counts[0] else bound
 
 
 def climb(
