@@ -20,7 +20,8 @@ from tilewright.mapper.network import layer_search, time_shares
 from tilewright.mapper.network.progress import Progress
 from tilewright.mapper.network.time_shares import Budget
 from tilewright.mapper.search.confirmed import DisagreementError
-from tilewright.mapper.search.search import Found, Search
+from tilewright.mapper.search.found import Found
+from tilewright.mapper.search.search import Search
 
 LAYER = tw.matmul(name="a", M=8, N=4, K=6)
 TWIN = replace(LAYER, name="b", repeat=3)

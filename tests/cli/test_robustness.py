@@ -16,7 +16,7 @@ import tilewright as tw
 from tilewright.cli import main
 from tilewright.document import MAX_VALUES, load, parse
 from tilewright.errors import InputError, ReaderGoneError
-from tilewright.kernels import kept
+from tilewright.kernels import folders, kept
 from tilewright.mapper.memory_sizes.frontier import least_cost
 from tilewright.mapper.network import progress
 from tilewright.mapper.results import ticking
@@ -167,19 +167,19 @@ def test_kernels_are_kept_where_that_is_possible(
 ) -> None:
     source = tmp_path / "source"
     source.mkdir()
-    find = kept.folder_of.__wrapped__
+    find = folders.folder_of.__wrapped__
     assert find(str(source)) == str(source / "__pycache__")
-    writable = kept.is_writable
-    monkeypatch.setattr(kept, "is_writable", lambda f: "source/" not in f and writable(f))
-    monkeypatch.setattr(kept, "user_folder", lambda: None)
-    monkeypatch.setattr(kept, "temporary_folders", lambda: iter([str(tmp_path)]))
+    writable = folders.is_writable
+    monkeypatch.setattr(folders, "is_writable", lambda f: "source/" not in f and writable(f))
+    monkeypatch.setattr(folders, "user_folder", lambda: None)
+    monkeypatch.setattr(folders, "temporary_folders", lambda: iter([str(tmp_path)]))
     folder = find(str(source))
     assert folder is not None and Path(folder).is_relative_to(tmp_path)
     if hasattr(os, "getuid"):
         # what others can write to may hold what others wrote
         Path(folder).parent.chmod(0o777)
         assert find(str(source)) is None
-    monkeypatch.setattr(kept, "is_writable", lambda folder: False)
+    monkeypatch.setattr(folders, "is_writable", lambda folder: False)
     assert find(str(source)) is None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import pickle
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numba
@@ -60,6 +61,62 @@ def test_a_kernel_and_its_parts_read_the_fields_of_a_record():
     found, values = total(given)
     assert found == 0.5 * (3 * 1 + 5 * 10 + 7 * 100)
     assert np.array_equal(values, given.values)
+
+
+def test_nothing_is_made_of_a_kernel_before_its_first_call():
+    @kernel
+    def doubled(number: int) -> int:
+        """Return twice a number."""
+        return 2 * number
+
+    @numba.njit
+    def quadrupled(number: int) -> int:
+        return doubled(doubled(number))
+
+    assert doubled._built is None
+    assert doubled.__name__ == "doubled" and doubled.py_func(3) == 6
+    assert doubled._built is None
+    assert doubled(number=3) == 6 and doubled(4) == 8
+    # from now on Python calls the dispatcher itself
+    assert doubled.__call__ is doubled.dispatcher
+    assert quadrupled(3) == 12
+
+
+def test_a_kernel_may_be_called_by_others_first():
+    @leaf
+    def halved(number: float) -> float:
+        return number / 2
+
+    @kernel
+    def quartered(number: float) -> float:
+        return halved(halved(number))
+
+    assert quartered(3.0) == 0.75
+    assert halved.signatures
+
+
+def test_threads_share_one_dispatcher():
+    @kernel
+    def tripled(number: int) -> int:
+        return 3 * number
+
+    with ThreadPoolExecutor(8) as pool:
+        found = set(pool.map(lambda _: id(tripled.dispatcher), range(64)))
+    assert len(found) == 1
+    assert tripled(2) == 6
+
+
+def test_a_record_may_be_declared_after_numba_is_imported():
+    total(table())
+
+    @record
+    class Later(NamedTuple):
+        """A weight."""
+
+        weights: NDArray[np.float64]
+
+    kind = numba.typeof(Later(np.zeros(2)))
+    assert type(kind).__name__ == "Record"
 
 
 def test_a_call_keeps_no_field_alive():

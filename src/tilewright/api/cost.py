@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, overload
 
 from tilewright.api.inputs import (
     ArchitectureLike,
-    MappingLike,
     WorkloadLike,
-    of_several_layers,
     the_architecture,
     the_latency,
     the_layer,
     the_network,
-    the_run,
-    the_style,
 )
+from tilewright.api.mappings import MappingLike, of_several_layers, the_run, the_style
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import InputError, nearest
 from tilewright.interop.dmazerunner.counting import count_method

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Sequence
 from collections.abc import Mapping as MappingOf
 from math import isfinite
@@ -14,34 +13,22 @@ from typing import Any
 from tilewright.architecture.constraints import Constraints
 from tilewright.architecture.files import load_architecture
 from tilewright.architecture.machine import Architecture
-from tilewright.document import SUFFIXES, Document, describe, is_path, load, parse, read_text
+from tilewright.document import describe
 from tilewright.errors import InputError, nearest
 from tilewright.frontends.load import Options, is_live, load_model, options_of
-from tilewright.interop.files import other_architecture, other_constraints, other_network
-from tilewright.interop.maestro.reader import looks_like_directives, parse_dataflow
-from tilewright.interop.maestro.styles import load_style, style_names
-from tilewright.interop.maestro.syntax import Dataflow
-from tilewright.interop.maestro.translate import translate
-from tilewright.interop.timeloop.files import timeloop_mapping
 from tilewright.mapper.network.cache import Cache, user_cache
 from tilewright.mapper.objective.objective import ACCEPTED, parse_objective
 from tilewright.mapper.results.searched_space import ALL, TILES
-from tilewright.mapping.files import parse_mapping
 from tilewright.mapping.given import ConstraintsLike, given_constraints
-from tilewright.mapping.nodes import Mapping
-from tilewright.mapping.text import parse_text
-from tilewright.mapping.validity import check as check_validity
 from tilewright.text import say
 from tilewright.workload.layer import Layer, Network
 from tilewright.workload.network import select
 
 UNIFORM = ("dataflow",)
-MAPPINGS = re.compile(r"^\s*\"?mappings\"?\s*:", re.MULTILINE)
 
 # the last are modules and objects of torch.export.export, known by what they have
 WorkloadLike = str | PathLike[str] | Layer | Network | Any
 ArchitectureLike = str | PathLike[str] | Architecture
-MappingLike = str | PathLike[str] | Mapping | Dataflow | list[Any] | dict[str, Any]
 CacheLike = bool | str | PathLike[str]
 
 
@@ -261,7 +248,11 @@ def the_network(
         network = load_model(workload, said)
     elif isinstance(workload, str | PathLike):
         name = fspath(workload)
-        other = other_network(name)
+        other = None
+        if may_be_file(name):
+            from tilewright.interop.files import other_network
+
+            other = other_network(name)
         if other is not None:
             said.given()
             network = other
@@ -276,6 +267,11 @@ def the_network(
     if layer is None:
         return network
     return Network(network.name, (select(network, layer),), network.source)
+
+
+def may_be_file(name: str) -> bool:
+    """Whether a name may be that of a file; other tools' formats are not imported for others."""
+    return "." in name or os.path.exists(name)
 
 
 def the_layer(workload: WorkloadLike, name: str | None) -> Layer:
@@ -301,7 +297,11 @@ def the_architecture(architecture: ArchitectureLike) -> Architecture:
             key="architecture",
         )
     name = fspath(architecture)
-    return other_architecture(name) or load_architecture(name)
+    if may_be_file(name):
+        from tilewright.interop.files import other_architecture
+
+        return other_architecture(name) or load_architecture(name)
+    return load_architecture(name)
 
 
 def the_searched_architecture(architecture: ArchitectureLike) -> Architecture:
@@ -325,109 +325,14 @@ def the_constraints(
 
     def read(item: Any) -> Any:
         if isinstance(item, str | PathLike) and "=" not in fspath(item):
+            from tilewright.interop.files import other_constraints
+
             return other_constraints(fspath(item), architecture, lambda *_: None) or item
         return item
 
     if isinstance(given, Sequence) and not isinstance(given, str | Constraints):
         return given_constraints([read(item) for item in given], architecture, layers)
     return given_constraints(read(given), architecture, layers)
-
-
-def the_mapping(
-    mapping: MappingLike | Document, layer: Layer, architecture: Architecture
-) -> Mapping:
-    """Return a mapping as it is, or one that was written, checked for the machine."""
-    if isinstance(mapping, Mapping):
-        return mapping
-    if isinstance(mapping, list | dict | Document):
-        return parse_mapping(mapping, layer, architecture)
-    if not isinstance(mapping, str | PathLike):
-        raise InputError(
-            f"expected a path, a Mapping or a list of nodes, found {describe(mapping)}",
-            key="mapping",
-        )
-    found = timeloop_mapping(fspath(mapping), layer, architecture)
-    if found is not None:
-        return found
-    document = load(fspath(mapping))
-    if is_loop_nest(document):
-        return parse_text(read_text(fspath(mapping)), layer, architecture, source=document.source)
-    return parse_mapping(document, layer, architecture)
-
-
-def the_run(
-    mapping: MappingLike | Document, layer: Layer, architecture: Architecture
-) -> tuple[Architecture, Mapping]:
-    """Return a mapping, and the machine that it runs on.
-
-    That is the given one, except for directives: they arrange the processing elements as clusters.
-    """
-    flow = the_dataflow(mapping, layer.name)
-    if flow is None:
-        return architecture, the_mapping(mapping, layer, architecture)
-    found = translate(flow, layer, architecture)
-    check_validity(found.mapping, layer, found.architecture)
-    return found.architecture, found.mapping
-
-
-def the_dataflow(mapping: MappingLike | Document, layer: str | None = None) -> Dataflow | None:
-    """Return directives: themselves, a style by name, a file or a text; None for anything else."""
-    style = the_style(mapping)
-    if style is not None or not isinstance(mapping, str | PathLike):
-        return style
-    name = fspath(mapping)
-    if "\n" in name or "Map(" in name:
-        return parse_dataflow(name, layer=layer)
-    if name.endswith(".m"):
-        return parse_dataflow(read_text(name), name, layer)
-    if not is_path(name) and not Path(name).suffix:
-        names = style_names()
-        raise InputError(
-            f"no mapping '{name}'; accepted: the path of a file, or a mapping style: "
-            f"{', '.join(names)}{nearest(name, names)}",
-            key="mapping",
-        )
-    if os.path.isfile(name) and Path(name).suffix.lower() not in SUFFIXES:
-        text = read_text(name)
-        if looks_like_directives(text):
-            return parse_dataflow(text, name, layer)
-    return None
-
-
-def the_style(mapping: MappingLike | Document) -> Dataflow | None:
-    """Return directives that are meant for any layer: themselves, or a style by name."""
-    if isinstance(mapping, Dataflow):
-        return mapping
-    if isinstance(mapping, str) and mapping.lower() in style_names():
-        return load_style(mapping.lower())
-    return None
-
-
-def is_for_networks(mapping: MappingLike) -> bool:
-    """Whether a mapping is written for all layers of a network.
-
-    That is a style, a file in MAESTRO's format, or one that has ``mappings``.
-    """
-    if the_style(mapping) is not None or (isinstance(mapping, str) and mapping.endswith(".m")):
-        return True
-    return of_several_layers(mapping) is not None
-
-
-def of_several_layers(mapping: MappingLike) -> Document | None:
-    """Return a file that has ``mappings``, which are those of several layers."""
-    if not isinstance(mapping, str | PathLike) or not os.path.isfile(mapping):
-        return None
-    text = read_text(fspath(mapping))
-    if MAPPINGS.search(text) is None or looks_like_directives(text):
-        return None
-    document = parse(text, fspath(mapping))
-    several = isinstance(document.data, dict) and isinstance(document.data.get("mappings"), dict)
-    return document if several else None
-
-
-def is_loop_nest(document: Document) -> bool:
-    """Whether a file holds a mapping as it is printed for people: to YAML, that is one text."""
-    return isinstance(document.data, str) and " stores " in document.data
 
 
 def the_latency(given: str | None, architecture: Architecture) -> str:

@@ -8,13 +8,12 @@ from os import PathLike, fspath
 from tilewright.api.cost import evaluate
 from tilewright.api.inputs import (
     ArchitectureLike,
-    MappingLike,
     WorkloadLike,
     the_architecture,
     the_layer,
     the_network,
-    the_run,
 )
+from tilewright.api.mappings import MappingLike, the_run
 from tilewright.architecture.machine import Architecture
 from tilewright.document import read_text
 from tilewright.errors import InputError

@@ -5,15 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from tilewright.api.inputs import (
-    ArchitectureLike,
-    MappingLike,
-    WorkloadLike,
-    the_architecture,
-    the_dataflow,
-    the_network,
-    the_run,
-)
+from tilewright.api.inputs import ArchitectureLike, WorkloadLike, the_architecture, the_network
+from tilewright.api.mappings import MappingLike, the_dataflow, the_run
 from tilewright.architecture.files import dump_architecture
 from tilewright.architecture.machine import Architecture
 from tilewright.interop.maestro.express import express

@@ -78,7 +78,7 @@ def evaluate_command(
     All layers are evaluated with a file that `map -o` wrote or a style, and no --layer.
     """
     from tilewright import api
-    from tilewright.api.inputs import is_for_networks
+    from tilewright.api.mappings import is_for_networks
     from tilewright.cli.output.files import check_outputs
     from tilewright.cli.output.results import (
         put_evaluation,

@@ -11,15 +11,14 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from numba import njit, types
-
-from tilewright.kernels.kept import keeping
-from tilewright.kernels.parts import KernelCompiler, PartCompiler
+from tilewright.kernels.deferred import Deferred
 
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
 ROOT = Path(__file__).parents[1]
-ALWAYS = (Path(__file__), Path(__file__).with_name("record.py"))  # what every kernel builds on
+ALWAYS = tuple(  # what every kernel builds on
+    Path(__file__).with_name(name) for name in ("kernel.py", "record.py", "dispatchers.py")
+)
 IMPORT = re.compile(
     r"^(?:from (tilewright[\w.]*) import (\([^)]*\)|.*)|import (tilewright[\w.]*))", re.MULTILINE
 )
@@ -115,27 +114,22 @@ def leaf_kernel(function: Kernel) -> Kernel:
 
 def pasted(function: Kernel, **options: bool) -> Kernel:
     """Compile a function of which the kernels that call it have copies; none is kept on disk."""
-    compiler: Any = njit
-    compiled = compiler(
-        nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True,
-        pipeline_class=PartCompiler, **options,
-    )(function)  # fmt: skip
-    return cast("Kernel", with_general_arguments(compiled))
+
+    def build() -> Any:
+        from tilewright.kernels import dispatchers
+
+        return dispatchers.pasted(function, options)
+
+    return cast("Kernel", Deferred(function, build))
 
 
 def stamped(function: Kernel, **options: bool) -> Kernel:
     """Compile a function, with the digest of what it is made of as the stamp of what is kept."""
-    compiler: Any = njit
-    compiled = compiler(nogil=True, pipeline_class=KernelCompiler, **options)(function)
-    compiled._cache = keeping(function, module_digest(Path(function.__code__.co_filename)))
-    return cast("Kernel", with_general_arguments(compiled))
 
+    def build() -> Any:
+        from tilewright.kernels import dispatchers
 
-def with_general_arguments(compiled: Any) -> Any:
-    """Let a call with a constant not make Numba compile all again for that constant."""
-    template = compiled.get_call_template
-    general: Any = types.unliteral
-    compiled.get_call_template = lambda args, kws: template(
-        tuple(general(kind) for kind in args), {name: general(kws[name]) for name in kws}
-    )
-    return compiled
+        stamp = module_digest(Path(function.__code__.co_filename))
+        return dispatchers.stamped(function, options, stamp)
+
+    return cast("Kernel", Deferred(function, build))

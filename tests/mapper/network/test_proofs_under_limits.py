@@ -15,7 +15,7 @@ from tilewright.mapper.network import network as network_module
 from tilewright.mapper.network.cache import Cache
 from tilewright.mapper.network.solved_layers import Searched, SolvedLayers
 from tilewright.mapper.results.proof import UNTRIED
-from tilewright.mapper.search.search import Found
+from tilewright.mapper.search.found import Found
 
 # tile sizes that divide are far from the best
 LAYERS = (tw.matmul(M=13, N=7, K=11, name="a"), tw.matmul(M=29, N=9, K=14, name="b"))

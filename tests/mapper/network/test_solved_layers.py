@@ -17,12 +17,13 @@ from rich.console import Console
 
 import tilewright as tw
 from tilewright.cli import main
-from tilewright.mapper.network import layer_search
+from tilewright.mapper.network import compilation, layer_search
 from tilewright.mapper.network import network as network_module
 from tilewright.mapper.network.cache import Cache
 from tilewright.mapper.network.progress import Bars, Lines, Progress
 from tilewright.mapper.network.solution_key import solution_key
-from tilewright.mapper.search.search import Found, Search
+from tilewright.mapper.search.found import Found
+from tilewright.mapper.search.search import Search
 
 LAYER = tw.matmul(name="a", M=8, N=4, K=6)
 WINDOW = tw.conv1d(name="w", K=4, C=2, P=6, R=3)
@@ -113,6 +114,17 @@ def test_progress_tells_each_layer_once(bars: bool) -> None:
         told.append([line for line in text.getvalue().splitlines() if "proven optimal" in line])
     assert [len(lines) for lines in told] == [2, 2]
     assert [sum("from the cache" in line for line in lines) for lines in told] == [0, 2]
+
+
+def test_compilation_is_told_where_something_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compilation, "is_compiled", lambda: False)
+    monkeypatch.setattr(compilation, "compile_kernels", lambda: None)
+    for latency in ("throughput", "pipelined"):
+        told: list[str] = []
+        for _ in range(2):
+            options = {"progress": Lines(told.append), "tiles": "divisors"}
+            tw.map(NETWORK, MACHINE, latency=latency, **options)
+        assert sum("compiling kernels once" in line for line in told) == 1
 
 
 def test_other_names_find_the_same() -> None:
@@ -233,6 +245,13 @@ def other_mapping(data: dict[str, object]) -> bytes:
     return change(data, mapping={"nodes": [{"memory": "DRAM", "tensors": list("IWO")}, *loops]})
 
 
+def other_counts(data: dict[str, object]) -> bytes:
+    """Counts that cost the same: the accesses of one instance more, of no energy."""
+    counts = json.loads(json.dumps(data["counts"]))
+    counts["busiest"]["RF"]["W"]["peak"] += 1
+    return change(data, counts=counts)
+
+
 @pytest.mark.parametrize(
     "entry",
     [
@@ -252,6 +271,9 @@ def other_mapping(data: dict[str, object]) -> bytes:
         lambda data: change(data, mapping={"nodes": [{"dimension": "M", "tile": -5}]}),
         lambda data: change(data, mapping={"nodes": [{"dimension": "M", "tile": 10**30}]}),
         other_mapping,
+        lambda data: change(data, digest=""),
+        lambda data: change(data, counts=None),
+        other_counts,
     ],
 )
 def test_a_wrong_entry_is_searched_again_and_replaced(
@@ -320,6 +342,27 @@ def test_what_one_process_has_solved_another_one_finds(
     _, recorder = mapped(LAYER)
     assert recorder.found == ["a"]
     assert len(files(cache_directory)) == 1
+
+
+def test_what_is_found_needs_no_compiled_kernel(tmp_path: Path) -> None:
+    (tmp_path / "net.yaml").write_text("{name: a, op: matmul, M: 8, N: 4, K: 6}")
+    code = (
+        "import sys; from tilewright.cli import main; "
+        "main(['map', 'net.yaml', 'simple', '--json', '-']); print('numba' in sys.modules)"
+    )
+    env = os.environ | {"PYTHONPATH": str(Path(tw.__file__).parents[1])}
+    told = []
+    for _ in range(2):
+        shown = subprocess.run(
+            [sys.executable, "-c", code], cwd=tmp_path, env=env, capture_output=True, check=True
+        )
+        *lines, imported = shown.stdout.decode().splitlines()
+        told.append((json.loads("\n".join(lines))["layers"][0], imported))
+    (searched, first), (found, second) = told
+    assert (first, second) == ("True", "False")
+    for each in (searched, found):
+        each.pop("proof")
+    assert found == searched
 
 
 def test_a_cache_without_room_keeps_nothing(cache_directory: Path) -> None:

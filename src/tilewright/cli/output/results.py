@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from json import dumps
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from tilewright.cli.output.files import STANDARD_OUTPUT, write_file, write_folder, write_out
 from tilewright.cli.output.rendering import width
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tilewright.interop.timeloop.differences import Differences
     from tilewright.layout.result import LayoutResult
     from tilewright.mapper.explain.explanation import Explanation
+    from tilewright.mapper.fused.result import FusedResult
     from tilewright.mapper.network.front_of_network import NetworkFront
     from tilewright.mapper.results.frontier import Frontier
     from tilewright.mapper.results.result import NetworkResult
@@ -35,9 +36,7 @@ def put_mappings(
         Files for the results, the report and the mappings; ``-`` for JSON on standard output,
         where it then stands alone.
     """
-    from tilewright.mapper.fused.result import FusedResult
-
-    fused = result if isinstance(result, FusedResult) else None
+    fused = cast("FusedResult", result) if result.fused else None
     if output is not None and fused is not None:
         write_file(output, fused.mapping_file())
     elif output is not None:

@@ -9,13 +9,12 @@ from tilewright.architecture.machine import Architecture
 from tilewright.architecture.units import clock_text
 from tilewright.cli.output.rendering import prose, rendered, table, title, width
 from tilewright.frontends.accounting import account, not_understood
-from tilewright.interop.maestro.syntax import Cluster, Dataflow
-from tilewright.interop.maestro.writing import dataflow_lines
 from tilewright.model.energy import area, areas, without_area
 from tilewright.workload.layer import Layer, Network, layer_cells
 
 if TYPE_CHECKING:
     from tilewright.architecture.constraints import Constraints
+    from tilewright.interop.maestro.syntax import Dataflow
     from tilewright.mapper.results.result import NetworkResult
 
 
@@ -153,6 +152,8 @@ def dataflow_text(flow: Constraints) -> str:
 
 def style_text(style: Dataflow) -> str:
     """Return a mapping style in data-centric directives."""
+    from tilewright.interop.maestro.writing import dataflow_lines
+
     return rendered(
         title(f"{style.name} (directives)"),
         *dataflow_lines(style),
@@ -162,5 +163,7 @@ def style_text(style: Dataflow) -> str:
 
 def spread(style: Dataflow) -> str:
     """Return what a style spreads over units, and how it clusters them."""
+    from tilewright.interop.maestro.syntax import Cluster
+
     cuts = (d for d in style.directives if isinstance(d, Cluster) or d.spatial)
     return "; ".join(map(str, cuts))

@@ -12,6 +12,7 @@ from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.objective.tolerances import TIE
 from tilewright.mapper.problem.bypass_choices import Keep, keep_choices
 from tilewright.mapper.results.dataflow import Dataflow, dataflow
+from tilewright.mapper.search.found import Found
 from tilewright.mapper.search.restricted import (
     SpatialSet,
     afresh,
@@ -20,7 +21,7 @@ from tilewright.mapper.search.restricted import (
     stationary_otherwise,
     unrolled,
 )
-from tilewright.mapper.search.search import Found, Search
+from tilewright.mapper.search.search import Search
 from tilewright.mapping.nodes import Mapping
 
 Stop = Callable[[], bool]

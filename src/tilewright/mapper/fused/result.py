@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from tilewright.counts import Counts
 from tilewright.fusion.result import FusedEvaluation
@@ -164,6 +164,8 @@ class FusedResult(NetworkResult):
     unfused: tuple[Unfused, ...] = ()
     bound: float = 0.0
     most_layers: int = 0
+
+    fused: ClassVar[bool] = True
 
     @cached_property
     def value(self) -> float:

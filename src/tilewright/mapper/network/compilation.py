@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.kernels.kept import folder_of
-from tilewright.kernels.parts import no_collection
+from tilewright.kernels.folders import folder_of
 from tilewright.processes import other_process, processors
 
 SECONDS = 30  # what it takes on two processors, about
@@ -45,6 +44,8 @@ def compile_kernels() -> None:
     Numba compiles one function at a time in a process. What other processes compile is found on
     disk; where nothing can be kept there, it is compiled again when it is needed.
     """
+    from tilewright.kernels.parts import no_collection
+
     others = []
     if processors() > 1 and sys.executable and can_keep():
         for part in PARTS:
@@ -120,5 +121,7 @@ def search(layer: Any, machine: Any) -> Any:
 PARTS = {"tables": compile_rest, "tiles": compile_tiles}
 
 if __name__ == "__main__":
+    from tilewright.kernels.parts import no_collection
+
     with no_collection():
         PARTS[sys.argv[1]]()

@@ -1,4 +1,7 @@
-"""The search for a network: every different layer once, in parallel."""
+"""The search for a network: every different layer once, in parallel.
+
+What searches is imported when a layer is searched: results from the cache do without.
+"""
 
 from __future__ import annotations
 
@@ -6,32 +9,25 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from math import inf
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import NoMappingError
 from tilewright.mapper.network.cache import Cache
-from tilewright.mapper.network.compilation import compile_kernels, is_compiled
-from tilewright.mapper.network.layer_search import (
-    beyond_limits,
-    check_possible,
-    improved,
-    search,
-    search_effort,
-)
 from tilewright.mapper.network.progress import Progress
 from tilewright.mapper.network.solution_key import likeness
 from tilewright.mapper.network.solved_layers import Searched, SolvedLayers
 from tilewright.mapper.network.time_shares import Budget, collect
-from tilewright.mapper.network.workers import Helpers
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.results.result import LayerResult, NetworkResult
 from tilewright.mapper.results.searched_space import ALL, DIVISORS
-from tilewright.mapper.results.ticking import Told
-from tilewright.mapper.search.front import Front, trade_offs
-from tilewright.mapper.search.infeasibility import check_feasible
-from tilewright.mapper.search.search import Found
+from tilewright.mapper.search.found import Found
 from tilewright.processes import processors
 from tilewright.workload.layer import Layer, Network
+
+if TYPE_CHECKING:
+    from tilewright.mapper.results.ticking import Told
+    from tilewright.mapper.search.front import Front
 
 
 def map_network(
@@ -83,13 +79,13 @@ def map_network(
     start = perf_counter()
     objective = str(parse_objective(objective))
     progress = progress or Progress()
-    layers = different_layers(network, architecture, time_limit is not None)
+    layers = different_layers(network)
     work = NetworkSearch(architecture, objective, tiles, time_limit is not None, progress, cache)
     waiting = work.recall(layers)
+    if waiting:
+        waiting = prepared(waiting, architecture, time_limit is not None, progress)
     workers = max(1, min(workers or processors(), len(waiting)))
     progress.begin(len(layers), objective, tiles)
-    if waiting and not is_compiled():
-        compile_kernels()
     work.tell_recalled(layers)
     deadline = start + (inf if time_limit is None else time_limit)
     interrupted = work.run(waiting, Budget(deadline, len(waiting), workers))
@@ -106,22 +102,36 @@ def map_network(
     )
 
 
-def different_layers(network: Network, architecture: Architecture, limited: bool) -> list[Layer]:
-    """Return the layers that differ by more than their names, in the order of their searches.
+def different_layers(network: Network) -> list[Layer]:
+    """Return the layers that differ by more than their names."""
+    alike: dict[object, Layer] = {}
+    for layer in network.layers:
+        alike.setdefault(likeness(layer), layer)
+    return list(alike.values())
+
+
+def prepared(
+    layers: Sequence[Layer], architecture: Architecture, limited: bool, progress: Progress
+) -> list[Layer]:
+    """Return layers in the order of their searches, with kernels that are compiled.
 
     Raises
     ------
     NoMappingError
         When no mapping can run one of them.
     """
-    alike: dict[object, Layer] = {}
-    for layer in network.layers:
-        alike.setdefault(likeness(layer), layer)
-    for layer in alike.values():
+    from tilewright.mapper.network.compilation import compile_kernels, is_compiled
+    from tilewright.mapper.network.layer_search import check_possible, search_effort
+    from tilewright.mapper.search.infeasibility import check_feasible
+
+    for layer in layers:
         check_possible(layer, architecture)
         check_feasible(layer, architecture)
+    if not is_compiled():
+        progress.compiling()
+        compile_kernels()
     # without a limit the longest searches come first, so that none runs alone in the end
-    return sorted(alike.values(), key=search_effort, reverse=not limited)
+    return sorted(layers, key=search_effort, reverse=not limited)
 
 
 class NetworkSearch:
@@ -192,6 +202,11 @@ class NetworkSearch:
     def run(self, waiting: Sequence[Layer], budget: Budget) -> bool:
         """Search all layers that wait; return whether Ctrl-C has ended that."""
         progress = self.progress
+        if not waiting:
+            progress.end()
+            return False
+        from tilewright.mapper.network.workers import Helpers
+
         pool = ThreadPoolExecutor(budget.workers, thread_name_prefix="tilewright")
         self.helpers = Helpers(budget.workers - 1)
         interrupted = False
@@ -248,6 +263,8 @@ class NetworkSearch:
         self, layer: Layer, stop: Callable[[], bool], earlier: Searched | None = None
     ) -> Searched:
         """Search sizes that divide, and keep the result."""
+        from tilewright.mapper.network.layer_search import search
+
         ended = search(
             layer, self.architecture, self.objective, stop, self.progress, self.limited, earlier
         )
@@ -257,6 +274,8 @@ class NetworkSearch:
 
     def finish(self, layer: Layer, stop: Callable[[], bool]) -> None:
         """Try all tile sizes, if these are asked for, and tell the end of the layer's search."""
+        from tilewright.mapper.network.layer_search import improved
+
         key = likeness(layer)
         ended = self.searched[key]
         if self.tiles == ALL and not stop():
@@ -307,6 +326,9 @@ def map_front(
     NoMappingError
         When no mapping can run the layer, or none within the limits.
     """
+    from tilewright.mapper.network.layer_search import beyond_limits, check_possible
+    from tilewright.mapper.search.front import trade_offs
+
     check_possible(layer, architecture)
     end = perf_counter() + (inf if time_limit is None else time_limit)
     objective = parse_objective(limits)

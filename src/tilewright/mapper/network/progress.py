@@ -31,6 +31,9 @@ class Progress:
     def begin(self, layers: int, objective: str, tiles: str = ALL) -> None:
         """So many different layers are going to be searched, with these tile sizes."""
 
+    def compiling(self) -> None:
+        """Tell that kernels are compiled before, or while, the first layer is searched."""
+
     def recalled(self, layer: Layer, best: float, bound: float, proven: bool) -> None:
         """Tell that a layer need not be searched: its result is in the cache."""
 
@@ -78,18 +81,20 @@ class Lines(Progress):
         self.lock = Lock()
 
     def begin(self, layers: int, objective: str, tiles: str = ALL) -> None:
-        """Say that the search has to be compiled, if it has."""
-        from tilewright.mapper.network.compilation import SECONDS, is_compiled
-
+        """Begin to tell what is under way."""
         self.unit = parse_objective(objective).unit
         self.among = f" among {SIZES[tiles]}" if tiles != ALL else ""
         self.layers, self.finished = layers, 0
-        if not is_compiled():
-            self.write(f"compiling kernels once (about {SECONDS} s)")
         self.watch()
 
+    def compiling(self) -> None:
+        """Say that the search has to be compiled."""
+        from tilewright.mapper.network.compilation import SECONDS
+
+        self.write(f"compiling kernels once (about {SECONDS} s)")
+
     def watch(self) -> None:
-        """Begin to tell what is under way."""
+        """Begin to write now and then."""
         self.open.close()
         self.open.enter_context(every(self.under_way, self.write))
 

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping as Options
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from math import isfinite
 from time import perf_counter
 
 from pydantic import ValidationError
 
 from tilewright.architecture.machine import Architecture
+from tilewright.counts import Counts
 from tilewright.document import Strict
 from tilewright.errors import TilewrightError
 from tilewright.mapper.network.cache import Cache
 from tilewright.mapper.network.solution_key import solution_key
 from tilewright.mapper.results.result import LayerResult
 from tilewright.mapper.results.searched_space import DIVISORS
-from tilewright.mapper.search.all_tile_sizes import untried
 from tilewright.mapper.search.confirmed import confirmed
-from tilewright.mapper.search.search import Found
+from tilewright.mapper.search.found import Found
 from tilewright.mapping.nodes import Mapping
 from tilewright.workload.layer import Layer
 
@@ -37,16 +38,24 @@ class Searched:
         Time that it took, now.
     search_seconds : float or None
         Time that the search took, when it was carried out earlier.
+    counts : Counts or None
+        What the mapping moves, when it was counted earlier.
     """
 
     found: Found
     mappings_in_space: float
     seconds: float
     search_seconds: float | None = None
+    counts: Counts | None = None
 
 
 class Solved(Strict):
-    """The result of a search that has covered all it covers, as it is kept."""
+    """The result of a search that has covered all it covers, as it is kept.
+
+    The counts are those of the model, whose code is part of the key: to confirm the result takes
+    no compiled kernel. `digest` is of everything else, so that no counts pass for those of another
+    mapping.
+    """
 
     mapping: Mapping
     value: float
@@ -56,6 +65,13 @@ class Solved(Strict):
     irregular_bound: float | None
     mappings_in_space: float
     seconds: float
+    counts: Counts
+    digest: str = ""
+
+    def own_digest(self, key: str) -> str:
+        """Return a digest of all but the digest, for a key."""
+        text = self.model_dump_json(exclude={"digest"})
+        return blake2b(text.encode(), digest_size=32, key=key.encode()[:64]).hexdigest()
 
 
 class SolvedLayers:
@@ -108,12 +124,15 @@ class SolvedLayers:
             return None
         try:
             kept = Solved.model_validate_json(value)
+            if kept.digest != kept.own_digest(key):
+                self.cache.drop(key)
+                return None
             found = Found(
                 kept.mapping, kept.value, kept.bound, kept.finished,
                 least_memory=kept.least_memory, tiles=self.tiles,
                 irregular_bound=kept.irregular_bound,
             )  # fmt: skip
-            result = Searched(found, kept.mappings_in_space, 0.0, kept.seconds)
+            result = Searched(found, kept.mappings_in_space, 0.0, kept.seconds, kept.counts)
             self.confirm(layer, result)
         except (ValidationError, TilewrightError):
             self.cache.drop(key)
@@ -142,9 +161,12 @@ class SolvedLayers:
             irregular_bound=found.irregular_bound,
             mappings_in_space=searched.mappings_in_space,
             seconds=searched.seconds,
+            counts=result.evaluation.counts,
         )
+        key = self.key(layer)
+        kept.digest = kept.own_digest(key)
         try:
-            self.cache.put(self.key(layer), kept.model_dump_json().encode())
+            self.cache.put(key, kept.model_dump_json().encode())
         except OSError as failure:
             self.failure = f"'{self.cache.directory}' cannot be written: {failure.strerror}"
 
@@ -152,6 +174,8 @@ class SolvedLayers:
         """Return what a search says of the tile sizes that were asked for, which may be more."""
         if self.tiles in (DIVISORS, searched.found.tiles):
             return searched
+        from tilewright.mapper.search.all_tile_sizes import untried
+
         found = untried(searched.found, layer, self.architecture, self.objective)
         return replace(searched, found=found)
 
@@ -169,5 +193,5 @@ class SolvedLayers:
         return confirmed(
             layer, self.architecture, self.objective, found,
             mappings_in_space=searched.mappings_in_space, seconds=searched.seconds,
-            search_seconds=searched.search_seconds,
+            search_seconds=searched.search_seconds, counts=searched.counts,
         )  # fmt: skip

@@ -37,8 +37,9 @@ from tilewright.mapper.problem.space_size import mappings_in_space
 from tilewright.mapper.results.proof import Proof
 from tilewright.mapper.results.result import LayerResult, NetworkResult
 from tilewright.mapper.results.searched_space import space_text
+from tilewright.mapper.search.found import Found
 from tilewright.mapper.search.infeasibility import check_feasible
-from tilewright.mapper.search.search import Found, Search
+from tilewright.mapper.search.search import Search
 from tilewright.mapping.nodes import For, Mapping, Node, Store
 from tilewright.mapping.validity import check
 from tilewright.model.count import count

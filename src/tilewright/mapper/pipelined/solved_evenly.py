@@ -9,7 +9,7 @@ from tilewright.mapper.objective.tolerances import TOLERANCE
 from tilewright.mapper.pipelined.even_proof import proven
 from tilewright.mapper.results.result import LayerResult
 from tilewright.mapper.search.confirmed import DisagreementError
-from tilewright.mapper.search.search import Found
+from tilewright.mapper.search.found import Found
 from tilewright.workload.layer import Layer
 
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tilewright.architecture.machine import Architecture
 from tilewright.mapper.objective.objective import parse_objective
@@ -115,6 +115,8 @@ class NetworkResult(ByLayer[LayerResult]):
     interrupted: bool = False
     unmapped: tuple[Layer, ...] = ()
     stopped: bool = False
+
+    fused: ClassVar[bool] = False  # whether layers may share loops
 
     @property
     def optimal(self) -> bool:

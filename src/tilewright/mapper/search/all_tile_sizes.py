@@ -32,7 +32,8 @@ from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.results.proof import UNTRIED
 from tilewright.mapper.results.searched_space import ALL
 from tilewright.mapper.search.best_first import STEPS, WALKS
-from tilewright.mapper.search.search import Found, Search
+from tilewright.mapper.search.found import Found
+from tilewright.mapper.search.search import Search
 from tilewright.mapping.nodes import Mapping, Spatial, Store
 from tilewright.mapping.validity import check
 from tilewright.model.batch import evaluate_batch

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tilewright.architecture.machine import Architecture
+from tilewright.counts import Counts
 from tilewright.errors import TilewrightError
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.objective.tolerances import TOLERANCE
@@ -13,12 +14,13 @@ from tilewright.mapper.results.regular import is_regular
 from tilewright.mapper.results.result import LayerResult
 from tilewright.mapper.results.searched_space import ALL, space_text
 from tilewright.mapping.nodes import Mapping
-from tilewright.model.evaluate import evaluate
+from tilewright.mapping.validity import check
+from tilewright.model.evaluate import assess, evaluate
 from tilewright.model.result import Evaluation
 from tilewright.workload.layer import Layer
 
 if TYPE_CHECKING:
-    from tilewright.mapper.search.search import Found
+    from tilewright.mapper.search.found import Found
 
 CLOSE = 1e-12
 
@@ -38,6 +40,7 @@ def confirmed(
     mappings_in_space: float,
     seconds: float,
     search_seconds: float | None = None,
+    counts: Counts | None = None,
 ) -> LayerResult:
     """Return the result for a mapping that the search found, as the model values it.
 
@@ -49,6 +52,8 @@ def confirmed(
         What was found; it has a mapping.
     mappings_in_space, seconds, search_seconds
         For the proof.
+    counts : Counts, optional
+        What the model counts of the mapping, where that is known; else it counts now.
 
     Raises
     ------
@@ -57,7 +62,7 @@ def confirmed(
     """
     mapping = found.mapping
     assert mapping is not None
-    evaluation = agreed(layer, architecture, objective, mapping, found.value)
+    evaluation = agreed(layer, architecture, objective, mapping, found.value, counts)
     exact = objective_value(evaluation, objective)
     least = exact if found.finished else min(max(found.bound, 0.0), exact)
     of_all = None
@@ -74,7 +79,12 @@ def confirmed(
 
 
 def agreed(
-    layer: Layer, architecture: Architecture, objective: str, mapping: Mapping, value: float
+    layer: Layer,
+    architecture: Architecture,
+    objective: str,
+    mapping: Mapping,
+    value: float,
+    counts: Counts | None = None,
 ) -> Evaluation:
     """Return what the model says of a mapping that the search values at `value`.
 
@@ -83,7 +93,11 @@ def agreed(
     DisagreementError
         When the model gives it another value.
     """
-    evaluation = evaluate(layer, architecture, mapping)
+    if counts is None:
+        evaluation = evaluate(layer, architecture, mapping)
+    else:
+        check(mapping, layer, architecture)
+        evaluation = assess(layer, architecture, mapping, counts)
     exact = objective_value(evaluation, objective)
     if abs(exact - value) > TOLERANCE * max(abs(exact), abs(value)):
         unit = parse_objective(objective).unit

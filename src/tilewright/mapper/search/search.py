@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf, prod
 from random import Random
 
@@ -37,8 +37,8 @@ from tilewright.mapper.problem.space import Space, Unrolling, space
 from tilewright.mapper.problem.symmetry import mirrored
 from tilewright.mapper.problem.tensor_costs import Chain
 from tilewright.mapper.relaxations.stays.least_cost import Least
-from tilewright.mapper.results.searched_space import DIVISORS
 from tilewright.mapper.search.best_first import explore
+from tilewright.mapper.search.found import Found
 from tilewright.mapper.search.ties import FEW, drop_emptier, least_of_ties, polished_alike
 from tilewright.mapper.search.unproven import correct_value
 from tilewright.mapping.nodes import Mapping
@@ -52,41 +52,6 @@ ENOUGH = 1.002  # how far above its bound the tables of a bypass choice go befor
 SLACK = 1.01  # how far above its bound a bypass choice is searched at first
 WIDTH = 64  # shapes that a dive takes through an array
 BUCKETS = 1 << 17
-
-
-@dataclass
-class Found:
-    """Best mapping so far and what is known about better ones.
-
-    Attributes
-    ----------
-    mapping : Mapping or None
-    value, bound : float
-        Its objective, and what no mapping of the space undercuts.
-    finished : bool
-        Whether the whole space was covered, so that none is better.
-    labels : int
-        Partial mappings that were looked at.
-    least_memory : bool
-        Whether it is proven that none of the same energy and cycles needs less memory.
-    tiles : str
-        The space that `bound` and `finished` are about: ``"divisors"``, or ``"all"`` for regular
-        mappings of all tile sizes.
-    irregular_bound : float or None
-        What no mapping of any tile sizes undercuts, irregular ones included.
-    reason : str
-        Why it is not finished, where that is neither a limit of time nor a setting.
-    """
-
-    mapping: Mapping | None = None
-    value: float = inf
-    bound: float = 0.0
-    finished: bool = False
-    labels: int = 0
-    least_memory: bool = False
-    tiles: str = DIVISORS
-    irregular_bound: float | None = None
-    reason: str = ""
 
 
 class Search:

@@ -12,7 +12,7 @@ from tilewright.model.evaluate import evaluate
 from tilewright.workload.layer import Layer
 
 if TYPE_CHECKING:
-    from tilewright.mapper.search.search import Found
+    from tilewright.mapper.search.found import Found
 
 
 def correct_value(found: Found, layer: Layer, architecture: Architecture, goal: Floats) -> None:

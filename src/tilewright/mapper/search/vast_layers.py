@@ -15,7 +15,7 @@ from tilewright.mapper.problem.bypass_choices import narrowed
 from tilewright.mapper.problem.lattice import divisors_of
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.search.all_tile_sizes import least_values
-from tilewright.mapper.search.search import Found
+from tilewright.mapper.search.found import Found
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.validity import check
 from tilewright.model.evaluate import evaluate
