@@ -68,14 +68,14 @@ def evaluate_command(
     timeline: Annotated[
         str | None,
         typer.Option(
-            "--timeline", metavar="FILE.html", help="Plot the first steps, of pipelined latency."
+            "--timeline", metavar="FILE.html", help="Plot the first steps under pipelined latency."
         ),
     ] = None,
     trace: Trace = None,
 ) -> int:  # fmt: skip
-    """Show what a mapping costs, or those of all layers.
+    """Show what a mapping costs, or the mappings of all layers.
 
-    All layers are evaluated with a file that `map -o` wrote or a style, and no --layer.
+    Without --layer, a file that `map -o` wrote or a style evaluates all layers.
     """
     from tilewright import api
     from tilewright.api.mappings import is_for_networks

@@ -28,7 +28,7 @@ def explore_command(
             "--axes",
             metavar="NAMES",
             help="What to minimise, separated by commas: energy, latency, edp, area, power, "
-            "leakage. With one, the best design alone.",
+            "leakage. With one, only the best design.",
         ),
     ] = "energy,area",
     objective: Annotated[
@@ -40,14 +40,14 @@ def explore_command(
         ),
     ] = "energy",
     time_limit: Annotated[
-        str | None, typer.Option("--time-limit", metavar="S", help="Stop after so many seconds.")
+        str | None, typer.Option("--time-limit", metavar="S", help="Stop after this many seconds.")
     ] = None,
     store: Annotated[
         str | None,
         typer.Option(
             "--store",
             metavar="FILE.db",
-            help="Keep what is solved in this SQLite file; the same command goes on from there.",
+            help="Keep solved layers in this SQLite file; the same command continues from there.",
         ),
     ] = None,
     workers: Annotated[
@@ -55,7 +55,7 @@ def explore_command(
         typer.Option(
             "--workers",
             metavar="N",
-            help="Processes that search layers side by side; the result is the same with any.",
+            help="Processes that search layers side by side; any number gives the same result.",
         ),
     ] = "1",
     json: Json = None,

@@ -71,7 +71,7 @@ def import_command(
     ] = None,
     output: Folder = None,
 ) -> int:
-    """Read Timeloop's files, and list what of them has no meaning in tilewright."""
+    """Read Timeloop's files, and list what has no meaning in tilewright."""
     from tilewright import api
     from tilewright.architecture.files import dump_architecture
     from tilewright.cli.output.files import write_folder, write_out

@@ -23,12 +23,12 @@ STANDARD_INPUT = "-"
 READ = ("workload", "arch", "mapping", "name", "problem", "stats")  # arguments that are files
 NO_MAPPING = 3
 MODEL_OPTIONS = {
-    "phase": ("prefill|decode", "Of a config.json: a prompt, or one token per sequence."),
-    "batch": ("N", "Of a config.json: sequences that run together."),
-    "tokens": ("N", "Of a config.json: new tokens of each sequence."),
-    "context": ("N", "Of a config.json: tokens that the last attends to, itself included."),
-    "bind": ("NAME=N,...", "Of .onnx, .pt2 and .keras files: sizes of symbolic dimensions."),
-    "only": ("KIND,...", "Of models: kinds of operations that are mapped, such as conv,matmul."),
+    "phase": ("prefill|decode", "For a config.json: a prompt, or one token per sequence."),
+    "batch": ("N", "For a config.json: sequences that run together."),
+    "tokens": ("N", "For a config.json: new tokens of each sequence."),
+    "context": ("N", "For a config.json: tokens that the last one attends to, itself included."),
+    "bind": ("NAME=N,...", "For .onnx, .pt2 and .keras files: sizes of symbolic dimensions."),
+    "only": ("KIND,...", "For models: kinds of operations to map, such as conv,matmul."),
 }
 
 

@@ -226,7 +226,9 @@ def frontier_command(
     ] = "energy",
     traffic: Annotated[
         str | None,
-        typer.Option("--traffic", metavar="MEMORY", help="Minimise its words instead."),
+        typer.Option(
+            "--traffic", metavar="MEMORY", help="Minimise the words of this memory instead."
+        ),
     ] = None,
     layer: LayerName = None,
     time_limit: Annotated[
@@ -234,7 +236,7 @@ def frontier_command(
     ] = None,
     json: Json = None,
     plot: Annotated[
-        str | None, typer.Option("--plot", metavar="FILE.html", help="Write a plot to look at.")
+        str | None, typer.Option("--plot", metavar="FILE.html", help="Write an interactive plot.")
     ] = None,
 ) -> int:
     """Show the least cost for every size of one or two memories (tile sizes that divide)."""

@@ -44,7 +44,7 @@ def compare_command(
             "may be repeated. By default all that can run.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Where random numbers begin.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")] = 0,
     time_limit: ProofLimit = "60",
     json: Json = None,
     report: Annotated[
@@ -72,7 +72,7 @@ def mapspace_command(
     arch: Machine,
     layer: LayerName = None,
     samples: Annotated[int, typer.Option("--samples", help="Mappings to draw.")] = 100_000,
-    seed: Annotated[int, typer.Option("--seed", help="Where random numbers begin.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")] = 0,
     time_limit: ProofLimit = "60",
     json: Json = None,
     report: Annotated[

@@ -170,18 +170,20 @@ class Exploration:
         parts = {
             "solved": c.solved, "excluded by a bound": c.excluded_by_bound,
             "excluded by a limit": c.excluded_by_limit, "without a mapping": c.without_mapping,
-            "no machine": c.no_machine, "open": c.open,
+            "not valid machines": c.no_machine, "open": c.open,
         }  # fmt: skip
         counts = ", ".join(f"{count:,} {name}" for name, count in parts.items() if count)
         axes = ", ".join(self.axes)
         if self.optimal:
-            what = (
-                "better" if len(self.axes) == 1 else "better on one axis and as good on the others"
+            text = (
+                f"Proven: no design of the space is better ({axes})."
+                if len(self.axes) == 1
+                else "Proven: no design of the space is better than one of these on one axis and "
+                f"as good on the others ({axes})."
             )
-            text = f"Proven: no design of the space is {what} ({axes}) than one of these."
         else:
             lows = ", ".join(f"{a} {self.bound[a]:.4g} {METRICS[a]}" for a in self.bound)
-            text = f"Not proven: stopped; no open design is below {lows}."
+            text = f"Not proven: the search was stopped. No open design is below {lows}."
         return (
             f"{text} Of {c.designs:,} designs: {counts}. {c.valid:,} of the solved are within all "
             f"limits. {c.searches:,} searches of layers, {c.matched:,} optima known from other "

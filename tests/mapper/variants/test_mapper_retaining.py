@@ -54,7 +54,7 @@ def test_retention_is_made_use_of(objective: str, keys: dict) -> None:
     assert found.proof.value == objective_value(found.evaluation, objective)
     assert found.evaluation.memories["GLB"].shares
     assert found.proof.optimal == (found.proof.gap <= 1e-9)
-    assert "Looked at with optimal retention" in found.proof.space
+    assert "Evaluated with optimal retention" in found.proof.space
     assert str(found)
 
 

@@ -19,10 +19,10 @@ from tilewright.text import wrapped
 
 SPACE = (
     "every layer by itself as without fusion, and segments of up to {most} layers that exchange "
-    "tensors nobody else reads. A segment has one fuse node below shared loops of tile sizes that "
-    "divide, over dimensions that run through all its layers in step; each exchanged tensor is "
-    "held by one memory above the arrays, every other tensor among the shared loops or by its "
-    "branch; below that, all mappings of each branch whose tile sizes divide (docs/fusion.md)."
+    "tensors no other layer reads. A segment has one fuse node below shared loops over dimensions "
+    "that run through all its layers in step. One memory above the arrays holds each exchanged "
+    "tensor; every other tensor is held among the shared loops or by its branch. Branches have all "
+    "their mappings. Shared loops and branches have tile sizes that divide (docs/fusion.md)."
 )
 HEADERS = ("layers", "runs", "alone", "fused", "saved", "words saved", "gap")
 
@@ -260,7 +260,7 @@ class FusedResult(NetworkResult):
         outermost = self.architecture.memories[0].name
         words = sum(s.outer_words_saved * s.repeat for s in self.segments)
         if self.segments:
-            first = f"{outermost} sends and receives {words:,} words less than without fusion."
+            first = f"{outermost} sends and receives {words:,} fewer words than without fusion."
         else:
             first = "Nothing is fused: no fused mapping is better."
         if self.optimal:
@@ -270,11 +270,11 @@ class FusedResult(NetworkResult):
         elif self.stopped:
             second = "Not proven optimal: the search was stopped at the time limit."
         else:
-            second = "Not proven optimal: layers by themselves are not."
+            second = "Not proven optimal: some layers by themselves are not."
         third = (
             ""
             if self.optimal
-            else f" Nothing in the space is more than {percent(self.gap)} better."
+            else f" No mapping of the space can be more than {percent(self.gap)} better."
         )
         return wrapped(f"{first} {second}{third}\nSpace: {self.space}", width)
 

@@ -16,17 +16,17 @@ SPACE = {
     ALL: "all regular mappings, of any tile sizes (docs/tile-sizes.md).",
 }
 UNSEEN = (
-    "Words that neighbours forward are counted in what the mapping costs. For the lower bound no "
-    "memory sends words of overlapping windows to an array whose elements may forward them."
+    "The cost of the mapping includes words that neighbours forward. In the lower bound, words of "
+    "overlapping windows are sent free of charge to an array whose elements may forward them."
 )
 RETAINED = (
-    "Looked at with optimal retention: the mappings of this space that are best without it, when "
-    "all, 1/2, 1/4 and 1/8 of the memory is for tiles. The lower bound is the optimum when "
-    "memories that retain, and those above them, are unbounded."
+    "Evaluated with optimal retention: the mappings of this space that are best without it when "
+    "tiles may use all, 1/2, 1/4 or 1/8 of the memory. The lower bound is the optimum of a machine "
+    "on which memories that retain, and those above them, are unbounded."
 )
 RETAINED_BELOW = (
-    "With arrays above such a memory, moreover, each word comes to its instances once in all, and "
-    "a tensor that bypasses it at no cost."
+    "Where arrays stand above such a memory, the bound also lets each word come to its instances "
+    "only once, and a tensor that bypasses the memory move at no cost."
 )
 
 

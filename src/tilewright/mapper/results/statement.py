@@ -65,7 +65,7 @@ def why_open(result: NetworkResult) -> str:
     if result.stopped or result.unmapped:
         return "the search was stopped at the time limit"
     if forwards(result.architecture):
-        return "neighbours forward words on this machine, and the search does not see that"
+        return "neighbours forward words on this machine, which the search cannot count"
     if any(each.evaluation.pipeline for each in open_):
         return "under pipelined latency only the best even mapping is ever proven"
     if retains(result.architecture):
