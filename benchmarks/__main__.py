@@ -1,7 +1,7 @@
 """Run every benchmark and print the results.
 
 python -m benchmarks [--markdown]
-                     [--accelforge | --explore-strategies [DESIGNS] | --fusion | --park ...
+                     [--accelforge | --explore-strategies [DESIGNS ...] | --fusion | --park ...
                       | --zoo ... | --guards [--long]]
 
 With ``--accelforge`` another exact mapper is compared; with ``--explore-strategies`` a proven front

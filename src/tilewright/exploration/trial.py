@@ -136,11 +136,10 @@ class Proven:
         """Raise an error where a design is better than a front of the same question can be."""
         values = [value * (1 + CLOSE) for value in found]
         if not any(as_good(point, values) for point in self.points):
-            raise InputError(
+            raise _refused(
                 "a design was found that no design of this front is as good as: the front of "
                 "the same space, workloads, axes and objective is accepted",
-                source=self.source,
-                key="against",
+                self.source,
             )
 
     def reached(self, front: Sequence[Values]) -> int:
@@ -191,18 +190,21 @@ def proven_front(data: Any, wanted: Mapping[str, Any], source: str | None) -> Pr
         points = tuple(tuple(float(row[c]) for c in columns) for row in data["front"])
         optimal = data["optimal"]
     except (KeyError, TypeError, ValueError):
-        raise InputError(
+        raise _refused(
             "is no result of an exploration: what 'explore --json' wrote is accepted",
-            source=source,
-            key="against",
+            source,
         ) from None
     for key, value in wanted.items():
         if told[key] != value:
-            raise InputError(
+            raise _refused(
                 f"is of another question: its {key} is {told[key]}, expected {value}",
-                source=source,
-                key="against",
+                source,
             )
     if optimal is not True:
-        raise InputError("its front is not proven", source=source, key="against")
+        raise _refused("its front is not proven", source)
     return Proven(points, source)
+
+
+def _refused(message: str, source: str | None) -> InputError:
+    """Return an error about the front to compare with: a file, or else an argument."""
+    return InputError(message, source=source, key="against" if source is None else None)
