@@ -1,12 +1,14 @@
 """Run every benchmark and print the results.
 
 python -m benchmarks [--markdown]
-                     [--accelforge | --fusion | --park ... | --zoo ... | --guards [--long]]
+                     [--accelforge | --explore-strategies [DESIGNS ...] | --fusion | --park ...
+                      | --zoo ... | --guards [--long]]
 
-With ``--accelforge`` another exact mapper is compared; with ``--fusion`` layers are fused; with
-``--park`` many plausible machines are mapped, with ``--zoo`` all that ship (``--help`` behind them
-lists their options); with ``--guards`` results are compared with those of the last release. Nothing
-else is measured then.
+With ``--accelforge`` another exact mapper is compared; with ``--explore-strategies`` a proven front
+of machines is compared with what strategies without proof find; with ``--fusion`` layers are fused;
+with ``--park`` many plausible machines are mapped, with ``--zoo`` all that ship (``--help`` behind
+them lists their options); with ``--guards`` results are compared with those of the last release.
+Nothing else is measured then.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from rich.table import Table
 from benchmarks import (
     Section,
     evaluate,
+    exploration,
     fusion,
     harder,
     identical,
@@ -75,6 +78,9 @@ def sections() -> Iterator[Section]:
         return
     if "--fusion" in sys.argv[1:]:
         yield from fusion.sections()
+        return
+    if "--explore-strategies" in sys.argv[1:]:
+        yield exploration.section([word for word in sys.argv[1:] if not word.startswith("--")])
         return
     for option, measured in (("--park", report.park), ("--zoo", zoo.zoo)):
         if option in sys.argv[1:]:

@@ -17,8 +17,8 @@ from tilewright.cli.output.explore import write_parquet
 from tilewright.document import parse
 from tilewright.errors import InputError, NoMappingError
 from tilewright.exploration import Box, Certificate, Space, explore, parse_space
-from tilewright.exploration.boxes import ROUNDING
 from tilewright.exploration.expression import Quantity, Range, parse_expression
+from tilewright.exploration.front import ROUNDING
 from tilewright.exploration.relaxation import Relaxation
 from tilewright.model.energy import area, leakage_power
 from tilewright.workload.layer import Layer, Network

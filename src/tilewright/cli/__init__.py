@@ -36,6 +36,8 @@ OPTIONS = {
     "seconds": "--seconds",
     "strategy": "--strategy",
     "seed": "--seed",
+    "designs": "--designs",
+    "against": "--against",
     "samples": "--samples",
     "tiles": "--tiles",
     "uniform": "--uniform",

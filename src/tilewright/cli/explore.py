@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tilewright.cli.options import INTERRUPTED, Json, commands, count, say, seconds
+from tilewright.cli.options import INTERRUPTED, Json, commands, count, say, seconds, whole
 from tilewright.errors import InputError
 
 SPACE_FILES = (".yaml", ".yml", ".json")
@@ -58,6 +58,29 @@ def explore_command(
             help="Processes that search layers side by side; any number gives the same result.",
         ),
     ] = "1",
+    strategy: Annotated[
+        str | None,
+        typer.Option(
+            "--strategy",
+            metavar="random|nsga2|tpe",
+            help="Try single designs instead, without a proof of the front.",
+        ),
+    ] = None,
+    designs: Annotated[
+        str | None,
+        typer.Option("--designs", metavar="N", help="How many a strategy tries (100)."),
+    ] = None,
+    seed: Annotated[
+        str | None, typer.Option("--seed", metavar="K", help="Of a strategy's random numbers (0).")
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against",
+            metavar="FILE.json",
+            help="A proven front, as --json wrote it, that a strategy's is compared with.",
+        ),
+    ] = None,
     json: Json = None,
     csv: Annotated[
         str | None, typer.Option("--csv", metavar="FILE", help="Write the front as CSV.")
@@ -97,7 +120,7 @@ def explore_command(
         "--json": json, "--csv": csv, "--parquet": parquet, "--report": report,
         "--machine": machine, "--store": store,
     }  # fmt: skip
-    check_outputs(outputs, inputs)
+    check_outputs(outputs, [*inputs, *([] if against is None else [against])])
     check_parquet(parquet)
     *workloads, space = inputs
     if not space.lower().endswith(SPACE_FILES):
@@ -110,7 +133,8 @@ def explore_command(
         workloads or None, space,
         axes=[axis.strip() for axis in axes.split(",")], objective=objective,
         time_limit=seconds(time_limit), store=store, workers=count(workers, "workers"),
-        progress=ProgressLine(say),
+        progress=ProgressLine(say), strategy=strategy, designs=whole(designs, "designs"),
+        seed=whole(seed, "seed"), against=against,
     )  # fmt: skip
     files = Files(
         json=json, csv=csv, parquet=parquet, report=report, machine=machine,

@@ -11,20 +11,19 @@ import numpy as np
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import InputError
 from tilewright.exploration.cutting import best_cut, only_bandwidths
+from tilewright.exploration.front import Front
 from tilewright.exploration.leaves import Leaf, leaf_of
 from tilewright.exploration.metrics import MAPPED, metrics_of
 from tilewright.exploration.numbers import NoNumbersError, Row
 from tilewright.exploration.quick import QuickBounds
 from tilewright.exploration.relaxation import Relaxation, looseness
-from tilewright.exploration.result import Certificate, Exploration, Point
+from tilewright.exploration.result import Certificate, Exploration
 from tilewright.exploration.solver import Solver, StoppedError, Workload
 from tilewright.exploration.space import Box, Indices, Space
 from tilewright.exploration.totals import Corners, Runs
 from tilewright.kernels.types import Floats
 from tilewright.workload.layer import Layer
 
-# Sums of the same energies in another order differ by less than this share.
-ROUNDING = 1e-12
 # A relaxed machine takes as long to solve as a design: it does not pay for fewer than these.
 FEWEST = 3
 # How far an optimum may be above its bound as long as nothing is known of it.
@@ -86,7 +85,7 @@ class Search:
         self.above = np.full(len(problem.runs), FIRST_GAP)
         self.asked = np.ones(len(problem.runs))
         self.entered: set[Indices] = set()  # designs on the front whose boxes are still open
-        self.front: list[tuple[tuple[float, ...], int, Bound]] = []
+        self.front = Front(space, problem.axes)
         self.heap: list[tuple[float, int, Box, Bound, bool]] = []
         self.counts: dict[str, int] = {}
         self.pushed = self.open = 0
@@ -126,7 +125,7 @@ class Search:
         """Close a box if its bound leaves no design that could belong on the front."""
         if self.beyond(bound):
             self.count("excluded_by_limit", box.designs)
-        elif self.dominated(bound):
+        elif self.front.dominated(bound):
             inside = {indices for indices in self.entered if box.holds(indices)}
             self.entered -= inside
             self.count("solved", len(inside))
@@ -194,7 +193,7 @@ class Search:
     def quick_bound(self, row: Row, known: Bound) -> Bound | None:
         """Return a bound without a search, or None when no design has a mapping."""
         bound = raised(known, area=row.area_mm2, leakage=row.leakage_mw, power=row.leakage_mw)
-        if self.beyond(bound) or self.dominated(bound):
+        if self.beyond(bound) or self.front.dominated(bound):
             return bound
         assert self.quick is not None
         found, corners = self.quick.floors(row, lambda floors: self.enough(bound, floors))
@@ -205,7 +204,7 @@ class Search:
     def enough(self, bound: Bound, floors: Floats) -> bool:
         """Whether bounds of layers leave no design that could belong on the front."""
         found = raised(bound, **self.runs.least(floors))
-        return self.beyond(found) or self.dominated(found)
+        return self.beyond(found) or self.front.dominated(found)
 
     def solve(self, box: Box, leaf: Leaf, row: Row | None, bound: Bound) -> None:
         """Solve the best design of a box whose others differ in bandwidths alone."""
@@ -252,7 +251,7 @@ class Search:
         if leaf.designs > 1 and not self.alike(leaf, answers):
             if not self.beyond(found):
                 self.entered.add(leaf.best)
-                self.enter(leaf.best, found)
+                self.front.enter(leaf.best, found)
             return self.cut(box, raised(bound, **self.runs.least(floors, corners)))
         self.count("solved", 1)
         self.entered.discard(leaf.best)
@@ -263,7 +262,8 @@ class Search:
         self.count("valid", 1)
         if leaf.designs > 1:
             self.count("excluded_by_bound", leaf.designs - 1)
-        return self.enter(leaf.best, found)
+        self.front.enter(leaf.best, found)
+        return None
 
     def match(self, machine: Architecture, floors: Floats, corners: Corners) -> None:
         """Find optima that cost what their bounds say among the mappings of other machines."""
@@ -292,17 +292,6 @@ class Search:
             self.solver.stays(self.problem.runs[i], worst, self.problem.objective) == answer
             for i, answer in answers.items()
         )
-
-    def enter(self, indices: Indices, found: Bound) -> None:
-        """Put a design on the front if it belongs there."""
-        values = tuple(found[axis] for axis in self.problem.axes)
-        if self.dominated(found):
-            return
-        self.front = [
-            kept for kept in self.front
-            if not all(a <= b for a, b in zip(values, kept[0], strict=True))
-        ]  # fmt: skip
-        self.front.append((values, self.problem.space.index(indices), found))
 
     def cut(self, box: Box, bound: Bound) -> None:
         """Open both halves of a box, cut along the parameter that tightens it most."""
@@ -337,13 +326,6 @@ class Search:
         limits = self.problem.space.limits
         return any(bound.get(name, 0.0) > most for name, most in limits.items())
 
-    def dominated(self, bound: Mapping[str, float]) -> bool:
-        """Whether a design of the front is at least as good on every axis."""
-        values = [bound.get(axis, 0.0) * (1 + ROUNDING) for axis in self.problem.axes]
-        return any(
-            all(a <= b for a, b in zip(kept, values, strict=True)) for kept, _, _ in self.front
-        )
-
     def certificate(self) -> Certificate:
         """Return what became of every design so far."""
         base = Certificate(
@@ -356,19 +338,14 @@ class Search:
 
     def result(self, seconds: float) -> Exploration:
         """Return the front and its certificate."""
-        space = self.problem.space
-        front = [
-            Point(index, space.values(index), metrics)
-            for _, index, metrics in sorted(self.front, key=lambda kept: kept[:2])
-        ]
         lowest = {
             axis: min(item[3].get(axis, 0.0) for item in self.heap)
             for axis in self.problem.axes
             if self.heap
         }
         return Exploration(
-            space, self.problem.axes, self.problem.objective, tuple(front), self.certificate(),
-            lowest, seconds, self.interrupted,
+            self.problem.space, self.problem.axes, self.problem.objective, self.front.points(),
+            self.certificate(), lowest, seconds, self.interrupted,
         )  # fmt: skip
 
 

@@ -17,6 +17,11 @@ MAPPED = ("energy", "latency", "edp")
 PJ_PER_MJ = 1e9
 
 
+def column(name: str) -> str:
+    """Return what a metric is called in tables and files, with its unit."""
+    return f"{name}_{METRICS[name].replace('*', '_')}"
+
+
 def check_axes(axes: Sequence[str]) -> tuple[str, ...]:
     """Return the axes of a front, or refuse them."""
     for axis in axes:

@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tilewright.architecture.machine import Architecture
-from tilewright.exploration.metrics import METRICS
+from tilewright.exploration.metrics import METRICS, column
 from tilewright.exploration.space import Space
 from tilewright.text import aligned, wrapped
 
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
+
+    from tilewright.exploration.trial import Trial
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,8 @@ class Exploration:
         Time that it took.
     interrupted : bool
         Whether Ctrl-C ended it.
+    trial : Trial or None
+        How a strategy without proof came to this front; None where it is from boxes and bounds.
     """
 
     space: Space
@@ -114,6 +118,7 @@ class Exploration:
     bound: Mapping[str, float]
     seconds: float
     interrupted: bool = False
+    trial: Trial | None = None
 
     @property
     def optimal(self) -> bool:
@@ -181,9 +186,13 @@ class Exploration:
                 else "Proven: no design of the space is better than one of these on one axis and "
                 f"as good on the others ({axes})."
             )
+        elif self.trial is not None:
+            text = self.trial.statement(c.open)
         else:
             lows = ", ".join(f"{a} {self.bound[a]:.4g} {METRICS[a]}" for a in self.bound)
             text = f"Not proven: the search was stopped. No open design is below {lows}."
+        if self.trial is not None and self.trial.proven is not None:
+            text = f"{text} {self.trial.comparison()}"
         return (
             f"{text} Of {c.designs:,} designs: {counts}. {c.valid:,} of the solved are within all "
             f"limits. {c.searches:,} searches of layers, {c.matched:,} optima known from other "
@@ -204,6 +213,8 @@ class Exploration:
             aligned([headers, *rows], width=width) if rows else ["no design is within the limits"]
         )
         statement = wrapped(self.statement(), width)
+        if self.trial is not None:
+            table += ["", *self.trial.table(self.axes, width)]
         return "\n".join([wrapped(title, width), "", *table, "", statement])
 
     def __str__(self) -> str:
@@ -222,10 +233,7 @@ class Exploration:
 
     def units(self, point: Point) -> dict[str, float]:
         """Return the metrics of a point, with units in their names."""
-        return {
-            f"{name}_{unit.replace('*', '_')}": point.metrics[name]
-            for name, unit in METRICS.items()
-        }
+        return {column(name): point.metrics[name] for name in METRICS}
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data."""
@@ -245,7 +253,7 @@ class Exploration:
             "certificate": dict(vars(self.certificate)),
             "bound": dict(self.bound),
             "seconds": self.seconds,
-        }
+        } | ({} if self.trial is None else {"trial": self.trial.to_dict(self.axes)})
 
     def to_json(self, indent: int | None = 2) -> str:
         """Return `to_dict` as JSON text."""

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
-from os import PathLike
+from os import PathLike, fspath
 from time import perf_counter
 
 from tilewright.api.inputs import WorkloadLike, check_count, check_seconds, the_network
+from tilewright.document import read_text
 from tilewright.errors import InputError, nearest
 from tilewright.exploration.boxes import Problem, Search
 from tilewright.exploration.metrics import MAPPED, check_axes
+from tilewright.exploration.proposers import check_strategy, proposer_of
 from tilewright.exploration.reading import load_space
 from tilewright.exploration.result import Certificate, Exploration
 from tilewright.exploration.solver import Solver, Workload
 from tilewright.exploration.space import Space
 from tilewright.exploration.store import Store
+from tilewright.exploration.trial import Proven, proven_front
+from tilewright.exploration.trying import Trying
+
+# Designs that a strategy tries by itself.
+DESIGNS = 100
 
 Listener = Callable[[Certificate, int], None]
 
@@ -30,6 +38,10 @@ def explore(
     store: str | PathLike[str] | None = None,
     workers: int = 1,
     progress: Listener | None = None,
+    strategy: str | None = None,
+    designs: int | None = None,
+    seed: int | None = None,
+    against: Exploration | str | PathLike[str] | None = None,
 ) -> Exploration:
     """Find the best machines of a space, each with its best mappings, and prove it.
 
@@ -58,6 +70,15 @@ def explore(
         number of them.
     progress : callable, optional
         Told what is decided, and the size of the front, after each step.
+    strategy : str, optional
+        Try single designs instead, each with its proven best mappings, without a proof of the
+        front: ``"random"``, or by Optuna's samplers ``"nsga2"`` or ``"tpe"``.
+    designs : int, optional
+        Different designs that a strategy tries; by default 100, or as many as `time_limit` allows.
+    seed : int, optional
+        Of a strategy's random numbers (0).
+    against : Exploration or path, optional
+        The proven front, or the JSON file of it, that a strategy's is compared with.
 
     Returns
     -------
@@ -67,7 +88,8 @@ def explore(
     Raises
     ------
     InputError
-        When something cannot be read, or the mapper proves nothing on machines of the space.
+        When something cannot be read, or the mapper proves nothing on machines of the space; when
+        a strategy needs a package that is not installed, or an option means nothing.
     """
     given = space if isinstance(space, Space) else load_space(space)
     if objective not in MAPPED:
@@ -79,25 +101,56 @@ def explore(
         check_seconds(time_limit, "time_limit")
     check_count(workers, "workers", 1)
     chosen = check_axes(axes)
+    trying = {"designs": designs, "seed": seed, "against": against}
+    if strategy is None:
+        for key, value in trying.items():
+            if value is not None:
+                raise InputError("means nothing without a strategy", key=key)
+    else:
+        check_strategy(strategy)
+        for key, value, least in (("designs", designs, 1), ("seed", seed, 0)):
+            if value is not None:
+                check_count(value, key, least)
+    problem = Problem(
+        given, tuple(_the_workloads(workloads, given)), chosen, objective,
+        given.maximum if maximum is None else maximum,
+    )  # fmt: skip
+    proven = None if against is None else _the_proven(against, problem)
     start = perf_counter()
     end = float("inf") if time_limit is None else start + time_limit
     kept = Store(store)
     try:
         solver = Solver(kept, lambda: perf_counter() >= end, workers)
-        search = Search(
-            Problem(
-                given, tuple(_the_workloads(workloads, given)), chosen, objective,
-                given.maximum if maximum is None else maximum,
-            ),
-            solver,
-        )  # fmt: skip
         try:
-            search.run(progress)
+            if strategy is None:
+                search = Search(problem, solver)
+                search.run(progress)
+                return search.result(perf_counter() - start)
+            if designs is None and time_limit is None:
+                designs = DESIGNS
+            tried = Trying(problem, solver, proven)
+            tried.run(proposer_of(strategy, given, chosen, seed or 0), designs, progress)
+            return tried.result(strategy, seed or 0)
         finally:
             solver.close()
     finally:
         kept.close()
-    return search.result(perf_counter() - start)
+
+
+def _the_proven(given: Exploration | str | PathLike[str], problem: Problem) -> Proven:
+    """Return the proven front that is given as a result or as its file."""
+    wanted = {
+        "space": problem.space.name, "axes": list(problem.axes), "objective": problem.objective,
+        "designs": problem.space.designs,
+    }  # fmt: skip
+    if isinstance(given, Exploration):
+        return proven_front(given.to_dict(), wanted, None)
+    source = fspath(given)
+    try:
+        data = json.loads(read_text(source))
+    except json.JSONDecodeError:
+        data = None
+    return proven_front(data, wanted, source)
 
 
 def _the_workloads(
