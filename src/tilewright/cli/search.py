@@ -144,7 +144,7 @@ def map_command(
         )  # fmt: skip
         put_result(front, json)
         return INTERRUPTED if front.interrupted else 0
-    for name, value in {"--report": report, "--figures": figures, "--trace": trace}.items():
+    for name, value in {"--figures": figures, "--trace": trace}.items():
         if fuse and value is not None:
             raise InputError("has no effect with --fuse: --json has the trees", key=name)
     network = the_network(workload)

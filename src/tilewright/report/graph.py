@@ -94,6 +94,25 @@ def node_row(
     )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Link:
+    """What a row of a layer leads to.
+
+    Attributes
+    ----------
+    section : str
+        Which section of the page.
+    energy_pj : float
+        Of one run.
+    colour : str
+        Of its segment, as CSS; empty where it is in none.
+    """
+
+    section: str
+    energy_pj: float
+    colour: str = ""
+
+
 class Lanes:
     """Where nodes and tensors are drawn.
 
@@ -161,8 +180,22 @@ class Lanes:
         return self.busy.index(None)
 
 
-def graph_section(result: NetworkResult) -> str:
-    """Return the report's section of the graph, or nothing where layers are not connected."""
+def graph_section(
+    result: NetworkResult,
+    alone: NetworkResult | None = None,
+    fused: Mapping[str, Link] | None = None,
+) -> str:
+    """Return the report's section of the graph, or nothing where layers are not connected.
+
+    Parameters
+    ----------
+    result : NetworkResult
+        The whole network.
+    alone : NetworkResult, optional
+        The layers that have a section of their own, where those are not all.
+    fused : mapping of str to Link, optional
+        Layers of segments, by their full names.
+    """
     graph = result.network.graph
     if graph is None:
         return ""
@@ -177,15 +210,18 @@ def graph_section(result: NetworkResult) -> str:
         "makes it to the last one that reads it. Full dots are layers, with their share of the "
         f"network's energy. A block is drawn once.{more}"
     )
-    items = "".join(items_of(rows, result, graph))
+    if fused:
+        note += " Layers of a segment have its colour."
+    links = list(links_of(rows, alone or result, fused or {}))
+    items = "".join(items_of(zip(rows, links, strict=True), result.energy_pj, graph))
     return (
         f'<section id="graph"><h2>Graph</h2><p class="note">{note}</p>\n'
         f'<div class="graph" tabindex="0" role="region" aria-label="Graph of the network">'
-        f"{drawing(rows, lanes)}<ol>{items}</ol></div></section>\n"
+        f"{drawing(rows, lanes, links)}<ol>{items}</ol></div></section>\n"
     )
 
 
-def drawing(rows: list[Row], lanes: Lanes) -> str:
+def drawing(rows: list[Row], lanes: Lanes, links: list[Link | None]) -> str:
     """Return lanes and dots as SVG."""
     step = WIDE if lanes.width <= FEW else NARROW
 
@@ -206,23 +242,42 @@ def drawing(rows: list[Row], lanes: Lanes) -> str:
                 f"{x(second):g} {y(end):g}"
             )
     dots = [
-        f'<circle class="{dot(row)}" cx="{x(lane):g}" cy="{y(i):g}" r="4"/>'
-        for i, (row, lane) in enumerate(zip(rows, lanes.places, strict=True))
+        f'<circle {dot(row, link)} cx="{x(lane):g}" cy="{y(i):g}" r="4"/>'
+        for i, (row, lane, link) in enumerate(zip(rows, lanes.places, links, strict=True))
         if lane >= 0
     ]
     size = f'width="{20 + step * max(0, lanes.width - 1)}" height="{ROW * len(rows)}"'
     return f'<svg aria-hidden="true" {size}><path d="{"".join(paths)}"/>{"".join(dots)}</svg>'
 
 
-def dot(row: Row) -> str:
-    """Return how the dot of a row looks."""
-    return {MAPPED: "mapped", UNKNOWN: "unknown"}.get(row.kind, "other")
+def dot(row: Row, link: Link | None) -> str:
+    """Return how the dot of a row looks, as attributes."""
+    if link is not None and link.colour:
+        return f'class="fused" style="--own: {link.colour}"'
+    return f'class="{ {MAPPED: "mapped", UNKNOWN: "unknown"}.get(row.kind, "other") }"'
 
 
-def items_of(rows: Iterable[Row], result: NetworkResult, graph: Graph) -> Iterator[str]:
-    """Yield the text of each row."""
-    number = {found.layer.name: i for i, found in enumerate(result.layers)}
+def links_of(
+    rows: Iterable[Row], alone: NetworkResult, fused: Mapping[str, Link]
+) -> Iterator[Link | None]:
+    """Yield for each row what it leads to, if it is a layer that has a mapping."""
+    number = {found.layer.name: i for i, found in enumerate(alone.layers)}
+    prefix = ""
     for row in rows:
+        if not row.inside:
+            prefix = f"{row.name}." if row.kind == "block" else ""
+        link = None if row.kind == "block" else fused.get(prefix + row.name)
+        if link is None and row.layer in number:
+            i = number[row.layer]
+            link = Link(f"layer-{i}", alone.layers[i].evaluation.energy_pj)
+        yield link
+
+
+def items_of(
+    rows: Iterable[tuple[Row, Link | None]], total_pj: float, graph: Graph
+) -> Iterator[str]:
+    """Yield the text of each row, with its share of an energy."""
+    for row, link in rows:
         name = escape(row.name)
         if row.kind == "block":
             yield (
@@ -231,18 +286,20 @@ def items_of(rows: Iterable[Row], result: NetworkResult, graph: Graph) -> Iterat
             )
             continue
         share = ""
-        if row.layer in number:
-            i = number[row.layer]
-            name = f'<a href="#layer-{i}">{name}</a>'
-            part = result.layers[i].evaluation.energy_pj * row.repeat
-            if result.energy_pj:
-                part /= result.energy_pj
+        classes, style = ["inside"] if row.inside else [], ""
+        if link is not None:
+            name = f'<a href="#{link.section}">{name}</a>'
+            if total_pj:
+                part = link.energy_pj * row.repeat / total_pj
                 share = f'<i class="bar" style="--share:{part:.4f}">{percent(part)}</i>'
+            if link.colour:
+                classes.append("fused")
+                style = f' style="--own: {link.colour}"'
         status = "" if row.kind in (MAPPED, "input") else f" · {row.kind}"
         going = " · result" if set(row.makes) & set(graph.outputs) else ""
         shape = "" if row.shape is None else TIMES.join(map(str, row.shape))
-        inside = ' class="inside"' if row.inside else ""
+        own = f' class="{" ".join(classes)}"' if classes else ""
         yield (
-            f"<li{inside}><b>{name}</b><span>{escape(row.operator + status + going)}</span>"
+            f"<li{own}{style}><b>{name}</b><span>{escape(row.operator + status + going)}</span>"
             f"<span>{shape}</span>{share}</li>"
         )

@@ -107,11 +107,11 @@
     layer.scrollIntoView();
   };
   addEventListener("hashchange", () => show(location.hash.slice(1)));
-  document.getElementById("go").addEventListener("change", (event) => {
+  document.getElementById("go")?.addEventListener("change", (event) => {
     if (event.target.value) location.hash = event.target.value;
   });
-  document.getElementById("expand").addEventListener("click", () => layers.forEach((item) => (item.open = true)));
-  document.getElementById("collapse").addEventListener("click", () => layers.forEach((item) => (item.open = false)));
+  document.getElementById("expand")?.addEventListener("click", () => layers.forEach((item) => (item.open = true)));
+  document.getElementById("collapse")?.addEventListener("click", () => layers.forEach((item) => (item.open = false)));
   if (layers.length === 1) layers[0].open = true;
 
   document.querySelectorAll("table.sortable").forEach((table) => {

@@ -14,9 +14,11 @@ from string import Template
 from typing import TYPE_CHECKING
 
 from tilewright.errors import InputError
+from tilewright.mapper.fused.result import FusedResult
 from tilewright.mapper.results.result import NetworkResult
 from tilewright.mapper.styles.result import UniformResult
 from tilewright.report import figures
+from tilewright.report.fused import ALONE, alone_of, fused_proof_html, links, segments_section
 from tilewright.report.graph import graph_section
 from tilewright.report.hardware import hardware_section
 from tilewright.report.layers import layer_sections
@@ -33,6 +35,12 @@ from tilewright.report.timeline import timeline_section
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+NAMES = {
+    "segments": "Fused layers", "styles": "Styles", "energy": "Energy", "latency": "Latency",
+    "roofline": "Roofline", "hardware": "Area and power", "reuse": "Reuse", "table": "Table",
+    "graph": "Graph", "layers": "Layers",
+}  # fmt: skip
+OWN = ("energy", "latency", "roofline", "hardware", "reuse", "table")
 VIEWS = """<div class="controls views" role="group" aria-label="What a bar shows">\
 <button type="button" data-view="network" aria-pressed="true">whole network</button>\
 <button type="button" data-view="layer" aria-pressed="false">one run</button>\
@@ -63,9 +71,26 @@ def html(result: NetworkResult) -> str:
         if isinstance(result, UniformResult)
         else ""
     )
-    section, timelines = timeline_section(result.layers)
-    styles, graph = styles_section(result), graph_section(result)
+    fused = result if isinstance(result, FusedResult) else None
+    own = result if fused is None else alone_of(fused)
+    if fused is not None:
+        repeated += f", {sum(len(s.names) * s.repeat for s in fused.segments)} of these runs fused"
     name, title = result.network.name, f"{result.network.name} on {machine.name}"
+    section, timelines = timeline_section(own.layers)
+    graph = graph_section(result, own, None if fused is None else links(fused))
+    styles = styles_section(result)
+    some = fused is None or bool(own.layers)
+    shown = [*(("styles",) if styles else ()), *OWN] if some else []
+    connected = ["graph"] if graph else []
+    if fused is None:
+        shown += connected
+        sections = sections_html(own, styles, graph, section)
+    else:
+        shown = ["segments", *connected, *shown]
+        sections = segments_section(fused) + graph
+        if some:
+            sections += f'<p class="note alone">{ALONE}</p>' + sections_html(own, "", "", section)
+    shown += ["layers"] if some else []
     return Template(package_text("page.html")).substitute(
         title=escape(f"{title} · tilewright"),
         generator=escape(f"tilewright {package_version()}".strip()),
@@ -74,27 +99,34 @@ def html(result: NetworkResult) -> str:
         lead=f"{layers}{repeated}, mapped for {result.wanted}{together}",
         style=package_text("style.css"),
         variables=variables(machine),
+        first=shown[-1],
+        links="".join(f'<a href="#{key}">{NAMES[key]}</a>' for key in shown),
         totals=totals_html(result),
-        proof=proof_html(result),
+        proof=proof_html(result) if fused is None else fused_proof_html(fused),
         machine=machine_html(machine) + idle_html(result),
-        styles_link='<a href="#styles">Styles</a>' if styles else "",
-        styles=styles,
-        graph_link='<a href="#graph">Graph</a>' if graph else "",
-        graph=graph,
-        views=VIEWS,
-        whole_energy=whole_energy_html(result),
-        hardware=hardware_section(result),
-        reuse=reuse_table(result.layers),
-        table=layers_table(result),
-        options="".join(
-            f'<option value="layer-{i}">{escape(r.layer.name)}</option>'
-            for i, r in enumerate(result.layers)
-        ),
-        layers=layer_sections(result.layers),
-        timeline=section,
-        figures=figures_json(result, timelines),
+        sections=sections,
+        figures=figures_json(own, timelines) if some else "{}",
         plotly=plotly_script(),
         script=package_text("page.js"),
+    )
+
+
+def sections_html(own: NetworkResult, styles: str, graph: str, timeline: str) -> str:
+    """Return the sections of layers that have a mapping of their own, with others between."""
+    return Template(package_text("sections.html")).substitute(
+        styles=styles,
+        graph=graph,
+        views=VIEWS,
+        whole_energy=whole_energy_html(own),
+        hardware=hardware_section(own),
+        reuse=reuse_table(own.layers),
+        table=layers_table(own),
+        options="".join(
+            f'<option value="layer-{i}">{escape(r.layer.name)}</option>'
+            for i, r in enumerate(own.layers)
+        ),
+        layers=layer_sections(own.layers),
+        timeline=timeline,
     )
 
 

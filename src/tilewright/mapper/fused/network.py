@@ -20,6 +20,7 @@ from tilewright.fusion.evaluation import evaluate as evaluate_fused
 from tilewright.mapper.fused.branch_bounds import BranchBounds
 from tilewright.mapper.fused.choices import SegmentProblem, alike
 from tilewright.mapper.fused.chunks import Chunks
+from tilewright.mapper.fused.edges import UnfusedEdge
 from tilewright.mapper.fused.partition import (
     MOST_LAYERS,
     Names,
@@ -32,6 +33,7 @@ from tilewright.mapper.fused.partition import (
 from tilewright.mapper.fused.result import ExchangedTile, FusedResult, SegmentResult, Unfused
 from tilewright.mapper.fused.segment_search import Candidate, SegmentSearch
 from tilewright.mapper.fused.trees import tree_of
+from tilewright.mapper.fused.why_not import unfused_edges
 from tilewright.mapper.network.cache import Cache
 from tilewright.mapper.network.network import map_network
 from tilewright.mapper.network.progress import Progress
@@ -59,6 +61,10 @@ class Outcome:
     value, bound : float
         Of the best, infinite without one; and what no fused mapping undercuts, infinite where none
         is better than smaller segments.
+    least : float
+        What no fused mapping undercuts, also where none is better than smaller segments.
+    searched : bool
+        Whether the search has ended.
     candidates, searches : int
         Ways to share loops that had to be looked at, and chunks that were searched.
     seconds : float
@@ -67,6 +73,8 @@ class Outcome:
     best: Candidate | None
     value: float
     bound: float
+    least: float = inf
+    searched: bool = True
     candidates: int = 0
     searches: int = 0
     seconds: float = 0.0
@@ -170,10 +178,21 @@ class NetworkSearch:
         best = search.solve(most, stop)
         searches, seconds = self.chunks.searches - before, perf_counter() - start
         value = inf if best.candidate is None else best.value
+        floor = search.bounds.floor()
         # where there is nothing better, smaller segments say what is possible
         nothing = best.candidate is None and best.bound >= most * (1 - TIE)
-        bound = inf if nothing else max(best.bound, min(search.bounds.floor(), best.value))
-        return Outcome(best.candidate, value, bound, search.candidates, searches, seconds)
+        bound = inf if nothing else max(best.bound, min(floor, best.value))
+        ended = best.bound >= best.value * (1 - TIE)
+        return Outcome(
+            best=best.candidate,
+            value=value,
+            bound=bound,
+            least=search.least if ended else max(best.bound, min(floor, best.value)),
+            searched=ended,
+            candidates=search.candidates,
+            searches=searches,
+            seconds=seconds,
+        )
 
     def unsearched(self, segment: Segment) -> Outcome:
         """Return what is known of a segment before it is searched."""
@@ -181,7 +200,8 @@ class NetworkSearch:
         if not problem.possible:
             return Outcome(None, inf, inf)
         bounds = BranchBounds(problem, self.chunks, (), np.zeros(0, np.int64))
-        return Outcome(None, inf, bounds.floor())
+        floor = bounds.floor()
+        return Outcome(None, inf, floor, floor, searched=False)
 
     def values(self, part: Part, names: Names) -> float:
         """Return what layers cost by themselves."""
@@ -202,20 +222,21 @@ class NetworkSearch:
         gains = {names: self.gain(part, names) for names in self.outcomes if names <= own}
         return best_packing(gains, part)
 
-    def bound(self, part: Part) -> float:
-        """Return what a part costs at least."""
-        least = {
-            name: self.alone[layer].proof.lower_bound
-            for name, layer in part.layer_of.items()
-            if layer in self.alone
-        }
+    def mapped(self, part: Part) -> Names:
+        """Return the names of layers that have a mapping by themselves."""
+        return frozenset(name for name, layer in part.layer_of.items() if layer in self.alone)
+
+    def bound(self, part: Part, among: Names | None = None) -> float:
+        """Return what a part costs at least, or some of its layers when no others join them."""
+        own = self.mapped(part) if among is None else self.mapped(part) & among
+        least = {name: self.alone[part.layer_of[name]].proof.lower_bound for name in own}
         gains = {
             names: sum(least[name] for name in names) - outcome.bound
             for names, outcome in self.outcomes.items()
-            if names <= set(part.names)
+            if names <= own
         }
-        useful = sorted((own for own, gain in gains.items() if gain > 0.0), key=sorted)
-        return sum(least.values()) - sum(gains[own] for own in packed(useful, gains, part))
+        useful = sorted((names for names, gain in gains.items() if gain > 0.0), key=sorted)
+        return sum(least.values()) - sum(gains[names] for names in packed(useful, gains, part))
 
     def result(
         self,
@@ -228,9 +249,11 @@ class NetworkSearch:
         """Return what was chosen, as the model values it."""
         segments = []
         unfused: Counter[str] = Counter()
+        edges: list[UnfusedEdge] = []
         bound = 0.0
         for part, sets in chosen:
             bound += self.bound(part) * part.repeat
+            edges += unfused_edges(self, part, sets)
             fused = frozenset[str]().union(*sets)
             for name in part.names:
                 if name not in fused:
@@ -255,6 +278,7 @@ class NetworkSearch:
             stopped=stopped,
             segments=tuple(segments),
             unfused=layers,
+            unfused_edges=tuple(edges),
             bound=bound,
             most_layers=MOST_LAYERS,
         )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tilewright.errors import InputError
-from tilewright.mapping.fused.segments import POINTWISE, Segment, segment, traced
+from tilewright.mapping.fused.segments import Segment, segment, single_words, traced
 from tilewright.workload.graph import Block, Graph, Node
 from tilewright.workload.layer import Network
 
@@ -34,6 +34,10 @@ class Part:
         Which nodes need something that a node has made, directly or through others.
     pointwise : frozenset of str
         Nodes that change single words: a tensor passes through them.
+    nodes : tuple of Node
+        All nodes of the part.
+    prefix : str
+        What full names begin with: the name of the block and a dot.
     """
 
     names: tuple[str, ...]
@@ -42,6 +46,8 @@ class Part:
     neighbours: Mapping[str, Names]
     after: Mapping[str, Names]
     pointwise: Names
+    nodes: tuple[Node, ...] = ()
+    prefix: str = ""
 
 
 def parts_of(graph: Graph) -> Iterator[Part]:
@@ -75,16 +81,16 @@ def part_of(nodes: Sequence[Node], block: Block | None) -> Part:
         below = {user.name for user in users[node.name]}
         after[node.name] = frozenset(below.union(*(after.get(name, ()) for name in below)))
     return Part(
-        tuple(neighbours),
-        {prefix + node.name: str(node.layer) for node in layers},
-        1 if block is None else block.repeat,
-        {name: frozenset(own) for name, own in neighbours.items()},
-        {prefix + name: frozenset(prefix + other for other in own) for name, own in after.items()},
-        frozenset(
-            prefix + node.name
-            for node in nodes
-            if node.layer is None and node.operator.lower() in POINTWISE
-        ),
+        names=tuple(neighbours),
+        layer_of={prefix + node.name: str(node.layer) for node in layers},
+        repeat=1 if block is None else block.repeat,
+        neighbours={name: frozenset(own) for name, own in neighbours.items()},
+        after={
+            prefix + name: frozenset(prefix + other for other in own) for name, own in after.items()
+        },
+        pointwise=frozenset(prefix + node.name for node in nodes if single_words(node)),
+        nodes=tuple(nodes),
+        prefix=prefix,
     )
 
 

@@ -10,12 +10,13 @@ from typing import Any, ClassVar
 
 from tilewright.counts import Counts
 from tilewright.fusion.result import FusedEvaluation
+from tilewright.mapper.fused.edges import UnfusedEdge, reasons_text
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.objective.tolerances import TIE
 from tilewright.mapper.results.result import LayerResult, NetworkResult
 from tilewright.mapper.results.text import aligned, number, percent
 from tilewright.mapping.fused import FusedMapping, Segment, dump_fused, fused_data
-from tilewright.text import wrapped
+from tilewright.text import READABLE, wrapped
 
 SPACE = (
     "every layer by itself as without fusion, and segments of up to {most} layers that exchange "
@@ -154,6 +155,8 @@ class FusedResult(NetworkResult):
         What is fused, in the order of the graph.
     unfused : tuple of Unfused
         The layers that are not, and how often.
+    unfused_edges : tuple of UnfusedEdge
+        Tensors between layers that are not fused with each other, and why.
     bound : float
         What nothing in the space undercuts, all runs counted.
     most_layers : int
@@ -162,6 +165,7 @@ class FusedResult(NetworkResult):
 
     segments: tuple[SegmentResult, ...] = ()
     unfused: tuple[Unfused, ...] = ()
+    unfused_edges: tuple[UnfusedEdge, ...] = ()
     bound: float = 0.0
     most_layers: int = 0
 
@@ -253,7 +257,15 @@ class FusedResult(NetworkResult):
             f"better ({unit})"
         )
         lines = aligned([HEADERS, *self.table()], left=(0,), width=width)
-        return "\n".join([wrapped(title, width), "", *lines, "", self.statement(width)])
+        reasons = self.reasons(width)
+        return "\n".join([wrapped(title, width), "", *lines, "", *reasons, self.statement(width)])
+
+    def reasons(self, width: int | None = None) -> list[str]:
+        """Return why tensors between layers stay unfused: a line for each reason."""
+        if not self.unfused_edges:
+            return []
+        lines = reasons_text(self.unfused_edges, min(width or READABLE, READABLE))
+        return ["not fused", *(wrapped(line, width) for line in lines), ""]
 
     def statement(self, width: int | None = None) -> str:
         """Return in a few sentences what is proven."""
@@ -300,6 +312,7 @@ class FusedResult(NetworkResult):
             "space": self.space,
             "segments": [segment.to_dict() for segment in self.segments],
             "layers": [u.result.to_dict() | {"repeat": u.repeat} for u in self.unfused],
+            "unfused_edges": [edge.to_dict() for edge in self.unfused_edges],
             "unmapped": [layer.name for layer in self.unmapped],
             "idle": [idle.to_dict() for idle in self.idle],
             "total": {

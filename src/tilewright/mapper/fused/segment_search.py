@@ -102,12 +102,16 @@ class SegmentSearch:
     ----------
     candidates : int
         How many had to be looked at.
+    least : float
+        What no fused mapping undercuts, also where that is more than the value that `solve` is
+        given; infinite where none fits. It holds for a search that was not stopped.
     """
 
     def __init__(self, problem: SegmentProblem, chunks: Chunks) -> None:
         self.problem = problem
         self.chunks = chunks
         self.candidates = 0
+        self.least = inf
         # the largest first: of equals the one with fewer loops is taken
         self.shapes = sorted(
             itertools.product(*(divisors(b) for b in problem.bounds)), key=prod, reverse=True
@@ -152,8 +156,15 @@ class SegmentSearch:
         p = self.problem
         capacity = np.array(self.chunks.capacity)
         need = np.array([self.reserved(places, shape) for shape in self.shapes])
-        least = self.bounds.least(places, stop)
         most *= 1 - TIE
+        bound_of = self.bounds.least(places, stop)
+
+        def least(holding: Holding) -> float:
+            bound = bound_of(holding)
+            if bound >= most:
+                self.least = min(self.least, bound)
+            return bound
+
         for holding in holdings(p, self.chunks.capacity, least, most, stop):
             if stop() or (fewest and holding.held):
                 return
@@ -165,7 +176,9 @@ class SegmentSearch:
                 continue
             layers = self.bounds.of_branches(holding, sources, stop)
             apart = holding.energy if self.bounds.additive else 0.0
-            fits &= apart + sum(layers) < most
+            bounds = np.sum(layers, axis=0) + apart
+            self.least = float(bounds[fits & (bounds >= most)].min(initial=self.least))
+            fits &= bounds < most
             for at in np.flatnonzero(fits).tolist():
                 self.candidates += 1
                 shape, iterations = self.shapes[at], int(self.iterations[at])
@@ -179,7 +192,7 @@ class SegmentSearch:
                     begun=self.begun(holding, iterations),
                     rooms=tuple(tuple(row) for row in rooms[at].tolist()),
                     apart=apart,
-                    bounds=[float(bounds[at]) for bounds in layers],
+                    bounds=[float(own[at]) for own in layers],
                     points=[None] * len(layers),
                 )
 
@@ -213,6 +226,7 @@ class SegmentSearch:
         best = Best(None, most, most)
         # first what holds nothing: its value leaves out most of the rest
         for fewest in (True, False):
+            self.least = inf
             found: list[Candidate] = []
             for places in self.problem.places():
                 found += self.candidates_below(places, best.value, stop, fewest)
@@ -233,6 +247,7 @@ class SegmentSearch:
         while heap and not stop():
             least, _, head = heap[0]
             if least >= value * (1 - TIE):
+                self.least = min(self.least, least)
                 heap.clear()
                 break
             self.refine(head, value, stop)
@@ -240,6 +255,7 @@ class SegmentSearch:
                 heapreplace(heap, (head.bound, next(order), head))
             elif all(point is not None for point in head.points):
                 heappop(heap)
+                self.least = min(self.least, head.bound)
                 cost = head.value(self.power)
                 if cost < value:
                     best, value = head, cost

@@ -335,13 +335,14 @@ def traced(
             view = part
             continue
         node = makers.get(part)
-        if node is None or not _single_words(node):
+        if node is None or not single_words(node):
             return part, steps, tuple(passed)
         passed.append(node.name)
         view = node.inputs["0"]
 
 
-def _single_words(node: Node) -> bool:
+def single_words(node: Node) -> bool:
+    """Whether a node changes single words: what it reads and makes counts as one tensor."""
     return (
         node.layer is None
         and len(node.inputs) == 1
