@@ -4,7 +4,9 @@ from tilewright.exploration.reading import load_space, parse_space
 from tilewright.exploration.result import Certificate, Exploration, Point
 from tilewright.exploration.search import explore
 from tilewright.exploration.space import Box, Space
+from tilewright.exploration.trial import Moment, Trial
 
 __all__ = [
-    "Box", "Certificate", "Exploration", "Point", "Space", "explore", "load_space", "parse_space",
+    "Box", "Certificate", "Exploration", "Moment", "Point", "Space", "Trial", "explore",
+    "load_space", "parse_space",
 ]  # fmt: skip
