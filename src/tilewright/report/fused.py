@@ -84,7 +84,7 @@ def segments_section(result: FusedResult) -> str:
         "segment, others in those of inputs, weights and outputs."
     )
     if not result.segments:
-        note = "Nothing is fused: no fused mapping is better."
+        note = result.nothing
     items = "".join(segment_html(i, found, result) for i, found in enumerate(result.segments))
     return (
         f'<section id="segments"><h2>Fused layers</h2><p class="note">{note}</p>\n'

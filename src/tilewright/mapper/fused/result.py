@@ -267,6 +267,12 @@ class FusedResult(NetworkResult):
         lines = reasons_text(self.unfused_edges, min(width or READABLE, READABLE))
         return ["not fused", *(wrapped(line, width) for line in lines), ""]
 
+    @property
+    def nothing(self) -> str:
+        """What is said where no layers are fused."""
+        known = "is better" if self.optimal else "that is better was found"
+        return f"Nothing is fused: no fused mapping {known}."
+
     def statement(self, width: int | None = None) -> str:
         """Return in a few sentences what is proven."""
         outermost = self.architecture.memories[0].name
@@ -274,7 +280,7 @@ class FusedResult(NetworkResult):
         if self.segments:
             first = f"{outermost} sends and receives {words:,} fewer words than without fusion."
         else:
-            first = "Nothing is fused: no fused mapping is better."
+            first = self.nothing
         if self.optimal:
             second = f"Proven optimal in {self.seconds:.1f} s."
         elif self.interrupted:
