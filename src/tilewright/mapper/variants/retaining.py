@@ -23,7 +23,7 @@ from tilewright.mapper.network.cache import Cache
 from tilewright.mapper.network.network import map_network
 from tilewright.mapper.network.progress import Progress
 from tilewright.mapper.results.result import LayerResult, NetworkResult
-from tilewright.mapper.results.searched_space import space_text
+from tilewright.mapper.results.searched_space import ALL, DIVISORS, space_text
 from tilewright.mapper.search.confirmed import objective_value
 from tilewright.retention.evaluate import evaluate
 from tilewright.retention.policy import retaining
@@ -72,16 +72,20 @@ def map_retaining(
     instances do; nothing is refetched below. A tensor that bypasses it costs nothing on its way.
     """
     begin = perf_counter()
-    machines = [unbounded(architecture), *with_tiles(architecture)]
+    machines = [(unbounded(architecture), tiles)]
+    machines += [(machine, tiles) for machine in with_tiles(architecture)]
+    if tiles == ALL:
+        # retention may favour a mapping that tiles alone do not: those of sizes that divide, too
+        machines += [(machine, DIVISORS) for machine in with_tiles(architecture)]
     results: list[NetworkResult] = []
-    for at, machine in enumerate(machines):
+    for at, (machine, sizes) in enumerate(machines):
         left = None
         if time_limit is not None:
             left = max((time_limit - perf_counter() + begin) / (len(machines) - at), 1e-3)
         try:
             found = map_network(
                 network, machine, objective, time_limit=left, workers=workers,
-                progress=progress if at == 1 else None, cache=cache, tiles=tiles,
+                progress=progress if at == 1 else None, cache=cache, tiles=sizes,
             )  # fmt: skip
         except NoMappingError:
             # smaller tiles may be too small; on the whole memory it is an error
@@ -199,15 +203,18 @@ def best_of(
     bound = 0.0 if known is None else min(known.lower_bound, least)
     of_all = 0.0 if known is None else known.lower_bound_irregular
     optimal = least <= bound * (1 + CLOSE)
+    # the bound is about the sizes that were asked for, whatever sizes the best mapping has
+    tiles = best.proof.tiles if known is None else known.tiles
     proof = replace(
         best.proof,
+        tiles=tiles,
         optimal=optimal,
         lower_bound=bound,
         value=least,
         gap=(least - bound) / least if least else 0.0,
         reason="" if optimal else best.proof.reason,
         lower_bound_irregular=None if of_all is None else min(of_all, bound),
-        space=space_text(architecture, best.proof.tiles),
+        space=space_text(architecture, tiles),
         seconds=seconds,
         search_seconds=None,
     )
