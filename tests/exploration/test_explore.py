@@ -106,7 +106,9 @@ def front_of(designs: dict[int, dict[str, float]], axes: tuple[str, ...]) -> set
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(36))
+@pytest.mark.parametrize(
+    "seed", [*range(12), *(pytest.param(s, marks=pytest.mark.slow) for s in range(12, 36))]
+)
 def test_the_front_is_that_of_solving_every_design(seed: int) -> None:
     random = Random(seed)
     drawn, layer = random_space(random), random.choice((*LAYERS, NETWORK))

@@ -65,7 +65,9 @@ def position(search: Search, bounds: SpatialBounds, mapping: Mapping) -> int:
     return int(found)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize(
+    "seed", [*range(12), *(pytest.param(s, marks=pytest.mark.slow) for s in range(12, 40))]
+)
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_no_bypass_choice_is_bounded_above_its_best_mapping(
     seed: int, objective: str, monkeypatch: pytest.MonkeyPatch
@@ -82,7 +84,9 @@ def test_no_bypass_choice_is_bounded_above_its_best_mapping(
         assert least.min() <= found.value * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize(
+    "seed", [*range(12), *(pytest.param(s, marks=pytest.mark.slow) for s in range(12, 60))]
+)
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_searches_in_parts_find_what_whole_ones_find(
     seed: int, objective: str, monkeypatch: pytest.MonkeyPatch
@@ -100,7 +104,9 @@ def test_searches_in_parts_find_what_whole_ones_find(
     assert search.best[:2] == pytest.approx(whole.best[:2], rel=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize(
+    "seed", [*range(12), *(pytest.param(s, marks=pytest.mark.slow) for s in range(12, 40))]
+)
 def test_each_combination_bounds_its_own_mappings(seed: int) -> None:
     search = Search(*problem(seed), "energy")
     if not search.na:

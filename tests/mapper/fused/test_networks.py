@@ -44,7 +44,9 @@ def limited(random: Random, target: Architecture) -> Architecture:
     return replace(target, levels=tuple(levels))
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize(
+    "seed", [*range(8), *(pytest.param(s, marks=pytest.mark.slow) for s in range(8, 24))]
+)
 def test_the_model_gives_mappings_the_value_that_was_found(seed):
     random = Random(seed)
     sizes = [random.choice((2, 3, 4, 6)) for _ in range(random.choice((3, 4)))]
