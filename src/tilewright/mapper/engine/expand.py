@@ -244,7 +244,7 @@ def grow(
 def place(
     sp: Space,
     lk: Links,
-    lm: Limits,
+    lm: Limits | None,
     seg: int,
     place_memory: Ints,
     stage_next: Ints,
@@ -258,6 +258,8 @@ def place(
 ) -> bool:
     """Make row n what a label becomes with the next store node of a tensor, but for its cost.
 
+    Without constraints `lm` is None; Numba then leaves out what asks for them, see `loop`.
+
     Returns
     -------
     bool
@@ -269,7 +271,10 @@ def place(
         return False
     # a loop irrelevant to the tensor could as well stand inside its node
     irrelevant = last >= 0 and not sp.relevant[t, last]
-    if irrelevant and (not lm.active or may_swap(lm, seg, t, link, last)):
+    if lm is None:
+        if irrelevant:
+            return False
+    elif irrelevant and (not lm.active or may_swap(lm, seg, t, link, last)):
         return False
     bits = sp.words[t, shape] * lk.bits[t, link]
     m = place_memory[lk.memory[t, link]]
@@ -277,12 +282,16 @@ def place(
     if bits > lk.share[t, link] or used > lk.capacity[lk.memory[t, link]]:
         return False
     block = it[current, BLOCK]
-    if lm.active and not may_place(
-        lm, seg, stage, following, t, link, shape, lk.memory[t, link], used, block
+    if (
+        lm is not None
+        and lm.active
+        and not may_place(
+            lm, seg, stage, following, t, link, shape, lk.memory[t, link], used, block
+        )
     ):
         return False
     copy_label(it, fl, current, n)
-    if lm.active:
+    if lm is not None and lm.active:
         it[n, BLOCK] = block_after_place(lm, seg, stage, following, block)
     it[n, MOVE] = PLACE + t
     it[n, AROUND] += shape
@@ -294,7 +303,7 @@ def place(
 @leaf
 def loop(
     sp: Space,
-    lm: Limits,
+    lm: Limits | None,
     seg: int,
     it: Ints,
     fl: Floats,
@@ -305,11 +314,12 @@ def loop(
 ) -> bool:
     """Make row n what a label becomes with one more elementary loop, if there may be that loop.
 
-    `loads` is where the entries of slides begin.
+    `loads` is where the entries of slides begin. Without constraints `lm` is None: Numba knows the
+    answer to `lm is None` from its type, and compiles no code for the other one.
     """
     shape, stage = it[current, SHAPE], it[current, STAGE]
     d = sp.moves[move, 0]
-    if lm.active and not may_loop(lm, seg, stage, d, it[current, BLOCK]):
+    if lm is not None and lm.active and not may_loop(lm, seg, stage, d, it[current, BLOCK]):
         return False
     if seg == 0 and sp.side[d] < 0 and is_its_own_mirror(sp, shape):
         return False
@@ -319,14 +329,17 @@ def loop(
         free = sp.unroll[choice, d] == 0
         for w in range(sp.window_of.shape[0]):
             free = free and sp.window_of[w, d] < 0
-        if free and (not lm.active or may_pass(lm, seg, sp.unroll_product[choice])):
+        if lm is None:
+            if free:
+                return False
+        elif free and (not lm.active or may_pass(lm, seg, sp.unroll_product[choice])):
             return False
     digit = sp.digits[shape, d]
     smaller = sp.quotient[d, digit, sp.moves[move, 1]]
     if smaller < 0:
         return False
     copy_label(it, fl, current, n)
-    if lm.active:
+    if lm is not None and lm.active:
         it[n, BLOCK] = block_after_loop(lm, seg, stage, d, it[n, BLOCK])
     inside = shape - (digit - smaller) * sp.strides[d]
     enter_loop(sp, it[n], fl[n], loads, move, inside, seg)

@@ -2,7 +2,7 @@
 
 A label is that of `walk`, but counts the bits that it uses of each memory to the end of the walk.
 It is superfluous when at every size that it can still be completed for some point is as good as its
-lower bound. Constraints on the walk (`problem.constraint_rules`) are not known here.
+lower bound. Which loop or store node may come next is decided in `engine.expand`.
 """
 
 from __future__ import annotations
@@ -13,26 +13,22 @@ import numpy as np
 
 from tilewright.kernels.kernel import kernel, leaf
 from tilewright.mapper.bounds.completion import fewest_cycles, lower_energy
-from tilewright.mapper.engine.expand import copy_label, is_its_own_mirror
+from tilewright.mapper.engine.expand import copy_label, loop, place
 from tilewright.mapper.label.charge import Scratch, charge, scratch_for
 from tilewright.mapper.label.dominance import insert
 from tilewright.mapper.label.labels import (
     DEAD,
     ENERGY,
     ENTRIES,
-    LAST,
     LEAST_CYCLES,
     LEAST_ENERGY,
     LOADS,
-    MOVE,
     NEXT,
     OPEN,
     PARENT,
-    PLACE,
     SHAPE,
     SPREAD,
     STAGE,
-    enter_loop,
     objective_value,
     window_column,
     with_room,
@@ -209,46 +205,18 @@ def grow(
     """File what a label becomes with one more store node, or one more loop."""
     nt = sp.relevant.shape[0]
     bits_at = LOADS + aim.resources
-    shape, stage, last = it[current, SHAPE], it[current, STAGE], it[current, LAST]
     placed = scratch.placed
     for action in range(nt + len(sp.moves)):
         if action < nt:
-            # a loop irrelevant to the tensor could as well stand inside its node
             t = action
-            following = stage_next[stage, t]
-            if following < 0 or (last >= 0 and not sp.relevant[t, last]):
+            if not place(
+                sp, lk, None, seg, aim.slots, stage_next, it, fl, n, current, t, placed[t], bits_at
+            ):
                 continue
-            link = placed[t]
-            m = lk.memory[t, link]
-            bits = sp.words[t, shape] * lk.bits[t, link]
-            used = fl[current, bits_at + m] + bits
-            if bits > lk.share[t, link] or used > lk.capacity[m]:
-                continue
-            copy_label(it, fl, current, n)
-            it[n, MOVE] = PLACE + t
-            it[n, STAGE] = following
-            fl[n, bits_at + m] = used
-            charge(sp, lk, it[n], fl[n], aim.resources, aim.memories, t, link, seg, scratch)
+            charge(sp, lk, it[n], fl[n], aim.resources, aim.memories, t, placed[t], seg, scratch)
             placed[t] += 1
-        else:
-            move = action - nt
-            d = sp.moves[move, 0]
-            if seg == 0 and sp.side[d] < 0 and is_its_own_mirror(sp, shape):
-                continue
-            if seg > 0 and last < 0 and stage == 0:
-                # directly below an array only loops that it keeps from moving above it
-                free = sp.unroll[it[current, OPEN + nt + 2 * seg - 1], d] == 0
-                for w in range(sp.window_of.shape[0]):
-                    free = free and sp.window_of[w, d] < 0
-                if free:
-                    continue
-            digit = sp.digits[shape, d]
-            smaller = sp.quotient[d, digit, sp.moves[move, 1]]
-            if smaller < 0:
-                continue
-            copy_label(it, fl, current, n)
-            inside = shape - (digit - smaller) * sp.strides[d]
-            enter_loop(sp, it[n], fl[n], bits_at + aim.memories, move, inside, seg)
+        elif not loop(sp, None, seg, it, fl, n, current, action - nt, bits_at + aim.memories):
+            continue
         it[n, PARENT] = current
         n = file(
             sp, lk, outer, below, aim, it, fl, n, heads, buckets, points, count, placed, seg,

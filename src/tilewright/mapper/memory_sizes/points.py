@@ -35,6 +35,8 @@ class Aim(NamedTuple):
         Bits that the store nodes to come take of them at least.
     floor : array of 2
         Smaller sizes do not matter.
+    slots : array of memories
+        Where a label counts the bits of each memory: at the memory's own position.
     """
 
     goal: Floats
@@ -44,6 +46,7 @@ class Aim(NamedTuple):
     varied: Ints
     need: Floats
     floor: Floats
+    slots: Ints
 
 
 @leaf_kernel

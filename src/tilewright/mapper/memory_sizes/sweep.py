@@ -94,6 +94,7 @@ class Sweep:
             varied=np.array(self.varied, np.int64),
             need=need,
             floor=np.zeros(2),
+            slots=np.arange(len(search.of_memory)),
         )
         return Bypass(plan.lk, plan, aim)
 

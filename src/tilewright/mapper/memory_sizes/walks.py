@@ -200,9 +200,9 @@ class Walks:
         buckets = np.full(BUCKETS, -1, np.int64)
         for high, low in self.slices(SLICES if s == 0 else 1):
             it, fl, n, points, count = expand_all(
-                sp, plan.lk, plan.outer, below, choice.aim, s, s == search.na, part.stage_count,
-                part.stage_next, part.first, search.spread_left[s], it, fl, n, heads, buckets,
-                high, low, self.points.copy(), self.count,
+                sp, plan.lk, plan.outer, below, choice.aim, s, s == search.na,
+                part.stage_count, part.stage_next, part.first, search.spread_left[s], it, fl, n,
+                heads, buckets, high, low, self.points.copy(), self.count,
             )  # fmt: skip
             self.take(choice, it, points, count)
         if s == search.na:
