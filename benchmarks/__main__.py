@@ -2,12 +2,13 @@
 
 python -m benchmarks [--markdown]
                      [--accelforge | --explore-strategies [DESIGNS ...] | --fusion | --park ...
-                      | --zoo ... | --guards [--long]]
+                      | --zoo ... | --ablations | --guards [--long]]
 
 With ``--accelforge`` another exact mapper is compared; with ``--explore-strategies`` a proven front
 of machines is compared with what strategies without proof find; with ``--fusion`` layers are fused;
 with ``--park`` many plausible machines are mapped, with ``--zoo`` all that ship (``--help`` behind
-them lists their options); with ``--guards`` results are compared with those of the last release.
+them lists their options); with ``--ablations`` parts of the search are switched off, one after the
+other; with ``--guards`` results are compared with those of the last release.
 Nothing else is measured then.
 """
 
@@ -26,6 +27,7 @@ from rich.table import Table
 
 from benchmarks import (
     Section,
+    ablations,
     evaluate,
     exploration,
     fusion,
@@ -75,6 +77,9 @@ def sections() -> Iterator[Section]:
     """Yield the tables one after the other, as they are measured."""
     if "--accelforge" in sys.argv[1:]:
         yield peers.section()
+        return
+    if "--ablations" in sys.argv[1:]:
+        yield from ablations.sections()
         return
     if "--fusion" in sys.argv[1:]:
         yield from fusion.sections()

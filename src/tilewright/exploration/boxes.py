@@ -344,9 +344,15 @@ class Search:
             if self.heap
         }
         return Exploration(
-            self.problem.space, self.problem.axes, self.problem.objective, self.front.points(),
-            self.certificate(), lowest, seconds, self.interrupted,
-        )  # fmt: skip
+            space=self.problem.space,
+            axes=self.problem.axes,
+            objective=self.problem.objective,
+            front=self.front.points(),
+            certificate=self.certificate(),
+            bound=lowest,
+            seconds=seconds,
+            interrupted=self.interrupted,
+        )
 
 
 def raised(bound: Mapping[str, float], **found: float) -> Bound:

@@ -63,7 +63,18 @@ def least_costs(
         the energy and the cycles of one of them, or `MARGIN` times the least product. -1 when
         there are more than rows.
     """
-    scratch = Scratch(cut, price, total, least, load, ways, served, known, kept, in_class)
+    scratch = Scratch(
+        cut=cut,
+        price=price,
+        total=total,
+        least=least,
+        load=load,
+        ways=ways,
+        served=served,
+        known=known,
+        kept=kept,
+        fitting=in_class,
+    )
     filled = 0
     o = words.output
     found[:] = np.inf

@@ -125,14 +125,14 @@ NO_FLAGS = np.zeros(0, np.int64)
 
 
 NOTHING = Outer(
-    np.zeros((0, 0), np.int64),
-    np.zeros((0, 0), np.int64),
-    np.zeros((0, 0), np.int64),
-    np.zeros(0),
-    np.zeros(0),
-    NO_FLAGS,
-    NO_FLAGS,
-    NO_FLAGS,
-    NO_FLAGS,
-    0,
+    row=np.zeros((0, 0), np.int64),
+    begin=np.zeros((0, 0), np.int64),
+    length=np.zeros((0, 0), np.int64),
+    bits=np.zeros(0),
+    cost=np.zeros(0),
+    stays=NO_FLAGS,
+    kind=NO_FLAGS,
+    tensor=NO_FLAGS,
+    at=NO_FLAGS,
+    memory=0,
 )
