@@ -315,7 +315,9 @@ def fewest_cycles(
     spread_left: float,
 ) -> float:
     """Return the cycles of every completion of a label at least, with the first limited ports."""
-    cycles = lk.cycles * sp.operations / (floats[SPREAD] * spread_left)
+    cycles = max(lk.fewest_cycles, lk.cycles * sp.operations / (floats[SPREAD] * spread_left))
+    for k in range(seg):
+        cycles = max(cycles, lk.cycles_of[row[OPEN + len(sp.relevant) + 2 * k + 1]])
     for r in range(resources):
         load = floats[LOADS + r]
         for t in range(sp.relevant.shape[0]):

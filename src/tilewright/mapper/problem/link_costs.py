@@ -102,6 +102,10 @@ class Links(NamedTuple):
         pJ per word delivered by the link that crosses an array, for each of its spatial choices.
     besides : array of choices
         pJ of that link and those further in that are known besides, see `spatial_choices`.
+    cycles_of : array of choices
+        Cycles that mappings with a spatial choice take at least, see `spatial_choices`.
+    fewest_cycles : float
+        Cycles that all take at least.
     least : array of (arrays, tensors)
         Least pJ of such a link per word that its sender reads.
     matters : array of choices
@@ -141,6 +145,8 @@ class Links(NamedTuple):
     load_arrays: Ints
     rate: Floats
     besides: Floats
+    cycles_of: Floats
+    fewest_cycles: float
     least: Floats
     matters: Bools
     table: Floats
@@ -241,6 +247,8 @@ def links(
         np.array([limit[4] for limit in limits], np.int64),
         stacked("rate", 1),
         np.zeros(len(sp.unroll)),
+        np.zeros(len(sp.unroll)),
+        0.0,
         stacked("least", 1),
         np.ones(len(sp.unroll), np.bool_),
         np.zeros((len(architecture.arrays), len(sp.repeats), 2 * len(keep) + 1)),
