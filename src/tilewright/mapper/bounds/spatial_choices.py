@@ -67,8 +67,13 @@ class Combinations(NamedTuple):
 
     def some(self, which: Bools) -> Combinations:
         """Return some of them."""
-        own = (self.reuse, self.sharing, self.product, self.kind, self.factors)
-        return Combinations(*(each[which] for each in own), *self[len(own) :])
+        return self._replace(
+            reuse=self.reuse[which],
+            sharing=self.sharing[which],
+            product=self.product[which],
+            kind=self.kind[which],
+            factors=self.factors[which],
+        )
 
 
 class TensorCosts(NamedTuple):
