@@ -188,7 +188,20 @@ def outer_steps(
         sp, own, nodes, slides.words, slides.around, slides.least, stays, end, screening.stages,
         screening.spent, screening.most,
     )  # fmt: skip
-    return Outer(*table, stayed, kind, slid, at, int(memory), NO_PORT)
+    row, begin, length, step_bits, cost = table
+    return Outer(
+        row=row,
+        begin=begin,
+        length=length,
+        bits=step_bits,
+        cost=cost,
+        stays=stayed,
+        kind=kind,
+        tensor=slid,
+        at=at,
+        memory=int(memory),
+        scarce=NO_PORT,
+    )
 
 
 def may_stay(sp: Space) -> Bools:
