@@ -2,13 +2,14 @@
 
 python -m benchmarks [--markdown]
                      [--accelforge | --explore-strategies [DESIGNS ...] | --fusion | --park ...
-                      | --zoo ... | --guards [--long]]
+                      | --zoo ... | --tile-sizes ... | --guards [--long]]
 
 With ``--accelforge`` another exact mapper is compared; with ``--explore-strategies`` a proven front
 of machines is compared with what strategies without proof find; with ``--fusion`` layers are fused;
-with ``--park`` many plausible machines are mapped, with ``--zoo`` all that ship (``--help`` behind
-them lists their options); with ``--guards`` results are compared with those of the last release.
-Nothing else is measured then.
+with ``--park`` many plausible machines are mapped, with ``--zoo`` all that ship; ``--tile-sizes``
+says how many layers are proven with all tile sizes (``--help`` behind them lists their options);
+with ``--guards`` results are compared with those of the last release. Nothing else is measured
+then.
 """
 
 from __future__ import annotations
@@ -36,9 +37,12 @@ from benchmarks import (
     offchip,
     peers,
     styles,
+    tile_sizes,
     zoo,
 )
 from benchmarks.park import report
+
+MEASURED = {"--park": report.park, "--zoo": zoo.zoo, "--tile-sizes": tile_sizes.tile_sizes}
 
 
 def machine() -> str:
@@ -82,7 +86,7 @@ def sections() -> Iterator[Section]:
     if "--explore-strategies" in sys.argv[1:]:
         yield exploration.section([word for word in sys.argv[1:] if not word.startswith("--")])
         return
-    for option, measured in (("--park", report.park), ("--zoo", zoo.zoo)):
+    for option, measured in MEASURED.items():
         if option in sys.argv[1:]:
             mapper.in_process("every_kernel")
             table = measured([word for word in sys.argv[1:] if word != option])
