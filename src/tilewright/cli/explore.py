@@ -51,13 +51,21 @@ def explore_command(
         ),
     ] = None,
     workers: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--workers",
             metavar="N",
-            help="Processes that search layers side by side; any number gives the same result.",
+            help="Layers that are searched side by side; any number gives the same result.",
         ),
-    ] = "1",
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            "--scheduler",
+            metavar="ADDRESS",
+            help="Search on the workers of the Dask cluster whose scheduler is there.",
+        ),
+    ] = None,
     strategy: Annotated[
         str | None,
         typer.Option(
@@ -132,7 +140,8 @@ def explore_command(
     found = explore(
         workloads or None, space,
         axes=[axis.strip() for axis in axes.split(",")], objective=objective,
-        time_limit=seconds(time_limit), store=store, workers=count(workers, "workers"),
+        time_limit=seconds(time_limit), store=store,
+        workers=None if workers is None else count(workers, "workers"), scheduler=scheduler,
         progress=ProgressLine(say), strategy=strategy, designs=whole(designs, "designs"),
         seed=whole(seed, "seed"), against=against,
     )  # fmt: skip

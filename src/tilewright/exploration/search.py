@@ -20,6 +20,7 @@ from tilewright.exploration.space import Space
 from tilewright.exploration.store import Store
 from tilewright.exploration.trial import Proven, proven_front
 from tilewright.exploration.trying import Trying
+from tilewright.exploration.workers import Cluster, Processes
 
 # Designs that a strategy tries by itself.
 DESIGNS = 100
@@ -36,7 +37,8 @@ def explore(
     maximum: bool | None = None,
     time_limit: float | None = None,
     store: str | PathLike[str] | None = None,
-    workers: int = 1,
+    workers: int | None = None,
+    scheduler: str | None = None,
     progress: Listener | None = None,
     strategy: str | None = None,
     designs: int | None = None,
@@ -65,9 +67,12 @@ def explore(
     store : path, optional
         An SQLite file in which every solved layer is kept: a run that was stopped or killed, and
         is started again with the same file, ends with the same front without solving them anew.
-    workers : int
-        Processes that search layers side by side, at least 1; the result is the same with any
-        number of them.
+    workers : int, optional
+        Layers that are searched side by side, at least 1; the result is the same with any number
+        of them. By default 1, or with a scheduler as many as its cluster has threads.
+    scheduler : str, optional
+        Address of the scheduler of a Dask cluster, such as ``"tcp://host:8786"``, whose workers
+        search instead of processes of this machine. They may come, go and die meanwhile.
     progress : callable, optional
         Told what is decided, and the size of the front, after each step.
     strategy : str, optional
@@ -99,7 +104,8 @@ def explore(
         )
     if time_limit is not None:
         check_seconds(time_limit, "time_limit")
-    check_count(workers, "workers", 1)
+    if workers is not None:
+        check_count(workers, "workers", 1)
     chosen = check_axes(axes)
     trying = {"designs": designs, "seed": seed, "against": against}
     if strategy is None:
@@ -120,7 +126,8 @@ def explore(
     end = float("inf") if time_limit is None else start + time_limit
     kept = Store(store)
     try:
-        solver = Solver(kept, lambda: perf_counter() >= end, workers)
+        those = Processes(workers or 1) if scheduler is None else Cluster(scheduler, workers)
+        solver = Solver(kept, lambda: perf_counter() >= end, those)
         try:
             if strategy is None:
                 search = Search(problem, solver)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from math import isclose
-from multiprocessing import get_context
 from typing import Any
 
-from tilewright.api import map as best_mapping
 from tilewright.architecture.machine import Architecture, Array, Level, Memory
-from tilewright.errors import InputError, MappingError, NoMappingError
+from tilewright.errors import MappingError
 from tilewright.exploration.store import Answer, Store
+from tilewright.exploration.workers import Found, Processes, Workers, searched
 from tilewright.mapper.network.solution_key import solution_key
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.results.searched_space import DIVISORS
@@ -46,14 +44,16 @@ class Solver:
         Where answers are kept.
     stopped : callable
         Whether to give up; asked before each search.
-    workers : int
-        Processes that search.
+    workers : Workers, optional
+        Who searches layers side by side; by default nobody but this process.
     """
 
-    def __init__(self, store: Store, stopped: Callable[[], bool], workers: int = 1) -> None:
+    def __init__(
+        self, store: Store, stopped: Callable[[], bool], workers: Workers | None = None
+    ) -> None:
         self._store = store
-        self.workers = workers
-        self._pool: ProcessPoolExecutor | None = None
+        self._side_by_side = Processes(1) if workers is None else workers
+        self.workers = self._side_by_side.count
         self._stopped = stopped
         self._optima: dict[str, list[tuple[Sizes, Sizes, Mapping, float]]] = {}
         self._mappings: dict[Layer, list[Mapping]] = {}
@@ -175,44 +175,14 @@ class Solver:
         self.check()
         if len(waiting) < 2:
             return
-        if self._pool is None:
-            self._pool = ProcessPoolExecutor(self.workers, get_context("spawn"))
-        found = [
-            (key, layer, plain, self._pool.submit(searched, layer, plain, objective))
-            for key, (layer, plain) in waiting.items()
-        ]
-        for key, layer, plain, future in found:
+        found = self._side_by_side.search([(*each, objective) for each in waiting.values()])
+        for (key, (layer, plain)), optimum in zip(waiting.items(), found, strict=True):
             self.searches += 1
-            self._store[key] = self._keep(layer, plain, objective, future.result())
+            self._store[key] = self._keep(layer, plain, objective, optimum)
 
     def close(self) -> None:
-        """End the worker processes."""
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
-            self._pool = None
-
-
-Found = tuple[tuple[float, float], Mapping, float] | None
-"""Energy (pJ) and cycles of an optimum, its mapping, and its value."""
-
-
-def searched(layer: Layer, machine: Architecture, objective: str) -> Found:
-    """Return the optimum of a layer on a machine; None when there is no mapping."""
-    try:
-        result = best_mapping(layer, machine, objective, tiles=DIVISORS, workers=1, cache=False)
-    except NoMappingError:
-        return None
-    if result.interrupted:
-        raise KeyboardInterrupt
-    (best,) = result.layers
-    if not best.proof.optimal:
-        raise InputError(
-            f"the mapper proves no optimum of layer '{layer.name}' on machine "
-            f"'{machine.name}': {best.proof.reason or best.proof.space}",
-            key="machine",
-        )
-    answer = best.evaluation.energy_pj, best.evaluation.cycles
-    return answer, best.mapping, best.proof.value
+        """Let the workers go."""
+        self._side_by_side.close()
 
 
 def _key(layer: Layer, machine: Architecture, objective: str) -> str:
