@@ -8,16 +8,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.exploration.test_explore import MATMUL, NETWORK, space
+from tests.exploration.test_explore import MATMUL, NETWORK, small_space
 
 from tilewright import load_architecture
 from tilewright.errors import InputError
-from tilewright.exploration import Certificate, Exploration, Space, explore, workers
+from tilewright.exploration import Certificate, Exploration, explore, workers
 from tilewright.exploration.workers import Cluster, Processes, searched, searched_alike
 
 MACHINE = load_architecture("simple")
@@ -71,14 +70,8 @@ def test_the_work_of_a_process_that_is_killed_is_done_here() -> None:
     those.close()
 
 
-def small() -> Space:
-    whole = space()
-    kept = tuple(replace(p, values=p.values[:2]) for p in whole.parameters)
-    return replace(whole, parameters=kept)
-
-
 def explored(**options: Any) -> Exploration:
-    return explore(NETWORK, small(), axes=["edp", "area"], objective="edp", **options)
+    return explore(NETWORK, small_space(""), axes=["edp", "area"], objective="edp", **options)
 
 
 def dask(*words: str) -> subprocess.Popen[bytes]:

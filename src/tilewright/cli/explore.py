@@ -89,6 +89,14 @@ def explore_command(
             help="A proven front, as --json wrote it, that a strategy's is compared with.",
         ),
     ] = None,
+    worth: Annotated[
+        str | None,
+        typer.Option(
+            "--worth",
+            metavar="AXIS",
+            help="Find the best design on this axis for each value of each parameter, too.",
+        ),
+    ] = None,
     json: Json = None,
     csv: Annotated[
         str | None, typer.Option("--csv", metavar="FILE", help="Write the front as CSV.")
@@ -143,7 +151,7 @@ def explore_command(
         time_limit=seconds(time_limit), store=store,
         workers=None if workers is None else count(workers, "workers"), scheduler=scheduler,
         progress=ProgressLine(say), strategy=strategy, designs=whole(designs, "designs"),
-        seed=whole(seed, "seed"), against=against,
+        seed=whole(seed, "seed"), against=against, worth=worth,
     )  # fmt: skip
     files = Files(
         json=json, csv=csv, parquet=parquet, report=report, machine=machine,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike, fspath
 from time import perf_counter
 
@@ -21,6 +22,7 @@ from tilewright.exploration.store import Store
 from tilewright.exploration.trial import Proven, proven_front
 from tilewright.exploration.trying import Trying
 from tilewright.exploration.workers import Cluster, Processes
+from tilewright.exploration.worth import worth_of_values
 
 # Designs that a strategy tries by itself.
 DESIGNS = 100
@@ -44,6 +46,7 @@ def explore(
     designs: int | None = None,
     seed: int | None = None,
     against: Exploration | str | PathLike[str] | None = None,
+    worth: str | None = None,
 ) -> Exploration:
     """Find the best machines of a space, each with its best mappings, and prove it.
 
@@ -84,6 +87,8 @@ def explore(
         Of a strategy's random numbers (0).
     against : Exploration or path, optional
         The proven front, or the JSON file of it, that a strategy's is compared with.
+    worth : str, optional
+        An axis: find, for each value of each parameter, the best design that has it, too.
 
     Returns
     -------
@@ -107,6 +112,9 @@ def explore(
     if workers is not None:
         check_count(workers, "workers", 1)
     chosen = check_axes(axes)
+    valued = None if worth is None else check_axes((worth,))[0]
+    if strategy is not None and worth is not None:
+        raise InputError("means nothing with a strategy", key="worth")
     trying = {"designs": designs, "seed": seed, "against": against}
     if strategy is None:
         for key, value in trying.items():
@@ -132,16 +140,36 @@ def explore(
             if strategy is None:
                 search = Search(problem, solver)
                 search.run(progress)
-                return search.result(perf_counter() - start)
+                found = with_mappings(search.result(perf_counter() - start), problem, solver)
+                if valued is None or not found.optimal:
+                    return found
+                return replace(found, worth=(valued, worth_of_values(problem, valued, solver)))
             if designs is None and time_limit is None:
                 designs = DESIGNS
             tried = Trying(problem, solver, proven)
             tried.run(proposer_of(strategy, given, chosen, seed or 0), designs, progress)
-            return tried.result(strategy, seed or 0)
+            return with_mappings(tried.result(strategy, seed or 0), problem, solver)
         finally:
             solver.close()
     finally:
         kept.close()
+
+
+def with_mappings(found: Exploration, problem: Problem, solver: Solver) -> Exploration:
+    """Return an exploration with the best mappings of the designs of its front."""
+    several = len(problem.workloads) > 1
+    layers = [
+        (f"{each.network.name}: {layer.name}" if several else layer.name, layer)
+        for each in problem.workloads
+        for layer in each.network.layers
+    ]
+    nests = {}
+    for point in found.front:
+        machine = problem.space.design(point.index)
+        nests[point.index] = tuple(
+            (name, solver.mapping(layer, machine, problem.objective)) for name, layer in layers
+        )
+    return replace(found, nests=nests)
 
 
 def _the_proven(given: Exploration | str | PathLike[str], problem: Problem) -> Proven:

@@ -71,12 +71,14 @@ class Solver:
         if key in self._store:
             return self._store[key]
         self.check()
-        answer = self._on_smaller(layer, machine, objective)
-        if answer is None:
+        if self._on_smaller(key, layer, machine, objective) is None:
             self.searches += 1
-            answer = self._keep(layer, machine, objective, searched(layer, machine, objective))
-        self._store[key] = answer
-        return answer
+            self._keep(key, layer, machine, objective, searched(layer, machine, objective))
+        return self._store[key]
+
+    def mapping(self, layer: Layer, machine: Architecture, objective: str) -> Mapping | None:
+        """Return the mapping of an optimum that `layer` has returned, if it is known."""
+        return self._store.mapping(_key(*_plain(layer, machine), objective))
 
     def match(
         self, layer: Layer, machine: Architecture, objective: str, cost: tuple[float, float]
@@ -110,7 +112,7 @@ class Solver:
                 self.matched += 1
                 value = parse_objective(objective).value(found.energy_pj, float(found.cycles))
                 answer = found.energy_pj, found.cycles
-                self._store[key] = self._keep(layer, machine, objective, (answer, mapping, value))
+                self._keep(key, layer, machine, objective, (answer, mapping, value))
                 return True
         return False
 
@@ -118,17 +120,14 @@ class Solver:
         """Return the costs of an optimum that is known, from this or a better machine, or None."""
         layer, machine = _plain(layer, machine)
         key = _key(layer, machine, objective)
-        if key not in self._store:
-            answer = self._on_smaller(layer, machine, objective)
-            if answer is None:
-                return None
-            self._store[key] = answer
+        if key not in self._store and self._on_smaller(key, layer, machine, objective) is None:
+            return None
         return self._store[key]
 
-    def _on_smaller(self, layer: Layer, machine: Architecture, objective: str) -> Answer:
-        """Return the costs of an optimum of a machine at least as good, if it costs the same here.
+    def _on_smaller(self, key: str, layer: Layer, machine: Architecture, objective: str) -> Answer:
+        """Look for an optimum of a machine at least as good that costs the same here.
 
-        It stays the optimum then. Energies and leakage of both are the same.
+        It stays the optimum then, and is kept. Energies and leakage of both are the same.
         """
         own, own_rates = sizes(machine), rates(machine)
         known = self._optima.get(_family(layer, machine, objective), ())
@@ -145,14 +144,22 @@ class Solver:
                 continue
             cost = parse_objective(objective).value(found.energy_pj, float(found.cycles))
             if faster == own_rates or abs(cost - value) <= SAME * value:
-                return found.energy_pj, found.cycles
+                answer = found.energy_pj, found.cycles
+                self._store.keep(key, mapping)
+                self._store[key] = answer
+                return answer
         return None
 
-    def _keep(self, layer: Layer, machine: Architecture, objective: str, found: Found) -> Answer:
-        """Remember an optimum, for other machines."""
+    def _keep(
+        self, key: str, layer: Layer, machine: Architecture, objective: str, found: Found
+    ) -> None:
+        """Keep an optimum, and remember it for other machines."""
         if found is None:
-            return None
+            self._store[key] = None
+            return
         answer, mapping, value = found
+        self._store.keep(key, mapping)
+        self._store[key] = answer
         known = self._mappings.setdefault(layer, [])
         if mapping in known:
             known.remove(mapping)
@@ -160,7 +167,6 @@ class Solver:
         if not any(c.min_utilization is not None for c in machine.constraints):
             optima = self._optima.setdefault(_family(layer, machine, objective), [])
             optima.append((sizes(machine), rates(machine), mapping, value))
-        return answer
 
     def ahead(self, layers: Sequence[Layer], machine: Architecture, objective: str) -> None:
         """Search layers side by side that `layer` is going to be asked for, as many as workers."""
@@ -170,7 +176,7 @@ class Solver:
         for each in layers:
             layer, plain = _plain(each, machine)
             key = _key(layer, plain, objective)
-            if key not in self._store and self._on_smaller(layer, plain, objective) is None:
+            if key not in self._store and self._on_smaller(key, layer, plain, objective) is None:
                 waiting[key] = layer, plain
         self.check()
         if len(waiting) < 2:
@@ -178,7 +184,7 @@ class Solver:
         found = self._side_by_side.search([(*each, objective) for each in waiting.values()])
         for (key, (layer, plain)), optimum in zip(waiting.items(), found, strict=True):
             self.searches += 1
-            self._store[key] = self._keep(layer, plain, objective, optimum)
+            self._keep(key, layer, plain, objective, optimum)
 
     def close(self) -> None:
         """Let the workers go."""
