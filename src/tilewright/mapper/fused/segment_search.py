@@ -282,7 +282,12 @@ class SegmentSearch:
                 own = head.turns[i]
                 rest = head.bound - head.bounds[i] + self.total(own, 0.0, but=turns)
                 below = (value - rest) / turns.times**self.power
-                turns.point = self.chunks.solve(turns.layer, kind, head.rooms[i], stop, below)
-                turns.least = max(turns.least, turns.point.bound)
+                known, room = self.chunks.solved(kind), head.rooms[i]
+                if head.windowed is not None and not known.points:
+                    # many candidates have this turn, each with another room: first without a limit
+                    room = self.chunks.capacity
+                point = self.chunks.solve(turns.layer, kind, room, stop, below)
+                turns.point = known.exact(head.rooms[i]) if room != head.rooms[i] else point
+                turns.least = max(turns.least, point.bound)
                 head.bounds[i] = self.total(own, head.bounds[i])
                 return
