@@ -8,7 +8,14 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from tilewright.api.inputs import ArchitectureLike, WorkloadLike, the_architecture, the_network
+from tilewright.api.inputs import (
+    ArchitectureLike,
+    WorkloadLike,
+    the_architecture,
+    the_latency,
+    the_network,
+)
+from tilewright.architecture.machine import Architecture
 from tilewright.document import SUFFIXES, Document, KeyPath, key_text, load, read_text
 from tilewright.errors import InputError, MappingError
 from tilewright.fusion import evaluation
@@ -30,7 +37,11 @@ Pricing: TypeAlias = Callable[..., FusedEvaluation]
 
 
 def evaluate_fused(
-    workload: WorkloadLike, architecture: ArchitectureLike, mapping: FusedLike
+    workload: WorkloadLike,
+    architecture: ArchitectureLike,
+    mapping: FusedLike,
+    *,
+    latency: str | None = None,
 ) -> FusedEvaluation | FusedNetworkEvaluation:
     """Return what a fused mapping costs.
 
@@ -43,6 +54,9 @@ def evaluate_fused(
         Name of a machine that ships, a file, or the thing itself.
     mapping : str, path, FusedMapping, list or dict
         A file, the mapping itself, or what a file would have.
+    latency : str, optional
+        ``"throughput"``; by default what the machine says. Pipelined latency, which follows the
+        steps within one layer, is not defined for fused layers.
 
     Returns
     -------
@@ -55,18 +69,23 @@ def evaluate_fused(
     InputError
         When something cannot be read; a MappingError when the mapping does not fit the machine.
     """
-    return _Fused(workload, architecture, evaluation.evaluate).priced(mapping)
+    return _Fused(workload, architecture, evaluation.evaluate, latency).priced(mapping)
 
 
 def simulate_fused(
-    workload: WorkloadLike, architecture: ArchitectureLike, mapping: FusedLike
+    workload: WorkloadLike,
+    architecture: ArchitectureLike,
+    mapping: FusedLike,
+    *,
+    latency: str | None = None,
 ) -> FusedEvaluation | FusedNetworkEvaluation:
     """Return what a fused mapping costs, counted by carrying it out, one word at a time.
 
     Parameters, result and errors are those of `evaluate_fused`. The layers may have 2 million
     operations at most.
     """
-    return _Fused(workload, architecture, evaluation.simulate, simulated=True).priced(mapping)
+    pricing = evaluation.simulate
+    return _Fused(workload, architecture, pricing, latency, simulated=True).priced(mapping)
 
 
 class _Fused:
@@ -77,6 +96,7 @@ class _Fused:
         workload: WorkloadLike,
         architecture: ArchitectureLike,
         pricing: Pricing,
+        latency: str | None,
         *,
         simulated: bool = False,
     ) -> None:
@@ -85,6 +105,7 @@ class _Fused:
         self.pricing = pricing
         self.simulated = simulated
         refuse_retention(self.architecture, "fused mappings are not defined", "mapping")
+        check_throughput(self.architecture, latency)
 
     def priced(self, mapping: FusedLike) -> FusedEvaluation | FusedNetworkEvaluation:
         """Return what a mapping costs."""
@@ -157,6 +178,18 @@ class _Fused:
         return assess(layer, self.architecture, mapping, counts)
 
 
+def check_throughput(architecture: Architecture, latency: str | None) -> None:
+    """Refuse any but throughput latency."""
+    kind = the_latency(latency, architecture)
+    if kind != "throughput":
+        told = "asked for" if latency else f"what '{architecture.name}' says"
+        raise InputError(
+            f"{kind} latency ({told}) follows the steps within one layer, and is not defined for "
+            "fused layers; accepted: throughput",
+            key="latency",
+        )
+
+
 def is_fused_file(mapping: object) -> bool:
     """Return whether a file, or what it would have, says how layers are fused."""
     if isinstance(mapping, FusedMapping):
@@ -170,6 +203,8 @@ def is_fused_file(mapping: object) -> bool:
         return False
     try:
         text = read_text(name)
-        return ("fuse" in text or "segments" in text) and is_fused(load(name).data)
+        return any(key in text for key in ("fuse", "pipeline", "segments")) and is_fused(
+            load(name).data
+        )
     except InputError:
         return False  # whoever reads it as a mapping says what is wrong

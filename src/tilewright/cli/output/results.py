@@ -103,6 +103,14 @@ def put_timeline(evaluation: Evaluation, file: str) -> None:
     write_file(file, figure_html(timeline_plot(evaluation)))
 
 
+def put_slots(found: FusedEvaluation | FusedNetworkEvaluation, file: str) -> None:
+    """Write the plot of the first slots of layers that run at the same time."""
+    from tilewright.report.fused_timeline import slots_plot
+    from tilewright.report.page import figure_html
+
+    write_file(file, figure_html(slots_plot(found)))
+
+
 def put_figures(result: NetworkResult, folder: str, inputs: Sequence[str]) -> None:
     """Write figures and tables of a result into a directory."""
     from tilewright.report.paper import paper_files
