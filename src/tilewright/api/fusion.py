@@ -1,25 +1,31 @@
-"""Evaluate and simulate fused mappings."""
+"""Evaluate and simulate fused mappings, and find the best for every size of a memory."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from math import inf
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, TypeAlias
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tilewright.api.inputs import (
     ArchitectureLike,
     WorkloadLike,
+    check_fuse,
+    check_options,
     the_architecture,
     the_latency,
     the_network,
+    the_searched_architecture,
 )
 from tilewright.architecture.machine import Architecture
 from tilewright.document import SUFFIXES, Document, KeyPath, key_text, load, read_text
 from tilewright.errors import InputError, MappingError
 from tilewright.fusion import evaluation
 from tilewright.fusion.result import FusedEvaluation, FusedNetworkEvaluation
+from tilewright.mapper.network.progress import counted
 from tilewright.mapping.fused.files import is_fused, parse_fused
 from tilewright.mapping.fused.paths import key_path
 from tilewright.mapping.fused.segments import Segment, segment
@@ -31,6 +37,9 @@ from tilewright.model.result import Evaluation
 from tilewright.reference.simulate import simulate as simulate_mapping
 from tilewright.retention.evaluate import refuse_retention
 from tilewright.workload.layer import Layer
+
+if TYPE_CHECKING:
+    from tilewright.mapper.fused.frontier_result import FusedFrontier
 
 FusedLike: TypeAlias = "str | PathLike[str] | FusedMapping | list[Any] | dict[str, Any]"
 Pricing: TypeAlias = Callable[..., FusedEvaluation]
@@ -86,6 +95,65 @@ def simulate_fused(
     """
     pricing = evaluation.simulate
     return _Fused(workload, architecture, pricing, latency, simulated=True).priced(mapping)
+
+
+def fused_frontier(
+    workload: WorkloadLike,
+    architecture: ArchitectureLike,
+    over: str,
+    objective: str = "energy",
+    *,
+    traffic: str | None = None,
+    time_limit: float | None = None,
+    progress: bool = False,
+) -> FusedFrontier:
+    """Find the least cost of a network for every size of a memory, fused where that is better.
+
+    Parameters
+    ----------
+    workload : str, path or Network
+        Name of a network that ships, a file, or the thing itself; it says how its layers are
+        connected.
+    architecture : str, path or Architecture
+        Name of a machine that ships, a file, or the thing itself. The energy per access stays what
+        it is whatever the size.
+    over : str
+        Name of a memory above the arrays.
+    objective : str
+        What to minimise, as for `map`, summed over layers and segments.
+    traffic : str, optional
+        Name of a memory: its reads and writes, in elements, are minimised instead.
+    time_limit : float, optional
+        Seconds, more than 0; the result has the points found until then, the largest sizes first.
+    progress : bool
+        Whether to show the number of searches on the standard error stream.
+
+    Returns
+    -------
+    FusedFrontier
+        A step function: the least size of each step, its value, trees and mappings.
+
+    Raises
+    ------
+    InputError
+        When something cannot be read, or the memory has no size that can vary.
+    NoMappingError
+        When no mapping can run one of the layers.
+    """
+    check_options(objective, time_limit, None)
+    if traffic is not None and objective != "energy":
+        raise InputError("has no effect with 'traffic': words are minimised", key="objective")
+    network = the_network(workload)
+    machine = the_searched_architecture(architecture)
+    check_fuse(network, machine, objective, "throughput")
+    from tilewright.mapper.fused.frontier import fused_frontier as descend
+
+    end = perf_counter() + (inf if time_limit is None else time_limit)
+    with counted(network.name, "searches", progress, sweep=True) as told:
+        return descend(
+            network, machine, over, objective,
+            traffic=traffic, stop=lambda: perf_counter() >= end, progress=told,
+        )  # fmt: skip
 
 
 class _Fused:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tilewright.interop.timeloop.differences import Differences
     from tilewright.layout.result import LayoutResult
     from tilewright.mapper.explain.explanation import Explanation
+    from tilewright.mapper.fused.frontier_result import FusedFrontier
     from tilewright.mapper.fused.result import FusedResult
     from tilewright.mapper.network.front_of_network import NetworkFront
     from tilewright.mapper.results.frontier import Frontier
@@ -81,7 +82,7 @@ def put_result(
     write_out(result.text(width()))
 
 
-def put_frontier(frontier: Frontier, json: str | None, plot: str | None) -> None:
+def put_frontier(frontier: Frontier | FusedFrontier, json: str | None, plot: str | None) -> None:
     """Write what sizes of memories cost as JSON or as a plot, and show it as a table."""
     if plot is not None:
         from tilewright.report.page import figure_html
