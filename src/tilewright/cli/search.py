@@ -265,6 +265,9 @@ def frontier_command(
     plot: Annotated[
         str | None, typer.Option("--plot", metavar="FILE.html", help="Write an interactive plot.")
     ] = None,
+    fuse: Annotated[
+        bool, typer.Option("--fuse", help="Of a whole network, fused where that is better.")
+    ] = False,
 ) -> int:
     """Show the least cost for every size of one or two memories (tile sizes that divide)."""
     from tilewright import api
@@ -273,6 +276,15 @@ def frontier_command(
 
     check_outputs({"--json": json, "--plot": plot}, [workload, arch])
     limit = seconds(time_limit)
+    if fuse:
+        if layer is not None or len(over) > 1:
+            key = "--layer" if layer is not None else "--over"
+            raise InputError("--fuse is about a whole network and one memory", key=key)
+        fused = api.fused_frontier(
+            workload, arch, over[0], objective, traffic=traffic, time_limit=limit, progress=True
+        )
+        put_frontier(fused, json, plot)
+        return INTERRUPTED if fused.interrupted else 0
     found = api.frontier(
         workload, arch, over, objective, traffic=traffic, layer=layer, time_limit=limit,
         progress=True,

@@ -7,9 +7,9 @@ from dataclasses import replace
 from time import perf_counter
 
 from tilewright.errors import InputError
-from tilewright.exploration.boxes import Problem
 from tilewright.exploration.front import Front, Values
 from tilewright.exploration.metrics import metrics_of
+from tilewright.exploration.problem import Problem
 from tilewright.exploration.proposers import Outcome, Proposer
 from tilewright.exploration.result import Certificate, Exploration
 from tilewright.exploration.solver import Solver, StoppedError

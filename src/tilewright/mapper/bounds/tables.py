@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tilewright.kernels.types import Bools, Floats, Ints
-from tilewright.mapper.bounds.above_array import NONE, NOTHING, REGION, RUN, Flags, Nodes, Outer
+from tilewright.mapper.bounds.above_array import (
+    NO_PORT,
+    NONE,
+    NOTHING,
+    REGION,
+    RUN,
+    Flags,
+    Nodes,
+    Outer,
+)
 from tilewright.mapper.bounds.above_array_table import outer_table
 from tilewright.mapper.bounds.across_array import inner_shapes, lower_column, shapes_that_matter
 from tilewright.mapper.bounds.crossing_links import Children, children
@@ -95,16 +104,31 @@ def images(sp: Space, kinds: list[tuple[int, int, int]]) -> list[int]:
     return found
 
 
+def bounded_above(lk: Links, segment: Segment) -> list[int]:
+    """Return the memories of limited size above the first array."""
+    own = np.flatnonzero(segment.place_memory >= 0).tolist()
+    return [m for m in own if np.isfinite(lk.capacity[m])]
+
+
 def outer_bounds(
     sp: Space, lk: Links, segment: Segment, slides: Slides, screening: Screening
 ) -> Outer:
     """Return what the way from the outermost memory to the first array costs at least."""
-    nt = sp.relevant.shape[0]
     need = segment.stage_count[-1]
-    bounded = [m for m in np.flatnonzero(segment.place_memory >= 0) if np.isfinite(lk.capacity[m])]
+    bounded = bounded_above(lk, segment)
     if not bounded or not need.any():
         return NOTHING
-    memory = min(bounded, key=lambda m: lk.capacity[m])
+    return outer_steps(
+        sp, lk, segment, slides, screening, min(bounded, key=lk.capacity.__getitem__)
+    )
+
+
+def outer_steps(
+    sp: Space, lk: Links, segment: Segment, slides: Slides, screening: Screening, memory: int
+) -> Outer:
+    """Return the same by the bits of one memory, or of none where that is -1."""
+    nt = sp.relevant.shape[0]
+    need = segment.stage_count[-1]
     rate = np.zeros((nt, int(need.max())))
     bits, share = np.zeros_like(rate), np.full_like(rate, np.inf)
     for t in range(nt):
@@ -158,13 +182,26 @@ def outer_bounds(
         rate=rate,
         bits=bits,
         share=share,
-        limit=float(lk.capacity[memory]),
+        limit=float(lk.capacity[memory]) if memory >= 0 else np.inf,
     )
     table = outer_table(
         sp, own, nodes, slides.words, slides.around, slides.least, stays, end, screening.stages,
         screening.spent, screening.most,
     )  # fmt: skip
-    return Outer(*table, stayed, kind, slid, at, int(memory))
+    row, begin, length, step_bits, cost = table
+    return Outer(
+        row=row,
+        begin=begin,
+        length=length,
+        bits=step_bits,
+        cost=cost,
+        stays=stayed,
+        kind=kind,
+        tensor=slid,
+        at=at,
+        memory=int(memory),
+        scarce=NO_PORT,
+    )
 
 
 def may_stay(sp: Space) -> Bools:

@@ -104,6 +104,10 @@ class Links(NamedTuple):
         pJ per word delivered by the link that crosses an array, for each of its spatial choices.
     besides : array of choices
         pJ of that link and those further in that are known besides, see `spatial_choices`.
+    cycles_of : array of choices
+        Cycles that mappings with a spatial choice take at least, see `spatial_choices`.
+    fewest_cycles : float
+        Cycles that all take at least.
     least : array of (arrays, tensors)
         Least pJ of such a link per word that its sender reads.
     matters : array of choices
@@ -145,6 +149,8 @@ class Links(NamedTuple):
     load_arrays: Ints
     rate: Floats
     besides: Floats
+    cycles_of: Floats
+    fewest_cycles: float
     least: Floats
     matters: Bools
     table: Floats
@@ -246,6 +252,8 @@ def links(
         load_arrays=np.array([limit[4] for limit in limits], np.int64),
         rate=stacked("rate", 1),
         besides=np.zeros(len(sp.unroll)),
+        cycles_of=np.zeros(len(sp.unroll)),
+        fewest_cycles=0.0,
         least=stacked("least", 1),
         matters=np.ones(len(sp.unroll), np.bool_),
         table=np.zeros((len(architecture.arrays), len(sp.repeats), 2 * len(keep) + 1)),

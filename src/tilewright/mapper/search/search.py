@@ -15,7 +15,15 @@ from tilewright.errors import MappingError
 from tilewright.kernels.kernel import interruptible
 from tilewright.kernels.types import Floats, Ints
 from tilewright.mapper.bounds.completion import least_of_roots
-from tilewright.mapper.bounds.plan import MOST_SLACK, ROUGHLY, Plan, choices_below, most_energy
+from tilewright.mapper.bounds.plan import (
+    MOST_SLACK,
+    ROUGHLY,
+    Plan,
+    choices_below,
+    most_cycles,
+    most_energy,
+)
+from tilewright.mapper.bounds.port_table import port_bounds
 from tilewright.mapper.bounds.root import First, first_bounds
 from tilewright.mapper.bounds.spatial_choices import SpatialBounds
 from tilewright.mapper.bounds.tables import Slides, Tables, slides_above
@@ -51,6 +59,7 @@ from tilewright.workload.layer import Layer
 SMALL = 256  # shapes of such layers
 ENOUGH = 1.002  # how far above its bound the tables of a bypass choice go before others are filled
 SLACK = 1.01  # how far above its bound a bypass choice is searched at first
+HARD_TO_PROVE = 20000  # labels after which ports get tables on machines with one array
 WIDTH = 64  # shapes that a dive takes through an array
 BUCKETS = 1 << 17
 
@@ -248,6 +257,7 @@ class Search:
         choices = choices_below(plan, self.goal, self.space, ceiling if plan.known else inf)
         most = most_energy(plan, self.goal, limit)
         highest = min(ceiling, value)
+        slowest = most_cycles(plan, self.goal, highest) if self.asks_ports() else -inf
         # without windows one table is the other
         jointly = plan.known and self.settings.joint_windows
         jointly = jointly or not (self.space.windows[:-1] >= 0).any()
@@ -258,6 +268,7 @@ class Search:
             plan.lk = plan.lk._replace(matters=np.ones_like(plan.lk.matters))
         # what the tables leave out is not below the ceiling, or no better than the best mapping
         left_out = (ceiling, 0.0) if ceiling < value else (inf, inf)
+        same = same and slowest <= plan.slowest
         if same and jointly == plan.jointly and most <= plan.most:
             if not plan.known:
                 plan.bound = max(plan.bound, left_out)  # they held nothing
@@ -268,7 +279,10 @@ class Search:
             # a constraint may hold a store node below loops that are irrelevant to its tensor, or
             # among those that are not: what the tables take for granted
             self.tables.fill(plan, choices, jointly, most)
-        plan.choices, plan.most, plan.jointly = choices, most, jointly
+            if slowest > 0.0:
+                scarce = port_bounds(self.tables, plan, choices, jointly, slowest)
+                plan.outer = plan.outer._replace(scarce=scarce)
+        plan.choices, plan.most, plan.jointly, plan.slowest = choices, most, jointly, slowest
         energy, cycles = self.bound(plan)
         found = labels.objective_value(self.goal, energy, cycles) if energy < inf else (inf, inf)
         plan.bound = max(plan.bound, min(found, left_out))
@@ -276,11 +290,20 @@ class Search:
         most += plan.lk.leakage * plan.cycles
         if not plan.known:
             plan.energy = max(plan.energy, min(energy, most))
-        if energy > most:
+        if energy > most or (slowest > 0.0 and found > left_out):
             plan.slack **= 2.0
         elif not plan.known:
             plan.known, plan.slack = True, self.first_slack()
             self.level = plan.bound[0]
+
+    def asks_ports(self) -> bool:
+        """Whether it is time for tables of ports: they take as long as those of energy."""
+        return (
+            self.goal[1] > 0.0
+            and self.resources > 0
+            and self.na > 0
+            and (self.na > 1 or self.found.labels > HARD_TO_PROVE)
+        )
 
     def run(
         self,

@@ -20,12 +20,40 @@ class StoreCounts:
         Words of its largest tile, with the words that stay for later tiles.
     carried : int
         Most words that stay from one tile to the next while no layer uses them.
+    tiles : int
+        How many tiles it has at once: several where a pipeline works on several of them.
     """
 
     memory: str
     tensor: str
     peak: int
     carried: int
+    tiles: int = 1
+
+
+@dataclass(frozen=True)
+class PipelineCycles:
+    """The time of layers that run at the same time, in slots as long as the slowest of them takes.
+
+    Attributes
+    ----------
+    layers : tuple of str
+        In the order of their branches.
+    slots : int
+        How many slots there are.
+    cycles : float
+        Of all slots.
+    filling : float
+        Of these, the cycles of slots in which the pipeline fills or drains: not all stages work.
+    pace : mapping of str to float
+        By layer or shared level the cycles of slots for which it sets the pace.
+    """
+
+    layers: tuple[str, ...]
+    slots: int
+    cycles: float
+    filling: float
+    pace: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -40,10 +68,13 @@ class FusedCounts:
         one that makes it.
     stores : tuple of StoreCounts
         The shared stores, outer ones first.
+    pipelines : tuple of PipelineCycles
+        Layers that run at the same time.
     """
 
     layers: Mapping[str, Counts]
     stores: tuple[StoreCounts, ...]
+    pipelines: tuple[PipelineCycles, ...] = ()
 
 
 @dataclass(frozen=True)
