@@ -160,6 +160,39 @@ def load(path: str | Path) -> Document:
     return parse(read_text(path), str(path))
 
 
+def load_named(name_or_path: str | Path, folder: Path, what: str) -> Document:
+    """Read a file of a folder by its name, or any file by its path.
+
+    Parameters
+    ----------
+    name_or_path : str or Path
+        Name of a file that ships, without its ending, or a path.
+    folder : Path
+        Where the files are that ship.
+    what : str
+        What they describe, for the message when there is no such name.
+
+    Raises
+    ------
+    InputError
+        When there is no such file, or as for `load`.
+    """
+    names = shipped(folder)
+    if str(name_or_path) in names:
+        return load(folder / f"{name_or_path}.yaml")
+    if is_path(name_or_path):
+        return load(name_or_path)
+    raise InputError(
+        f"no {what} '{name_or_path}'; accepted: the path of a file (*.yaml), "
+        f"or one of {', '.join(names)}{nearest(str(name_or_path), names)}"
+    )
+
+
+def shipped(folder: Path) -> list[str]:
+    """Return the names of the files of a folder, sorted."""
+    return sorted(path.stem for path in folder.glob("*.yaml"))
+
+
 def read_text(path: str | Path) -> str:
     """Return the text of a file.
 

@@ -11,7 +11,7 @@ from pydantic import Field
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 
-from tilewright.document import Document, KeyPath, Strict, describe, is_path, load
+from tilewright.document import Document, KeyPath, Strict, describe, load_named, shipped
 from tilewright.errors import InputError, nearest
 from tilewright.workload.einsum import build_layer
 from tilewright.workload.graph_files import graph_data, read_graph
@@ -58,7 +58,7 @@ class EinsumLayer(Strict):
 
 def zoo_names() -> list[str]:
     """Return the names of the networks that ship, sorted."""
-    return sorted(path.stem for path in ZOO.glob("*.yaml"))
+    return shipped(ZOO)
 
 
 def load_network(name_or_path: str | Path) -> Network:
@@ -75,15 +75,7 @@ def load_network(name_or_path: str | Path) -> Network:
     InputError
         When there is no such network or file, or it is malformed.
     """
-    names = zoo_names()
-    if str(name_or_path) in names:
-        return parse_network(load(ZOO / f"{name_or_path}.yaml"))
-    if is_path(name_or_path):
-        return parse_network(load(name_or_path))
-    raise InputError(
-        f"no workload '{name_or_path}'; accepted: the path of a file (*.yaml), "
-        f"or one of {', '.join(names)}{nearest(str(name_or_path), names)}"
-    )
+    return parse_network(load_named(name_or_path, ZOO, "workload"))
 
 
 def parse_network(document: Document) -> Network:
