@@ -52,6 +52,7 @@ PARTS: tuple[tuple[str, dict[str, bool]], ...] = (
     ("table across each array", {"tables_across": False}),
     ("table above the array", {"table_above": False}),
     ("both tables", {"tables_across": False, "table_above": False}),
+    ("tables of ports", {"port_tables": False}),
     ("screening bound", {"screening": False}),
     ("windows share a memory", {"joint_windows": False}),
     ("combinations of spatial choices", {"combinations": False}),

@@ -24,6 +24,9 @@ class Settings:
         Bound what crosses each array by a table over shapes (`bounds/tables.py: inner_bounds`).
     table_above : bool
         Bound the way to the first array by a table of step functions (`bounds/above_array.py`).
+    port_tables : bool
+        Bound the cycles of scarce ports above the first array by tables, where that pays
+        (`bounds/port_table.py`).
     screening : bool
         Leave out entries of tables that no mapping below the ceiling passes
         (`bounds/screening.py`).
@@ -58,6 +61,7 @@ class Settings:
     symmetry: bool = True
     tables_across: bool = True
     table_above: bool = True
+    port_tables: bool = True
     screening: bool = True
     joint_windows: bool = True
     combinations: bool = True

@@ -299,7 +299,8 @@ class Search:
     def asks_ports(self) -> bool:
         """Whether it is time for tables of ports: they take as long as those of energy."""
         return (
-            self.goal[1] > 0.0
+            self.settings.port_tables
+            and self.goal[1] > 0.0
             and self.resources > 0
             and self.na > 0
             and (self.na > 1 or self.found.labels > HARD_TO_PROVE)
