@@ -11,8 +11,9 @@ from time import perf_counter
 from tilewright.api.inputs import WorkloadLike, check_count, check_seconds, the_network
 from tilewright.document import read_text
 from tilewright.errors import InputError, nearest
-from tilewright.exploration.boxes import Problem, Search
+from tilewright.exploration.boxes import Search
 from tilewright.exploration.metrics import MAPPED, check_axes
+from tilewright.exploration.problem import Problem
 from tilewright.exploration.proposers import check_strategy, proposer_of
 from tilewright.exploration.reading import load_space
 from tilewright.exploration.result import Certificate, Exploration

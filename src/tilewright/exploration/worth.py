@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tilewright.exploration.boxes import Problem, Search
+from tilewright.exploration.boxes import Search
 from tilewright.exploration.front import Front
+from tilewright.exploration.problem import Problem
 from tilewright.exploration.result import Worth
 from tilewright.exploration.solver import Solver
 from tilewright.exploration.space import Box
