@@ -171,19 +171,18 @@ class Cluster:
 
     def __init__(self, address: str, count: int | None = None) -> None:
         try:
-            import distributed
+            import distributed.scheduler
         except ImportError:
             raise InputError(
                 "needs Dask: pip install 'tilewright[dask]'", key="scheduler"
             ) from None
         self._lost: tuple[type[BaseException], ...] = (
             distributed.CancelledError, distributed.scheduler.KilledWorker,
-            distributed.comm.CommClosedError, OSError,
+            OSError,
         )  # fmt: skip
         try:
-            self._client: Any = distributed.Client(
-                address, timeout=CONNECTING, set_as_default=False
-            )
+            connect: Any = distributed.Client
+            self._client = connect(address, timeout=CONNECTING, set_as_default=False)
         except (OSError, ValueError) as failure:
             raise InputError(
                 f"no scheduler of Dask answers at '{address}': {failure}", key="scheduler"
