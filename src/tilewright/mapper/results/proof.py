@@ -10,6 +10,7 @@ from tilewright.mapper.results.searched_space import DIVISORS, SIZES
 from tilewright.mapper.results.text import percent
 
 UNTRIED = "there was only time for tile sizes that divide"
+MEMORY = "the search reached its limit of memory"
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tilewright.mapper.objective.objective import parse_objective
-from tilewright.mapper.results.proof import UNTRIED
+from tilewright.mapper.results.proof import MEMORY, UNTRIED
 from tilewright.mapper.results.searched_space import ALL, forwards, retains
 from tilewright.mapper.results.text import percent
 
@@ -62,8 +62,10 @@ def why_open(result: NetworkResult) -> str:
         return "the search was interrupted"
     if reasons:
         return reasons[0]
-    if result.stopped or result.unmapped:
+    if result.stopped:
         return "the search was stopped at the time limit"
+    if result.unmapped:
+        return MEMORY
     if forwards(result.architecture):
         return "neighbours forward words on this machine, which the search cannot count"
     if any(each.evaluation.pipeline for each in open_):

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 LONG = 100000  # labels after which bypass choices get a bound in closed form, too
 WIDE = 1000  # shapes of layers whose tables take longer than that bound
 DIVES = (1.02, 1.05)  # how far above their bounds bypass choices dive for a first mapping
+FURTHER = (1.2, 1.5, 2.0, 4.0, 16.0, 256.0, inf)  # where labels were too many without any
 HARD = 50000  # labels of a search that has to anneal for a mapping; then eight times as many
 WALKS, STEPS = 16, 1000  # of the first round of that
 STEP = 200  # labels that take as long as a step of the queue, about
@@ -175,7 +176,12 @@ def begin_above(search: Search, plan: Plan, stop: Callable[[], bool]) -> None:
     plan.begun = True
     while not plan.known and plan.bound[0] < inf and not stop():
         search.prepare(plan, search.ceiling(plan))
-    for slack in DIVES:
+    dive(search, plan, DIVES, stop)
+
+
+def dive(search: Search, plan: Plan, slacks: tuple[float, ...], stop: Callable[[], bool]) -> None:
+    """Dive below one value after the other, multiples of a bound, until there is a mapping."""
+    for slack in slacks:
         if search.best[0] == inf and 0.0 < plan.bound[0] < inf and not stop():
             search.dive(plan, plan.bound[0] * slack, stop)
 
@@ -183,7 +189,8 @@ def begin_above(search: Search, plan: Plan, stop: Callable[[], bool]) -> None:
 def advance(search: Search, plan: Plan, stop: Callable[[], bool]) -> None:
     """Search a bypass choice a little above its bound, which rises to there or to the end.
 
-    A search whose labels take too much memory is broken off, and raises nothing.
+    A search whose labels take too much memory is broken off, and raises nothing. A first mapping
+    is then looked for further up: no more labels than those that may be better are kept with it.
     """
     ceiling = search.ceiling(plan)
     below = plan.bound
@@ -201,6 +208,7 @@ def advance(search: Search, plan: Plan, stop: Callable[[], bool]) -> None:
         plan.bound = (inf, inf)
         plan.labels = 0
     elif search.found.labels - before > most:
+        dive(search, plan, FURTHER, stop)
         plan.slack **= 0.5
         plan.stuck = plan.slack < LEAST_SLACK
         return

@@ -46,6 +46,7 @@ from tilewright.mapper.problem.space import Space, Unrolling, space
 from tilewright.mapper.problem.symmetry import mirrored
 from tilewright.mapper.problem.tensor_costs import Chain
 from tilewright.mapper.relaxations.stays.least_cost import Least
+from tilewright.mapper.results.proof import MEMORY
 from tilewright.mapper.search.best_first import explore
 from tilewright.mapper.search.found import Found
 from tilewright.mapper.search.ties import FEW, drop_emptier, least_of_ties, polished_alike
@@ -402,7 +403,11 @@ class Search:
         """Search bypass choices, and say what is known of the best mapping."""
         passed, queue = explore(self, stop, progress, plans)
         given = plans
-        self.found.finished, self.found.value = not queue, float(self.best[0])
+        # bypass choices whose labels took too much memory may hold a mapping of the same value
+        stuck = bool(queue) and all(isinstance(p, Plan) and p.stuck for _, _, p in queue)
+        equal = stuck and min(bound for (bound, _), _, _ in queue) >= self.best[0]
+        self.found.finished, self.found.value = equal or not queue, float(self.best[0])
+        self.found.reason = MEMORY if stuck and not equal else ""
         if self.found.finished:
             self.found.bound = self.found.value
         forwards = any(array.forwarding for array in self.architecture.arrays)
