@@ -239,6 +239,8 @@ class Search:
         if same and jointly == plan.jointly and most <= plan.most:
             if not plan.known:
                 plan.bound = max(plan.bound, left_out)  # they held nothing
+            else:
+                self.refill(plan)
             return
         if plan.combined and self.together is not None:
             self.together.restrict(plan, self.goal, highest)
@@ -246,7 +248,7 @@ class Search:
             # a constraint may hold a store node below loops that are irrelevant to its tensor, or
             # among those that are not: what the tables take for granted
             self.tables.fill(plan, choices, jointly, most)
-        plan.choices, plan.most, plan.jointly = choices, most, jointly
+        plan.choices, plan.most, plan.jointly, plan.emptied = choices, most, jointly, False
         energy, cycles = self.bound(plan)
         found = labels.objective_value(self.goal, energy, cycles) if energy < inf else (inf, inf)
         plan.bound = max(plan.bound, min(found, left_out))
@@ -259,6 +261,12 @@ class Search:
         elif not plan.known:
             plan.known, plan.slack = True, self.first_slack()
             self.level = plan.bound[0]
+
+    def refill(self, plan: Plan) -> None:
+        """Fill the tables of a bypass choice as they were, if they were given up."""
+        if plan.emptied and plan.choices is not None:
+            self.tables.fill(plan, plan.choices, plan.jointly, plan.most)
+            plan.emptied = False
 
     def run(
         self,
