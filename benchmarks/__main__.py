@@ -2,13 +2,14 @@
 
 python -m benchmarks [--markdown]
                      [--accelforge | --explore-strategies [DESIGNS ...] | --fusion | --park ...
-                      | --zoo ... | --guards [--long]]
+                      | --zoo ... | --tile-sizes ... | --ablations | --guards [--long]]
 
 With ``--accelforge`` another exact mapper is compared; with ``--explore-strategies`` a proven front
 of machines is compared with what strategies without proof find; with ``--fusion`` layers are fused;
-with ``--park`` many plausible machines are mapped, with ``--zoo`` all that ship (``--help`` behind
-them lists their options); with ``--guards`` results are compared with those of the last release.
-Nothing else is measured then.
+with ``--park`` many plausible machines are mapped, with ``--zoo`` all that ship; ``--tile-sizes``
+says how many layers are proven with all tile sizes (``--help`` behind them lists their options);
+with ``--ablations`` parts of the search are switched off, one after the other; with ``--guards``
+results are compared with those of the last release. Nothing else is measured then.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from rich.table import Table
 
 from benchmarks import (
     Section,
+    ablations,
     evaluate,
     exploration,
     fusion,
@@ -37,9 +39,17 @@ from benchmarks import (
     offchip,
     peers,
     styles,
+    tile_sizes,
     zoo,
 )
 from benchmarks.park import report
+
+# of each option that has options of its own: what reads them, and what measures
+MEASURED = {
+    "--park": (report.parser, report.park),
+    "--zoo": (zoo.parser, zoo.zoo),
+    "--tile-sizes": (tile_sizes.parser, tile_sizes.tile_sizes),
+}
 
 
 def machine() -> str:
@@ -73,13 +83,16 @@ def evaluation() -> Section:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the options, but for those behind ``--park`` and ``--zoo``, which have their own."""
+    """Return the options, but for those behind ``--park`` and its like, which have their own."""
     options = argparse.ArgumentParser(
         prog="python -m benchmarks", allow_abbrev=False,
         description="Run every benchmark and print the results; with one of the first options, "
         "that one alone.",
     )  # fmt: skip
     one = options.add_mutually_exclusive_group()
+    one.add_argument(
+        "--ablations", action="store_true", help="what each part of the search is worth"
+    )
     one.add_argument("--accelforge", action="store_true", help="another exact mapper")
     one.add_argument(
         "--explore-strategies", nargs="*", type=int, metavar="DESIGNS",
@@ -95,6 +108,10 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument(
         "--zoo", action="store_true",
         help="every network that ships on every machine that ships; add --help for its options",
+    )  # fmt: skip
+    one.add_argument(
+        "--tile-sizes", action="store_true",
+        help="what is proven with all tile sizes; add --help for its options",
     )  # fmt: skip
     options.add_argument("--long", action="store_true", help="with --guards: searches of minutes")
     options.add_argument(
@@ -118,6 +135,9 @@ def sections(asked: argparse.Namespace) -> Iterator[Section]:
     if asked.accelforge:
         yield peers.section()
         return
+    if asked.ablations:
+        yield from ablations.sections()
+        return
     if asked.fusion:
         yield from fusion.sections()
         return
@@ -133,12 +153,9 @@ def sections(asked: argparse.Namespace) -> Iterator[Section]:
 
 
 def many(words: list[str]) -> Iterator[Section]:
-    """Yield the table of the park or of the zoo, whose options follow."""
-    option, parsed, measured = (
-        ("--park", report.parser, report.park)
-        if "--park" in words
-        else ("--zoo", zoo.parser, zoo.zoo)
-    )
+    """Yield the table of an option that has options of its own, which follow it."""
+    option = next(option for option in MEASURED if option in words)
+    parsed, measured = MEASURED[option]
     rest = [word for word in words if word != option]
     parsed().parse_args(rest)  # what is unknown is told before kernels are compiled
     mapper.in_process("every_kernel")
@@ -162,7 +179,7 @@ def show(section: Section, console: Console) -> None:
 
 def main() -> None:
     words = sys.argv[1:]
-    wide = bool({"--park", "--zoo"} & set(words))
+    wide = bool(MEASURED.keys() & set(words))
     if wide:
         tables = many(words)
     else:

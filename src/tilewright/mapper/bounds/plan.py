@@ -39,6 +39,7 @@ class Plan:
     cycles: float = 0.0  # at least
     choices: Ints | None = None  # spatial choices of each array that the tables consider
     most: float = -inf  # pJ of the mappings that they consider
+    slowest: float = -inf  # cycles of those that the table of a port considers
     emptied: bool = False  # whether they were given up, see `empty_tables`
     part: Ints | None = None  # combinations of spatial choices that it is about; None for all
     combined: bool = False  # whether combinations of spatial choices have bounded it
@@ -57,7 +58,7 @@ class Plan:
         """Bytes of its tables."""
         if self.emptied or self.choices is None:
             return 0
-        parts = (self.lk.table, *self.lk.ahead, *self.outer)
+        parts = (self.lk.table, *self.lk.ahead, *self.outer, *self.outer.scarce)
         return sum(each.nbytes for each in parts if isinstance(each, np.ndarray))
 
     def empty_tables(self) -> None:
@@ -88,6 +89,15 @@ def most_energy(plan: Plan, goal: Floats, ceiling: tuple[float, float]) -> float
         # cycles cannot be fewer: only ties matter
         most = min(most, (ceiling[1] / second) ** (1 / goal[2]))
     return most * (1 + TOLERANCE) - plan.lk.leakage * plan.cycles
+
+
+def most_cycles(plan: Plan, goal: Floats, ceiling: float) -> float:
+    """Return the cycles of the mappings of a bypass choice that matter below a ceiling."""
+    most = float(goal[5])
+    first = plan.energy ** float(goal[0])
+    if goal[1] > 0 and first > 0:
+        most = min(most, (ceiling / first) ** (1 / goal[1]))
+    return most * (1 + TOLERANCE)
 
 
 def choices_below(plan: Plan, goal: Floats, sp: Space, ceiling: float) -> Ints:

@@ -22,9 +22,11 @@ from tilewright.text import READABLE, wrapped
 SPACE = (
     "every layer by itself as without fusion, and segments of up to {most} layers that exchange "
     "tensors no other layer reads. A segment has one fuse node below shared loops over dimensions "
-    "that run through all its layers in step. One memory above the arrays holds each exchanged "
-    "tensor; every other tensor is held among the shared loops or by its branch. Branches have all "
-    "their mappings. Shared loops and branches have tile sizes that divide (docs/fusion.md)."
+    "that run through all its layers; those with windows stand below the others, each once, in any "
+    "order, and halos are retained, recomputed or refetched. One memory above the arrays holds "
+    "each exchanged tensor; every other tensor is held among the shared loops or by its branch. "
+    "Branches have all their mappings, and other ones for turns of other extents. Shared loops and "
+    "branches have tile sizes that divide (docs/fusion.md)."
 )
 HEADERS = ("layers", "runs", "alone", "fused", "saved", "words saved", "gap")
 
