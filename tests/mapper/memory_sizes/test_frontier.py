@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import problems
 import tilewright
-from tilewright.architecture.machine import Memory
+from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.errors import InputError
 from tilewright.mapper.memory_sizes import ranges as frontier_ranges
 from tilewright.mapper.memory_sizes import walks as frontier_walks
@@ -343,3 +343,26 @@ def test_compilation_is_announced(
     monkeypatch.setattr(compilation, "is_compiled", lambda sweep: compiled)
     tilewright.frontier(tilewright.matmul(M=2, N=2, K=2), "simple", ["RF"], progress=True)
     assert ("compiling kernels once" in capsys.readouterr().err) != compiled
+
+
+def test_what_the_search_counts_too_little_is_valued_by_the_model() -> None:
+    text = "O[K,P+R] += I[C,P+S] * W[K,C,R,S]"
+    layer = tilewright.einsum(text, K=2, P=9, C=9, R=2, S=3)
+    machine = Architecture(
+        "windows",
+        (
+            Memory("M0", 16, read_energy=40.0, write_energy=40.0, read_bandwidth=0.5),
+            Array("A0", {"X": 4}, multicast=False, reduction=False, bandwidth=2.0),
+            Memory("M1", 8, 256, buffering=2, read_energy=1.0, write_energy=1.0,
+                   shared_bandwidth=1.0),
+            Array("A1", {"X": 2, "Y": 4}),
+            Memory("M2", 16, 512, read_energy=2.0, write_energy=1.0, shared_bandwidth=0.5,
+                   must_keep=frozenset("IWO")),
+            Array("A2", {"X": 2}),
+            Compute("MAC", energy=0.3, cycles=2.0),
+        ),
+    )  # fmt: skip
+    found = tilewright.frontier(layer, machine, ["M2"], "latency", time_limit=20)
+    assert not found.optimal
+    for point in found.points:
+        assert point.value == tilewright.evaluate(layer, machine, point.mapping).cycles

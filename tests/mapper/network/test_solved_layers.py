@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -125,6 +126,13 @@ def test_compilation_is_told_where_something_is_searched(monkeypatch: pytest.Mon
             options = {"progress": Lines(told.append), "tiles": "divisors"}
             tw.map(NETWORK, MACHINE, latency=latency, **options)
         assert sum("compiling kernels once" in line for line in told) == 1
+
+
+def test_compilation_takes_nothing_of_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compilation, "is_compiled", lambda: False)
+    monkeypatch.setattr(compilation, "compile_kernels", lambda: time.sleep(2.1))
+    found = tw.map(LAYER, MACHINE, tiles="divisors", time_limit=2.0, cache=False)
+    assert found.layers
 
 
 def test_other_names_find_the_same() -> None:

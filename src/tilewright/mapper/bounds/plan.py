@@ -15,7 +15,7 @@ from tilewright.mapper.label import labels
 from tilewright.mapper.objective.tolerances import TIE, TOLERANCE
 from tilewright.mapper.problem.bypass_choices import Keep
 from tilewright.mapper.problem.constraint_arrays import Limits
-from tilewright.mapper.problem.link_costs import Links
+from tilewright.mapper.problem.link_costs import NOTHING_KNOWN, Links
 from tilewright.mapper.problem.segments import Segment
 from tilewright.mapper.problem.space import Space
 from tilewright.mapper.relaxations.stays.least_cost import Least
@@ -40,6 +40,7 @@ class Plan:
     choices: Ints | None = None  # spatial choices of each array that the tables consider
     most: float = -inf  # pJ of the mappings that they consider
     slowest: float = -inf  # cycles of those that the table of a port considers
+    emptied: bool = False  # whether they were given up, see `empty_tables`
     part: Ints | None = None  # combinations of spatial choices that it is about; None for all
     combined: bool = False  # whether combinations of spatial choices have bounded it
     combined_below: float = -inf  # value up to which the links know of them
@@ -51,6 +52,22 @@ class Plan:
     begun: bool = False  # whether it has been looked at for a first mapping
     labels: int = 0  # of its last search, if that did not end it
     stuck: bool = False  # whether a search a little above its bound takes too much memory
+
+    @property
+    def table_bytes(self) -> int:
+        """Bytes of its tables."""
+        if self.emptied or self.choices is None:
+            return 0
+        parts = (self.lk.table, *self.lk.ahead, *self.outer, *self.outer.scarce)
+        return sum(each.nbytes for each in parts if isinstance(each, np.ndarray))
+
+    def empty_tables(self) -> None:
+        """Give up its tables; before they are asked again, they are filled as they were."""
+        if self.choices is None or self.limits.active:
+            return  # there are none
+        empty = np.empty((len(self.lk.table), 0, 0))
+        self.lk = self.lk._replace(table=empty, ahead=NOTHING_KNOWN)
+        self.outer, self.emptied = NOTHING, True
 
 
 def weigh(plan: Plan, goal: Floats, least: Least) -> None:

@@ -276,7 +276,10 @@ def the_best(
     mapping = search.found.mapping
     assert mapping is not None
     used = occupied(evaluate(search.layer, machine, mapping), tuple(over))
-    return Known(limits, used, float(search.best[0]), mapping)
+    value = float(search.best[0])
+    if search.found.value < inf:
+        value = max(value, search.found.value)  # the model may count more, see `correct_value`
+    return Known(limits, used, value, mapping)
 
 
 def some(

@@ -82,12 +82,14 @@ def map_network(
     layers = different_layers(network)
     work = NetworkSearch(architecture, objective, tiles, time_limit is not None, progress, cache)
     waiting = work.recall(layers)
+    compiling = 0.0
     if waiting:
-        waiting = prepared(waiting, architecture, time_limit is not None, progress)
+        waiting = checked(waiting, architecture, time_limit is not None)
+        compiling = compiled(progress)
     workers = max(1, min(workers or processors(), len(waiting)))
     progress.begin(len(layers), objective, tiles)
     work.tell_recalled(layers)
-    deadline = start + (inf if time_limit is None else time_limit)
+    deadline = start + compiling + (inf if time_limit is None else time_limit)
     interrupted = work.run(waiting, Budget(deadline, len(waiting), workers))
     results, unmapped = work.results(network.layers)
     return NetworkResult(
@@ -110,28 +112,34 @@ def different_layers(network: Network) -> list[Layer]:
     return list(alike.values())
 
 
-def prepared(
-    layers: Sequence[Layer], architecture: Architecture, limited: bool, progress: Progress
-) -> list[Layer]:
-    """Return layers in the order of their searches, with kernels that are compiled.
+def checked(layers: Sequence[Layer], architecture: Architecture, limited: bool) -> list[Layer]:
+    """Return layers in the order of their searches.
 
     Raises
     ------
     NoMappingError
         When no mapping can run one of them.
     """
-    from tilewright.mapper.network.compilation import compile_kernels, is_compiled
     from tilewright.mapper.network.layer_search import check_possible, search_effort
     from tilewright.mapper.search.infeasibility import check_feasible
 
     for layer in layers:
         check_possible(layer, architecture)
         check_feasible(layer, architecture)
-    if not is_compiled():
-        progress.compiling()
-        compile_kernels()
     # without a limit the longest searches come first, so that none runs alone in the end
     return sorted(layers, key=search_effort, reverse=not limited)
+
+
+def compiled(progress: Progress) -> float:
+    """Compile the kernels where they are not; return the seconds, which count for no limit."""
+    from tilewright.mapper.network.compilation import compile_kernels, is_compiled
+
+    if is_compiled():
+        return 0.0
+    start = perf_counter()
+    progress.compiling()
+    compile_kernels()
+    return perf_counter() - start
 
 
 class NetworkSearch:

@@ -31,6 +31,7 @@ HARD = 50000  # labels of a search that has to anneal for a mapping; then eight 
 WALKS, STEPS = 16, 1000  # of the first round of that
 STEP = 200  # labels that take as long as a step of the queue, about
 MOST_BYTES = 1 << 28  # of the labels of a bypass choice
+MOST_TABLES = 1 << 28  # bytes of the tables of all bypass choices
 LEAST_SLACK = 1.0002  # a bypass choice is given up where labels that little above it are too many
 EASY = 2000  # labels of a search after which the next one may go twice as far
 DIVIDED = 10000  # labels of a search after which its spatial choices are divided
@@ -60,6 +61,7 @@ def explore(
     queue: list[tuple[tuple[float, float], int, First | Plan]] = []
     passed: list[First | Plan] = []  # bypass choices that hold nothing better
     stuck: list[tuple[tuple[float, float], int, First | Plan]] = []
+    filled = 0  # bytes of tables since it was last seen how many there are
     for i, first in enumerate(firsts):
         bound = labels.objective_value(search.goal, first.energy, first.cycles)
         plan = None if given is None else given[i]
@@ -97,6 +99,10 @@ def explore(
             advance(search, plan, stop)
         heappop(queue)
         steps += 1
+        filled += plan.table_bytes
+        if filled > MOST_TABLES:
+            waiting = [*(entry[2] for entry in sorted(queue + stuck)), *passed]
+            filled = empty_some([each for each in waiting if isinstance(each, Plan)])
         for each in divided(search, plan) or [plan]:
             entry = each.bound, next(order), each
             if each.stuck:
@@ -109,6 +115,29 @@ def explore(
     # a better mapping may have been found since they were given up
     best = float(search.best[0]), float(search.best[1])
     return passed, queue + [entry for entry in stuck if not labels.worse(*entry[0], *best)]
+
+
+def empty_some(waiting: Iterable[Plan]) -> int:
+    """Give up the tables of bypass choices that will not be needed soon, where they are too large.
+
+    Parameters
+    ----------
+    waiting : iterable of Plan
+        Those whose turn comes next first.
+
+    Returns
+    -------
+    int
+        Bytes of the tables that are left.
+    """
+    left = 0
+    for plan in waiting:
+        size = plan.table_bytes
+        if left + size > MOST_TABLES // 2:
+            plan.empty_tables()
+        else:
+            left += size
+    return left
 
 
 def combine(search: Search, plan: Plan, whole: bool) -> bool:

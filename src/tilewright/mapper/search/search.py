@@ -273,17 +273,17 @@ class Search:
         if same and jointly == plan.jointly and most <= plan.most:
             if not plan.known:
                 plan.bound = max(plan.bound, left_out)  # they held nothing
+            else:
+                self.refill(plan)
             return
         if plan.combined and self.together is not None:
             self.together.restrict(plan, self.goal, highest)
         if not plan.limits.active:
             # a constraint may hold a store node below loops that are irrelevant to its tensor, or
             # among those that are not: what the tables take for granted
-            self.tables.fill(plan, choices, jointly, most)
-            if slowest > 0.0:
-                scarce = port_bounds(self.tables, plan, choices, jointly, slowest)
-                plan.outer = plan.outer._replace(scarce=scarce)
+            self.fill(plan, choices, jointly, most, slowest)
         plan.choices, plan.most, plan.jointly, plan.slowest = choices, most, jointly, slowest
+        plan.emptied = False
         energy, cycles = self.bound(plan)
         found = labels.objective_value(self.goal, energy, cycles) if energy < inf else (inf, inf)
         plan.bound = max(plan.bound, min(found, left_out))
@@ -296,6 +296,19 @@ class Search:
         elif not plan.known:
             plan.known, plan.slack = True, self.first_slack()
             self.level = plan.bound[0]
+
+    def fill(self, plan: Plan, choices: Ints, jointly: bool, most: float, slowest: float) -> None:
+        """Fill the tables of a bypass choice for mappings of up to so many pJ, and cycles."""
+        self.tables.fill(plan, choices, jointly, most)
+        if slowest > 0.0:
+            scarce = port_bounds(self.tables, plan, choices, jointly, slowest)
+            plan.outer = plan.outer._replace(scarce=scarce)
+
+    def refill(self, plan: Plan) -> None:
+        """Fill the tables of a bypass choice as they were, if they were given up."""
+        if plan.emptied and plan.choices is not None:
+            self.fill(plan, plan.choices, plan.jointly, plan.most, plan.slowest)
+            plan.emptied = False
 
     def asks_ports(self) -> bool:
         """Whether it is time for tables of ports: they take as long as those of energy."""

@@ -115,6 +115,10 @@ def candidates(search: Search, passed: Iterable[First | Plan], cost: Cost) -> It
             plan.energy, plan.cycles = head.energy, head.cycles
         if plan.choices is None:
             search.prepare(plan, value)
+        search.refill(plan)
+        if beyond(search.bound(plan), cost):
+            plan.empty_tables()  # in less room it costs no less
+            continue
         yield plan
 
 
