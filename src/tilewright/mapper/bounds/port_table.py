@@ -50,7 +50,12 @@ def rates_across(sp: Space, lk: Links, r: int) -> tuple[Floats, Floats]:
                 # windows may overlap across arrays
                 most = sp.unroll_product[sp.unroll_start[k]]
                 each /= sp.most_sharing[k, t] if sp.windows[t] < 0 else most
-        rate[own, t], least[t] = each, (each * united).min()
+        least[t] = (each * united).min()
+        if last:
+            # however many share a word, each is sent once
+            once = float(lk.load[r, t, link, 0]) * sp.words[t, -1] / sp.operations
+            each = np.maximum(each, once)
+        rate[own, t] = each
     return rate, least
 
 

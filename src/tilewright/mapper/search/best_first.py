@@ -53,7 +53,7 @@ def explore(
     """
     order = itertools.count()
     rounds = steps = 0
-    wide = search.na > 1 and len(search.tiles.repeats) >= WIDE
+    wide = len(search.tiles.repeats) >= (WIDE if search.na > 1 else LARGE)
     small = search.is_small()
     given = None if plans is None else list(plans)
     firsts = search.first(search.keeps() if given is None else [plan.keep for plan in given])
