@@ -88,6 +88,7 @@ def position(search: Search, bounds: SpatialBounds, mapping: Mapping) -> int:
     return int(found)
 
 
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize(
     "seed", [*range(12), *(pytest.param(s, marks=pytest.mark.slow) for s in range(12, 40))]
 )
@@ -107,6 +108,7 @@ def test_no_bypass_choice_is_bounded_above_its_best_mapping(
         assert least.min() <= found.value * (1 + 1e-9)
 
 
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize(
     "seed", [*range(12), *(pytest.param(s, marks=pytest.mark.slow) for s in range(12, 60))]
 )

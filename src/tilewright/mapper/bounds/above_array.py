@@ -159,10 +159,29 @@ NO_STEPS = np.zeros(0)
 
 
 NO_PORT = Scarce(
-    -1, -1, -1, NO_ROWS, NO_ROWS, NO_ROWS, NO_STEPS, NO_STEPS, NO_FLAGS, NO_FLAGS, NO_FLAGS,
-    NO_STEPS,
-)  # fmt: skip
+    port=-1,
+    memory=-1,
+    slot=-1,
+    row=NO_ROWS,
+    begin=NO_ROWS,
+    length=NO_ROWS,
+    bits=NO_STEPS,
+    cost=NO_STEPS,
+    stays=NO_FLAGS,
+    kind=NO_FLAGS,
+    tensor=NO_FLAGS,
+    least=NO_STEPS,
+)
 NOTHING = Outer(
-    NO_ROWS, NO_ROWS, NO_ROWS, NO_STEPS, NO_STEPS, NO_FLAGS, NO_FLAGS, NO_FLAGS, NO_FLAGS, 0,
-    NO_PORT,
-)  # fmt: skip
+    row=NO_ROWS,
+    begin=NO_ROWS,
+    length=NO_ROWS,
+    bits=NO_STEPS,
+    cost=NO_STEPS,
+    stays=NO_FLAGS,
+    kind=NO_FLAGS,
+    tensor=NO_FLAGS,
+    at=NO_FLAGS,
+    memory=0,
+    scarce=NO_PORT,
+)

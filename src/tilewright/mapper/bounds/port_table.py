@@ -153,9 +153,19 @@ def port_table(
     found = outer_steps(sp, lk._replace(table=table), part, tables.slides, screening, memory)
     slot = int(part.place_memory[memory]) if memory >= 0 else -1
     return Scarce(
-        r, memory, slot, found.row, found.begin, found.length, found.bits, found.cost, found.stays,
-        found.kind, found.tensor, lk.least[0].copy(),
-    )  # fmt: skip
+        port=r,
+        memory=memory,
+        slot=slot,
+        row=found.row,
+        begin=found.begin,
+        length=found.length,
+        bits=found.bits,
+        cost=found.cost,
+        stays=found.stays,
+        kind=found.kind,
+        tensor=found.tensor,
+        least=lk.least[0].copy(),
+    )
 
 
 def that_asks(lk: Links, r: int, bounded: list[int]) -> int:

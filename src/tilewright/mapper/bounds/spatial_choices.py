@@ -146,8 +146,15 @@ def combined(sp: Space, apart: bool, most: int) -> Combinations | None:
         product = np.column_stack((product[before], classes[new].prod(axis=1)))
         kind = np.column_stack((kind[before], new))
     return Combinations(
-        reuse, sharing, product, kind, factors, kind_of, group.ravel(), apart=apart
-    )  # fmt: skip
+        reuse=reuse,
+        sharing=sharing,
+        product=product,
+        kind=kind,
+        factors=factors,
+        kind_of=kind_of,
+        group=group.ravel(),
+        apart=apart,
+    )
 
 
 def shared_in_windows(cs: Combinations, sp: Space, t: int, arrays: list[int]) -> Floats:

@@ -25,6 +25,7 @@ from tilewright.mapper.bounds.propagation import spread_down
 from tilewright.mapper.bounds.screening import Fitting, Screening, screening_bound
 from tilewright.mapper.bounds.slide_options import fill_missing
 from tilewright.mapper.bounds.window_reuse import Reuse, Row, padded
+from tilewright.mapper.objective.settings import EVERY_PART, Settings
 from tilewright.mapper.problem.link_costs import Links
 from tilewright.mapper.problem.segments import Segment
 from tilewright.mapper.problem.space import Space
@@ -164,16 +165,43 @@ def outer_steps(
     ends = np.array([flags.index((tensor, 0)) for tensor, _ in flags])
     image = images(sp, slides.kinds)
     mirror = np.array([flags.index((tensor, image[n])) for tensor, n in flags])
-    own = Flags(stayed, kind, slid, at, np.array([n for _, n in flags]), adds, ends, mirror)
+    own = Flags(
+        stays=stayed,
+        kind=kind,
+        tensor=slid,
+        at=at,
+        slide=np.array([n for _, n in flags]),
+        adds=adds,
+        ends=ends,
+        mirror=mirror,
+    )
     nodes = Nodes(
-        segment.stage_count, segment.stage_next, need, rate, bits, share,
-        float(lk.capacity[memory]) if memory >= 0 else np.inf,
-    )  # fmt: skip
+        stage_count=segment.stage_count,
+        stage_next=segment.stage_next,
+        need=need,
+        rate=rate,
+        bits=bits,
+        share=share,
+        limit=float(lk.capacity[memory]) if memory >= 0 else np.inf,
+    )
     table = outer_table(
         sp, own, nodes, slides.words, slides.around, slides.least, stays, end, screening.stages,
         screening.spent, screening.most,
     )  # fmt: skip
-    return Outer(*table, stayed, kind, slid, at, int(memory), NO_PORT)
+    row, begin, length, step_bits, cost = table
+    return Outer(
+        row=row,
+        begin=begin,
+        length=length,
+        bits=step_bits,
+        cost=cost,
+        stays=stayed,
+        kind=kind,
+        tensor=slid,
+        at=at,
+        memory=int(memory),
+        scarce=NO_PORT,
+    )
 
 
 def may_stay(sp: Space) -> Bools:
@@ -312,6 +340,7 @@ class Tables:
     energy : float
         pJ of the operations.
     slides : Slides
+    settings : Settings
     fitting, reuse, inner
         What has been found so far; the last two depend on the spatial choices.
     """
@@ -320,6 +349,7 @@ class Tables:
     of_memory: list[int]
     energy: float
     slides: Slides
+    settings: Settings = EVERY_PART
     fitting: Fitting = field(default_factory=Fitting)
     reuse: Reuse = field(default_factory=Reuse)
     inner: Known = field(default_factory=dict)
@@ -333,9 +363,13 @@ class Tables:
         screening = screening_bound(
             sp, plan.lk, part.stage_count, self.slides.least, self.fitting, self.energy, most
         )
-        plan.lk = inner_bounds(
-            sp, plan.lk, self.of_memory, choices, self.reuse, self.inner, jointly, screening
-        )
-        adds = self.reuse.extend if jointly else self.reuse.fill
-        plan.lk = adds(sp, plan.lk)
-        plan.outer = outer_bounds(sp, plan.lk, part, self.slides, screening)
+        if not self.settings.screening:
+            screening = screening.without_energy()
+        if self.settings.tables_across:
+            plan.lk = inner_bounds(
+                sp, plan.lk, self.of_memory, choices, self.reuse, self.inner, jointly, screening
+            )
+            adds = self.reuse.extend if jointly else self.reuse.fill
+            plan.lk = adds(sp, plan.lk)
+        if self.settings.table_above:
+            plan.outer = outer_bounds(sp, plan.lk, part, self.slides, screening)
