@@ -15,7 +15,7 @@ from tilewright.mapper.label import labels
 from tilewright.mapper.objective.tolerances import TIE, TOLERANCE
 from tilewright.mapper.problem.bypass_choices import Keep
 from tilewright.mapper.problem.constraint_arrays import Limits
-from tilewright.mapper.problem.link_costs import Links
+from tilewright.mapper.problem.link_costs import Links, no_table
 from tilewright.mapper.problem.segments import Segment
 from tilewright.mapper.problem.space import Space
 from tilewright.mapper.relaxations.stays.least_cost import Least
@@ -51,6 +51,19 @@ class Plan:
     begun: bool = False  # whether it has been looked at for a first mapping
     labels: int = 0  # of its last search, if that did not end it
     stuck: bool = False  # whether a search a little above its bound takes too much memory
+
+    def bytes_of_tables(self) -> int:
+        """Return the bytes that its tables take."""
+        outer, scarce = self.outer, self.outer.scarce
+        own = (outer.row, outer.begin, outer.length, outer.bits, outer.cost, scarce.row)
+        port = (scarce.begin, scarce.length, scarce.bits, scarce.cost)
+        return self.lk.table.nbytes + sum(each.nbytes for each in (*own, *port))
+
+    def forget_tables(self) -> None:
+        """Let go of its tables, which are filled again when they are needed."""
+        shape = self.lk.table.shape
+        self.lk = self.lk._replace(table=no_table(shape[0], shape[1], shape[2]))
+        self.outer, self.choices = NOTHING, None
 
 
 def weigh(plan: Plan, goal: Floats, least: Least) -> None:

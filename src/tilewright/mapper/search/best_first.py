@@ -32,6 +32,7 @@ FAR = 0.9  # of the best value: with several arrays and a bound below it, an eig
 LARGE = 30000  # shapes of layers whose tables take too long to begin with
 STEP = 200  # labels that take as long as a step of the queue, about
 MOST_BYTES = 1 << 28  # of the labels of a bypass choice
+MOST_OF_TABLES = 1 << 28  # bytes that the tables of all bypass choices take together, about
 LEAST_SLACK = 1.0002  # a bypass choice is given up where labels that little above it are too many
 EASY = 2000  # labels of a search after which the next one may go twice as far
 DIVIDED = 10000  # labels of a search after which its spatial choices are divided
@@ -53,6 +54,7 @@ def explore(
     """
     order = itertools.count()
     rounds = steps = 0
+    holds: dict[int, int] = {}  # bytes of tables by bypass choice, of which none goes away
     on = search.settings
     wide = len(search.tiles.repeats) >= (WIDE if search.na > 1 else LARGE)
     small = search.is_small()
@@ -102,6 +104,11 @@ def explore(
             advance(search, plan, stop)
         heappop(queue)
         steps += 1
+        if plan.choices is not None and id(plan) not in holds:
+            if sum(holds.values()) + plan.bytes_of_tables() > MOST_OF_TABLES:
+                plan.forget_tables()
+            else:
+                holds[id(plan)] = plan.bytes_of_tables()
         for each in divided(search, plan) or [plan]:
             entry = each.bound, next(order), each
             if each.stuck:
