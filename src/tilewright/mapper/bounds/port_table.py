@@ -23,6 +23,7 @@ from tilewright.mapper.problem.space import Space
 if TYPE_CHECKING:
     from tilewright.mapper.bounds.plan import Plan
 
+MOST_STATES = 1 << 18  # shapes and stages; a table of more takes gigabytes
 TRIED = 2  # ports that get tables, of which the one that takes longest stays
 
 
@@ -98,6 +99,8 @@ def port_bounds(tables: Tables, plan: Plan, choices: Ints, jointly: bool, slowes
         Cycles of the mappings that matter.
     """
     sp, part = tables.space, plan.parts[0]
+    if len(part.stage_count) * len(sp.repeats) > MOST_STATES:
+        return NO_PORT
     first = slice(0, int(sp.unroll_start[1]))
     alone: list[tuple[float, int, Links, Screening]] = []
     for r in np.flatnonzero(plan.lk.load_arrays == 0).tolist():
