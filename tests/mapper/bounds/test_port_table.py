@@ -16,7 +16,7 @@ from tilewright.workload.layer import Layer
 from tilewright.workload.operators import conv2d, depthwise, matmul
 
 OBJECTIVES = ("latency", "edp")
-SLOW = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(16, 200)]
+SLOW = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(8, 200)]
 STARVED = """
 name: starved
 levels:
@@ -65,7 +65,7 @@ def compare(search: Search, monkeypatch: pytest.MonkeyPatch) -> int:
     return bounded
 
 
-@pytest.mark.parametrize("seed", [*range(16), *SLOW])
+@pytest.mark.parametrize("seed", [*range(8), *SLOW])
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_no_mapping_takes_fewer_cycles(
     seed: int, objective: str, monkeypatch: pytest.MonkeyPatch
@@ -86,7 +86,7 @@ def test_no_mapping_of_a_starved_machine_takes_fewer_cycles(
     assert compare(search, monkeypatch) > 0
 
 
-@pytest.mark.parametrize("seed", [*range(16), *SLOW])
+@pytest.mark.parametrize("seed", [*range(8), *SLOW])
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_searches_with_tables_of_ports_find_the_same(
     seed: int, objective: str, monkeypatch: pytest.MonkeyPatch

@@ -23,6 +23,7 @@ from tilewright.mapper.problem.space import Space
 if TYPE_CHECKING:
     from tilewright.mapper.bounds.plan import Plan
 
+MOST_STATES = 1 << 18  # shapes and stages; a table of more takes gigabytes
 TRIED = 2  # ports that get tables, of which the one that takes longest stays
 
 
@@ -50,7 +51,12 @@ def rates_across(sp: Space, lk: Links, r: int) -> tuple[Floats, Floats]:
                 # windows may overlap across arrays
                 most = sp.unroll_product[sp.unroll_start[k]]
                 each /= sp.most_sharing[k, t] if sp.windows[t] < 0 else most
-        rate[own, t], least[t] = each, (each * united).min()
+        least[t] = (each * united).min()
+        if last:
+            # however many share a word, each is sent once
+            once = float(lk.load[r, t, link, 0]) * sp.words[t, -1] / sp.operations
+            each = np.maximum(each, once)
+        rate[own, t] = each
     return rate, least
 
 
@@ -93,6 +99,8 @@ def port_bounds(tables: Tables, plan: Plan, choices: Ints, jointly: bool, slowes
         Cycles of the mappings that matter.
     """
     sp, part = tables.space, plan.parts[0]
+    if len(part.stage_count) * len(sp.repeats) > MOST_STATES:
+        return NO_PORT
     first = slice(0, int(sp.unroll_start[1]))
     alone: list[tuple[float, int, Links, Screening]] = []
     for r in np.flatnonzero(plan.lk.load_arrays == 0).tolist():

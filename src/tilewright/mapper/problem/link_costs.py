@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -216,6 +217,12 @@ def chains_of(
         if (t, chain) not in known:
             known[t, chain] = chain_costs(layer, architecture, t, chain, sp, segment, limits)
     return [known[each] for each in stored]
+
+
+@lru_cache(maxsize=1)
+def no_table(arrays: int, shapes: int, columns: int) -> Floats:
+    """Return a table of zeros, which nobody writes to: thousands of bypass choices share it."""
+    return np.zeros((arrays, shapes, columns))
 
 
 def links(

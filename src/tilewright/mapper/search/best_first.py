@@ -29,6 +29,8 @@ DIVES = (1.02, 1.05)  # how far above their bounds bypass choices dive for a fir
 FURTHER = (1.2, 1.5, 2.0, 4.0, 16.0, 256.0, inf)  # where labels were too many without any
 HARD = 50000  # labels of a search that has to anneal for a mapping; then eight times as many
 WALKS, STEPS = 16, 1000  # of the first round of that
+FAR = 0.9  # of the best value: with several arrays and a bound below it, an eighth of the labels
+LARGE = 30000  # shapes of layers whose tables take too long to begin with
 STEP = 200  # labels that take as long as a step of the queue, about
 MOST_BYTES = 1 << 28  # of the labels of a bypass choice
 MOST_TABLES = 1 << 28  # bytes of the tables of all bypass choices
@@ -54,7 +56,7 @@ def explore(
     order = itertools.count()
     rounds = steps = 0
     on = search.settings
-    wide = search.na > 1 and len(search.tiles.repeats) >= WIDE
+    wide = len(search.tiles.repeats) >= (WIDE if search.na > 1 else LARGE)
     small = search.is_small()
     given = None if plans is None else list(plans)
     firsts = search.first(search.keeps() if given is None else [plan.keep for plan in given])
@@ -70,6 +72,8 @@ def explore(
             bound = max(bound, plan.bound)
             plan.energy, plan.cycles, plan.bound = first.energy, first.cycles, bound
         heappush(queue, (bound, next(order), plan or first))
+    if queue:
+        search.found.bound = queue[0][0][0]
     while queue and not stop():
         bound, _, head = queue[0]
         if labels.worse(*bound, float(search.best[0]), float(search.best[1])):
@@ -78,8 +82,10 @@ def explore(
         plan = head if isinstance(head, Plan) else search.plan(head.keep)
         if isinstance(head, First):
             plan.energy, plan.cycles, plan.bound = head.energy, head.cycles, bound
-        if given is None and on.annealing and is_hard(search, rounds, steps):
-            search.anneal(WALKS << rounds, STEPS << rounds, stop)
+        if given is None and on.annealing and is_hard(search, rounds, steps, bound[0]):
+            # without windows a step takes a fraction of the time
+            longer = rounds if (search.space.windows >= 0).any() else max(rounds, 1)
+            search.anneal(WALKS << rounds, STEPS << longer, stop)
             rounds += 1
             continue
         if not plan.combined and combine(search, plan, given is None):
@@ -191,13 +197,20 @@ def divided(search: Search, plan: Plan) -> list[Plan]:
     return found
 
 
-def is_hard(search: Search, rounds: int, steps: int) -> bool:
+def is_hard(search: Search, rounds: int, steps: int, bound: float) -> bool:
     """Whether it is time to anneal, after some rounds of that and steps of the queue."""
-    if rounds == 0 and search.na > 1:
+    best = float(search.best[0])
+    if rounds == 0 and (search.na > 1 or (best == inf and len(search.tiles.repeats) >= LARGE)):
         return True
-    at = HARD / 10 if search.best[0] == inf else HARD
+    if search.is_small() and best < inf:
+        return False  # what annealing may find is searched sooner
+    at = HARD * 8.0**rounds
+    if best == inf:
+        at /= 10
+    elif search.na > 1 and bound < FAR * best:
+        at /= 8
     labels = search.found.labels + (STEP * steps if search.na > 1 else 0)
-    return bool(labels > at * 8.0**rounds)
+    return bool(labels > at)
 
 
 def begin_above(search: Search, plan: Plan, stop: Callable[[], bool]) -> None:

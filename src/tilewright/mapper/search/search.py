@@ -259,8 +259,8 @@ class Search:
         most = most_energy(plan, self.goal, limit)
         highest = min(ceiling, value)
         slowest = most_cycles(plan, self.goal, highest) if self.asks_ports() else -inf
-        # without windows one table is the other
-        jointly = plan.known and self.settings.joint_windows
+        # without windows one table is the other, and few shapes take no time
+        jointly = (plan.known or self.is_small()) and self.settings.joint_windows
         jointly = jointly or not (self.space.windows[:-1] >= 0).any()
         same = plan.choices is not None and (choices == plan.choices).all()
         fewer = plan.combined and highest > plan.combined_below
@@ -312,13 +312,11 @@ class Search:
 
     def asks_ports(self) -> bool:
         """Whether it is time for tables of ports: they take as long as those of energy."""
-        return (
-            self.settings.port_tables
-            and self.goal[1] > 0.0
-            and self.resources > 0
-            and self.na > 0
-            and (self.na > 1 or self.found.labels > HARD_TO_PROVE)
-        )
+        if self.na == 0 or self.resources == 0 or self.goal[1] == 0.0 or self.is_small():
+            return False
+        if not self.settings.port_tables:
+            return False
+        return self.na > 1 or self.found.labels > HARD_TO_PROVE
 
     def run(
         self,
