@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import permutations, product
 from random import Random
@@ -14,7 +15,7 @@ import tilewright as tw
 from every_size import is_regular
 from problems import machine as random_machine
 from strategies import cases, dimensions_of, layer_of
-from tilewright.architecture.machine import Architecture, Array
+from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.errors import MappingError
 from tilewright.mapper.objective.objective import Objective, parse_objective
 from tilewright.mapper.problem.bypass_choices import KeepChoice, keep_choices, narrowed
@@ -39,8 +40,12 @@ KINDS = ("matmul", "matmul", "conv1d", "conv1d", "conv2d", "depthwise", "pooling
 BOUNDS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 16, 24, 32)
 OBJECTIVES = ("energy", "latency", "edp", "energy*latency^0.5")
 MANY = range(40, 3000)
+ROWS, MANY_ROWS = range(20, 32), range(32, 500)
 # each of them would have shown a fault
 TELLING = (10447, 30147, 30896, 31646, 33028, 33511, 34380, 63313, 515591)
+
+
+Problem = tuple[Layer, Architecture, str]
 
 
 def never() -> bool:
@@ -71,7 +76,44 @@ def least_below(least: Least, keep: KeepChoice, objective: Objective, value: flo
     return tightened(least, [(0.0, keep)], objective, value * (1 + 1e-6) + 1e-9, never)[0]
 
 
-def compare(seed: int) -> int:
+def even(seed: int) -> tuple[Layer, Architecture, str]:
+    """Return a window whose rows instances share evenly, or nearly so, on a machine with an array.
+
+    An instance may have several rows in a row, or one of every few.
+    """
+    random = Random(seed)
+    stride, instances = random.choice([1, 1, 2]), random.choice([2, 2, 3])
+    bounds = {"K": random.choice([1, 2, 3, 4]), "R": random.choice([2, 3, 4])}
+    bounds["P"] = instances * random.choice([2, 3, 4, 6, 8]) - (random.random() < 0.2)
+    if random.random() < 0.4:
+        bounds |= {"Q": random.choice([2, 3, 4, 6]), "S": random.choice([1, 2, 3])}
+        layer = tw.einsum(f"O[K,P,Q] += I[{stride}*P+R,{stride}*Q+S] * W[K,R,S]", **bounds)
+    else:
+        bounds["C"] = random.choice([1, 2, 3])
+        layer = tw.einsum(f"O[K,P] += I[C,{stride}*P+R] * W[K,C,R]", **bounds)
+
+    def memory(name: str, words: int | None, energy: float) -> Memory:
+        return Memory(
+            name, 8, capacity_bits=None if words is None else 8 * words, read_energy=energy,
+            write_energy=energy * random.choice([1.0, 2.0]),
+        )  # fmt: skip
+
+    levels: list[Memory | Array] = [memory("DRAM", None, random.choice([20.0, 50.0, 200.0]))]
+    if random.random() < 0.6:
+        levels.append(memory("GLB", random.choice([16, 32, 64, 128]), random.choice([2.0, 6.0])))
+    axes = {"X": instances} if random.random() < 0.7 else {"X": instances, "Y": 2}
+    levels.append(
+        Array(
+            "A", axes, multicast=random.random() < 0.7, reduction=random.random() < 0.7,
+            hop_energy=random.choice([0.0, 1.0]),
+        )
+    )  # fmt: skip
+    levels.append(memory("RF", random.choice([4, 6, 8, 12, 16, 24]), random.choice([0.5, 1.0])))
+    machine = Architecture("even", (*levels, Compute("MAC")))
+    return layer, machine, random.choice(["edp", "edp", "energy", "latency"])
+
+
+def compare(seed: int, problem: Callable[[int], Problem] = problem) -> int:
     """Compare bounds of bypass choices with what a search and changes of tile sizes find."""
     layer, machine, text = problem(seed)
     least, objective = Least(layer, narrowed(machine, layer)), parse_objective(text)
@@ -120,6 +162,17 @@ def test_no_mapping_that_is_found_costs_less_in_telling_problems(seed: int) -> N
 @pytest.mark.parametrize("seed", MANY)
 def test_no_mapping_that_is_found_costs_less_in_many_problems(seed: int) -> None:
     compare(seed)
+
+
+@pytest.mark.parametrize("seed", ROWS)
+def test_no_mapping_that_is_found_costs_less_where_instances_share_rows(seed: int) -> None:
+    assert compare(seed, even)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", MANY_ROWS)
+def test_no_mapping_that_is_found_costs_less_in_many_shared_rows(seed: int) -> None:
+    compare(seed, even)
 
 
 def two_arrays(seed: int) -> tuple[Layer, Architecture, str, Random]:
@@ -196,6 +249,7 @@ def test_no_mapping_costs_less(case: tuple[Layer, Architecture, tw.Mapping]) -> 
         (STRIDED, {"K": 512, "C": 512, "P": 7, "Q": 7, "R": 3, "S": 3}, "eyeriss", "edp"),
         (STRIDED, {"K": 256, "C": 256, "P": 14, "Q": 14, "R": 3, "S": 3}, "eyeriss", "edp"),
         (CONV, {"K": 64, "C": 64, "P": 13, "Q": 13, "R": 3, "S": 3}, "eyeriss", "edp"),
+        (CONV, {"K": 256, "C": 256, "P": 14, "Q": 14, "R": 3, "S": 3}, "eyeriss", "edp"),
     ],
 )
 def test_no_regular_mapping_of_awkward_layers_is_better(

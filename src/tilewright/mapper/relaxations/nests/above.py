@@ -244,7 +244,15 @@ def comes_in(
 
 @leaf
 def kept_share(
-    ns: Nest, order: Ints, place: Ints, carried: int, size: Ints, least: Ints, j: int, e: int
+    ns: Nest,
+    order: Ints,
+    place: Ints,
+    carried: int,
+    size: Ints,
+    least: Ints,
+    j: int,
+    e: int,
+    times: int,
 ) -> float:
     """Return the share of words at most that is there when the j-th tile changes.
 
@@ -262,10 +270,11 @@ def kept_share(
         n = spans_least(ns, place, carried, size, least, j, o)
         # what the j-th tile stays through is all part of that of the window
         first, second = ns.owner[d] == order[j], ns.owner[o] == order[j]
+        whole = j > 0 or times == 1
         if first:
-            m = size[0, d]
+            m = size[0, d] if whole else 1
         if second:
-            n = size[0, o]
+            n = size[0, o] if whole else 1
         words = pair_words(m, n, a, b, False)
         if not first and spans_least(ns, place, carried, size, least, place[t], d) < m:
             share = max(share, ((b * (ns.bounds[o] - 1) - a) // g + 1) / words)
@@ -341,7 +350,9 @@ def window_serves(
                 continue
             if not below:
                 if part:
-                    share = max(share, kept_share(ns, order, place, carried, size, least, j, e))
+                    share = max(
+                        share, kept_share(ns, order, place, carried, size, least, j, e, times)
+                    )
                 for k in range(2):
                     x = d if k == 0 else o
                     if ns.owner[x] == own and is_held(ns, place, carried, x):

@@ -25,7 +25,8 @@ MOST_KNOWN = 1024  # sizes of tiles for which they are kept
 FIRST_ROWS = 1 << 12  # of what is kept, to begin with
 WIDTH = 0.03  # of the ranges of what instances have together
 WAY = 7  # numbers of a way to cut a dimension
-EVEN = 6  # the one that says whether all instances work in every step
+EVEN = 6  # the one that says how evenly instances work
+ALIKE, ROUGH, EXACT = 0, 1, 2  # which ways there are, see `ways_to_cut`
 
 
 @leaf
@@ -98,16 +99,20 @@ def add_way(
     steps: int,
     stays: int,
     after: int,
-    even: bool,
+    even: int,
+    exact: bool,
 ) -> int:
-    """Add a way to cut a dimension, unless a known one of a smaller extent costs no more."""
+    """Add a way to cut a dimension, unless a known one of a smaller extent costs no more.
+
+    One of an exact extent stands for no other.
+    """
     for k in range(n):
         if (
             ways[k, 1] <= low
             and ways[k, 3] <= steps
             and ways[k, 4] <= stays
             and ways[k, 5] <= after
-            and ways[k, EVEN] <= even
+            and (ways[k, EVEN] == 0 or (even > 0 and not exact))
         ):
             return n
     if n < len(ways):
@@ -125,14 +130,13 @@ def add_way(
 
 @called_leaf
 def ways_to_cut(
-    bound: int, size: int, instances: int, active: int, counted: bool, ways: Ints
+    bound: int, size: int, instances: int, active: int, counted: bool, which: int, ways: Ints
 ) -> int:
     """Fill ways to cut a dimension among instances, and return how many.
 
     Each is the extent that an instance has, the least and the most that all have together, the
     fewest steps, how often tiles change at least, in all instances and one after the other, and
-    whether all instances work in every step. Where they do in the fewest steps, more steps are
-    another way.
+    `evenness`. Where that is known, more steps are another way.
     The tile below the array may be a part of the extent, which is of use where this takes fewer
     steps.
 
@@ -144,46 +148,66 @@ def ways_to_cut(
         That it takes for even chunks, and that work at a time at most.
     counted : bool
         Whether it matters how often that tile changes.
+    which : int
+        EXACT where each extent with the fewest possible steps is a way of its own. Else a way
+        stands for those of larger extents that cost no less; with ROUGH nothing is said of how
+        evenly instances work.
     """
     if instances == 1:
         ways[0, 0], ways[0, 1], ways[0, 2], ways[0, 3] = size, size, size, bound
         ways[0, 4] = ways[0, 5] = chunks(bound, size)
         ways[0, EVEN] = 1
         return 1
+    exact = which == EXACT and active == instances
+    which = ROUGH if which == EXACT and not exact else which
     n = 0
     high = min(size * instances, bound)
     while high > size * (instances - 1):
         least = max(size * (instances - 1) + 1, min(high, int(high * (1 - WIDTH))))
         steps = turns_of(bound, size, high)
         ways[n, 0], ways[n, 1], ways[n, 2] = size, least, high
-        even = steps * active == bound
-        for more in range(1 + even):
+        even = evenness(bound, active, steps, which)
+        for more in range(2 if even else 1):
             ways[n, 0], ways[n, 1], ways[n, 2], ways[n, 3] = size, least, high, steps + more
             ways[n, 4], ways[n, 5] = chunks(bound, size), chunks(steps + more, size)
-            ways[n, EVEN] = even and more == 0
+            ways[n, EVEN] = even if more == 0 else 0
             n += 1
         high = least - 1
     most = fewest = ways[0, 3]
     floor = chunks(bound, instances)
     own = size + 1
-    while own <= floor and fewest > floor:
+    while own <= floor and (fewest > floor or exact):
         whole = not counted or own % size == 0
         high = min(own * instances, bound)
         steps = turns_of(bound, own, high)
         if whole:
             fewest = min(fewest, steps)
-        while high > own * (instances - 1) and steps < most:
+        every = fewest > floor
+        while high > own * (instances - 1) and (steps < most if every else steps == floor):
             low = max(own * (instances - 1) + 1, min(high, int(high * (1 - WIDTH))))
             stays, after = stays_of(bound, instances, active, own, size, steps)
-            even = steps * active == bound
-            n = add_way(ways, n, own, low, high, steps, stays, after, even)
+            even = evenness(bound, active, steps, which)
+            n = add_way(ways, n, own, low, high, steps, stays, after, even, exact)
             if even or not whole:
                 few, last = chunks(bound, size), chunks(steps + 1, size)
-                n = add_way(ways, n, own, low, high, steps + 1, few, last, False)
+                n = add_way(ways, n, own, low, high, steps + 1, few, last, 0, exact)
             high = low - 1
             steps = turns_of(bound, own, high)
         own += 1
     return n
+
+
+@leaf
+def evenness(bound: int, active: int, steps: int, which: int) -> int:
+    """Return 1 where instances work in every step, each; or 0 where nothing is known.
+
+    Where the extent is exact and steps are the fewest possible, it is 1 + the iterations that they
+    could do besides. A chunk for one instance alone would leave more of them idle.
+    """
+    idle = steps * active - bound
+    if which != ROUGH and (idle == 0 or (which == EXACT and 0 < idle < active - 1)):
+        return int(1 + idle)
+    return 0
 
 
 @leaf
@@ -202,6 +226,7 @@ def known_ways(
     instances: int,
     active: int,
     counted: bool,
+    which: int,
     known: Ints,
     pool: Ints,
     filled: int,
@@ -227,14 +252,14 @@ def known_ways(
     """
     at = size % known.shape[1]
     row = known[instances, at]
-    kind = 2 * active + counted
+    kind = 6 * active + 2 * which + counted
     if row > 0 and pool[row - 1, 0] == kind and pool[row - 1, 5] == size:
         return pool, filled, row
     if filled + MOST_WAYS >= len(pool):
         pool = np.concatenate((pool, np.empty_like(pool)))
     row = filled + 1
     ways = pool[row : row + MOST_WAYS]
-    count = ways_to_cut(bound, size, instances, active, counted, ways)
+    count = ways_to_cut(bound, size, instances, active, counted, which, ways)
     pool[filled, 0], pool[filled, 1], pool[filled, 5] = kind, count, size
     least_of(ways, count, pool[filled, 2:5])
     known[instances, at] = row
@@ -329,10 +354,11 @@ def limit_runs(ns: Nest, spread: Ints, cuts: Ints) -> bool:
             o, b = ns.terms[ns.window, e, 2 - 2 * k], ns.terms[ns.window, e, 3 - 2 * k]
             if cuts[6, d] == 0 or spread[d] == 1:
                 continue
-            if cuts[0, d] == 1:
-                cuts[5, d] = cuts[2, d]
+            idle = cuts[6, d] - 1
+            if cuts[0, d] == 1 and idle == 0:
+                cuts[5, d] = spread[d]
                 limited = True
-            elif a * (cuts[2, d] - cuts[0, d] + 1) > b * (ns.bounds[o] - 1):
+            elif a * ((spread[d] - 1) * cuts[0, d] - idle + 1) > b * (ns.bounds[o] - 1):
                 cuts[4, d] = cuts[0, d]
                 limited = True
     return limited

@@ -57,7 +57,7 @@ def add_outer(
             if ns.owner[d] == whose:
                 stay = size[1 if t == nt else 0, d]
                 count *= chunks(ns.bounds[d], stay)
-                got *= instances_of(ns.bounds[d], stay, spread[d], cuts[6, d] > 0)
+                got *= instances_of(ns.bounds[d], stay, spread[d], cuts[6, d] == 1)
         if t == nt and not ns.unites[carried]:
             count = got
         for r in range(len(cost)):

@@ -108,7 +108,7 @@ def least_outer(
         is loaded anew for every tile in the outer memory.
     cuts : array of (7, dimensions)
         Of each dimension, what an element has, the least and the most that all together have, the
-        fewest steps, what `cuts.limit_runs` fills, and whether all elements work in every step.
+        fewest steps, what `cuts.limit_runs` fills, and `cuts.evenness`.
     most_held : array of dimensions
         What the carried tiles of all elements may span beyond what others need.
     spans : array of dimensions

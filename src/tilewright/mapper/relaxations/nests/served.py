@@ -156,7 +156,7 @@ def served(
     if not first:
         m, n, far, wide, whole, other, a, b = n, m, wide, far, other, whole, b, a
     if way >= RARELY:
-        if not apart and lines == 1 and a > 1:
+        if not apart and lines == 1 and a > 1 and not (torn if first else cut):
             slid = rarely_in_line(m, other, a, b, long)
         else:
             tiles = 2.0 if apart else max(2.0, long / m)

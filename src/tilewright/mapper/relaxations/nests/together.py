@@ -16,10 +16,13 @@ from tilewright.mapper.relaxations.nests.cases import (
     tighten_same,
 )
 from tilewright.mapper.relaxations.nests.cuts import (
+    ALIKE,
     EVEN,
+    EXACT,
     FIRST_ROWS,
     MOST_KNOWN,
     MOST_WAYS,
+    ROUGH,
     WAY,
     known_ways,
     least_value,
@@ -67,6 +70,92 @@ def fill_ways(
     return steps
 
 
+@part
+def least_of_ways(
+    ns: Nest,
+    order: Ints,
+    carried: int,
+    kept: bool,
+    size: Ints,
+    held: Ints,
+    widest: Ints,
+    spans: Ints,
+    limits: Ints,
+    spread: Ints,
+    active: Ints,
+    ways: Ints,
+    number: Ints,
+    slide: Ints,
+    kind: int,
+    served: float,
+    same: Floats,
+    times: Ints,
+    cuts: Ints,
+    begin: Floats,
+    goal: Floats,
+    limit: float,
+    own: Ints,
+    found: Ints,
+) -> float:
+    """Return the least value below a limit of all ways to cut dimensions, or infinity.
+
+    Parameters
+    ----------
+    served : float
+        What the tile of the window serves in an instance at most, if it lies inside another one.
+    found : array
+        Filled with the numbers of the best, see `least_together`.
+    """
+    nd = len(size)
+    best = np.inf
+    at = np.zeros(nd, np.int64)
+    runs = np.ones((3, nd), np.int64)
+    more = leave_out(
+        ns, order, same, limits, spread, active, ways, number, times, begin, goal, limit
+    )
+    while more:
+        steps = 1.0
+        whole = kept
+        for d in range(nd):
+            extent = ways[d, at[d], 0]
+            copy(ways[d, at[d], :4], cuts[:, d])
+            copy(ways[d, at[d], 3:], times[:, d])
+            cuts[4, d], cuts[5, d], cuts[6, d] = ns.bounds[d], 1, ways[d, at[d], EVEN]
+            steps *= times[0, d]
+            if ns.relevant[carried, d] and ns.owner[d] >= 0:
+                whole &= extent == size[d] or extent <= widest[d]
+        if len(slide) > 0:
+            same[0, ns.window] = served
+            if limit_runs(ns, spread, cuts):
+                copy(cuts[4], runs[0])
+                copy(cuts[5], runs[2])
+                most = case_serves(ns, slide[0], spread, active, runs, False, 1.0)
+                same[0, ns.window] = min(most, served)
+        copy(ns.base, begin)
+        add_direct(ns, active, times, begin)
+        add_inner(ns, order, same, times, begin)
+        value = least_outer(
+            ns, carried, whole, cuts, held, spans, limits, spread, active, begin, steps, goal,
+            min(best, limit), slide, kind, same, times, own,
+        )  # fmt: skip
+        if value < min(best, limit):
+            best = value
+            copy(own, found)
+            for d in range(nd):
+                found[2 * nd + 1 + d] = ways[d, at[d], 0]
+        more = False
+        d = nd - 1
+        while d >= 0 and not more:
+            at[d] += 1
+            more = at[d] < number[d]
+            if not more:
+                at[d] = 0
+                d -= 1
+    if len(slide) > 0:
+        same[0, ns.window] = served
+    return best
+
+
 @kernel
 def least_together(
     ns: Nest,
@@ -106,13 +195,13 @@ def least_together(
     # ways to cut that are known, each after a row of what they depend on, how many, and the least
     pool, filled = np.empty((FIRST_ROWS, WAY), np.int64), 0
     instances, longest = largest(spreads), min(largest(inner.sizes) + 1, MOST_KNOWN)
-    known = np.zeros((nd, instances + 1, longest), np.int64)
-    number, rows, at = np.empty(nd, np.int64), np.empty(nd, np.int64), np.empty(nd, np.int64)
+    known = np.zeros((2, nd, instances + 1, longest), np.int64)
+    number, rows = np.empty(nd, np.int64), np.empty((2, nd), np.int64)
     spans = np.empty(nd, np.int64)
     cuts = np.empty((7, nd), np.int64)
     times = np.empty((3, nd), np.int64)
     counted = np.empty(nd, np.bool_)
-    own = np.empty(2 * nd + 1, np.int64)
+    own, details = np.empty(2 * nd + 1, np.int64), np.empty(3 * nd + 1, np.int64)
     place = np.empty(len(ns.words), np.int64)
     held, widest = np.empty(nd, np.int64), np.empty(nd, np.int64)
     grown, extents = np.ones(nd, np.int64), np.empty(nd, np.int64)
@@ -123,7 +212,6 @@ def least_together(
     serves = np.zeros((1 + WAYS * ns.terms.shape[1] * (nt + 1), 2))
     anywhere = np.ones((3, nd), np.int64)
     copy(ns.bounds, anywhere[0])
-    runs = np.ones((3, nd), np.int64)
     begin = np.empty(len(ns.base))
     for i in range(len(choice)):
         if values[i] >= best:
@@ -137,10 +225,12 @@ def least_together(
             for k in range(1, len(order)):
                 counted[d] |= ns.owner[d] == order[k]
         for d in range(nd):
+            windows_on = ns.window >= 0 and ns.relevant[ns.window, d]
             pool, filled, row = known_ways(
-                ns.bounds[d], size[d], spread[d], active[d], counted[d], known[d], pool, filled
-            )
-            rows[d] = row
+                ns.bounds[d], size[d], spread[d], active[d], counted[d],
+                ROUGH if windows_on else ALIKE, known[0, d], pool, filled,
+            )  # fmt: skip
+            rows[0, d] = row
             copy(pool[row - 1, 2:5], times[:, d])
         fill_spans(ns, order, size, active, spans)
         limit = min(ceiling, best * NEAR)
@@ -171,7 +261,7 @@ def least_together(
                 row = begins[tile[i], 0] + c
                 slide = cases[row : row + 1]
             c += 1
-            steps = fill_ways(pool, rows, ways, number, times, cuts, ns.bounds)
+            steps = fill_ways(pool, rows[0], ways, number, times, cuts, ns.bounds)
             limit = min(reached[i], ceiling, best * NEAR)
             if least_value(ns, order, same, limits, spread, active, times, begin, goal) >= limit:
                 if slides and c == 0:
@@ -195,49 +285,27 @@ def least_together(
                 continue
             if value >= limit:
                 continue
-            more = leave_out(
-                ns, order, same, limits, spread, active, ways, number, times, begin, goal, limit
-            )
-            for d in range(nd):
-                at[d] = 0
-            while more:
-                steps = 1.0
-                whole = kept
-                for d in range(nd):
-                    extent = ways[d, at[d], 0]
-                    copy(ways[d, at[d], :4], cuts[:, d])
-                    copy(ways[d, at[d], 3:], times[:, d])
-                    cuts[4, d], cuts[5, d], cuts[6, d] = ns.bounds[d], 1, ways[d, at[d], EVEN]
-                    steps *= times[0, d]
-                    if ns.relevant[carried, d] and ns.owner[d] >= 0:
-                        whole &= extent == size[d] or extent <= widest[d]
-                if len(slide) > 0:
-                    same[0, ns.window] = serves[c - 1, 0]
-                    if limit_runs(ns, spread, cuts):
-                        copy(cuts[4], runs[0])
-                        copy(cuts[5], runs[2])
-                        most = case_serves(ns, slide[0], spread, active, runs, False, 1.0)
-                        same[0, ns.window] = min(most, serves[c - 1, 0])
-                copy(ns.base, begin)
-                add_direct(ns, active, times, begin)
-                add_inner(ns, order, same, times, begin)
+            served = serves[c - 1, 0] if slides else 0.0
+            # roughly, then with each extent that may matter to windows
+            for fine in range(2):
+                for d in range(nd * fine):
+                    rows[1, d] = rows[0, d]
+                    if ns.window >= 0 and ns.relevant[ns.window, d]:
+                        pool, filled, rows[1, d] = known_ways(
+                            ns.bounds[d], size[d], spread[d], active[d], counted[d], EXACT,
+                            known[1, d], pool, filled,
+                        )  # fmt: skip
+                fill_ways(pool, rows[fine], ways, number, times, cuts, ns.bounds)
                 limit = min(reached[i], ceiling, best * NEAR)
-                value = least_outer(
-                    ns, carried, whole, cuts, held, spans, limits, spread, active, begin, steps,
-                    goal, limit, slide, inner.kinds[tile[i]], same, times, own,
+                value = least_of_ways(
+                    ns, order, carried, kept, size, held, widest, spans, limits, spread, active,
+                    ways, number, slide, inner.kinds[tile[i]], served, same, times, cuts,
+                    begin, goal, limit, own, details,
                 )  # fmt: skip
-                if value < limit:
-                    reached[i] = value
-                    copy(own, found[i])
-                    for d in range(nd):
-                        found[i, 2 * nd + 1 + d] = ways[d, at[d], 0]
-                more = False
-                d = nd - 1
-                while d >= 0 and not more:
-                    at[d] += 1
-                    more = at[d] < number[d]
-                    if not more:
-                        at[d] = 0
-                        d -= 1
+                if value >= limit:
+                    break
+            if value < limit:
+                reached[i] = value
+                copy(details, found[i])
         best = min(best, reached[i])
     return best, reached, found
