@@ -67,13 +67,21 @@ CASES = [
     ("store: GLB, tensors: [W]", "store: GLB, tensors: [I]", 12, "'GLB' stores I below 'GLB'"),
     ("for: N, tile: 1", "for: N, tile: 7", 13, "tile of N must be from 1 to 5"),
     ("for: N, tile: 1", "fore: N, tile: 1", 13, "expected a node with one of the keys"),
-    ("  - fuse:", "  - fues:", 5, "expected 'fuse' with a list of branches as last node"),
+    ("  - fuse:", "  - fues:", 5, "expected 'fuse' or 'pipeline' with a list of branches"),
     ("mapping:\n", "mapping:\nhalo: {}\n", None, "expected"),
     ("mapping:\n", "halos: {H: {M: keep}}\nmapping:\n", 1, "no mode 'keep' in halos"),
     ("mapping:\n", "halos: {H: {K: retain}}\nmapping:\n", 1, "no dimension 'K' in tensor 'H'"),
     ("mapping:\n", "halos: {X: {M: retain}}\nmapping:\n", 1, "no exchanged tensor 'X'"),
     ("mapping:\n", "halos: {H: {M: refetch}}\nmapping:\n", 1, "no memory stores it above"),
     ("{store: DRAM}", "{store: DRAM, tensors: [H, X, Y, fc1.W, fc2.W]}", 2, "'DRAM' stores H as"),
+    ("- layer: fc2", "- turns: [{bounds: {M: 3}}]\n        layer: fc2", None, "its turns have M 2"),
+    ("- layer: fc2", "- turns: [{bounds: {Q: 3}}]\n        layer: fc2", None, "no dimension 'Q'"),
+    (
+        "- layer: fc2",
+        "- turns: [{nodes: []}]\n        layer: fc2",
+        None,
+        "expected a turn: {bounds",
+    ),
     ("tensors: [H]", "tensors: [H, fc1.W, X]", 1, "while layer 'fc2' runs, the tiles in 'GLB'"),
 ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from random import Random
 from typing import Any
@@ -13,7 +14,7 @@ from tilewright.document import Document
 from tilewright.errors import MappingError
 from tilewright.mapping.fused.scopes import LoopClass, loop_class
 from tilewright.mapping.fused.segments import Segment, segment
-from tilewright.mapping.fused.tree import Branch, Fuse, FusedMapping, Halo, TreeNode
+from tilewright.mapping.fused.tree import Branch, Fuse, FusedMapping, Halo, TreeNode, Turn
 from tilewright.mapping.nodes import For, Node, Spatial, Store
 from tilewright.workload.layer import Network
 from tilewright.workload.network import parse_network
@@ -28,6 +29,51 @@ def fused_cases(draw: Any, modes: tuple[str, ...] = ("retain",)) -> FusedCase:
     found = random_segment(random)
     machine = random_machine(random)
     return found, machine, random_tree(random, found, modes)
+
+
+@st.composite
+def pipelined_cases(draw: Any, modes: tuple[str, ...] = ("retain", "recompute")) -> FusedCase:
+    """Draw a fused mapping some of whose layers run at the same time."""
+    segment, machine, tree = draw(fused_cases(modes))
+    random = draw(st.randoms(use_true_random=False))
+    return (
+        segment,
+        splittable(random, machine),
+        FusedMapping(pipelined(random, tree.nodes), tree.halos),
+    )
+
+
+def pipelined(random: Random, nodes: tuple[TreeNode, ...]) -> tuple[TreeNode, ...]:
+    """Return a list of nodes in which layers below the last ``fuse`` run at the same time."""
+    *shared, last = nodes
+    assert isinstance(last, Fuse)
+    if all(branch.layer is not None for branch in last.branches):
+        return (*shared, Fuse(last.branches, pipelined=random.random() < 0.85))
+    return (
+        *shared,
+        Fuse(
+            tuple(
+                branch if branch.layer else Branch(None, pipelined(random, branch.nodes))
+                for branch in last.branches
+            )
+        ),
+    )
+
+
+def splittable(random: Random, machine: Architecture) -> Architecture:
+    """Return a machine whose array has room for several layers, and limits that matter."""
+    levels: list[Any] = []
+    for level in machine.levels:
+        if isinstance(level, Array):
+            rate = random.choice((None, 1.0, 3.0))
+            levels.append(replace(level, axes={"X": 8, "Y": 2}, split=("X",), bandwidth=rate))
+        elif isinstance(level, Compute):
+            levels.append(replace(level, cycles=random.choice((0.5, 1.0, 5.0)), leakage=2.0))
+        elif level.name == "RF":
+            levels.append(replace(level, shared_bandwidth=random.choice((None, 1.0))))
+        else:
+            levels.append(level)
+    return replace(machine, levels=tuple(levels))
 
 
 def random_machine(random: Random) -> Architecture:
@@ -231,7 +277,8 @@ class _Growing:
             if len(group) > 1:
                 branches.append(Branch(None, self.scope(group, held, cut)))
             else:
-                branches.append(Branch(group[0], self.leaf(group[0], held, cut)))
+                turns = self.turns(group[0], held, cut)
+                branches.append(Branch(group[0], self.leaf(group[0], held, cut), turns))
         return (*nodes, Fuse(tuple(branches)))
 
     def groups(self, layers: list[str]) -> list[list[str]]:
@@ -296,6 +343,18 @@ class _Growing:
         memory = self.random.randint(held[name] + 1, 2)
         held[name] = memory
         return [Store(("DRAM", "L2", "L1")[memory], (name,))]
+
+    def turns(
+        self, name: str, held: dict[str, int], cut: dict[tuple[str, str], int]
+    ) -> tuple[Turn, ...]:
+        """Return other nodes for turns of some extents; there may be none of these."""
+        random, bounds = self.random, self.segment.layer_of[name].bounds
+        found = []
+        for _ in range(random.choice((0, 0, 1, 2))):
+            own = random.sample(list(bounds), random.choice((1, 1, 2)))
+            extents = tuple((d, random.randint(1, bounds[d])) for d in own)
+            found.append(Turn(extents, self.leaf(name, held, cut)))
+        return tuple(found)
 
     def leaf(
         self, name: str, held: dict[str, int], cut: dict[tuple[str, str], int]

@@ -73,9 +73,9 @@ class Search:
         self.pushed = self.open = 0
         self.interrupted = False
 
-    def run(self, progress: Listener | None) -> None:
-        """Decide boxes until none is open, or the search is stopped."""
-        self.push(self.problem.space.whole, {}, (None,) * len(self.problem.runs))
+    def run(self, progress: Listener | None, within: Box | None = None) -> None:
+        """Decide the boxes of a box, or of the space, until none is open or it is stopped."""
+        self.push(within or self.problem.space.whole, {}, (None,) * len(self.problem.runs))
         while self.heap:
             item = heappop(self.heap)
             self.open -= item[2].designs
@@ -370,9 +370,15 @@ class Search:
             if self.heap
         }
         return Exploration(
-            self.problem.space, self.problem.axes, self.problem.objective, self.front.points(),
-            self.certificate(), lowest, seconds, self.interrupted,
-        )  # fmt: skip
+            space=self.problem.space,
+            axes=self.problem.axes,
+            objective=self.problem.objective,
+            front=self.front.points(),
+            certificate=self.certificate(),
+            bound=lowest,
+            seconds=seconds,
+            interrupted=self.interrupted,
+        )
 
 
 def raised(bound: Mapping[str, float], **found: float) -> Bound:

@@ -74,7 +74,18 @@ def least_costs(
         the energy, the cycles and the product of one of them, or `MARGIN` times the least
         product. -1 when there are more than rows.
     """
-    scratch = Scratch(cut, price, total, least, load, ways, served, known, kept, in_class)
+    scratch = Scratch(
+        cut=cut,
+        price=price,
+        total=total,
+        least=least,
+        load=load,
+        ways=ways,
+        served=served,
+        known=known,
+        kept=kept,
+        fitting=in_class,
+    )
     more = More(solved, more_read, more_write, more_hops, more_leakage)
     raises = solved[0] + solved[1] + solved[2] > 0.0
     last = len(total) - 1

@@ -149,6 +149,13 @@ class Trying:
             stuck=self.stuck,
         )
         return Exploration(
-            self.problem.space, self.problem.axes, self.problem.objective, self.front.points(),
-            self.certificate(), {}, perf_counter() - self.start, self.interrupted, trial,
-        )  # fmt: skip
+            space=self.problem.space,
+            axes=self.problem.axes,
+            objective=self.problem.objective,
+            front=self.front.points(),
+            certificate=self.certificate(),
+            bound={},
+            seconds=perf_counter() - self.start,
+            interrupted=self.interrupted,
+            trial=trial,
+        )

@@ -156,16 +156,16 @@ def scratch_for(words: Words) -> Scratch:
     """Return arrays that are large enough."""
     ports = len(words.port_memory)
     return Scratch(
-        np.zeros(words.unites.shape[0] + 1),
-        np.zeros((ports + 2, len(words.distinct))),
-        np.zeros(ports + 2),
-        np.zeros(ports + 2),
-        np.zeros(ports),
-        np.zeros(len(words.used), np.int64),
-        np.zeros(words.ratio.shape),
-        np.zeros((len(words.first), ports + 2)),
-        np.zeros(len(words.times), np.int64),
-        np.zeros(len(words.starts), np.int64),
+        cut=np.zeros(words.unites.shape[0] + 1),
+        price=np.zeros((ports + 2, len(words.distinct))),
+        total=np.zeros(ports + 2),
+        least=np.zeros(ports + 2),
+        load=np.zeros(ports),
+        ways=np.zeros(len(words.used), np.int64),
+        served=np.zeros(words.ratio.shape),
+        known=np.zeros((len(words.first), ports + 2)),
+        kept=np.zeros(len(words.times), np.int64),
+        fitting=np.zeros(len(words.starts), np.int64),
     )
 
 

@@ -24,14 +24,16 @@ from tilewright.mapping.files import (
 )
 from tilewright.mapping.fused.names import find_dimension, find_halo, find_tensors
 from tilewright.mapping.fused.segments import Segment, segment
-from tilewright.mapping.fused.tree import Branch, Fuse, FusedMapping, Halo, TreeNode
-from tilewright.mapping.names import find_memory
-from tilewright.mapping.nodes import For, Mapping, Store
-from tilewright.workload.layer import Network
+from tilewright.mapping.fused.tree import Branch, Fuse, FusedMapping, Halo, TreeNode, Turn
+from tilewright.mapping.names import find_memory, unknown
+from tilewright.mapping.nodes import For, Mapping, Node, Store
+from tilewright.workload.layer import Layer, Network
 
 SEGMENT_KEYS = ("mapping", "halos", "layer", "layers", "architecture", "workload")
 FILE_KEYS = ("segments", "mappings", "architecture", "workload")
-BRANCH_KEYS = ("layer", "nodes")
+BRANCH_KEYS = ("layer", "nodes", "turns")
+TURN_KEYS = ("bounds", "nodes")
+TOGETHER = ("fuse", "pipeline")  # branches one after the other, or at the same time
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,13 @@ def is_fused(data: Any) -> bool:
     """Return whether the data of a mapping file have a fuse node, or segments."""
     if isinstance(data, dict):
         return "segments" in data or is_fused(data.get("mapping"))
-    return isinstance(data, list) and any(isinstance(x, dict) and "fuse" in x for x in data)
+    return isinstance(data, list) and any(isinstance(x, dict) and together(x) for x in data)
+
+
+def together(item: Any) -> str | None:
+    """Return the key under which a node has branches; None where it has none."""
+    keys = [key for key in TOGETHER if isinstance(item, dict) and key in item]
+    return keys[0] if keys else None
 
 
 def load_fused(path: str | Path, network: Network, architecture: Architecture) -> FusedFile:
@@ -163,16 +171,19 @@ class Reader:
             raise self.document.error(f"expected a list of nodes, found {describe(items)}", path)
         last = items[-1] if items else None
         here = (*path, len(items) - 1) if items else path
-        if not isinstance(last, dict) or "fuse" not in last:
-            raise self.document.error("expected 'fuse' with a list of branches as last node", here)
-        self.check_keys(last, ("fuse",), here)
-        if not isinstance(last["fuse"], list) or not last["fuse"]:
-            empty = last["fuse"] == []
-            found = "an empty list" if empty else describe(last["fuse"])
+        key = together(last)
+        if key is None or not isinstance(last, dict):
+            raise self.document.error(
+                "expected 'fuse' or 'pipeline' with a list of branches as last node", here
+            )
+        self.check_keys(last, (key,), here)
+        branches = last[key]
+        if not isinstance(branches, list) or not branches:
+            found = "an empty list" if branches == [] else describe(branches)
             message = f"expected a list of branches, found {found}"
-            raise self.document.error(message, (*here, "fuse"))
-        for i, item in enumerate(last["fuse"]):
-            branch = (*here, "fuse", i)
+            raise self.document.error(message, (*here, key))
+        for i, item in enumerate(branches):
+            branch = (*here, key, i)
             if isinstance(item, list):
                 yield from self.layer_names(branch)
                 continue
@@ -189,27 +200,52 @@ class Reader:
         """Read shared nodes and the fuse node at their end."""
         items = at(self.document, path)
         nodes: list[TreeNode] = [self.shared((*path, i), found) for i in range(len(items) - 1)]
-        here = (*path, len(items) - 1, "fuse")
+        key = together(items[-1])
+        assert key is not None
+        here = (*path, len(items) - 1, key)
         branches = []
-        for i, item in enumerate(items[-1]["fuse"]):
+        for i, item in enumerate(items[-1][key]):
             if isinstance(item, list):
                 branches.append(Branch(None, self.nodes((*here, i), found)))
                 continue
             layer = found.layer_of[item["layer"]]
-            own = item.get("nodes", [])
-            if not isinstance(own, list):
-                message = f"expected a list of nodes, found {describe(own)}"
-                raise self.document.error(message, (*here, i, "nodes"))
-            branches.append(
-                Branch(
-                    layer.name,
-                    tuple(
-                        read_node(self.document, (*here, i, "nodes", n), layer, self.architecture)
-                        for n in range(len(own))
-                    ),
-                )
-            )
-        return (*nodes, Fuse(tuple(branches)))
+            own = self.own_nodes((*here, i), layer)
+            branches.append(Branch(layer.name, own, self.turns((*here, i), layer)))
+        return (*nodes, Fuse(tuple(branches), pipelined=key == "pipeline"))
+
+    def own_nodes(self, path: KeyPath, layer: Layer) -> tuple[Node, ...]:
+        """Read the nodes of a layer, under the key ``nodes`` at a path."""
+        own = at(self.document, path).get("nodes", [])
+        path = (*path, "nodes")
+        if not isinstance(own, list):
+            raise self.document.error(f"expected a list of nodes, found {describe(own)}", path)
+        return tuple(
+            read_node(self.document, (*path, n), layer, self.architecture) for n in range(len(own))
+        )
+
+    def turns(self, path: KeyPath, layer: Layer) -> tuple[Turn, ...]:
+        """Read the nodes of turns of certain extents."""
+        items = at(self.document, path).get("turns", [])
+        path = (*path, "turns")
+        if not isinstance(items, list):
+            raise self.document.error(f"expected a list of turns, found {describe(items)}", path)
+        found = []
+        for i, item in enumerate(items):
+            bounds = item.get("bounds") if isinstance(item, dict) else None
+            if not isinstance(bounds, dict) or not bounds:
+                expected = "expected a turn: {bounds: {DIMENSION: EXTENT}, nodes: [...]}"
+                raise self.document.error(f"{expected}, found {describe(item)}", (*path, i))
+            self.check_keys(item, TURN_KEYS, (*path, i))
+            for d, n in bounds.items():
+                place = (*path, i, "bounds", d)
+                if d not in layer.bounds:
+                    message = unknown("dimension", str(d), list(layer.bounds), layer.name)
+                    raise self.document.error(message, place)
+                if not isinstance(n, int) or isinstance(n, bool):
+                    raise self.document.error(f"expected a number, found {describe(n)}", place)
+            own = self.own_nodes((*path, i), layer)
+            found.append(Turn(tuple((str(d), int(n)) for d, n in bounds.items()), own))
+        return tuple(found)
 
     def shared(self, path: KeyPath, found: Segment) -> Store | For:
         """Read one shared node."""
@@ -220,8 +256,8 @@ class Reader:
                 "the layers of a segment do not share spatial loops: they stand in the branches",
                 (*path, "spatial"),
             )
-        if "fuse" in keys:
-            raise self.document.error("'fuse' is the last node of its list", (*path, "fuse"))
+        if key := together(item):
+            raise self.document.error(f"'{key}' is the last node of its list", (*path, key))
         if ("store" in keys) == ("for" in keys):
             listed = ", ".join(f"'{key}'" for key in keys) or describe(item)
             message = "expected a node with one of the keys 'store', 'for', 'fuse'"
@@ -272,7 +308,8 @@ def _nodes_data(nodes: Iterable[TreeNode], found: Segment) -> list[dict[str, Any
         elif isinstance(node, For):
             data.append({"for": node.dimension, "tile": node.tile})
         elif isinstance(node, Fuse):
-            data.append({"fuse": [_branch_data(branch, found) for branch in node.branches]})
+            key = "pipeline" if node.pipelined else "fuse"
+            data.append({key: [_branch_data(branch, found) for branch in node.branches]})
     return data
 
 
@@ -280,8 +317,13 @@ def _branch_data(branch: Branch, found: Segment) -> Any:
     if branch.layer is None:
         return _nodes_data(branch.nodes, found)
     own = Mapping(tuple(node for node in branch.nodes if not isinstance(node, Fuse)))
-    data = mapping_data(own, found.layer_of[branch.layer])
-    return {"layer": branch.layer, "nodes": data}
+    layer = found.layer_of[branch.layer]
+    data = mapping_data(own, layer)
+    turns = [
+        {"bounds": dict(turn.bounds), "nodes": mapping_data(Mapping(turn.nodes), layer)}
+        for turn in branch.turns
+    ]
+    return {"layer": branch.layer, "nodes": data, **({"turns": turns} if turns else {})}
 
 
 def dump_fused(
@@ -322,6 +364,6 @@ def _in_lines(data: Any) -> Any:
     if not isinstance(data, dict):
         return data
     whole = CommentedMap({key: _in_lines(value) for key, value in data.items()})
-    if not {"fuse", "nodes", "mapping"} & set(data):
+    if not {*TOGETHER, "nodes", "mapping"} & set(data):
         whole.fa.set_flow_style()
     return whole

@@ -14,8 +14,17 @@ from functools import cached_property, lru_cache
 
 from tilewright.errors import MappingError
 from tilewright.mapping.fused.names import named_dimensions
+from tilewright.mapping.fused.pipelines import LayerPipeline, pipeline_of
 from tilewright.mapping.fused.segments import Access, Exchange, Segment, Tie
-from tilewright.mapping.fused.tree import RECOMPUTE, Branch, Fuse, FusedMapping, TreeNode, leaves
+from tilewright.mapping.fused.tree import (
+    RECOMPUTE,
+    Branch,
+    Fuse,
+    FusedMapping,
+    TreeNode,
+    Turn,
+    leaves,
+)
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 
 
@@ -114,6 +123,8 @@ class Leaf:
         Its name.
     mapping : Mapping
         Its own nodes.
+    turns : tuple of Turn
+        Other nodes for turns of certain extents.
     loops : tuple of SharedLoop
         The loops above, outermost first.
     chains : mapping of str to tuple of SharedStore
@@ -127,6 +138,19 @@ class Leaf:
     loops: tuple[SharedLoop, ...]
     chains: Dict[str, tuple[SharedStore, ...]]
     node: str
+    turns: tuple[Turn, ...] = ()
+
+    def mapping_of(self, extents: Dict[str, int]) -> Mapping:
+        """Return the nodes of a turn of some extents."""
+        turn = self.turn_of(extents)
+        return self.mapping if turn is None else Mapping(turn.nodes)
+
+    def turn_of(self, extents: Dict[str, int]) -> Turn | None:
+        """Return which turn one of some extents is, if it has nodes of its own."""
+        for turn in self.turns:
+            if all(extents.get(d) == n for d, n in turn.bounds):
+                return turn
+        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,6 +169,8 @@ class Resolved:
         All shared loops, outer ones first.
     modes : mapping of (tensor, dimension) to str
         What was said about halos.
+    pipelines : tuple of LayerPipeline
+        Layers that run at the same time.
     """
 
     segment: Segment
@@ -152,6 +178,12 @@ class Resolved:
     stores: tuple[SharedStore, ...]
     loops: tuple[SharedLoop, ...]
     modes: Dict[tuple[str, str], str]
+    pipelines: tuple[LayerPipeline, ...] = ()
+
+    @cached_property
+    def pipeline_of(self) -> dict[str, LayerPipeline]:
+        """The pipelines by layer."""
+        return {layer: pipe for pipe in self.pipelines for layer in pipe.layers}
 
     @cached_property
     def leaf_of(self) -> dict[str, Leaf]:
@@ -192,6 +224,7 @@ class _Resolving:
         self.loops: list[SharedLoop] = []
         self.stores: list[SharedStore] = []
         self.leaves: list[Leaf] = []
+        self.pipelines: list[LayerPipeline] = []
         self.modes = {(halo.tensor, halo.dimension): halo.mode for halo in mapping.halos}
 
     def resolved(self) -> Resolved:
@@ -213,7 +246,9 @@ class _Resolving:
                 )
         self.scope(self.mapping.nodes, "mapping", (), {})
         stores, loops = tuple(self.stores), tuple(self.loops)
-        return Resolved(self.segment, tuple(self.leaves), stores, loops, self.modes)
+        return Resolved(
+            self.segment, tuple(self.leaves), stores, loops, self.modes, tuple(self.pipelines)
+        )
 
     def scope(
         self,
@@ -252,6 +287,9 @@ class _Resolving:
             else:
                 kind = "a spatial loop" if isinstance(node, Spatial) else "'fuse'"
                 raise fault(f"{kind} cannot stand among shared nodes", here)
+        if last.pipelined:
+            here = f"{path}[{len(shared)}]"
+            self.pipelines.append(pipeline_of(last, self.segment, loops, entered, here))
         for i, branch in enumerate(last.branches):
             self.branch(branch, f"{path}[{len(shared)}].fuse[{i}]", loops, chains)
 
@@ -276,7 +314,7 @@ class _Resolving:
             tensor.name: chains.get(name[Access(branch.layer, tensor.name)], ())
             for tensor in self.segment.layer_of[branch.layer].tensors
         }
-        self.leaves.append(Leaf(branch.layer, Mapping(tuple(own)), loops, mine, path))
+        self.leaves.append(Leaf(branch.layer, Mapping(tuple(own)), loops, mine, path, branch.turns))
 
     def stored(self, node: Store, below: tuple[str, ...], path: str) -> tuple[str, ...]:
         """Return the tensors of a store node, if the layers below use them all."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import InputError
 from tilewright.mapping.fused.names import find_dimension, find_halo, find_tensors
 from tilewright.mapping.fused.scopes import Resolved, resolve_fused
 from tilewright.mapping.fused.segments import Segment, segment
-from tilewright.mapping.fused.tree import Branch, Fuse, FusedMapping, Halo, TreeNode
+from tilewright.mapping.fused.tree import Branch, Fuse, FusedMapping, Halo, TreeNode, Turn
 from tilewright.mapping.fused.turn_layers import largest_turn, turn_layer
 from tilewright.mapping.fused.turns import most_chunks
 from tilewright.mapping.names import find_memory
@@ -21,6 +22,8 @@ from tilewright.workload.layer import Network
 
 INDENT = "  "
 TOGETHER = "fuse"
+TURN = "turns of"
+PIPELINE = "at the same time"
 HALO = re.compile(r"halo\s+(?P<tensor>\S+)\s+(?P<dimension>\S+)\s+(?P<mode>\S+)")
 EXPECTED = "expected 'MEMORY stores TENSOR, TENSOR', 'for DIMENSION in CHUNKS x TILE' or 'LAYER:'"
 
@@ -28,9 +31,10 @@ EXPECTED = "expected 'MEMORY stores TENSOR, TENSOR', 'for DIMENSION in CHUNKS x 
 def fused_text(mapping: FusedMapping, own: Segment, architecture: Architecture) -> str:
     """Return a fused mapping as an indented tree, one node per line.
 
-    A line ``LAYER:`` begins the branch of a layer, ``fuse:`` one that fuses itself; the nodes of a
-    layer are those of `tilewright.mapping.text`, with the extents of its largest turn. Shared loops
-    count the chunks of the layer that reads last. `parse_fused_text` reads it back.
+    A line ``LAYER:`` begins the branch of a layer, ``fuse:`` one that fuses itself; ``at the same
+    time`` stands above the branches of a pipeline. The nodes of a layer are those of
+    `tilewright.mapping.text`, with the extents of its largest turn. Shared loops count the chunks
+    of the layer that reads last. `parse_fused_text` reads it back.
     """
     lines = list(_Writing(resolve_fused(mapping, own), architecture).nodes(mapping.nodes, 0))
     lines += [f"halo {halo.tensor} {halo.dimension} {halo.mode}" for halo in mapping.halos]
@@ -56,6 +60,8 @@ class _Writing:
                 yield f"{INDENT * depth}for {node.dimension} in {self.chunks()} x {node.tile}"
                 depth += 1
             elif isinstance(node, Fuse):
+                if node.pipelined:
+                    yield f"{INDENT * depth}{PIPELINE}"
                 for branch in node.branches:
                     yield f"{INDENT * depth}{branch.layer or TOGETHER}:"
                     yield from self.branch(branch, depth + 1)
@@ -66,10 +72,17 @@ class _Writing:
             yield from self.nodes(branch.nodes, depth)
             return
         leaf, own = next(self.leaves), self.resolved.segment
+        layer = own.layer_of[leaf.layer]
         extents = largest_turn(leaf, own)
-        turn = turn_layer(own.layer_of[leaf.layer], extents)
-        for line in mapping_text(leaf.mapping, turn, self.architecture).splitlines():
+        box = turn_layer(layer, extents)
+        for line in mapping_text(leaf.mapping, box, self.architecture).splitlines():
             yield f"{INDENT * depth}{line}"
+        for turn in leaf.turns:
+            bounds = ", ".join(f"{d} {n}" for d, n in turn.bounds)
+            yield f"{INDENT * depth}{TURN} {bounds}:"
+            box = turn_layer(layer, {**extents, **dict(turn.bounds)})
+            for line in mapping_text(Mapping(turn.nodes), box, self.architecture).splitlines():
+                yield f"{INDENT * (depth + 1)}{line}"
 
     def chunks(self) -> int:
         """Return the most chunks of the next shared loop."""
@@ -147,9 +160,10 @@ class _Reading:
         """Return the segment and its mapping."""
         halos = [line for line in self.lines if HALO.fullmatch(line.words)]
         nodes = [line for line in self.lines if line not in halos]
-        names = [line.header for line in nodes if line.header not in (None, TOGETHER)]
+        heads = [line.header or TOGETHER for line in nodes]
+        names = [head for head in heads if head != TOGETHER and not head.startswith(f"{TURN} ")]
         try:
-            own = segment(self.network, [name for name in names if name])
+            own = segment(self.network, names)
         except InputError as failure:
             raise self.error(failure.message) from None
         found = []
@@ -165,9 +179,13 @@ class _Reading:
     def nodes(self, lines: Sequence[_Line], own: Segment) -> tuple[TreeNode, ...]:
         """Read shared nodes and the branches at their end."""
         nodes: list[TreeNode] = []
+        pipelined = False
         for i, line in enumerate(lines):
             if line.header is not None:
-                return (*nodes, self.fuse(lines[i:], own))
+                return (*nodes, Fuse(self.branches(lines[i:], own), pipelined))
+            if line.words == PIPELINE:
+                pipelined = True
+                continue
             try:
                 nodes.append(self.shared(line.words, own))
             except InputError as failure:
@@ -186,7 +204,7 @@ class _Reading:
             raise InputError(f"{EXPECTED}; found '{words}'")
         return For(find_dimension(found["dimension"], own), int(found["tile"]))
 
-    def fuse(self, lines: Sequence[_Line], own: Segment) -> Fuse:
+    def branches(self, lines: Sequence[_Line], own: Segment) -> tuple[Branch, ...]:
         """Read branches: lines that begin one, and those further in that follow each."""
         branches = []
         starts = [i for i, line in enumerate(lines) if line.indent <= lines[0].indent]
@@ -197,8 +215,23 @@ class _Reading:
             if head.header == TOGETHER:
                 branches.append(Branch(None, self.nodes(inner, own)))
             else:
-                branches.append(Branch(head.header, self.own_nodes(head.header, inner, own)))
-        return Fuse(tuple(branches))
+                branches.append(self.own(head.header, inner, own))
+        return tuple(branches)
+
+    def own(self, name: str, lines: Sequence[_Line], own: Segment) -> Branch:
+        """Read the branch of a layer: its nodes, then those of turns of certain extents."""
+        starts = [i for i, line in enumerate(lines) if line.header is not None]
+        ends = [*starts, len(lines)]
+        turns = []
+        for start, end in pairwise(ends):
+            head, known = lines[start], own.layer_of[name].bounds
+            words = (head.header or "").removeprefix(TURN)
+            pairs = re.findall(r"(\S+) (\d+)(?:,|$)", words)
+            if not pairs or words == head.header or any(d not in known for d, _ in pairs):
+                raise self.error(f"expected '{TURN} DIMENSION EXTENT:', found '{head.words}'", head)
+            nodes = self.own_nodes(name, lines[start + 1 : end], own)
+            turns.append(Turn(tuple((d, int(n)) for d, n in pairs), nodes))
+        return Branch(name, self.own_nodes(name, lines[: ends[0]], own), tuple(turns))
 
     def own_nodes(self, name: str, lines: Sequence[_Line], own: Segment) -> tuple[Node, ...]:
         """Read the nodes of a layer."""

@@ -14,6 +14,22 @@ HALO_MODES = (RETAIN, RECOMPUTE, REFETCH)
 
 
 @dataclass(frozen=True)
+class Turn:
+    """How a layer runs in those of its turns that work on some extents.
+
+    Attributes
+    ----------
+    bounds : tuple of (str, int)
+        Dimensions of the layer and their extents; of others, a turn may have any.
+    nodes : tuple
+        In the place of `Branch.nodes`.
+    """
+
+    bounds: tuple[tuple[str, int], ...]
+    nodes: tuple[Node, ...] = ()
+
+
+@dataclass(frozen=True)
 class Branch:
     """What runs in its turn in every iteration of the loops above.
 
@@ -24,17 +40,31 @@ class Branch:
     nodes : tuple
         Of a layer: `Store`, `For` and `Spatial` nodes under the layer's own names, as in a mapping
         of it alone. Otherwise as `FusedMapping.nodes`.
+    turns : tuple of Turn
+        Of a layer: other nodes for turns of certain extents, such as the first one of a window.
+        The first that fits a turn is taken.
     """
 
     layer: str | None
     nodes: tuple[TreeNode, ...] = ()
+    turns: tuple[Turn, ...] = ()
 
 
 @dataclass(frozen=True)
 class Fuse:
-    """Branches that run one after the other in every iteration of the loops above."""
+    """Branches that run in every iteration of the loops above.
+
+    Attributes
+    ----------
+    branches : tuple of Branch
+        In the order in which they run.
+    pipelined : bool
+        False: one after the other, each on the whole machine. True: at the same time, each on its
+        part of an array; a layer works on what those that it reads from have made before.
+    """
 
     branches: tuple[Branch, ...]
+    pipelined: bool = False
 
 
 TreeNode = Node | Fuse
