@@ -145,7 +145,13 @@ class Search:
         return self.cut(box, known, solved)
 
     def tightened(
-        self, box: Box, row: Row, bound: Bound, solved: Known, floors: Floats, corners: Corners
+        self,
+        box: Box,
+        row: Row,
+        bound: Bound,
+        solved: Known,
+        floors: Floats,
+        corners: Corners | None,
     ) -> tuple[Bound, Known]:
         """Return a higher bound of a box, where searches on its idealised machine raise it."""
         assert self.quick is not None and self.tightening is not None

@@ -63,7 +63,8 @@ class Row(NamedTuple):
 
     def alike(self, other: Row) -> bool:
         """Whether all numbers are the same."""
-        return all(np.array_equal(a, b) for a, b in zip(self, other, strict=True))
+        pairs = zip(self, other, strict=True)
+        return all(np.array_equal(np.asarray(a), np.asarray(b)) for a, b in pairs)
 
 
 class Port(NamedTuple):
