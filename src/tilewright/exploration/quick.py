@@ -106,10 +106,11 @@ class QuickBounds:
                 continue
             words, scratch = own
             triples = corners.triples[i]
+            more = _more(row, None if solved is None else solved[i])
             filled = least_costs(
                 words, row.capacity, row.read, row.write, row.rates, row.hops, row.extents,
                 row.cycles, row.energy, row.leakage, self._energy or energy,
-                *_more(row, None if solved is None else solved[i]), *scratch, found[i], triples,
+                more[0], more[1], more[2], more[3], more[4], more[5], *scratch, found[i], triples,
             )  # fmt: skip
             found[i] *= scale
             triples *= scale
