@@ -1,15 +1,17 @@
 """Run every benchmark and print the results.
 
 python -m benchmarks [--markdown]
-                     [--accelforge | --explore-strategies [DESIGNS ...] | --fusion | --park ...
+                     [--accelforge | --explore [NETWORK] [SPACE] [SECONDS] |
+                      --explore-strategies [DESIGNS ...] | --fusion | --park ...
                       | --zoo ... | --tile-sizes ... | --ablations | --guards [--long]]
 
-With ``--accelforge`` another exact mapper is compared; with ``--explore-strategies`` a proven front
-of machines is compared with what strategies without proof find; with ``--fusion`` layers are fused;
-with ``--park`` many plausible machines are mapped, with ``--zoo`` all that ship; ``--tile-sizes``
-says how many layers are proven with all tile sizes (``--help`` behind them lists their options);
-with ``--ablations`` parts of the search are switched off, one after the other; with ``--guards``
-results are compared with those of the last release. Nothing else is measured then.
+With ``--accelforge`` another exact mapper is compared; with ``--explore`` a front of machines is
+proven; with ``--explore-strategies`` it is compared with what strategies without proof find; with
+``--fusion`` layers are fused; with ``--park`` many plausible machines are mapped, with ``--zoo``
+all that ship; ``--tile-sizes`` says how many layers are proven with all tile sizes (``--help``
+behind them lists their options); with ``--ablations`` parts of the search are switched off, one
+after the other; with ``--guards`` results are compared with those of the last release. Nothing else
+is measured then.
 """
 
 from __future__ import annotations
@@ -95,6 +97,10 @@ def parser() -> argparse.ArgumentParser:
     )
     one.add_argument("--accelforge", action="store_true", help="another exact mapper")
     one.add_argument(
+        "--explore", nargs="*", metavar="WORD",
+        help="a proven front of machines: network, file of the space, and seconds at most",
+    )  # fmt: skip
+    one.add_argument(
         "--explore-strategies", nargs="*", type=int, metavar="DESIGNS",
         help="strategies that stop after so many designs, beside a proven front of machines",
     )  # fmt: skip
@@ -140,6 +146,9 @@ def sections(asked: argparse.Namespace) -> Iterator[Section]:
         return
     if asked.fusion:
         yield from fusion.sections()
+        return
+    if asked.explore is not None:
+        yield exploration.proof(asked.explore)
         return
     if asked.explore_strategies is not None:
         yield exploration.section(asked.explore_strategies)

@@ -1,5 +1,6 @@
-"""How much of a proven front strategies without proof find, and in what time.
+"""Proven fronts of machines: how long they take, and what strategies without proof find of them.
 
+python -m benchmarks --explore [NETWORK] [SPACE] [SECONDS]
 python -m benchmarks --explore-strategies [DESIGNS ...]
 """
 
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 from itertools import product
 from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
 from time import process_time
 
 from benchmarks import Section
@@ -16,6 +18,7 @@ from tilewright.workload.layer import Network
 from tilewright.workload.operators import matmul
 
 SPACE = Path(__file__).parent / "explore-space.yaml"
+ARRAYS = Path(__file__).parent / "explore-arrays.yaml"
 NETWORK = Network(
     "attention",
     (
@@ -33,6 +36,29 @@ def explored(**more: object) -> tuple[Exploration, float]:
     begin = process_time()
     found = explore(NETWORK, SPACE, axes=AXES, objective="edp", **more)  # type: ignore[arg-type]
     return found, process_time() - begin
+
+
+def proof(words: list[str]) -> Section:
+    """Return how many designs of a space are decided for a network, and in what CPU time."""
+    usual = ("bert_base", str(ARRAYS), "600")
+    network, space, limit = (*words[:3], *usual[len(words) :])
+    begin = process_time()
+    found = explore(network, space, axes=AXES, objective="edp", time_limit=float(limit))
+    seconds, c = process_time() - begin, found.certificate
+    decided = c.designs - c.open
+    peak = getrusage(RUSAGE_SELF).ru_maxrss // 1024
+    row = (
+        network, f"{c.designs:,}", f"{decided:,}", f"{seconds:.0f}", f"{decided / seconds:,.0f}",
+        f"{c.searches:,}", f"{c.solved:,}", str(len(found)), f"{peak:,}",
+        "yes" if found.optimal else "no",
+    )  # fmt: skip
+    return Section(
+        f"Energy-delay product against area, one process, space '{found.space.name}'",
+        ("network", "designs", "decided", "CPU s", "decided per CPU s", "searches of layers",
+         "designs solved", "front", "peak MB", "proof"),
+        (row,),
+        f"Stopped after {limit} s at the latest.",
+    )  # fmt: skip
 
 
 def row(name: str, found: Exploration, seconds: float) -> tuple[str, ...]:

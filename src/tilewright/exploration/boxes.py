@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from heapq import heappop, heappush
-from math import inf
 
 import numpy as np
 
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import InputError
-from tilewright.exploration.cutting import best_cut, only_bandwidths
+from tilewright.exploration.cutting import best_cut, only_arrays, only_bandwidths
 from tilewright.exploration.front import Front
 from tilewright.exploration.leaves import Leaf, leaf_of
 from tilewright.exploration.metrics import MAPPED, metrics_of
@@ -22,7 +21,7 @@ from tilewright.exploration.relaxation import Relaxation, looseness
 from tilewright.exploration.result import Certificate, Exploration
 from tilewright.exploration.solver import Solver, StoppedError
 from tilewright.exploration.space import Box, Indices
-from tilewright.exploration.tightening import WORTH, Known, Tightening
+from tilewright.exploration.tightening import Known, Tightening
 from tilewright.exploration.totals import Corners, Runs
 from tilewright.kernels.types import Floats
 
@@ -65,6 +64,7 @@ class Search:
         except NoNumbersError:
             self.quick = None
         self.rates = only_bandwidths(space) if self.quick else frozenset[int]()
+        self.arrays = only_arrays(space) if self.quick else frozenset[int]()
         self.tightening = Tightening(problem, self.quick, solver) if self.quick else None
         self.entered: set[Indices] = set()  # designs on the front whose boxes are still open
         self.front = Front(space, problem.axes)
@@ -133,19 +133,25 @@ class Search:
                 return self.count("without_mapping", box.designs)
             if self.closed(box, known):
                 return None
-            if leaf is not None:
-                return self.push(box, known, solved, bounded=True)
             known, solved = self.tightened(box, row, known, solved, floors, corners)
             if np.isinf(floors).any():
                 return self.count("without_mapping", box.designs)
             if self.closed(box, known):
                 return None
+            if leaf is not None:
+                return self.push(box, known, solved, bounded=True)
         if leaf is not None:
             return self.solve(box, leaf, row, known, solved)
         return self.cut(box, known, solved)
 
     def tightened(
-        self, box: Box, row: Row, bound: Bound, solved: Known, floors: Floats, corners: Corners
+        self,
+        box: Box,
+        row: Row,
+        bound: Bound,
+        solved: Known,
+        floors: Floats,
+        corners: Corners | None,
     ) -> tuple[Bound, Known]:
         """Return a higher bound of a box, where searches on its idealised machine raise it."""
         assert self.quick is not None and self.tightening is not None
@@ -154,23 +160,24 @@ class Search:
             return self.excluded(raised(bound, **self.runs.least(floors, corners)))
 
         if not closes(self.tightening.expected(floors, solved), corners):
-            gain = self.tightening.gain(self.runs, floors, solved)
-            if gain < 1 + WORTH or gain < self.spread(box, floors, solved):
-                return bound, solved
-        machine = self.quick.numbers.machine_of(box, row)
-        known = self.tightening.solved(machine, row, floors, corners, solved, closes)
-        return raised(bound, **self.runs.least(floors, corners)), known
-
-    def spread(self, box: Box, floors: Floats, solved: Known) -> float:
-        """Return by what factor the bound of a design in a box is above that of the box."""
-        assert self.quick is not None
-        middle = tuple(((a + b - 1) // 2, (a + b - 1) // 2 + 1) for a, b in box.ranges)
-        row = self.quick.numbers.of(Box(middle))
-        if row is None:
-            return inf
-        own = self.problem.objective
-        inside = self.runs.least(self.quick.floors(row, lambda _: False, solved)[0])[own]
-        return inside / self.runs.least(floors)[own]
+            return bound, solved
+        # the least energy hardly depends on extents and bandwidths: many boxes share its searches
+        wide = Box(
+            tuple(
+                each if i in self.arrays else own
+                for i, (own, each) in enumerate(
+                    zip(box.ranges, self.problem.space.whole.ranges, strict=True)
+                )
+            )
+        )
+        of_wide = self.quick.numbers.of(wide)
+        if of_wide is None or self.tightening.asked_for != "energy":
+            wide, of_wide = box, row
+        machine = self.quick.numbers.machine_of(wide, of_wide)
+        known = self.tightening.solved(machine, of_wide, floors, corners, solved, closes)
+        found, again = self.quick.floors(row, lambda _: False, known)
+        np.maximum(floors, found, out=floors)
+        return raised(bound, **self.runs.least(floors, again)), known
 
     def excluded(self, bound: Bound) -> bool:
         """Whether a bound leaves no design that could belong on the front."""
@@ -236,9 +243,11 @@ class Search:
                 return self.cut(box, bound, solved)
             return self.count("no_machine", 1)
         clock = machine.clock_hz
-        floors, corners = np.zeros((len(problem.runs), 3)), None
+        least = floors = np.zeros((len(problem.runs), 3))
+        corners = None
         if self.quick is not None and row is not None:
-            floors, corners = self.quick.floors(row, lambda found: False, solved)
+            floors, corners = self.quick.floors(row, lambda _: False, solved, energy=True)
+            least = floors.copy()
         answers: dict[int, tuple[float, float]] = {}
         own = MAPPED.index(problem.objective)
         order = self.order
@@ -257,7 +266,7 @@ class Search:
             time = answer[1] / clock
             exact = (answer[0], time, answer[0] * time)
             if self.tightening is not None:
-                self.tightening.learn(i, floors, exact[own], solved)
+                self.tightening.learn(i, float(floors[i, own]), exact[own], solved)
             if leaf.designs == 1:
                 floors[i] = exact
             else:
@@ -269,10 +278,18 @@ class Search:
         found = metrics_of(
             problem.workloads, [answers[i] for i in range(len(answers))], machine, problem.maximum
         )
-        if leaf.designs > 1 and not self.alike(leaf, answers):
+        same = self.alike(leaf, answers)
+        if len(same) < len(answers):
             if not self.beyond(found):
                 self.entered.add(leaf.best)
                 self.front.enter(leaf.best, found)
+            if row is not None and self.tightening is not None:
+                solved = self.tightening.optima(row, least, answers, solved)
+            for i in same:
+                time = answers[i][1] / clock
+                floors[i] = answers[i][0], time, answers[i][0] * time
+                if corners is not None:
+                    corners.learn(i, floors[i], exact=True)
             return self.cut(box, raised(bound, **self.runs.least(floors, corners)), solved)
         self.count("solved", 1)
         self.entered.discard(leaf.best)
@@ -294,16 +311,19 @@ class Search:
                 cost = pair[0], pair[1] * machine.clock_hz
                 self.solver.match(layer, machine, self.problem.objective, cost)
 
-    def alike(self, leaf: Leaf, answers: Mapping[int, tuple[float, float]]) -> bool:
-        """Whether the optima of the best design cost the same on the worst: then on all others."""
+    def alike(self, leaf: Leaf, answers: Mapping[int, tuple[float, float]]) -> list[int]:
+        """Return the layers whose optima cost the same on the best and the worst: on all."""
+        if leaf.designs == 1:
+            return list(answers)
         try:
             worst = self.problem.space.machine_of(leaf.worst)
         except InputError:
-            return False
-        return all(
-            self.solver.stays(self.problem.runs[i], worst, self.problem.objective) == answer
+            return []
+        return [
+            i
             for i, answer in answers.items()
-        )
+            if self.solver.stays(self.problem.runs[i], worst, self.problem.objective) == answer
+        ]
 
     def cut(self, box: Box, bound: Bound, solved: Known) -> None:
         """Open both halves of a box, cut along the parameter that tightens it most."""

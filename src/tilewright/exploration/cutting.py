@@ -17,24 +17,35 @@ RATES = ("bandwidth", "channels")
 
 def only_bandwidths(space: Space) -> frozenset[int]:
     """Return the parameters on which bandwidths of memories depend, and nothing else."""
+    limited = {name for each in space.conditions for name in each.left.names | each.right.names}
+    return frozenset(i for i in _only(space, RATES, ()) if space.parameters[i].name not in limited)
+
+
+def only_arrays(space: Space) -> frozenset[int]:
+    """Return the parameters on which extents of arrays and bandwidths depend, and nothing else."""
+    return _only(space, RATES, ("axes",))
+
+
+def _only(space: Space, of_memories: tuple[str, ...], of_arrays: tuple[str, ...]) -> frozenset[int]:
+    """Return the parameters that are in some keys of memories and of arrays, and nowhere else."""
     levels = space.machine.data["levels"]
-    bandwidths = [
-        {key: level[key] for key in RATES if key in level} if "memory" in level else {}
+    keys = [
+        of_memories if "memory" in level else of_arrays if "array" in level else ()
         for level in levels
+    ]
+    own = [
+        {key: level[key] for key in some if key in level}
+        for level, some in zip(levels, keys, strict=True)
     ]
     rest = {
         **space.machine.data,
         "levels": [
-            {key: value for key, value in level.items() if key not in own}
-            for level, own in zip(levels, bandwidths, strict=True)
+            {key: value for key, value in level.items() if key not in some}
+            for level, some in zip(levels, own, strict=True)
         ],
     }
-    named, others = _named(bandwidths), _named(rest)
-    limited = {name for each in space.conditions for name in each.left.names | each.right.names}
-    return frozenset(
-        i for i, each in enumerate(space.parameters)
-        if each.name in named - others and each.name not in limited
-    )  # fmt: skip
+    named, others = _named(own), _named(rest)
+    return frozenset(i for i, each in enumerate(space.parameters) if each.name in named - others)
 
 
 def _named(data: Any) -> frozenset[str]:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import NamedTuple
-
-import numpy as np
 
 from tilewright.exploration.numbers import Numbers
 from tilewright.exploration.space import Box, Indices
-
-MOST_ALIKE = 64
 
 
 class Leaf(NamedTuple):
@@ -39,16 +36,14 @@ def leaf_of(numbers: Numbers, box: Box, rates: frozenset[int]) -> Leaf | None:
         return None
     if box.designs == 1:
         return Leaf(box.first, box.first, 1)
-    if box.designs > MOST_ALIKE:
+    row = numbers.of(box)
+    if row is None:
         return None
-    designs = list(box.designs_in())
-    rows = [numbers.of(Box(tuple((i, i + 1) for i in indices))) for indices in designs]
-    known = [row.rates for row in rows if row is not None]
-    if len(known) < len(rows):
-        return None
-    every = np.array(known)
-    best = np.flatnonzero((every == every.max(axis=0)).all(axis=1))
-    worst = np.flatnonzero((every == every.min(axis=0)).all(axis=1))
-    if not len(best) or not len(worst):
-        return None
-    return Leaf(designs[best[0]], designs[worst[0]], box.designs)
+    # expressions of bandwidths mostly rise or fall with each parameter
+    ends = list(product(*((begin, end - 1) for begin, end in box.ranges)))
+    every = [numbers.of(Box(tuple((i, i + 1) for i in indices))) for indices in dict.fromkeys(ends)]
+    known = [(each.rates, at) for each, at in zip(every, dict.fromkeys(ends), strict=True) if each]
+    slowest = numbers.slowest(box)
+    best = next((at for rates_at, at in known if (rates_at == row.rates).all()), None)
+    worst = next((at for rates_at, at in known if (rates_at == slowest).all()), None)
+    return None if best is None or worst is None else Leaf(best, worst, box.designs)

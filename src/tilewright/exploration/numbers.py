@@ -61,6 +61,11 @@ class Row(NamedTuple):
     area_mm2: float
     leakage_mw: float
 
+    def alike(self, other: Row) -> bool:
+        """Whether all numbers are the same."""
+        pairs = zip(self, other, strict=True)
+        return all(np.array_equal(np.asarray(a), np.asarray(b)) for a, b in pairs)
+
 
 class Port(NamedTuple):
     """A limit of bandwidth: of an array, or of a memory's reads, writes or both."""
@@ -162,6 +167,12 @@ class Numbers:
             leakage=leakage * PJ_PER_MJ / clock, clock_hz=clock, area_mm2=area,
             leakage_mw=leakage,
         )  # fmt: skip
+
+    def slowest(self, box: Box) -> Floats:
+        """Return the least words per cycle of each port of all designs of a box."""
+        return np.array(
+            [min(rate(v, port) for v in self._variants(port.level, box)) for port in self.ports]
+        )
 
     def machine_of(self, box: Box, row: Row) -> Architecture:
         """Return the machine of the numbers of a box, `row`: at least as good as every design."""

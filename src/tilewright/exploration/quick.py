@@ -74,6 +74,8 @@ class QuickBounds:
         row: Row,
         enough: Callable[[Floats], bool],
         solved: Sequence[Solved | None] | None = None,
+        *,
+        energy: bool = False,
     ) -> tuple[Floats, Corners | None]:
         """Return least energy (pJ), time (s) and product of both of each layer.
 
@@ -83,6 +85,8 @@ class QuickBounds:
             Told what is known so far, every few layers; whether the others may be left out.
         solved : sequence of Solved or None, optional
             Of each layer, on a machine that is at least as good as those of the row.
+        energy : bool
+            Whether bounds of the energy have to be tight now.
 
         Returns
         -------
@@ -102,10 +106,11 @@ class QuickBounds:
                 continue
             words, scratch = own
             triples = corners.triples[i]
+            more = _more(row, None if solved is None else solved[i])
             filled = least_costs(
                 words, row.capacity, row.read, row.write, row.rates, row.hops, row.extents,
-                row.cycles, row.energy, row.leakage, self._energy,
-                *_more(row, None if solved is None else solved[i]), *scratch, found[i], triples,
+                row.cycles, row.energy, row.leakage, self._energy or energy,
+                more[0], more[1], more[2], more[3], more[4], more[5], *scratch, found[i], triples,
             )  # fmt: skip
             found[i] *= scale
             triples *= scale

@@ -7,7 +7,7 @@ however far the bound without a search is below them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from tilewright.exploration.numbers import Row
 from tilewright.exploration.problem import Problem
 from tilewright.exploration.quick import QuickBounds, Solved
 from tilewright.exploration.solver import Solver
-from tilewright.exploration.totals import Corners, Runs
+from tilewright.exploration.totals import Corners
 from tilewright.kernels.types import Floats
 
 # How far optima are above their bounds as long as little is known, and as how many that counts
@@ -43,6 +43,8 @@ class Tightening:
     def __init__(self, problem: Problem, quick: QuickBounds, solver: Solver) -> None:
         self._problem, self._solver = problem, solver
         self._own = MAPPED.index(problem.objective)
+        # bounds of cycles are close, and the least energy holds whatever arrays and bandwidths are
+        self.asked_for = "energy" if problem.objective == "edp" else problem.objective
         self._weights = np.array([layer.repeat for layer in problem.runs])
         self._bounded = quick.bounded
         # by how much optima were above their bounds, and how often that was asked: of layers of
@@ -50,11 +52,11 @@ class Tightening:
         self._asked = np.full((2, len(problem.runs)), BEFORE)
         self._above = self._asked * FIRST_GAPS
 
-    def learn(self, layer: int, floors: Floats, value: float, solved: Known) -> None:
-        """Take over how far an optimum is above its bound."""
+    def learn(self, layer: int, floor: float, value: float, solved: Known) -> None:
+        """Take over how far a bound is raised by a search."""
         known = int(solved[layer] is not None)
-        if floors[layer, self._own] > 0.0:
-            self._above[known, layer] += value / floors[layer, self._own] - 1.0
+        if floor > 0.0:
+            self._above[known, layer] += value / floor - 1.0
         self._asked[known, layer] += 1
 
     def expected(self, floors: Floats, solved: Known) -> Floats:
@@ -62,11 +64,6 @@ class Tightening:
         found = floors.copy()
         found[:, self._own] *= 1.0 + self._gaps(solved)
         return found
-
-    def gain(self, runs: Runs, floors: Floats, solved: Known) -> float:
-        """Return the factor by which searches raise a bound, if optima are as high as usual."""
-        own = self._problem.objective
-        return runs.least(self.expected(floors, solved))[own] / runs.least(floors)[own]
 
     def promising(self, floors: Floats, solved: Known) -> list[int]:
         """Return the layers, those first whose optima are likely to raise the bound most."""
@@ -103,27 +100,63 @@ class Tightening:
         found = list(solved)
         problem, own = self._problem, self._own
         gaps = self._gaps(solved)
-        order = [i for i in self.promising(floors, solved) if self._bounded[i] and gaps[i] > WORTH]
+        order = []
+        for i in self.promising(floors, solved):
+            known = solved[i]
+            again = known is not None and known.row.alike(row)
+            if self._bounded[i] and gaps[i] > WORTH and not again:
+                order.append(i)
         for n, i in enumerate(order):
             if n % self._solver.workers == 0:
                 some = [problem.runs[j] for j in order[n : n + self._solver.workers]]
-                self._solver.ahead(some, machine, problem.objective)
-            answer = self._solver.layer(problem.runs[i], machine, problem.objective)
+                self._solver.ahead(some, machine, self.asked_for)
+            answer = self._solver.layer(problem.runs[i], machine, self.asked_for)
             if answer is None:
                 floors[i] = np.inf
                 break
-            energy, time = answer[0], answer[1] / row.clock_hz
-            exact = (energy, time, energy * time)[own]
-            self.learn(i, floors, exact, solved)
-            floors[i, own] = max(floors[i, own], exact * (1 - CLOSE))
-            if corners is not None:
-                corners.raise_to(i, own, floors[i, own])
-            least = np.zeros(3)
-            least[own] = (energy, answer[1], energy * answer[1])[own] * (1 - CLOSE)
+            least = self._least(answer)
             found[i] = Solved(row, least)
+            before = float(floors[i, own])
+            floors[i] = np.maximum(floors[i], least * (1.0, 1 / row.clock_hz, 1 / row.clock_hz))
+            floors[i, 2] = max(floors[i, 2], floors[i, 0] * floors[i, 1])
+            self.learn(i, before, float(floors[i, own]), solved)
+            if corners is not None:
+                corners.raise_to(i, floors[i])
             if closes(floors, corners):
                 break
         return tuple(found)
+
+    def optima(
+        self, row: Row, floors: Floats, answers: Mapping[int, tuple[float, float]], solved: Known
+    ) -> Known:
+        """Return what optima of a design tell of those that differ from it in bandwidths alone.
+
+        Parameters
+        ----------
+        row : Row
+            The numbers of the design, which is at least as good as the others.
+        floors : array of (layers, 3)
+            Least energy (pJ), time (s) and product of each layer on it.
+        answers : mapping of int to (float, float)
+            Energy (pJ) and cycles of each layer.
+        solved : tuple of Solved or None
+        """
+        found = list(solved)
+        for i, (energy, cycles) in answers.items():
+            if not self._bounded[i]:
+                continue
+            least = np.array([floors[i, 0], 0.0, 0.0])
+            value = (energy, cycles, energy * cycles)[self._own] * (1 - CLOSE)
+            least[self._own] = max(least[self._own], value)
+            found[i] = Solved(row, least)
+        return tuple(found)
+
+    def _least(self, answer: tuple[float, float]) -> Floats:
+        """Return what all mappings have at least where an optimum has this energy and cycles."""
+        own = MAPPED.index(self.asked_for)
+        least = np.zeros(3)
+        least[own] = (answer[0], answer[1], answer[0] * answer[1])[own] * (1 - CLOSE)
+        return least
 
     def _gaps(self, solved: Known) -> Floats:
         known = np.array([int(each is not None) for each in solved])

@@ -97,12 +97,12 @@ class Corners(NamedTuple):
             return None  # no mapping costs so little
         return float(own[near[0], 0]), float(own[near[0], 1])
 
-    def raise_to(self, layer: int, objective: int, least: float) -> None:
-        """Take over the least energy, time or product of a layer."""
+    def raise_to(self, layer: int, floor: Floats) -> None:
+        """Take over the least energy, time and product of a layer."""
         own = self.triples[layer, : self.filled[layer]]
-        own[:, objective] = np.maximum(own[:, objective], least)
-        if objective == 2:
-            self.others[layer] = max(self.others[layer], least)
+        own[:] = np.maximum(own, floor)
+        own[:, 2] = np.maximum(own[:, 2], own[:, 0] * own[:, 1])
+        self.others[layer] = max(self.others[layer], floor[2])
 
     def learn(self, layer: int, floor: Floats, *, exact: bool) -> None:
         """Take over what is known of a layer: all of it if `exact`, else the least product."""
@@ -110,7 +110,7 @@ class Corners(NamedTuple):
             self.filled[layer] = 0
             self.others[layer] = floor[2]
         else:
-            self.others[layer] = max(self.others[layer], floor[2])
+            self.raise_to(layer, floor)
 
 
 def _least(floors: Floats, corners: Corners | None, weights: Floats) -> dict[str, float]:
