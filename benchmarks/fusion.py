@@ -107,7 +107,8 @@ def chains() -> Section:
         ("chain", "alone", "fused", "AccelForge", "which", "proven", "CPU s"),
         tuple(rows),
         "A chain is M x the widths from product to product. AccelForge 1.0.467, energy objective, "
-        "the same energies and all tensors kept in the buffer; it took 14 to 23 s for each. CPU s: of one process.",
+        "the same energies and all tensors kept in the buffer; it took 14 to 23 s for each. "
+        "CPU s: of one process.",
     )
 
 

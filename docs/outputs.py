@@ -43,6 +43,8 @@ COMMANDS = {
     "convert": f"{TILEWRIGHT} convert resnet50 maestro-256 yr-p --layer conv4_2.3x3",
     "refused": f"{TILEWRIGHT} convert layer.yaml machine.yaml mapping.yaml",
     "fused": f"{TILEWRIGHT} evaluate bert_base tpu-v1 fused.yaml",
+    "pipeline": f"{TILEWRIGHT} evaluate ffn.yaml split.yaml pipeline.yaml",
+    "fused frontier": f"{TILEWRIGHT} frontier ffn.yaml split.yaml --over GLB --traffic DRAM --fuse",
     "fuse": f"{TILEWRIGHT} map bert_base tpu-v1 --fuse --no-cache",
     "statistics": f"{TILEWRIGHT} evaluate resnet50 maestro-256 kc-p --layer conv4_2.3x3 "
     "--statistics",

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         export,
         export_topology,
         frontier,
+        fused_frontier,
         least_memory,
         least_traffic,
         map,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from tilewright.interop.maestro.syntax import Dataflow
     from tilewright.layout.result import LayoutResult
     from tilewright.mapper.explain.explanation import Explanation
+    from tilewright.mapper.fused.frontier_result import FusedFrontier
     from tilewright.mapper.network.front_of_network import NetworkFront
     from tilewright.mapper.results.frontier import Frontier
     from tilewright.mapper.results.proof import Proof
@@ -113,6 +115,7 @@ __all__ = [
     "Fuse",
     "Fused",
     "FusedEvaluation",
+    "FusedFrontier",
     "FusedMapping",
     "FusedNetworkEvaluation",
     "Halo",
@@ -163,6 +166,7 @@ __all__ = [
     "export_topology",
     "frontier",
     "fully_connected",
+    "fused_frontier",
     "grouped",
     "least_memory",
     "least_traffic",
@@ -195,9 +199,9 @@ __all__ = [
 HOMES = {
     "api": (
         "best_layout", "compare", "compare_counts", "convert", "evaluate", "evaluate_fused",
-        "evaluate_network", "explain", "export", "export_topology", "frontier", "least_memory",
-        "least_traffic", "map", "mapspace", "methods", "pareto", "read_timeloop", "simulate",
-        "simulate_fused",
+        "evaluate_network", "explain", "export", "export_topology", "frontier", "fused_frontier",
+        "least_memory", "least_traffic", "map", "mapspace", "methods", "pareto", "read_timeloop",
+        "simulate", "simulate_fused",
     ),
     "architecture.constraint_files": ("load_constraints",),
     "architecture.constraints": ("Constraint", "Constraints", "Limits"),
@@ -216,6 +220,7 @@ HOMES = {
     "api.searches": ("Exact", "Fused", "Heuristic", "Uniform"),
     "layout.result": ("LayoutResult",),
     "mapper.explain.explanation": ("Explanation",),
+    "mapper.fused.frontier_result": ("FusedFrontier",),
     "mapper.search.front": ("Front",),
     "mapper.results.frontier": ("Frontier",),
     "mapper.search.least_memory": ("LeastMemory",),

@@ -67,7 +67,7 @@ CASES = [
     ("store: GLB, tensors: [W]", "store: GLB, tensors: [I]", 12, "'GLB' stores I below 'GLB'"),
     ("for: N, tile: 1", "for: N, tile: 7", 13, "tile of N must be from 1 to 5"),
     ("for: N, tile: 1", "fore: N, tile: 1", 13, "expected a node with one of the keys"),
-    ("  - fuse:", "  - fues:", 5, "expected 'fuse' with a list of branches as last node"),
+    ("  - fuse:", "  - fues:", 5, "expected 'fuse' or 'pipeline' with a list of branches"),
     ("mapping:\n", "mapping:\nhalo: {}\n", None, "expected"),
     ("mapping:\n", "halos: {H: {M: keep}}\nmapping:\n", 1, "no mode 'keep' in halos"),
     ("mapping:\n", "halos: {H: {K: retain}}\nmapping:\n", 1, "no dimension 'K' in tensor 'H'"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from random import Random
 from typing import Any
@@ -28,6 +29,51 @@ def fused_cases(draw: Any, modes: tuple[str, ...] = ("retain",)) -> FusedCase:
     found = random_segment(random)
     machine = random_machine(random)
     return found, machine, random_tree(random, found, modes)
+
+
+@st.composite
+def pipelined_cases(draw: Any, modes: tuple[str, ...] = ("retain", "recompute")) -> FusedCase:
+    """Draw a fused mapping some of whose layers run at the same time."""
+    segment, machine, tree = draw(fused_cases(modes))
+    random = draw(st.randoms(use_true_random=False))
+    return (
+        segment,
+        splittable(random, machine),
+        FusedMapping(pipelined(random, tree.nodes), tree.halos),
+    )
+
+
+def pipelined(random: Random, nodes: tuple[TreeNode, ...]) -> tuple[TreeNode, ...]:
+    """Return a list of nodes in which layers below the last ``fuse`` run at the same time."""
+    *shared, last = nodes
+    assert isinstance(last, Fuse)
+    if all(branch.layer is not None for branch in last.branches):
+        return (*shared, Fuse(last.branches, pipelined=random.random() < 0.85))
+    return (
+        *shared,
+        Fuse(
+            tuple(
+                branch if branch.layer else Branch(None, pipelined(random, branch.nodes))
+                for branch in last.branches
+            )
+        ),
+    )
+
+
+def splittable(random: Random, machine: Architecture) -> Architecture:
+    """Return a machine whose array has room for several layers, and limits that matter."""
+    levels: list[Any] = []
+    for level in machine.levels:
+        if isinstance(level, Array):
+            rate = random.choice((None, 1.0, 3.0))
+            levels.append(replace(level, axes={"X": 8, "Y": 2}, split=("X",), bandwidth=rate))
+        elif isinstance(level, Compute):
+            levels.append(replace(level, cycles=random.choice((0.5, 1.0, 5.0)), leakage=2.0))
+        elif level.name == "RF":
+            levels.append(replace(level, shared_bandwidth=random.choice((None, 1.0))))
+        else:
+            levels.append(level)
+    return replace(machine, levels=tuple(levels))
 
 
 def random_machine(random: Random) -> Architecture:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tilewright.api.cost import evaluate, evaluate_network, simulate
     from tilewright.api.execution import methods
-    from tilewright.api.fusion import evaluate_fused, simulate_fused
+    from tilewright.api.fusion import evaluate_fused, fused_frontier, simulate_fused
     from tilewright.api.interop import compare_counts, export, export_topology, read_timeloop
     from tilewright.api.layout import best_layout
     from tilewright.api.notation import convert
@@ -31,6 +31,7 @@ __all__ = [
     "export",
     "export_topology",
     "frontier",
+    "fused_frontier",
     "least_memory",
     "least_traffic",
     "map",
@@ -45,7 +46,7 @@ __all__ = [
 HOMES = {
     "cost": ("evaluate", "evaluate_network", "simulate"),
     "execution": ("methods",),
-    "fusion": ("evaluate_fused", "simulate_fused"),
+    "fusion": ("evaluate_fused", "fused_frontier", "simulate_fused"),
     "interop": ("compare_counts", "export", "export_topology", "read_timeloop"),
     "layout": ("best_layout",),
     "notation": ("convert",),

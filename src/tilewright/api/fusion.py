@@ -1,18 +1,31 @@
-"""Evaluate and simulate fused mappings."""
+"""Evaluate and simulate fused mappings, and find the best for every size of a memory."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from math import inf
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, TypeAlias
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tilewright.api.inputs import ArchitectureLike, WorkloadLike, the_architecture, the_network
+from tilewright.api.inputs import (
+    ArchitectureLike,
+    WorkloadLike,
+    check_fuse,
+    check_options,
+    the_architecture,
+    the_latency,
+    the_network,
+    the_searched_architecture,
+)
+from tilewright.architecture.machine import Architecture
 from tilewright.document import SUFFIXES, Document, KeyPath, key_text, load, read_text
 from tilewright.errors import InputError, MappingError
 from tilewright.fusion import evaluation
 from tilewright.fusion.result import FusedEvaluation, FusedNetworkEvaluation
+from tilewright.mapper.network.progress import counted
 from tilewright.mapping.fused.files import is_fused, parse_fused
 from tilewright.mapping.fused.paths import key_path
 from tilewright.mapping.fused.segments import Segment, segment
@@ -25,12 +38,19 @@ from tilewright.reference.simulate import simulate as simulate_mapping
 from tilewright.retention.evaluate import refuse_retention
 from tilewright.workload.layer import Layer
 
+if TYPE_CHECKING:
+    from tilewright.mapper.fused.frontier_result import FusedFrontier
+
 FusedLike: TypeAlias = "str | PathLike[str] | FusedMapping | list[Any] | dict[str, Any]"
 Pricing: TypeAlias = Callable[..., FusedEvaluation]
 
 
 def evaluate_fused(
-    workload: WorkloadLike, architecture: ArchitectureLike, mapping: FusedLike
+    workload: WorkloadLike,
+    architecture: ArchitectureLike,
+    mapping: FusedLike,
+    *,
+    latency: str | None = None,
 ) -> FusedEvaluation | FusedNetworkEvaluation:
     """Return what a fused mapping costs.
 
@@ -43,6 +63,9 @@ def evaluate_fused(
         Name of a machine that ships, a file, or the thing itself.
     mapping : str, path, FusedMapping, list or dict
         A file, the mapping itself, or what a file would have.
+    latency : str, optional
+        ``"throughput"``; by default what the machine says. Pipelined latency, which follows the
+        steps within one layer, is not defined for fused layers.
 
     Returns
     -------
@@ -55,18 +78,82 @@ def evaluate_fused(
     InputError
         When something cannot be read; a MappingError when the mapping does not fit the machine.
     """
-    return _Fused(workload, architecture, evaluation.evaluate).priced(mapping)
+    return _Fused(workload, architecture, evaluation.evaluate, latency).priced(mapping)
 
 
 def simulate_fused(
-    workload: WorkloadLike, architecture: ArchitectureLike, mapping: FusedLike
+    workload: WorkloadLike,
+    architecture: ArchitectureLike,
+    mapping: FusedLike,
+    *,
+    latency: str | None = None,
 ) -> FusedEvaluation | FusedNetworkEvaluation:
     """Return what a fused mapping costs, counted by carrying it out, one word at a time.
 
     Parameters, result and errors are those of `evaluate_fused`. The layers may have 2 million
     operations at most.
     """
-    return _Fused(workload, architecture, evaluation.simulate, simulated=True).priced(mapping)
+    pricing = evaluation.simulate
+    return _Fused(workload, architecture, pricing, latency, simulated=True).priced(mapping)
+
+
+def fused_frontier(
+    workload: WorkloadLike,
+    architecture: ArchitectureLike,
+    over: str,
+    objective: str = "energy",
+    *,
+    traffic: str | None = None,
+    time_limit: float | None = None,
+    progress: bool = False,
+) -> FusedFrontier:
+    """Find the least cost of a network for every size of a memory, fused where that is better.
+
+    Parameters
+    ----------
+    workload : str, path or Network
+        Name of a network that ships, a file, or the thing itself; it says how its layers are
+        connected.
+    architecture : str, path or Architecture
+        Name of a machine that ships, a file, or the thing itself. The energy per access stays what
+        it is whatever the size.
+    over : str
+        Name of a memory above the arrays.
+    objective : str
+        What to minimise, as for `map`, summed over layers and segments.
+    traffic : str, optional
+        Name of a memory: its reads and writes, in elements, are minimised instead.
+    time_limit : float, optional
+        Seconds, more than 0; the result has the points found until then, the largest sizes first.
+    progress : bool
+        Whether to show the number of searches on the standard error stream.
+
+    Returns
+    -------
+    FusedFrontier
+        A step function: the least size of each step, its value, trees and mappings.
+
+    Raises
+    ------
+    InputError
+        When something cannot be read, or the memory has no size that can vary.
+    NoMappingError
+        When no mapping can run one of the layers.
+    """
+    check_options(objective, time_limit, None)
+    if traffic is not None and objective != "energy":
+        raise InputError("has no effect with 'traffic': words are minimised", key="objective")
+    network = the_network(workload)
+    machine = the_searched_architecture(architecture)
+    check_fuse(network, machine, objective, "throughput")
+    from tilewright.mapper.fused.frontier import fused_frontier as descend
+
+    end = perf_counter() + (inf if time_limit is None else time_limit)
+    with counted(network.name, "searches", progress, sweep=True) as told:
+        return descend(
+            network, machine, over, objective,
+            traffic=traffic, stop=lambda: perf_counter() >= end, progress=told,
+        )  # fmt: skip
 
 
 class _Fused:
@@ -77,6 +164,7 @@ class _Fused:
         workload: WorkloadLike,
         architecture: ArchitectureLike,
         pricing: Pricing,
+        latency: str | None,
         *,
         simulated: bool = False,
     ) -> None:
@@ -85,6 +173,7 @@ class _Fused:
         self.pricing = pricing
         self.simulated = simulated
         refuse_retention(self.architecture, "fused mappings are not defined", "mapping")
+        check_throughput(self.architecture, latency)
 
     def priced(self, mapping: FusedLike) -> FusedEvaluation | FusedNetworkEvaluation:
         """Return what a mapping costs."""
@@ -157,6 +246,18 @@ class _Fused:
         return assess(layer, self.architecture, mapping, counts)
 
 
+def check_throughput(architecture: Architecture, latency: str | None) -> None:
+    """Refuse any but throughput latency."""
+    kind = the_latency(latency, architecture)
+    if kind != "throughput":
+        told = "asked for" if latency else f"what '{architecture.name}' says"
+        raise InputError(
+            f"{kind} latency ({told}) follows the steps within one layer, and is not defined for "
+            "fused layers; accepted: throughput",
+            key="latency",
+        )
+
+
 def is_fused_file(mapping: object) -> bool:
     """Return whether a file, or what it would have, says how layers are fused."""
     if isinstance(mapping, FusedMapping):
@@ -170,6 +271,8 @@ def is_fused_file(mapping: object) -> bool:
         return False
     try:
         text = read_text(name)
-        return ("fuse" in text or "segments" in text) and is_fused(load(name).data)
+        return any(key in text for key in ("fuse", "pipeline", "segments")) and is_fused(
+            load(name).data
+        )
     except InputError:
         return False  # whoever reads it as a mapping says what is wrong

@@ -82,7 +82,9 @@ def links(array: Array) -> str:
         "reduction": array.reduction,
         "forwarding": array.forwarding,
     }
-    return ", ".join(name if has else f"no {name}" for name, has in able.items())
+    told = [name if has else f"no {name}" for name, has in able.items()]
+    told += [f"split along {axis}" for axis in array.split]
+    return ", ".join(told)
 
 
 def operation(compute: Compute) -> str:

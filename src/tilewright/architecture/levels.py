@@ -250,6 +250,10 @@ def read_array(around: Surroundings) -> tuple[Array, Wiring | None]:
         raise around.error("an array needs at least one axis, for example {X: 16, Y: 16}", "axes")
     for axis in keys.axes:
         _check_name(around.document, (*around.path, "axes", axis), axis)
+    for i, axis in enumerate(keys.split):
+        if axis not in keys.axes or axis in keys.split[:i]:
+            accepted = f"accepted, each once: {', '.join(keys.axes)}"
+            raise around.error(f"no axis '{axis}' to split along; {accepted}", "split", i)
     network = NetworkKeys()
     if keys.network is not None:
         network = around.document.validate(NetworkKeys, (*around.path, "network"))
@@ -284,6 +288,7 @@ def read_array(around: Surroundings) -> tuple[Array, Wiring | None]:
         networks=networks,
         adders=network.adders,
         area=keys.area or 0.0,
+        split=tuple(keys.split),
     )
     return array, wiring
 

@@ -115,6 +115,8 @@ class Array:
         per element and sum over the reduction networks); None when it takes no time.
     area : float
         Area of the network of one instance, in mm2.
+    split : tuple of str
+        Axes along which layers that run at the same time may each have a part of the array.
     """
 
     name: str
@@ -127,6 +129,7 @@ class Array:
     networks: Networks | None = None
     adders: str | None = None
     area: float = 0.0
+    split: tuple[str, ...] = ()
 
     @property
     def elements(self) -> int:

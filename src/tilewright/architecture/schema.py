@@ -90,6 +90,7 @@ class ArrayLevel(Strict):
 
     array: str
     axes: dict[str, Annotated[int, Field(gt=0)]]
+    split: list[str] = Field(default_factory=list)
     network: Any = None
     technology: str | None = None
     area: NotNegative | None = None

@@ -105,6 +105,8 @@ def _array(array: Array) -> dict[str, Any]:
     if array.adders is not None:
         network["adders"] = array.adders
     data = {"array": array.name, "axes": dict(array.axes), "network": network}
+    if array.split:
+        data["split"] = list(array.split)
     return data | _costs(0.0, array.area)
 
 

@@ -30,17 +30,28 @@ def refuse(given: Mapping[str, object], why: str) -> None:
 
 
 def put_fused(
-    workload: str, arch: str, mapping: str, json: str | None, how: str, others: Mapping[str, object]
+    workload: str,
+    arch: str,
+    mapping: str,
+    json: str | None,
+    how: str,
+    others: Mapping[str, object],
+    *,
+    latency: str | None,
+    timeline: str | None = None,
 ) -> bool:
     """Show what a file of fused mappings costs; return whether it is one."""
     from tilewright.api.fusion import evaluate_fused, is_fused_file, simulate_fused
-    from tilewright.cli.output.results import put_result
+    from tilewright.cli.output.results import put_result, put_slots
 
     if not is_fused_file(mapping):
         return False
     refuse(others, "not with fused mappings")
     price = evaluate_fused if how == "evaluate" else simulate_fused
-    put_result(price(workload, arch, mapping), json)
+    found = price(workload, arch, mapping, latency=latency)
+    if timeline is not None:
+        put_slots(found, timeline)
+    put_result(found, json)
     return True
 
 
@@ -68,7 +79,9 @@ def evaluate_command(
     timeline: Annotated[
         str | None,
         typer.Option(
-            "--timeline", metavar="FILE.html", help="Plot the first steps under pipelined latency."
+            "--timeline",
+            metavar="FILE.html",
+            help="Plot the first steps, under pipelined latency or of a pipeline of layers.",
         ),
     ] = None,
     trace: Trace = None,
@@ -91,10 +104,9 @@ def evaluate_command(
     check_outputs(outputs, [workload, arch, mapping])
     single = {"--timeline": timeline, "--layout": layout}
     if put_fused(workload, arch, mapping, json, "evaluate", {
-        **single, "--layer": layer, "--statistics": statistics, "--latency": latency,
-        "--trace": trace,
+        "--layout": layout, "--layer": layer, "--statistics": statistics, "--trace": trace,
         "--counting": counting != "tilewright",
-    }):  # fmt: skip
+    }, latency=latency, timeline=timeline):  # fmt: skip
         return 0
     if counting == "dmazerunner":
         others = {"--latency": latency, "--statistics": statistics, "--trace": trace}
@@ -138,8 +150,8 @@ def simulate_command(
     from tilewright.cli.output.results import put_evaluation
 
     check_outputs({"--json": json}, [workload, arch, mapping])
-    others = {"--layer": layer, "--latency": latency, "--layout": layout}
-    if put_fused(workload, arch, mapping, json, "simulate", others):
+    others = {"--layer": layer, "--layout": layout}
+    if put_fused(workload, arch, mapping, json, "simulate", others, latency=latency):
         return 0
     layouts = read_layouts(layout)
     found = api.simulate(workload, arch, mapping, layer=layer, latency=latency, layouts=layouts)

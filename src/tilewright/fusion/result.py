@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING, Any
 from tilewright.architecture.machine import Architecture
 from tilewright.counts import TensorCounts
 from tilewright.fusion.room import Tile, used_bits
-from tilewright.mapping.fused.counts import FusedCounts
+from tilewright.mapping.fused.counts import FusedCounts, PipelineCycles
+from tilewright.mapping.fused.pipelines import Split
+from tilewright.mapping.fused.scopes import resolve_fused
 from tilewright.mapping.fused.segments import Access, Segment
 from tilewright.mapping.fused.tree import FusedMapping
+from tilewright.mapping.fused.validity import split_among
+from tilewright.model.energy import leakage_per_cycle
 from tilewright.model.result import Evaluation, utilization
 from tilewright.text import aligned, wrapped
 from tilewright.workload.layer import Network
@@ -57,7 +61,8 @@ class FusedEvaluation:
     """Costs and counts of a fused mapping of one segment on one machine.
 
     Layers take turns on the whole machine: their cycles add up, and within each of them transfers
-    overlap with compute.
+    overlap with compute. Layers of a pipeline run at the same time; what `layers` says of the
+    cycles of one of them is for its part of the machine alone.
 
     Attributes
     ----------
@@ -91,13 +96,27 @@ class FusedEvaluation:
 
     @cached_property
     def energy_pj(self) -> float:
-        """Energy of all layers in pJ."""
-        return sum(found.energy_pj for found in self.layers.values())
+        """Energy of all layers in pJ; leakage is that of the cycles of the run."""
+        together = {name for pipe in self.counts.pipelines for name in pipe.layers}
+        total = sum(
+            found.energy_pj - (found.leakage_pj if name in together else 0.0)
+            for name, found in self.layers.items()
+        )
+        piped = sum(pipe.cycles for pipe in self.counts.pipelines)
+        return total + piped * leakage_per_cycle(self.architecture)
 
     @cached_property
     def cycles(self) -> float:
-        """Cycles of all layers, one after the other."""
-        return sum(found.cycles for found in self.layers.values())
+        """Cycles of the run: layers one after the other, those of a pipeline together."""
+        together = {name for pipe in self.counts.pipelines for name in pipe.layers}
+        alone = sum(found.cycles for name, found in self.layers.items() if name not in together)
+        return alone + sum(pipe.cycles for pipe in self.counts.pipelines)
+
+    @cached_property
+    def splits(self) -> tuple[Split, ...]:
+        """How an array is split among the layers of each pipeline."""
+        resolved = resolve_fused(self.mapping, self.segment)
+        return tuple(split_among(pipe, resolved, self.architecture) for pipe in resolved.pipelines)
 
     @property
     def edp_pj_cycles(self) -> float:
@@ -182,6 +201,8 @@ class FusedEvaluation:
             for name, found in self.layers.items()
         ]
         lines += ["", *(f"  {line}" for line in aligned(rows, (0, 4), width=inside)), ""]
+        for pipe, split in zip(self.counts.pipelines, self.splits, strict=True):
+            lines += [*(f"  {line}" for line in pipeline_lines(pipe, split)), ""]
         rows = [("memory", "tensor", "reads", "writes", "tile")]
         for memory, tensors in self.tensors.items():
             rows += [
@@ -232,6 +253,19 @@ class FusedEvaluation:
             "energy_pj": self.energy_pj,
             "edp_pj_cycles": self.edp_pj_cycles,
             "utilization": self.utilization,
+            "pipelines": [
+                {
+                    "layers": list(pipe.layers),
+                    "slots": pipe.slots,
+                    "cycles": pipe.cycles,
+                    "filling_cycles": pipe.filling,
+                    "pace_cycles": dict(pipe.pace),
+                    "array": split.array,
+                    "axis": split.axis,
+                    "elements": dict(split.elements),
+                }
+                for pipe, split in zip(self.counts.pipelines, self.splits, strict=True)
+            ],
             "memories": {
                 memory: {
                     "occupied_bits": self.rooms[memory].bits,
@@ -249,6 +283,20 @@ class FusedEvaluation:
     def to_json(self, indent: int | None = 2) -> str:
         """Return `to_dict` as JSON text."""
         return json.dumps(self.to_dict(), indent=indent)
+
+
+def pipeline_lines(pipe: PipelineCycles, split: Split) -> list[str]:
+    """Return what there is to say about layers that run at the same time."""
+    parts = ", ".join(f"{layer} {n}" for layer, n in split.elements.items())
+    share = pipe.filling / pipe.cycles if pipe.cycles else 0.0
+    paces = sorted(pipe.pace.items(), key=lambda item: -item[1])
+    pace = ", ".join(f"{name} {n / pipe.cycles:.1%}" for name, n in paces if n)
+    return [
+        f"at the same time: {', '.join(pipe.layers)}",
+        f"  elements of {split.array} along {split.axis}: {parts}",
+        f"  {pipe.cycles:,.10g} cycles in {pipe.slots:,} slots; {share:.1%} fill and drain",
+        f"  the pace is set by {pace or 'nothing'}",
+    ]
 
 
 @dataclass(frozen=True, repr=False)

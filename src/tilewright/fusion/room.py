@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tilewright.architecture.machine import Architecture, Memory
 from tilewright.errors import MappingError
-from tilewright.fusion.count import made_below, readers_below, users
+from tilewright.fusion.uses import made_below, readers_below, users
 from tilewright.mapping.fused.counts import StoreCounts
 from tilewright.mapping.fused.scopes import Leaf, Resolved, SharedStore
 from tilewright.mapping.fused.segments import Segment
@@ -17,7 +17,7 @@ from tilewright.mapping.fused.turn_layers import (
     turn_layer,
     turn_mapping,
 )
-from tilewright.mapping.fused.validity import role
+from tilewright.mapping.fused.validity import role, split_among
 from tilewright.mapping.structure import resolve
 from tilewright.mapping.validity import element_bits
 
@@ -72,10 +72,20 @@ def tiles_alive(
                 words = counts.peak
             if not words:
                 continue
-            tile = shared_tile(store, words, memories[store.memory], resolved.segment)
+            tile = shared_tile(
+                store, words * counts.tiles, memories[store.memory], resolved.segment
+            )
             found[store.memory][leaf.layer].append(tile)
         for name, tile in own_tiles(leaf, resolved.segment, architecture):
             found[name][leaf.layer].append(tile)
+    for pipe in resolved.pipelines:
+        split = split_among(pipe, resolved, architecture)
+        for memory in split.shared_memories(architecture):
+            everything = dict.fromkeys(
+                tile for layer in pipe.layers for tile in found[memory.name][layer]
+            )
+            for layer in pipe.layers:
+                found[memory.name][layer] = list(everything)
     return found
 
 
@@ -95,6 +105,8 @@ def in_use(store: SharedStore, leaf: Leaf, resolved: Resolved) -> bool:
     that reads it; between, only what later turns need stays.
     """
     if store.lasting or not made_below(store, resolved.segment):
+        return True
+    if leaf.layer in resolved.pipeline_of:
         return True
     tensor = resolved.segment.tensor_of[store.tensor]
     if tensor.wanted or not tensor.readers:

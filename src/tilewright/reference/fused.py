@@ -8,8 +8,8 @@ words that they hold, and of those that move between two of them.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as Dict
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import product
@@ -20,13 +20,22 @@ import numpy as np
 from tilewright.architecture.machine import Architecture
 from tilewright.counts import Counts
 from tilewright.errors import InputError
-from tilewright.mapping.fused.counts import FusedCounts, Moved, StoreCounts, summed, with_moves
+from tilewright.mapping.fused.counts import (
+    FusedCounts,
+    Moved,
+    PipelineCycles,
+    StoreCounts,
+    summed,
+    with_moves,
+)
 from tilewright.mapping.fused.scopes import Leaf, Resolved, SharedLoop, SharedStore, resolve_fused
 from tilewright.mapping.fused.segments import Exchange, Segment
 from tilewright.mapping.fused.tree import REFETCH, FusedMapping
 from tilewright.mapping.fused.turn_layers import turn_layer, turn_mapping
 from tilewright.mapping.fused.turns import Span, cut, most_chunks
+from tilewright.mapping.fused.validity import split_among
 from tilewright.mapping.structure import resolve
+from tilewright.reference.fused_slots import Log, most_tiles, pipeline_cycles
 from tilewright.reference.simulate import LIMIT, Simulation
 from tilewright.workload.graph import tensor_shape
 from tilewright.workload.layer import Tensor
@@ -107,6 +116,8 @@ class FusedSimulation:
         self.turns: dict[str, list[Counts]] = defaultdict(list)
         # words of each tensor made inside that are complete, in the producer's indices
         self.made: dict[str, set[Word]] = defaultdict(set)
+        self.at: At = ()  # the step of the layer that has its turn
+        self.happened = Log()
         self.turn_counts = cache(self._turn_counts)
         self.seen = cache(self._seen)
 
@@ -121,7 +132,8 @@ class FusedSimulation:
             peak, carried = held.peak, held.peak
             if held.events:
                 peak, carried = alive(held.events, keeps=not self.refetches(store))
-            stores.append(StoreCounts(store.memory, store.tensor, peak, carried))
+            tiles = self.tiles_at_once(store)
+            stores.append(StoreCounts(store.memory, store.tensor, peak, carried, tiles))
             for access in self.segment.tensor_of[store.tensor].accesses:
                 if access.layer in store.below:
                     here = Moved(access.layer, access.tensor, store.memory, peak=peak)
@@ -133,7 +145,24 @@ class FusedSimulation:
             total = summed((1, counts) for counts in self.turns[leaf.layer])
             assert total is not None
             found[leaf.layer] = with_moves(total, moves[leaf.layer])
-        return FusedCounts(found, tuple(stores))
+        return FusedCounts(found, tuple(stores), tuple(self.pipelines()))
+
+    def pipelines(self) -> Iterator[PipelineCycles]:
+        """Yield the cycles of layers that run at the same time."""
+        for pipe in self.resolved.pipelines:
+            split = split_among(pipe, self.resolved, self.architecture)
+            yield pipeline_cycles(pipe, split, self.segment, self.architecture, self.happened)
+
+    def tiles_at_once(self, store: SharedStore) -> int:
+        """Return how many tiles of a store are under way at once."""
+        most = 1
+        accesses = self.segment.tensor_of[store.tensor].accesses
+        for pipe in self.resolved.pipelines:
+            stages = [pipe.stage[a.layer] for a in accesses if a.layer in pipe.stage]
+            if stages:
+                visited, steps = self.happened.visited[pipe.node], max(stages) - min(stages) + 1
+                most = max(most, most_tiles(visited, len(store.loops), pipe.entered, steps))
+        return most
 
     def run(self, path: str, number: int, boxes: Boxes, at: At) -> None:
         """Carry out what stands from a node of a list inward."""
@@ -144,9 +173,13 @@ class FusedSimulation:
             self.loop(loops[0], path, number, boxes, at)
         elif stores:
             for store in stores:
+                before = len(self.held[store].moves)
                 self.arrive(store, boxes, at)
+                for move in self.held[store].moves[before:]:
+                    self.happened.moves[move.layer, at].append(move)
             self.run(path, number + 1, boxes, at)
         else:
+            self.happened.visited[here].append(at)
             self.branches(f"{here}.fuse", boxes, at)
 
     def loop(self, loop: SharedLoop, path: str, number: int, boxes: Boxes, at: At) -> None:
@@ -165,6 +198,7 @@ class FusedSimulation:
             here = f"{path}[{i}]"
             leaf = next((leaf for leaf in self.resolved.leaves if leaf.node == here), None)
             if leaf is not None:
+                self.at = at
                 self.turn(leaf, boxes[leaf.layer])
             elif any(leaf.node.startswith(f"{here}[") for leaf in self.resolved.leaves):
                 for store in self.resolved.stores:
@@ -187,7 +221,9 @@ class FusedSimulation:
                 assert not missing, f"{leaf.layer} reads {exchange.tensor} before it is made"
         reduced = [d for d in layer.bounds if d not in layer.output.dimensions]
         fresh = all(box[d][0] == 0 for d in reduced)
-        self.turns[leaf.layer].append(self.turn_counts(leaf, tuple(extents.items()), fresh))
+        counts = self.turn_counts(leaf, tuple(extents.items()), fresh)
+        self.turns[leaf.layer].append(counts)
+        self.happened.turns[leaf.layer, self.at] = counts
         if all(box[d][1] == layer.bounds[d] for d in reduced):
             name = self.segment.shared_name_of_output(layer.name)
             self.made[name] |= footprint(layer.output, box)

@@ -80,6 +80,7 @@ def level_facts(level: Level, architecture: Architecture) -> list[str]:
         )
         if on
     ]
+    facts += [f"may be split along {escape(axis)}" for axis in level.split]
     if level.hop_energy:
         facts.append(f"{energy(level.hop_energy)}/word and hop")
     if level.bandwidth is not None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tilewright.interop.timeloop.differences import Differences
     from tilewright.layout.result import LayoutResult
     from tilewright.mapper.explain.explanation import Explanation
+    from tilewright.mapper.fused.frontier_result import FusedFrontier
     from tilewright.mapper.fused.result import FusedResult
     from tilewright.mapper.network.front_of_network import NetworkFront
     from tilewright.mapper.results.frontier import Frontier
@@ -81,7 +82,7 @@ def put_result(
     write_out(result.text(width()))
 
 
-def put_frontier(frontier: Frontier, json: str | None, plot: str | None) -> None:
+def put_frontier(frontier: Frontier | FusedFrontier, json: str | None, plot: str | None) -> None:
     """Write what sizes of memories cost as JSON or as a plot, and show it as a table."""
     if plot is not None:
         from tilewright.report.page import figure_html
@@ -101,6 +102,14 @@ def put_timeline(evaluation: Evaluation, file: str) -> None:
     from tilewright.report.timeline import timeline_plot
 
     write_file(file, figure_html(timeline_plot(evaluation)))
+
+
+def put_slots(found: FusedEvaluation | FusedNetworkEvaluation, file: str) -> None:
+    """Write the plot of the first slots of layers that run at the same time."""
+    from tilewright.report.fused_timeline import slots_plot
+    from tilewright.report.page import figure_html
+
+    write_file(file, figure_html(slots_plot(found)))
 
 
 def put_figures(result: NetworkResult, folder: str, inputs: Sequence[str]) -> None:

@@ -127,9 +127,8 @@ def map_fused(
     for part in parts_of(network.graph):
         searching.search(part, lambda: perf_counter() >= last)
         chosen.append((part, searching.chosen(part)))
-    return searching.result(
-        chosen, alone, seconds=perf_counter() - start, stopped=perf_counter() >= last
-    )  # fmt: skip
+    stopped = alone.stopped or perf_counter() >= last
+    return searching.result(chosen, alone, seconds=perf_counter() - start, stopped=stopped)
 
 
 class NetworkSearch:

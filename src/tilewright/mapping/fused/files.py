@@ -33,6 +33,7 @@ SEGMENT_KEYS = ("mapping", "halos", "layer", "layers", "architecture", "workload
 FILE_KEYS = ("segments", "mappings", "architecture", "workload")
 BRANCH_KEYS = ("layer", "nodes", "turns")
 TURN_KEYS = ("bounds", "nodes")
+TOGETHER = ("fuse", "pipeline")  # branches one after the other, or at the same time
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,13 @@ def is_fused(data: Any) -> bool:
     """Return whether the data of a mapping file have a fuse node, or segments."""
     if isinstance(data, dict):
         return "segments" in data or is_fused(data.get("mapping"))
-    return isinstance(data, list) and any(isinstance(x, dict) and "fuse" in x for x in data)
+    return isinstance(data, list) and any(isinstance(x, dict) and together(x) for x in data)
+
+
+def together(item: Any) -> str | None:
+    """Return the key under which a node has branches; None where it has none."""
+    keys = [key for key in TOGETHER if isinstance(item, dict) and key in item]
+    return keys[0] if keys else None
 
 
 def load_fused(path: str | Path, network: Network, architecture: Architecture) -> FusedFile:
@@ -164,16 +171,19 @@ class Reader:
             raise self.document.error(f"expected a list of nodes, found {describe(items)}", path)
         last = items[-1] if items else None
         here = (*path, len(items) - 1) if items else path
-        if not isinstance(last, dict) or "fuse" not in last:
-            raise self.document.error("expected 'fuse' with a list of branches as last node", here)
-        self.check_keys(last, ("fuse",), here)
-        if not isinstance(last["fuse"], list) or not last["fuse"]:
-            empty = last["fuse"] == []
-            found = "an empty list" if empty else describe(last["fuse"])
+        key = together(last)
+        if key is None or not isinstance(last, dict):
+            raise self.document.error(
+                "expected 'fuse' or 'pipeline' with a list of branches as last node", here
+            )
+        self.check_keys(last, (key,), here)
+        branches = last[key]
+        if not isinstance(branches, list) or not branches:
+            found = "an empty list" if branches == [] else describe(branches)
             message = f"expected a list of branches, found {found}"
-            raise self.document.error(message, (*here, "fuse"))
-        for i, item in enumerate(last["fuse"]):
-            branch = (*here, "fuse", i)
+            raise self.document.error(message, (*here, key))
+        for i, item in enumerate(branches):
+            branch = (*here, key, i)
             if isinstance(item, list):
                 yield from self.layer_names(branch)
                 continue
@@ -190,16 +200,18 @@ class Reader:
         """Read shared nodes and the fuse node at their end."""
         items = at(self.document, path)
         nodes: list[TreeNode] = [self.shared((*path, i), found) for i in range(len(items) - 1)]
-        here = (*path, len(items) - 1, "fuse")
+        key = together(items[-1])
+        assert key is not None
+        here = (*path, len(items) - 1, key)
         branches = []
-        for i, item in enumerate(items[-1]["fuse"]):
+        for i, item in enumerate(items[-1][key]):
             if isinstance(item, list):
                 branches.append(Branch(None, self.nodes((*here, i), found)))
                 continue
             layer = found.layer_of[item["layer"]]
             own = self.own_nodes((*here, i), layer)
             branches.append(Branch(layer.name, own, self.turns((*here, i), layer)))
-        return (*nodes, Fuse(tuple(branches)))
+        return (*nodes, Fuse(tuple(branches), pipelined=key == "pipeline"))
 
     def own_nodes(self, path: KeyPath, layer: Layer) -> tuple[Node, ...]:
         """Read the nodes of a layer, under the key ``nodes`` at a path."""
@@ -244,8 +256,8 @@ class Reader:
                 "the layers of a segment do not share spatial loops: they stand in the branches",
                 (*path, "spatial"),
             )
-        if "fuse" in keys:
-            raise self.document.error("'fuse' is the last node of its list", (*path, "fuse"))
+        if key := together(item):
+            raise self.document.error(f"'{key}' is the last node of its list", (*path, key))
         if ("store" in keys) == ("for" in keys):
             listed = ", ".join(f"'{key}'" for key in keys) or describe(item)
             message = "expected a node with one of the keys 'store', 'for', 'fuse'"
@@ -296,7 +308,8 @@ def _nodes_data(nodes: Iterable[TreeNode], found: Segment) -> list[dict[str, Any
         elif isinstance(node, For):
             data.append({"for": node.dimension, "tile": node.tile})
         elif isinstance(node, Fuse):
-            data.append({"fuse": [_branch_data(branch, found) for branch in node.branches]})
+            key = "pipeline" if node.pipelined else "fuse"
+            data.append({key: [_branch_data(branch, found) for branch in node.branches]})
     return data
 
 
@@ -351,6 +364,6 @@ def _in_lines(data: Any) -> Any:
     if not isinstance(data, dict):
         return data
     whole = CommentedMap({key: _in_lines(value) for key, value in data.items()})
-    if not {"fuse", "nodes", "mapping"} & set(data):
+    if not {*TOGETHER, "nodes", "mapping"} & set(data):
         whole.fa.set_flow_style()
     return whole

@@ -28,7 +28,9 @@ def key_path(node: str, start: KeyPath, data: Any) -> KeyPath:
     if isinstance(data, list) and parts[:1] == ["mapping"]:
         parts = parts[1:]
     found: list[str | int] = []
-    for part in parts:
+    for named in parts:
+        also = named == "fuse" and isinstance(data, dict) and named not in data
+        part = "pipeline" if also else named
         inside = isinstance(data, list) and isinstance(part, int) and part < len(data)
         if not inside and not (isinstance(data, dict) and part in data):
             break

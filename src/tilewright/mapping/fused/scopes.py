@@ -14,6 +14,7 @@ from functools import cached_property, lru_cache
 
 from tilewright.errors import MappingError
 from tilewright.mapping.fused.names import named_dimensions
+from tilewright.mapping.fused.pipelines import LayerPipeline, pipeline_of
 from tilewright.mapping.fused.segments import Access, Exchange, Segment, Tie
 from tilewright.mapping.fused.tree import (
     RECOMPUTE,
@@ -168,6 +169,8 @@ class Resolved:
         All shared loops, outer ones first.
     modes : mapping of (tensor, dimension) to str
         What was said about halos.
+    pipelines : tuple of LayerPipeline
+        Layers that run at the same time.
     """
 
     segment: Segment
@@ -175,6 +178,12 @@ class Resolved:
     stores: tuple[SharedStore, ...]
     loops: tuple[SharedLoop, ...]
     modes: Dict[tuple[str, str], str]
+    pipelines: tuple[LayerPipeline, ...] = ()
+
+    @cached_property
+    def pipeline_of(self) -> dict[str, LayerPipeline]:
+        """The pipelines by layer."""
+        return {layer: pipe for pipe in self.pipelines for layer in pipe.layers}
 
     @cached_property
     def leaf_of(self) -> dict[str, Leaf]:
@@ -215,6 +224,7 @@ class _Resolving:
         self.loops: list[SharedLoop] = []
         self.stores: list[SharedStore] = []
         self.leaves: list[Leaf] = []
+        self.pipelines: list[LayerPipeline] = []
         self.modes = {(halo.tensor, halo.dimension): halo.mode for halo in mapping.halos}
 
     def resolved(self) -> Resolved:
@@ -236,7 +246,9 @@ class _Resolving:
                 )
         self.scope(self.mapping.nodes, "mapping", (), {})
         stores, loops = tuple(self.stores), tuple(self.loops)
-        return Resolved(self.segment, tuple(self.leaves), stores, loops, self.modes)
+        return Resolved(
+            self.segment, tuple(self.leaves), stores, loops, self.modes, tuple(self.pipelines)
+        )
 
     def scope(
         self,
@@ -275,6 +287,9 @@ class _Resolving:
             else:
                 kind = "a spatial loop" if isinstance(node, Spatial) else "'fuse'"
                 raise fault(f"{kind} cannot stand among shared nodes", here)
+        if last.pipelined:
+            here = f"{path}[{len(shared)}]"
+            self.pipelines.append(pipeline_of(last, self.segment, loops, entered, here))
         for i, branch in enumerate(last.branches):
             self.branch(branch, f"{path}[{len(shared)}].fuse[{i}]", loops, chains)
 

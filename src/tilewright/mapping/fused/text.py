@@ -23,6 +23,7 @@ from tilewright.workload.layer import Network
 INDENT = "  "
 TOGETHER = "fuse"
 TURN = "turns of"
+PIPELINE = "at the same time"
 HALO = re.compile(r"halo\s+(?P<tensor>\S+)\s+(?P<dimension>\S+)\s+(?P<mode>\S+)")
 EXPECTED = "expected 'MEMORY stores TENSOR, TENSOR', 'for DIMENSION in CHUNKS x TILE' or 'LAYER:'"
 
@@ -30,9 +31,10 @@ EXPECTED = "expected 'MEMORY stores TENSOR, TENSOR', 'for DIMENSION in CHUNKS x 
 def fused_text(mapping: FusedMapping, own: Segment, architecture: Architecture) -> str:
     """Return a fused mapping as an indented tree, one node per line.
 
-    A line ``LAYER:`` begins the branch of a layer, ``fuse:`` one that fuses itself; the nodes of a
-    layer are those of `tilewright.mapping.text`, with the extents of its largest turn. Shared loops
-    count the chunks of the layer that reads last. `parse_fused_text` reads it back.
+    A line ``LAYER:`` begins the branch of a layer, ``fuse:`` one that fuses itself; ``at the same
+    time`` stands above the branches of a pipeline. The nodes of a layer are those of
+    `tilewright.mapping.text`, with the extents of its largest turn. Shared loops count the chunks
+    of the layer that reads last. `parse_fused_text` reads it back.
     """
     lines = list(_Writing(resolve_fused(mapping, own), architecture).nodes(mapping.nodes, 0))
     lines += [f"halo {halo.tensor} {halo.dimension} {halo.mode}" for halo in mapping.halos]
@@ -58,6 +60,8 @@ class _Writing:
                 yield f"{INDENT * depth}for {node.dimension} in {self.chunks()} x {node.tile}"
                 depth += 1
             elif isinstance(node, Fuse):
+                if node.pipelined:
+                    yield f"{INDENT * depth}{PIPELINE}"
                 for branch in node.branches:
                     yield f"{INDENT * depth}{branch.layer or TOGETHER}:"
                     yield from self.branch(branch, depth + 1)
@@ -175,9 +179,13 @@ class _Reading:
     def nodes(self, lines: Sequence[_Line], own: Segment) -> tuple[TreeNode, ...]:
         """Read shared nodes and the branches at their end."""
         nodes: list[TreeNode] = []
+        pipelined = False
         for i, line in enumerate(lines):
             if line.header is not None:
-                return (*nodes, self.fuse(lines[i:], own))
+                return (*nodes, Fuse(self.branches(lines[i:], own), pipelined))
+            if line.words == PIPELINE:
+                pipelined = True
+                continue
             try:
                 nodes.append(self.shared(line.words, own))
             except InputError as failure:
@@ -196,7 +204,7 @@ class _Reading:
             raise InputError(f"{EXPECTED}; found '{words}'")
         return For(find_dimension(found["dimension"], own), int(found["tile"]))
 
-    def fuse(self, lines: Sequence[_Line], own: Segment) -> Fuse:
+    def branches(self, lines: Sequence[_Line], own: Segment) -> tuple[Branch, ...]:
         """Read branches: lines that begin one, and those further in that follow each."""
         branches = []
         starts = [i for i, line in enumerate(lines) if line.indent <= lines[0].indent]
@@ -208,7 +216,7 @@ class _Reading:
                 branches.append(Branch(None, self.nodes(inner, own)))
             else:
                 branches.append(self.own(head.header, inner, own))
-        return Fuse(tuple(branches))
+        return tuple(branches)
 
     def own(self, name: str, lines: Sequence[_Line], own: Segment) -> Branch:
         """Read the branch of a layer: its nodes, then those of turns of certain extents."""

@@ -52,9 +52,19 @@ class Branch:
 
 @dataclass(frozen=True)
 class Fuse:
-    """Branches that run one after the other in every iteration of the loops above."""
+    """Branches that run in every iteration of the loops above.
+
+    Attributes
+    ----------
+    branches : tuple of Branch
+        In the order in which they run.
+    pipelined : bool
+        False: one after the other, each on the whole machine. True: at the same time, each on its
+        part of an array; a layer works on what those that it reads from have made before.
+    """
 
     branches: tuple[Branch, ...]
+    pipelined: bool = False
 
 
 TreeNode = Node | Fuse

@@ -8,6 +8,7 @@ from dataclasses import replace
 from tilewright.architecture.machine import Architecture, Array, Memory
 from tilewright.errors import MappingError
 from tilewright.mapping.constraints import violations
+from tilewright.mapping.fused.pipelines import LayerPipeline, Split, split_of
 from tilewright.mapping.fused.scopes import Leaf, Resolved, SharedStore, fault
 from tilewright.mapping.fused.segments import Access, Segment
 from tilewright.mapping.fused.tree import REFETCH, Turn
@@ -41,6 +42,7 @@ def check_tree(resolved: Resolved, architecture: Architecture) -> None:
     check_halos(resolved)
     for leaf in resolved.leaves:
         check_leaf(leaf, resolved, architecture)
+    check_pipelines(resolved, architecture)
 
 
 def check_memory(store: SharedStore, segment: Segment, architecture: Architecture) -> None:
@@ -206,6 +208,36 @@ def check_halos(resolved: Resolved) -> None:
                 "share words",
                 "halos",
             )
+
+
+def check_pipelines(resolved: Resolved, architecture: Architecture) -> None:
+    """Refuse layers that cannot run at the same time."""
+    for pipe in resolved.pipelines:
+        split_among(pipe, resolved, architecture)
+        for (tensor, _), mode in resolved.modes.items():
+            uses = resolved.segment.tensor_of[tensor].accesses
+            if mode == REFETCH and any(access.layer in pipe.layers for access in uses):
+                raise fault(
+                    f"{tensor} cannot be refetched in a pipeline: its halos are retained or "
+                    "recomputed",
+                    "halos",
+                )
+
+
+def split_among(pipe: LayerPipeline, resolved: Resolved, architecture: Architecture) -> Split:
+    """Return which part of an array each layer of a pipeline has.
+
+    Raises
+    ------
+    MappingError
+        When they do not fit side by side.
+    """
+    mappings = {}
+    for layer in pipe.layers:
+        leaf = resolved.leaf_of[layer]
+        extents = largest_turn(leaf, resolved.segment)
+        mappings[layer] = turn_mapping(leaf, extents, architecture), extents
+    return split_of(pipe, mappings, architecture)
 
 
 def check_leaf(leaf: Leaf, resolved: Resolved, architecture: Architecture) -> None:

@@ -318,10 +318,17 @@ class Least:
                 arrays = self.spread[outside : self.segment[link.receiver]]
                 spread = dict(zip(self.layer.bounds, arrays.prod(axis=0), strict=True))
                 stay = Stay(
-                    np.full(len(each), sent), received * each, self.relevant[t],
-                    self.irrelevant[t], self.windows[t], self.windows[t].most,
-                    operations / self.words[t], own, spread, each,
-                )  # fmt: skip
+                    sent=np.full(len(each), sent),
+                    received=received * each,
+                    relevant=self.relevant[t],
+                    irrelevant=self.irrelevant[t],
+                    windows=self.windows[t],
+                    pairs=self.windows[t].most,
+                    longest=operations / self.words[t],
+                    room=own,
+                    spread=spread,
+                    instances=each,
+                )
                 stays.append(stay)
             self.known[key] = least_crossing(stays, self.layer.bounds)
         return self.known[key]
