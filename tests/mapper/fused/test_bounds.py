@@ -8,6 +8,7 @@ import pytest
 from fused_chains import chain, machine, network
 from fused_trees import every_prefix
 from tilewright.architecture.machine import Architecture, Compute, Memory
+from tilewright.document import Document
 from tilewright.errors import NoMappingError
 from tilewright.fusion.count import store_moves
 from tilewright.mapper.fused.choices import SegmentProblem
@@ -22,6 +23,7 @@ from tilewright.mapping.fused.scopes import resolve_fused
 from tilewright.mapping.fused.segments import segment as make_segment
 from tilewright.mapping.nodes import For
 from tilewright.model.energy import read_cost, write_cost
+from tilewright.workload.network import parse_network
 from window_chains import buffered, windows
 
 
@@ -174,3 +176,18 @@ def test_fusing_saves_no_more_than_is_said(objective):
         assert floor <= best.value * (1 + 1e-12)
         seen += best.value < inf and floor > fused.bounds.floor()
     assert seen > 2
+
+
+def test_what_several_layers_share_may_save_more():
+    layers = [
+        {"name": name, "einsum": "O[M,N] += I[M,K] * W[K,N]", "bounds": {"M": 2, "N": 2, "K": 2},
+         "tensors": {"I": "x"}}
+        for name in ("one", "two")
+    ]  # fmt: skip
+    both = {"I": "one", "J": "two"}
+    last = {"name": "sum", "einsum": "O[M,N] += I[M,N] * J[M,N]", "bounds": {"M": 2, "N": 2}}
+    data = {"name": "net", "layers": [*layers, {**last, "tensors": both}], "inputs": {"x": [2, 2]}}
+    own = make_segment(parse_network(Document(data, "net")), ["one", "two", "sum"])
+    target = buffered(Random(0))
+    search = SegmentSearch(SegmentProblem(own, target), Chunks(target, parse_objective("energy")))
+    assert search.bounds.saved_at_most() == inf

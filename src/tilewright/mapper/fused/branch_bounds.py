@@ -203,6 +203,8 @@ class BranchBounds:
         p = self.problem
         if p.windows.loops or not (self.additive or self.powers == (0.0, 1.0)):
             return inf
+        if any(len(p.tiles[t].uses) > 1 and p.tiles[t].memories for t in p.external):
+            return inf  # what is held for several layers moves once for all of them
         total = 0.0
         for tile in p.intermediates:
             for i, t in p.tiles[tile].uses:
