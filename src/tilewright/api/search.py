@@ -181,8 +181,10 @@ def map_fused_layers(
     """Find which layers share loops, and the best tree of each segment of them."""
     check_fuse(network, machine, objective, kind)
     from tilewright.mapper.fused.network import map_fused
+    from tilewright.mapper.fused.variants import map_variants
 
-    return map_fused(network, machine, objective, tiles=how.tiles or DIVISORS, **vars(run))
+    search = map_variants if network.variants else map_fused
+    return search(network, machine, objective, tiles=how.tiles or DIVISORS, **vars(run))
 
 
 def map_exactly(

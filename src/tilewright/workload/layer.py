@@ -148,12 +148,15 @@ class Network(ByLayer["Layer"]):
         Where the shapes were published, for networks that ship.
     graph : Graph or None
         How tensors connect the layers; None when nothing is said about it.
+    variants : tuple of Network
+        Other ways to compute the same, this one first; none where there is only one.
     """
 
     name: str
     layers: tuple[Layer, ...]
     source: str = ""
     graph: Graph | None = field(default=None, hash=False)
+    variants: tuple[Network, ...] = field(default=(), hash=False)
 
     def __repr__(self) -> str:
         return (

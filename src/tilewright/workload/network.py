@@ -17,6 +17,7 @@ from tilewright.workload.einsum import build_layer
 from tilewright.workload.graph_files import graph_data, read_graph
 from tilewright.workload.layer import Layer, Network
 from tilewright.workload.operators import OPERATORS, LayerKeys
+from tilewright.workload.variants import with_variants
 
 ZOO = Path(__file__).parent / "zoo"
 KINDS = {
@@ -87,6 +88,8 @@ def parse_network(document: Document) -> Network:
         For the first thing that is wrong, with its line and key.
     """
     data = document.data
+    if isinstance(data, dict) and "variants" in data:
+        return with_variants(document, parse_network)
     if isinstance(data, dict) and "layers" not in data:
         if "tensors" in data:
             message = "connects layers of a network; here is one layer alone"
@@ -138,12 +141,20 @@ def dump_network(network: Network) -> str:
     data: dict[str, Any] = {"name": network.name}
     if network.source:
         data["source"] = network.source
-    data["layers"] = [_layer_data(layer) for layer in network.layers]
-    if network.graph is not None:
-        data |= graph_data(network.graph, {layer.name: layer for layer in network.layers})
+    if network.variants:
+        data["variants"] = {own.name: _network_data(own) for own in network.variants}
+    else:
+        data |= _network_data(network)
     text = StringIO()
     yaml.dump(data, text)
     return text.getvalue()
+
+
+def _network_data(network: Network) -> dict[str, Any]:
+    data: dict[str, Any] = {"layers": [_layer_data(layer) for layer in network.layers]}
+    if network.graph is not None:
+        data |= graph_data(network.graph, {layer.name: layer for layer in network.layers})
+    return data
 
 
 def _layer(document: Document, path: KeyPath, name: str) -> Layer:

@@ -5,19 +5,25 @@ from random import Random
 
 import pytest
 
-from fused_chains import chain, machine
+from fused_chains import chain, machine, network
 from fused_trees import every_prefix
 from tilewright.architecture.machine import Architecture, Compute, Memory
+from tilewright.document import Document
+from tilewright.errors import NoMappingError
 from tilewright.fusion.count import store_moves
 from tilewright.mapper.fused.choices import SegmentProblem
 from tilewright.mapper.fused.chunks import Chunks
 from tilewright.mapper.fused.holding import holdings
+from tilewright.mapper.fused.network import NetworkSearch
 from tilewright.mapper.fused.segment_search import SegmentSearch
+from tilewright.mapper.network.network import map_network
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapping.fused import Branch, Fuse, FusedMapping
 from tilewright.mapping.fused.scopes import resolve_fused
+from tilewright.mapping.fused.segments import segment as make_segment
 from tilewright.mapping.nodes import For
 from tilewright.model.energy import read_cost, write_cost
+from tilewright.workload.network import parse_network
 from window_chains import buffered, windows
 
 
@@ -144,3 +150,44 @@ def extents_above(problem, nodes, name):
         elif name in node.tensors and node.memory != "DRAM":
             break
     return tuple(shape)
+
+
+@pytest.mark.parametrize("objective", ["energy", "latency"])
+def test_fusing_saves_no_more_than_is_said(objective):
+    seen = 0
+    for seed in range(30):
+        random = Random(seed)
+        m, sizes = random.choice((2, 4)), [random.choice((2, 3, 4)) for _ in range(3)]
+        found, target = network(m, sizes), machine(random)
+        if objective == "latency":
+            target = buffered(random, limited=True)
+        try:
+            alone = map_network(found, target, objective)
+        except NoMappingError:
+            continue
+        search = NetworkSearch(found, target, objective, alone.layers)
+        own = make_segment(found, ["l0", "l1"])
+        problem = SegmentProblem(own, target)
+        if not problem.possible:
+            continue
+        fused = SegmentSearch(problem, search.chunks)
+        best = fused.solve(inf, never)
+        floor = search.floor(own, fused.bounds)
+        assert floor <= best.value * (1 + 1e-12)
+        seen += best.value < inf and floor > fused.bounds.floor()
+    assert seen > 2
+
+
+def test_what_several_layers_share_may_save_more():
+    layers = [
+        {"name": name, "einsum": "O[M,N] += I[M,K] * W[K,N]", "bounds": {"M": 2, "N": 2, "K": 2},
+         "tensors": {"I": "x"}}
+        for name in ("one", "two")
+    ]  # fmt: skip
+    both = {"I": "one", "J": "two"}
+    last = {"name": "sum", "einsum": "O[M,N] += I[M,N] * J[M,N]", "bounds": {"M": 2, "N": 2}}
+    data = {"name": "net", "layers": [*layers, {**last, "tensors": both}], "inputs": {"x": [2, 2]}}
+    own = make_segment(parse_network(Document(data, "net")), ["one", "two", "sum"])
+    target = buffered(Random(0))
+    search = SegmentSearch(SegmentProblem(own, target), Chunks(target, parse_objective("energy")))
+    assert search.bounds.saved_at_most() == inf

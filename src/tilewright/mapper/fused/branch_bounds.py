@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from math import prod
+from math import inf, prod
 
 import numpy as np
 
@@ -192,6 +192,41 @@ class BranchBounds:
                 for pj, least, own in zip(energy, cycles, loads, strict=True)
             )
         )
+
+    def saved_at_most(self) -> float:
+        """Return what fusing saves at most, of energy or of cycles; infinite where that is unknown.
+
+        A fused mapping is one of each layer by itself as soon as its exchanged tiles come from the
+        outermost memory and go there. All shared loops are relevant to them, so that every word
+        moves once more at both memories. That takes tiles of one size, not those of windows.
+        """
+        p = self.problem
+        if p.windows.loops or not (self.additive or self.powers == (0.0, 1.0)):
+            return inf
+        if any(len(p.tiles[t].uses) > 1 and p.tiles[t].memories for t in p.external):
+            return inf  # what is held for several layers moves once for all of them
+        total = 0.0
+        for tile in p.intermediates:
+            for i, t in p.tiles[tile].uses:
+                tensor, words = p.tensor((i, t)), p.words(tile, p.bounds, (i, t))
+                options = []
+                for m in p.tiles[tile].memories:
+                    moves = [(0, 0, words), (m, words, 0)]
+                    if not tensor.is_output:
+                        moves = [(0, words, 0), (m, 0, words)]
+                    if self.additive:
+                        machine = p.architecture.memories
+                        options.append(
+                            sum(
+                                reads * read_cost(machine[n], tensor)
+                                + writes * write_cost(machine[n], tensor)
+                                for n, reads, writes in moves
+                            )
+                        )
+                    else:
+                        options.append(sum(p.loads(tensor, moves)))
+                total += max(options, default=inf)
+        return total
 
     def all_sources(self, i: int, places: dict[int, int]) -> Iterator[Sources]:
         """Yield every way in which the tensors of a layer may come."""

@@ -178,7 +178,7 @@ class NetworkSearch:
         best = search.solve(most, stop)
         searches, seconds = self.chunks.searches - before, perf_counter() - start
         value = inf if best.candidate is None else best.value
-        floor = search.bounds.floor()
+        floor = self.floor(segment, search.bounds)
         # where there is nothing better, smaller segments say what is possible
         nothing = best.candidate is None and best.bound >= most * (1 - TIE)
         bound = inf if nothing else max(best.bound, min(floor, best.value))
@@ -200,8 +200,13 @@ class NetworkSearch:
         if not problem.possible:
             return Outcome(None, inf, inf)
         bounds = BranchBounds(problem, self.chunks, (), np.zeros(0, np.int64))
-        floor = bounds.floor()
+        floor = self.floor(segment, bounds)
         return Outcome(None, inf, floor, floor, searched=False)
+
+    def floor(self, segment: Segment, bounds: BranchBounds) -> float:
+        """Return what no fused mapping of a segment undercuts, without any search."""
+        alone = sum(self.alone[name].proof.lower_bound for name in segment.sources)
+        return max(bounds.floor(), alone - bounds.saved_at_most())
 
     def values(self, part: Part, names: Names) -> float:
         """Return what layers cost by themselves."""

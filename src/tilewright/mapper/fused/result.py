@@ -145,6 +145,22 @@ class Unfused:
     repeat: int
 
 
+@dataclass(frozen=True)
+class Variant:
+    """What a variant of a network costs.
+
+    Attributes
+    ----------
+    name : str
+    value, lower_bound : float
+        Of its best mapping, and what no mapping of it undercuts.
+    """
+
+    name: str
+    value: float
+    lower_bound: float
+
+
 @dataclass(frozen=True, repr=False)
 class FusedResult(NetworkResult):
     """The best mapping of a network whose layers may be fused.
@@ -164,6 +180,8 @@ class FusedResult(NetworkResult):
         What nothing in the space undercuts, all runs counted.
     most_layers : int
         Layers that a segment may have.
+    variants : tuple of Variant
+        What was chosen from, where the network has variants. `bound` is that of all of them.
     """
 
     segments: tuple[SegmentResult, ...] = ()
@@ -171,6 +189,7 @@ class FusedResult(NetworkResult):
     unfused_edges: tuple[UnfusedEdge, ...] = ()
     bound: float = 0.0
     most_layers: int = 0
+    variants: tuple[Variant, ...] = ()
 
     fused: ClassVar[bool] = True
 
@@ -264,8 +283,18 @@ class FusedResult(NetworkResult):
             f"better ({unit})"
         )
         lines = aligned([HEADERS, *self.table()], left=(0,), width=width)
-        reasons = self.reasons(width)
+        reasons = [*self.reasons(width), *self.choice(width)]
         return "\n".join([wrapped(title, width), "", *lines, "", *reasons, self.statement(width)])
+
+    def choice(self, width: int | None = None) -> list[str]:
+        """Return what the variants of the network cost, the chosen one first."""
+        if not self.variants:
+            return []
+        names = (
+            f"{own.name} {number(self.shown(own.value))}"
+            for own in sorted(self.variants, key=lambda own: own.value)
+        )
+        return [wrapped(f"best of its variants: {', '.join(names)}", width), ""]
 
     def reasons(self, width: int | None = None) -> list[str]:
         """Return why tensors between layers stay unfused: a line for each reason."""
@@ -334,6 +363,7 @@ class FusedResult(NetworkResult):
             "seconds": self.seconds,
             "space": self.space,
             "segments": [segment.to_dict() for segment in self.segments],
+            **({"variants": [vars(own) for own in self.variants]} if self.variants else {}),
             "layers": [u.result.to_dict() | {"repeat": u.repeat} for u in self.unfused],
             "unfused_edges": [edge.to_dict() for edge in self.unfused_edges],
             "unmapped": [layer.name for layer in self.unmapped],
