@@ -44,14 +44,14 @@ def row(name: str, found: Exploration, seconds: float) -> tuple[str, ...]:
     return name, f"{c.solved:,}", f"{c.searches:,}", f"{seconds:.1f}", *share
 
 
-def section(words: list[str]) -> Section:
-    """Return the table."""
-    budgets = tuple(map(int, words)) or DESIGNS
+def section(designs: list[int]) -> Section:
+    """Return the table; strategies stop after so many designs."""
+    budgets = tuple(designs) or DESIGNS
     explored(strategy="random", designs=1)  # loads the compiled kernels
     proven, seconds = explored()
     rows = [row("boxes and bounds", proven, seconds)]
-    for designs, strategy, seed in product(budgets, STRATEGIES, SEEDS):
-        found = explored(strategy=strategy, designs=designs, seed=seed, against=proven)
+    for most, strategy, seed in product(budgets, STRATEGIES, SEEDS):
+        found = explored(strategy=strategy, designs=most, seed=seed, against=proven)
         rows.append(row(f"{strategy}, seed {seed}", *found))
     return Section(
         f"Energy-delay product against area, {proven.certificate.designs:,} designs",

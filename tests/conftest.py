@@ -14,6 +14,45 @@ from tilewright.mapper.network.cache import VARIABLE
 NUMBERS = count()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let a run take every case there is."""
+    parser.addoption(
+        "--whole", action="store_true", help="slow tests, and all cases of those that are sampled"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Leave no slow test out of a whole run."""
+    if config.getoption("--whole"):
+        config.option.markexpr = ""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep evenly spread cases of each test that asks to be sampled.
+
+    The same cases in every run and every worker process; a case that is named on the command
+    line is alone in its family and always runs.
+    """
+    if config.getoption("--whole"):
+        return
+    families: dict[tuple[Path, str], list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("sampled") is not None:
+            name = item.nodeid.partition("[")[0]
+            families.setdefault((item.path, name), []).append(item)
+    left_out: set[pytest.Item] = set()
+    for family in families.values():
+        marker = family[0].get_closest_marker("sampled")
+        assert marker is not None
+        (wanted,) = marker.args
+        size = len(family)
+        left_out.update(
+            item for i, item in enumerate(family) if i * wanted // size == (i - 1) * wanted // size
+        )
+    config.hook.pytest_deselected(items=list(left_out))
+    items[:] = [item for item in items if item not in left_out]
+
+
 @pytest.fixture(scope="session", autouse=True)
 def caches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The folder of all caches; what several tests share is solved without one."""

@@ -67,6 +67,8 @@ class Answer:
         What went wrong: a crash, a hang, a value that the model does not confirm.
     layers, proven : int
         Layers of the network, and those whose mapping is proven to be the best.
+    worst : float
+        The largest gap of a layer.
     """
 
     value: float | None
@@ -80,6 +82,7 @@ class Answer:
     fault: str = ""
     layers: int = 1
     proven: int = 0
+    worst: float = 0.0
 
 
 def answer(call: Call) -> Answer:
@@ -97,7 +100,7 @@ def answer(call: Call) -> Answer:
     seconds, cpu, memory = perf_counter() - begin, cpu_seconds() - cpu_begin, peak_memory()
     count = len(found.network.layers)
     if not found.layers:
-        return Answer(None, None, False, 1.0, 1.0, seconds, cpu, memory, layers=count)
+        return Answer(None, None, False, 1.0, 1.0, seconds, cpu, memory, layers=count, worst=1.0)
     proofs = [layer.proof for layer in found.layers]
     faults = []
     for layer in found.layers:
@@ -120,6 +123,7 @@ def answer(call: Call) -> Answer:
         fault="; ".join(faults),
         layers=count,
         proven=sum(proof.optimal for proof in proofs),
+        worst=1.0 if found.unmapped else max(proof.gap for proof in proofs),
     )
 
 
@@ -161,7 +165,9 @@ def once(call: Call) -> tuple[Answer, bool]:
     fault = lines[-1] if lines else f"ended with {child.returncode}"
     if killed:
         fault = f"hangs: killed after {seconds:.0f} s"
-    return Answer(None, None, False, 1.0, 1.0, seconds, cpu, memory, fault=fault), compiled
+    return Answer(
+        None, None, False, 1.0, 1.0, seconds, cpu, memory, fault=fault, worst=1.0
+    ), compiled
 
 
 def read(file: IO[bytes]) -> str:

@@ -53,6 +53,14 @@ def space(technology: str = "interstellar-28nm", leak: str = "", limits: str = "
     return parse_space(parse(text, "space.yaml"))
 
 
+def small_space(limits: str) -> Space:
+    """Return the space with two values of each parameter."""
+    whole = space(limits=limits)
+    return replace(
+        whole, parameters=tuple(replace(p, values=p.values[:2]) for p in whole.parameters)
+    )
+
+
 def random_space(random: Random) -> Space:
     """Return a space of some dozen designs with other parameters, technologies and limits."""
     leak = random.choice(["", ", leakage: 0.5", ", leakage: $columns * 0.1"])

@@ -13,7 +13,7 @@ from tilewright.document import parse
 from tilewright.errors import NoMappingError
 from tilewright.exploration import Box, Space, explore, parse_space
 from tilewright.exploration.cutting import only_bandwidths
-from tilewright.exploration.quick import QuickBounds
+from tilewright.exploration.quick import QuickBounds, Solved
 from tilewright.exploration.solver import Solver
 from tilewright.exploration.store import Store
 from tilewright.exploration.totals import Corners, Runs, least_product
@@ -107,8 +107,9 @@ def test_bounds_of_boxes_are_below_every_optimum(kind: str, seed: int) -> None:
 
 def above_some_corner(corners: Corners, cost: tuple[float, float]) -> bool:
     """Whether a mapping costs what corners say that every mapping does."""
-    pairs = corners.pairs[0, : corners.filled[0]]
-    low = (pairs <= np.array(cost) * (1 + ROUNDING)).all(axis=1).any()
+    triples = corners.triples[0, : corners.filled[0]]
+    own = np.array([*cost, cost[0] * cost[1]])
+    low = (triples <= own * (1 + ROUNDING)).all(axis=1).any()
     return bool(low) or cost[0] * cost[1] * (1 + ROUNDING) >= corners.others[0]
 
 
@@ -134,10 +135,11 @@ def test_products_of_sums_are_above_their_bounds(seed: int) -> None:
     weights = random.integers(1, 4, layers).astype(float)
     every = [random.uniform(1, 10, (6, 2)) for _ in range(layers)]
     floors = np.array([[m[:, 0].min(), m[:, 1].min(), m.prod(axis=1).min()] for m in every])
-    pairs = np.zeros((layers, 8, 2))
+    triples = np.zeros((layers, 8, 3))
     for i, mappings in enumerate(every):
-        pairs[i, :6] = mappings
-    corners = Corners(pairs, np.full(layers, 6), floors[:, 2] * 100)
+        triples[i, :6, :2] = mappings
+        triples[i, :6, 2] = mappings.prod(axis=1)
+    corners = Corners(triples, np.full(layers, 6), floors[:, 2] * 100)
     totals = np.array(
         [
             weights @ np.array([m[k] for m, k in zip(every, choice, strict=True)])
@@ -218,3 +220,49 @@ def test_parameters_of_bandwidths_alone_are_told_apart() -> None:
     names = {drawn.parameters[i].name for i in only_bandwidths(drawn)}
     assert names == {"speed"}
     assert not only_bandwidths(space("no multicast"))
+
+
+@pytest.mark.parametrize("kind", MACHINES)
+@pytest.mark.parametrize(
+    "seed", [*range(1), *(pytest.param(s, marks=pytest.mark.slow) for s in range(1, 6))]
+)
+def test_bounds_that_rest_on_a_better_machine_are_below_every_optimum(kind: str, seed: int) -> None:
+    random = Random(f"better {kind} {seed}")
+    drawn, layer = space(kind), random.choice(LAYERS)
+    quick = QuickBounds(drawn, [layer], energy=True)
+    for own, objective in enumerate(("energy", "latency", "edp")):
+        index = random.randrange(len(drawn))
+        around = [
+            (random.randint(0, i), random.randint(i + 1, len(p.values)))
+            for i, p in zip(drawn.indices(index), drawn.parameters, strict=True)
+        ]
+        between = [
+            (random.randint(a, i), random.randint(i + 1, b))
+            for i, (a, b) in zip(drawn.indices(index), around, strict=True)
+        ]
+        outer = Box(tuple(around))
+        row = quick.numbers.of(outer)
+        assert row is not None
+        better = Solver(Store(), lambda: False).layer(
+            layer, quick.numbers.machine_of(outer, row), objective
+        )
+        best = solved(layer, drawn, index, objective)
+        if better is None or best is None:
+            assert best is None
+            continue
+        known = np.zeros(3)
+        known[own] = (better[0], better[1], better[0] * better[1])[own] * (1 - ROUNDING)
+        value = (best[0], best[1], best[0] * best[1])[own]
+        assert known[own] / (row.clock_hz if own else 1.0) <= value
+        # the nearer a machine, the higher its bound
+        last = 0.0
+        for ranges in (around, between, [(i, i + 1) for i in drawn.indices(index)]):
+            inner = quick.numbers.of(Box(tuple(ranges)))
+            assert inner is not None
+            plain = quick.floors(inner, lambda _: False)[0]
+            floors, corners = quick.floors(inner, lambda _: False, [Solved(row, known)])
+            assert (floors >= plain * (1 - ROUNDING)).all()
+            assert last * (1 - ROUNDING) <= floors[0, own] <= value * (1 + ROUNDING)
+            last = floors[0, own]
+            assert corners is not None
+            assert above_some_corner(corners, best)

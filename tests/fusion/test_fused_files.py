@@ -74,6 +74,14 @@ CASES = [
     ("mapping:\n", "halos: {X: {M: retain}}\nmapping:\n", 1, "no exchanged tensor 'X'"),
     ("mapping:\n", "halos: {H: {M: refetch}}\nmapping:\n", 1, "no memory stores it above"),
     ("{store: DRAM}", "{store: DRAM, tensors: [H, X, Y, fc1.W, fc2.W]}", 2, "'DRAM' stores H as"),
+    ("- layer: fc2", "- turns: [{bounds: {M: 3}}]\n        layer: fc2", None, "its turns have M 2"),
+    ("- layer: fc2", "- turns: [{bounds: {Q: 3}}]\n        layer: fc2", None, "no dimension 'Q'"),
+    (
+        "- layer: fc2",
+        "- turns: [{nodes: []}]\n        layer: fc2",
+        None,
+        "expected a turn: {bounds",
+    ),
     ("tensors: [H]", "tensors: [H, fc1.W, X]", 1, "while layer 'fc2' runs, the tiles in 'GLB'"),
 ]
 

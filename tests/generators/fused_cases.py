@@ -14,7 +14,7 @@ from tilewright.document import Document
 from tilewright.errors import MappingError
 from tilewright.mapping.fused.scopes import LoopClass, loop_class
 from tilewright.mapping.fused.segments import Segment, segment
-from tilewright.mapping.fused.tree import Branch, Fuse, FusedMapping, Halo, TreeNode
+from tilewright.mapping.fused.tree import Branch, Fuse, FusedMapping, Halo, TreeNode, Turn
 from tilewright.mapping.nodes import For, Node, Spatial, Store
 from tilewright.workload.layer import Network
 from tilewright.workload.network import parse_network
@@ -277,7 +277,8 @@ class _Growing:
             if len(group) > 1:
                 branches.append(Branch(None, self.scope(group, held, cut)))
             else:
-                branches.append(Branch(group[0], self.leaf(group[0], held, cut)))
+                turns = self.turns(group[0], held, cut)
+                branches.append(Branch(group[0], self.leaf(group[0], held, cut), turns))
         return (*nodes, Fuse(tuple(branches)))
 
     def groups(self, layers: list[str]) -> list[list[str]]:
@@ -342,6 +343,18 @@ class _Growing:
         memory = self.random.randint(held[name] + 1, 2)
         held[name] = memory
         return [Store(("DRAM", "L2", "L1")[memory], (name,))]
+
+    def turns(
+        self, name: str, held: dict[str, int], cut: dict[tuple[str, str], int]
+    ) -> tuple[Turn, ...]:
+        """Return other nodes for turns of some extents; there may be none of these."""
+        random, bounds = self.random, self.segment.layer_of[name].bounds
+        found = []
+        for _ in range(random.choice((0, 0, 1, 2))):
+            own = random.sample(list(bounds), random.choice((1, 1, 2)))
+            extents = tuple((d, random.randint(1, bounds[d])) for d in own)
+            found.append(Turn(extents, self.leaf(name, held, cut)))
+        return tuple(found)
 
     def leaf(
         self, name: str, held: dict[str, int], cut: dict[tuple[str, str], int]

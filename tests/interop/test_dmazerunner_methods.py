@@ -42,6 +42,7 @@ def test_the_number_of_methods_is_that_of_the_public_code() -> None:
     assert totals["all"] == 2_121_925_201
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", LAYERS)
 def test_the_least_edp_is_that_of_the_public_code(name: str) -> None:
     for pruned, stated in STATED_EDP.items():

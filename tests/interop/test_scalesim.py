@@ -127,7 +127,12 @@ def test_the_command_writes_topologies(
         ("Dataflow : os", "Dataflow : ows", "scale.cfg:14: Dataflow: no dataflow 'ows'"),
         ("ArrayHeight:    16", "ArrayHeight: many", "scale.cfg:5: ArrayHeight: expected a whole"),
         ("ArrayHeight:    16", "ArrayHeigt: 4", "'ArrayHeight' in [architecture_presets]; did you"),
-        ("[architecture_presets]", "[architecture]", "has no section [architecture_presets]; did"),
+        (
+            "[architecture_presets]",
+            "[architecture]",
+            "has no section [architecture_presets] with the key 'Dataflow'; did you mean 'archi",
+        ),
+        ("[run_presets]", "#", "has no section [run_presets] with the key 'InterfaceBandwidth'"),
         ("10,10", "10,-1", "scale.cfg:13: Bandwidth: expected words per cycle"),
         ("USER", "AUTO", "InterfaceBandwidth: expected USER or CALC"),
         ("MemoryBanks: 2", "rubbish", "scale.cfg:15: expected [section] or 'key: value'"),

@@ -40,6 +40,7 @@ def loops_of(nest: Nest, order: str, block: dict[str, int]) -> list[tuple[int, i
     return [(nest.dimensions.index(NAMES[name]), block.get(name, 1)) for name in order]
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize("case", TRUTH["cases"], ids=lambda case: case["order_outer_to_inner"])
 def test_simulation_equals_reference(case: dict) -> None:
     nest = conv(case["layer"], case["stride"])
@@ -49,6 +50,7 @@ def test_simulation_equals_reference(case: dict) -> None:
     assert uses.spills(case["M_elements"]) == case["sim_spills"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", TRUTH["exhaustive_optima"], ids=lambda case: str(case["banks"]))
 def test_search_reaches_exhaustive_optimum(case: dict) -> None:
     nest = conv(case["layer"])

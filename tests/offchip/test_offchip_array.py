@@ -173,6 +173,7 @@ def exhaustive_sum(
     return float(best)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("layer", "bank", "banks", "elements"),
     [

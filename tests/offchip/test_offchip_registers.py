@@ -207,6 +207,7 @@ def test_search_equals_exhaustive_search_of_small_layers(data: st.DataObject) ->
     assert found.bound == pytest.approx(expected)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("registers", [5, 12])
 @pytest.mark.parametrize("layer", SMALL[:3], ids=["matmul", "filters", "window"])
 def test_outputs_that_are_not_read_back(layer: tw.Layer, registers: int) -> None:

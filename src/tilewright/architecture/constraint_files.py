@@ -97,20 +97,20 @@ def read_constraint(document: Document, path: KeyPath) -> Constraint:
         for key in ("factor", "tile")
     }
     return Constraint(
-        at,
-        keys.axis,
-        None if keys.dims is None else frozenset(keys.dims),
-        frozenset(keys.require),
-        ranges["factor"],
-        keys.max_dims,
-        keys.min_utilization,
-        frozenset(keys.tensors),
-        ranges["tile"],
-        frozenset(keys.keep),
-        frozenset(keys.bypass),
-        tuple(keys.order),
-        frozenset(keys.innermost),
-        keys.even,
+        at=at,
+        axis=keys.axis,
+        dims=None if keys.dims is None else frozenset(keys.dims),
+        require=frozenset(keys.require),
+        factor=ranges["factor"],
+        max_dims=keys.max_dims,
+        min_utilization=keys.min_utilization,
+        tensors=frozenset(keys.tensors),
+        tile=ranges["tile"],
+        keep=frozenset(keys.keep),
+        bypass=frozenset(keys.bypass),
+        order=tuple(keys.order),
+        innermost=frozenset(keys.innermost),
+        even=keys.even,
     )
 
 

@@ -66,7 +66,13 @@ def parse_architecture(document: Document) -> Architecture:
     )
     chain = wired(parts.levels, parts.wiring, notes)
     machine = Architecture(
-        keys.name, chain, parts.clock_hz, constraints, keys.source, keys.latency, tuple(notes)
+        name=keys.name,
+        levels=chain,
+        clock_hz=parts.clock_hz,
+        constraints=constraints,
+        source=keys.source,
+        latency=keys.latency,
+        notes=tuple(notes),
     )
     check_machine(machine, document)
     return machine
@@ -95,7 +101,15 @@ def parse_parts(document: Document) -> Parts:
         word = _level_kind(document, path, data)
         below_array = any(isinstance(level, Array) for level in levels)
         kind: Kind = "dram" if i == 0 else "registers" if below_array else "sram"
-        around = Surroundings(document, path, clock_hz, technology, word_bits, kind, notes)
+        around = Surroundings(
+            document=document,
+            path=path,
+            clock_hz=clock_hz,
+            technology=technology,
+            word_bits=word_bits,
+            kind=kind,
+            notes=notes,
+        )
         level: Level
         if word == "memory":
             level = read_memory(around)

@@ -245,11 +245,21 @@ def parse_technology(document: Document) -> Technology:
         )
     generator = keys.address_generator
     return Technology(
-        keys.name, keys.source, keys.unit, _bits(document, ("access",), keys.access),
-        memories, operations, keys.hop, tables, areas, keys.wire,
-        None if keys.components is None else load_components(keys.components),
-        None if generator is None else PerBit(generator.energy, generator.area or 0.0),
-    )  # fmt: skip
+        name=keys.name,
+        source=keys.source,
+        unit=keys.unit,
+        access_bits=_bits(document, ("access",), keys.access),
+        memories=memories,
+        operations=operations,
+        hop=keys.hop,
+        tables=tables,
+        areas=areas,
+        wire=keys.wire,
+        components=None if keys.components is None else load_components(keys.components),
+        address_generator=None
+        if generator is None
+        else PerBit(generator.energy, generator.area or 0.0),
+    )
 
 
 def _parts(document: Document, where: KeyPath, given: _AreaKeys) -> Parts:

@@ -51,13 +51,21 @@ def explore_command(
         ),
     ] = None,
     workers: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--workers",
             metavar="N",
-            help="Processes that search layers side by side; any number gives the same result.",
+            help="Layers that are searched side by side; any number gives the same result.",
         ),
-    ] = "1",
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            "--scheduler",
+            metavar="ADDRESS",
+            help="Search on the workers of the Dask cluster whose scheduler is there.",
+        ),
+    ] = None,
     strategy: Annotated[
         str | None,
         typer.Option(
@@ -79,6 +87,14 @@ def explore_command(
             "--against",
             metavar="FILE.json",
             help="A proven front, as --json wrote it, that a strategy's is compared with.",
+        ),
+    ] = None,
+    worth: Annotated[
+        str | None,
+        typer.Option(
+            "--worth",
+            metavar="AXIS",
+            help="Find the best design on this axis for each value of each parameter, too.",
         ),
     ] = None,
     json: Json = None,
@@ -132,9 +148,10 @@ def explore_command(
     found = explore(
         workloads or None, space,
         axes=[axis.strip() for axis in axes.split(",")], objective=objective,
-        time_limit=seconds(time_limit), store=store, workers=count(workers, "workers"),
+        time_limit=seconds(time_limit), store=store,
+        workers=None if workers is None else count(workers, "workers"), scheduler=scheduler,
         progress=ProgressLine(say), strategy=strategy, designs=whole(designs, "designs"),
-        seed=whole(seed, "seed"), against=against,
+        seed=whole(seed, "seed"), against=against, worth=worth,
     )  # fmt: skip
     files = Files(
         json=json, csv=csv, parquet=parquet, report=report, machine=machine,

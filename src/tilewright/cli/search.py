@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -28,6 +28,78 @@ from tilewright.cli.options import (
 from tilewright.errors import InputError
 from tilewright.mapper.results.searched_space import DIVISORS, SIZES
 
+if TYPE_CHECKING:
+    from tilewright.architecture.constraints import Constraints
+    from tilewright.architecture.machine import Architecture
+    from tilewright.mapper.results.result import NetworkResult
+
+
+TimeLimit = Annotated[
+    str | None,
+    typer.Option("--time-limit", metavar="S", help="Seconds, for all layers together."),
+]
+Pareto = Annotated[
+    bool,
+    typer.Option(
+        "--pareto", help="Every trade-off of energy against cycles, with tile sizes that divide."
+    ),
+]
+Report = Annotated[
+    str | None, typer.Option("--report", metavar="FILE.html", help="Write a page with plots.")
+]
+Output = Annotated[
+    str | None,
+    typer.Option("-o", "--output", metavar="MAPPINGS.yaml", help="Write the mappings."),
+]
+Tiles = Annotated[
+    str | None,
+    typer.Option(
+        "--tiles",
+        metavar="divisors|all",
+        help="Tile sizes: all (default), or only those that divide.",
+    ),
+]
+NoCache = Annotated[
+    bool, typer.Option("--no-cache", help="Search every layer again, and keep no result.")
+]
+Strategy = Annotated[
+    str | None,
+    typer.Option(
+        "--strategy",
+        metavar="NAME",
+        help="Search as another mapper does, without a proof: decoupled, dmazerunner, "
+        "random, pruned or blackbox.",
+    ),
+]
+Uniform = Annotated[
+    str | None,
+    typer.Option(
+        "--uniform",
+        metavar="dataflow",
+        help="Map all layers in one style: the same dimension on each axis, the same "
+        "stationary tensor.",
+    ),
+]
+StylesWithin = Annotated[
+    str | None,
+    typer.Option(
+        "--within",
+        metavar="SHARE",
+        help="Also list styles within this fraction of the best, such as 5% or 0.05.",
+    ),
+]
+Figures = Annotated[
+    str | None,
+    typer.Option(
+        "--figures",
+        metavar="DIR",
+        help="Write figures (SVG, PDF) and tables (LaTeX, CSV) for papers into this directory.",
+    ),
+]
+Fuse = Annotated[
+    bool, typer.Option("--fuse", help="Fuse layers that exchange tensors, where that is better.")
+]
+
 
 @commands.command("map")
 def map_command(
@@ -36,94 +108,29 @@ def map_command(
     layer: LayerName = None,
     objective: Goal = "energy",
     latency: Latency = None,
-    time_limit: Annotated[
-        str | None,
-        typer.Option("--time-limit", metavar="S", help="Seconds, for all layers together."),
-    ] = None,
-    pareto: Annotated[
-        bool,
-        typer.Option(
-            "--pareto",
-            help="Every trade-off of energy against cycles, with tile sizes that divide.",
-        ),
-    ] = False,
+    time_limit: TimeLimit = None,
+    pareto: Pareto = False,
     dataflow: DataflowNames = None,
     constraint: ConstraintTexts = None,
     json: Json = None,
-    report: Annotated[
-        str | None,
-        typer.Option("--report", metavar="FILE.html", help="Write a page with plots."),
-    ] = None,
-    output: Annotated[
-        str | None,
-        typer.Option("-o", "--output", metavar="MAPPINGS.yaml", help="Write the mappings."),
-    ] = None,
-    tiles: Annotated[
-        str | None,
-        typer.Option(
-            "--tiles",
-            metavar="divisors|all",
-            help="Tile sizes: all (default), or only those that divide.",
-        ),
-    ] = None,
-    no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Search every layer again, and keep no result.")
-    ] = False,
-    strategy: Annotated[
-        str | None,
-        typer.Option(
-            "--strategy",
-            metavar="NAME",
-            help="Search as another mapper does, without a proof: decoupled, dmazerunner, "
-            "random, pruned or blackbox.",
-        ),
-    ] = None,
-    uniform: Annotated[
-        str | None,
-        typer.Option(
-            "--uniform",
-            metavar="dataflow",
-            help="Map all layers in one style: the same dimension on each axis, the same "
-            "stationary tensor.",
-        ),
-    ] = None,
-    within: Annotated[
-        str | None,
-        typer.Option(
-            "--within",
-            metavar="SHARE",
-            help="Also list styles within this fraction of the best, such as 5% or 0.05.",
-        ),
-    ] = None,
+    report: Report = None,
+    output: Output = None,
+    tiles: Tiles = None,
+    no_cache: NoCache = False,
+    strategy: Strategy = None,
+    uniform: Uniform = None,
+    within: StylesWithin = None,
     layout: Layouts = None,
     trace: Trace = None,
-    figures: Annotated[
-        str | None,
-        typer.Option(
-            "--figures",
-            metavar="DIR",
-            help="Write figures (SVG, PDF) and tables (LaTeX, CSV) for papers into this directory.",
-        ),
-    ] = None,
-    fuse: Annotated[
-        bool,
-        typer.Option("--fuse", help="Fuse layers that exchange tensors, where that is better."),
-    ] = False,
+    figures: Figures = None,
+    fuse: Fuse = False,
 ) -> int:
     """Find the best mapping of every layer, with a proof."""
     from tilewright import api
-    from tilewright.api.inputs import (
-        check_options,
-        check_tiles,
-        the_architecture,
-        the_latency,
-        the_network,
-    )
-    from tilewright.architecture.dataflow import load_dataflow
-    from tilewright.cli.output.files import check_outputs, make_folder
+    from tilewright.api.inputs import check_options, check_tiles, the_architecture, the_network
+    from tilewright.cli.output.files import check_outputs
     from tilewright.cli.output.results import put_figures, put_mappings, put_result, put_trace
     from tilewright.frontends.accounting import not_understood
-    from tilewright.mapping.idle import idle_text
 
     files = {"--json": json, "--report": report, "--output": output, "--trace": trace}
     check_outputs(files, [workload, arch])
@@ -131,7 +138,7 @@ def map_command(
     check_options(objective, limit, None, movement=not pareto)
     if tiles is not None:
         check_tiles(tiles)
-    given = [*(load_dataflow(name) for name in dataflow or ()), *(constraint or ())]
+    given = all_constraints(dataflow, constraint)
     if pareto:
         check_for_pareto(
             report=report, output=output, tiles=tiles, latency=latency, strategy=strategy,
@@ -144,14 +151,49 @@ def map_command(
         )  # fmt: skip
         put_result(front, json)
         return INTERRUPTED if front.interrupted else 0
-    for name, value in {"--figures": figures, "--trace": trace}.items():
-        if fuse and value is not None:
-            raise InputError("has no effect with --fuse: --json has the trees", key=name)
+    check_for_fusing(fuse, {"--figures": figures, "--trace": trace})
     network = the_network(workload)
     for line in not_understood(network):
         say(line)
-    network = the_network(network, layer)
-    machine = the_architecture(arch)
+    network, machine = the_network(network, layer), the_architecture(arch)
+    check_drawings(machine, latency, trace, figures)
+    result = api.map(
+        network, machine, objective,
+        constraints=given, latency=latency, time_limit=limit, progress=True, cache=not no_cache,
+        tiles=tiles, strategy=strategy, uniform=uniform,
+        within=None if within is None else share(within), layouts=read_layouts(layout), fuse=fuse,
+    )  # fmt: skip
+    put_mappings(result, json, report, output)
+    if trace is not None and result.layers:
+        put_trace(result, trace)
+    if figures is not None and result.layers:
+        put_figures(result, figures, [workload, arch])
+    return how_it_ended(result)
+
+
+def all_constraints(
+    dataflows: list[str] | None, constraints: list[str] | None
+) -> list[Constraints | str]:
+    """Return the constraints of the dataflows that are named, and the others."""
+    from tilewright.architecture.dataflow import load_dataflow
+
+    return [*(load_dataflow(name) for name in dataflows or ()), *(constraints or ())]
+
+
+def check_for_fusing(fuse: bool, outputs: dict[str, str | None]) -> None:
+    """Refuse outputs that fused layers have not."""
+    for name, value in outputs.items():
+        if fuse and value is not None:
+            raise InputError("has no effect with --fuse: --json has the trees", key=name)
+
+
+def check_drawings(
+    machine: Architecture, latency: str | None, trace: str | None, figures: str | None
+) -> None:
+    """Refuse traces and figures that cannot be written, before the search."""
+    from tilewright.api.inputs import the_latency
+    from tilewright.cli.output.files import make_folder
+
     if trace is not None and the_latency(latency, machine) != "pipelined":
         raise InputError("shows pipelined latency: add --latency pipelined", key="--trace")
     if figures is not None:
@@ -159,27 +201,12 @@ def map_command(
 
         check_drawing()
         make_folder("--figures", figures)
-    result = api.map(
-        network,
-        machine,
-        objective,
-        constraints=given,
-        latency=latency,
-        time_limit=limit,
-        progress=True,
-        cache=not no_cache,
-        tiles=tiles,
-        strategy=strategy,
-        uniform=uniform,
-        within=None if within is None else share(within),
-        layouts=read_layouts(layout),
-        fuse=fuse,
-    )
-    put_mappings(result, json, report, output)
-    if trace is not None and result.layers:
-        put_trace(result, trace)
-    if figures is not None and result.layers:
-        put_figures(result, figures, [workload, arch])
+
+
+def how_it_ended(result: NetworkResult) -> int:
+    """Say what is amiss with a result, and return the exit code."""
+    from tilewright.mapping.idle import idle_text
+
     if idle := idle_text(result.idle, len(result.network.layers)):
         say(f"warning: {idle}")
     if result.interrupted:
@@ -292,7 +319,6 @@ def explain_command(
     Only tile sizes that divide are searched.
     """
     from tilewright import api
-    from tilewright.architecture.dataflow import load_dataflow
     from tilewright.cli.output.files import check_outputs
     from tilewright.cli.output.results import put_result
 
@@ -300,7 +326,7 @@ def explain_command(
     result = api.explain(
         workload, arch, objective,
         layer=layer, within=share(within), time_limit=seconds(time_limit), progress=True,
-        constraints=[*(load_dataflow(name) for name in dataflow or ()), *(constraint or ())],
+        constraints=all_constraints(dataflow, constraint),
     )  # fmt: skip
     put_result(result, json)
     return INTERRUPTED if result.interrupted else 0

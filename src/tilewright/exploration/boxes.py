@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from heapq import heappop, heappush
+from math import inf
 
 import numpy as np
 
@@ -15,38 +16,21 @@ from tilewright.exploration.front import Front
 from tilewright.exploration.leaves import Leaf, leaf_of
 from tilewright.exploration.metrics import MAPPED, metrics_of
 from tilewright.exploration.numbers import NoNumbersError, Row
+from tilewright.exploration.problem import Problem
 from tilewright.exploration.quick import QuickBounds
 from tilewright.exploration.relaxation import Relaxation, looseness
 from tilewright.exploration.result import Certificate, Exploration
-from tilewright.exploration.solver import Solver, StoppedError, Workload
-from tilewright.exploration.space import Box, Indices, Space
+from tilewright.exploration.solver import Solver, StoppedError
+from tilewright.exploration.space import Box, Indices
+from tilewright.exploration.tightening import WORTH, Known, Tightening
 from tilewright.exploration.totals import Corners, Runs
 from tilewright.kernels.types import Floats
-from tilewright.workload.layer import Layer
 
 # A relaxed machine takes as long to solve as a design: it does not pay for fewer than these.
 FEWEST = 3
-# How far an optimum may be above its bound as long as nothing is known of it.
-FIRST_GAP = 0.01
 
 Listener = Callable[[Certificate, int], None]
 Bound = dict[str, float]
-
-
-@dataclass(frozen=True)
-class Problem:
-    """What is asked, see `search.explore`."""
-
-    space: Space
-    workloads: tuple[Workload, ...]
-    axes: tuple[str, ...]
-    objective: str
-    maximum: bool
-
-    @property
-    def runs(self) -> list[Layer]:
-        """The layers of all workloads."""
-        return [layer for each in self.workloads for layer in each.network.layers]
 
 
 class Search:
@@ -81,19 +65,17 @@ class Search:
         except NoNumbersError:
             self.quick = None
         self.rates = only_bandwidths(space) if self.quick else frozenset[int]()
-        # by how much optima were above their bounds, and how often that was asked
-        self.above = np.full(len(problem.runs), FIRST_GAP)
-        self.asked = np.ones(len(problem.runs))
+        self.tightening = Tightening(problem, self.quick, solver) if self.quick else None
         self.entered: set[Indices] = set()  # designs on the front whose boxes are still open
         self.front = Front(space, problem.axes)
-        self.heap: list[tuple[float, int, Box, Bound, bool]] = []
+        self.heap: list[tuple[float, int, Box, Bound, bool, Known]] = []
         self.counts: dict[str, int] = {}
         self.pushed = self.open = 0
         self.interrupted = False
 
-    def run(self, progress: Listener | None) -> None:
-        """Decide boxes until none is open, or the search is stopped."""
-        self.push(self.problem.space.whole, {})
+    def run(self, progress: Listener | None, within: Box | None = None) -> None:
+        """Decide the boxes of a box, or of the space, until none is open or it is stopped."""
+        self.push(within or self.problem.space.whole, {}, (None,) * len(self.problem.runs))
         while self.heap:
             item = heappop(self.heap)
             self.open -= item[2].designs
@@ -108,14 +90,14 @@ class Search:
             if progress is not None:
                 progress(self.certificate(), len(self.front))
 
-    def push(self, box: Box, bound: Bound, bounded: bool = False) -> None:
+    def push(self, box: Box, bound: Bound, solved: Known, bounded: bool = False) -> None:
         """Open a box; `bounded` is whether the bound is its own, not that of a larger one."""
         order = 1.0
         for axis in self.problem.axes:
             order *= bound.get(axis, 0.0)
         self.pushed += 1
         self.open += box.designs
-        heappush(self.heap, (order, self.pushed, box, bound, bounded))
+        heappush(self.heap, (order, self.pushed, box, bound, bounded, solved))
 
     def count(self, what: str, designs: int) -> None:
         """Count designs."""
@@ -135,7 +117,7 @@ class Search:
             return False
         return True
 
-    def decide(self, box: Box, known: Bound, bounded: bool) -> None:
+    def decide(self, box: Box, known: Bound, bounded: bool, solved: Known) -> None:
         """Close a box, solve its only design, or cut it in two."""
         if self.closed(box, known):
             return None
@@ -143,29 +125,65 @@ class Search:
             return self.count("excluded_by_limit", box.designs)
         row = self.quick.numbers.of(box) if self.quick else None
         if row is None:
-            return self.decide_slowly(box, known)
+            return self.decide_slowly(box, known, solved)
         leaf = leaf_of(self.quick.numbers, box, self.rates) if self.quick else None
         if not bounded:
-            found = self.quick_bound(row, known)
-            if found is None:
+            known, floors, corners = self.quick_bound(row, known, solved)
+            if np.isinf(floors).any():
                 return self.count("without_mapping", box.designs)
-            if self.closed(box, found):
+            if self.closed(box, known):
                 return None
             if leaf is not None:
-                return self.push(box, found, bounded=True)
-            known = found
+                return self.push(box, known, solved, bounded=True)
+            known, solved = self.tightened(box, row, known, solved, floors, corners)
+            if np.isinf(floors).any():
+                return self.count("without_mapping", box.designs)
+            if self.closed(box, known):
+                return None
         if leaf is not None:
-            return self.solve(box, leaf, row, known)
-        return self.cut(box, known)
+            return self.solve(box, leaf, row, known, solved)
+        return self.cut(box, known, solved)
 
-    def decide_slowly(self, box: Box, known: Bound) -> None:
+    def tightened(
+        self, box: Box, row: Row, bound: Bound, solved: Known, floors: Floats, corners: Corners
+    ) -> tuple[Bound, Known]:
+        """Return a higher bound of a box, where searches on its idealised machine raise it."""
+        assert self.quick is not None and self.tightening is not None
+
+        def closes(floors: Floats, corners: Corners | None) -> bool:
+            return self.excluded(raised(bound, **self.runs.least(floors, corners)))
+
+        if not closes(self.tightening.expected(floors, solved), corners):
+            gain = self.tightening.gain(self.runs, floors, solved)
+            if gain < 1 + WORTH or gain < self.spread(box, floors, solved):
+                return bound, solved
+        machine = self.quick.numbers.machine_of(box, row)
+        known = self.tightening.solved(machine, row, floors, corners, solved, closes)
+        return raised(bound, **self.runs.least(floors, corners)), known
+
+    def spread(self, box: Box, floors: Floats, solved: Known) -> float:
+        """Return by what factor the bound of a design in a box is above that of the box."""
+        assert self.quick is not None
+        middle = tuple(((a + b - 1) // 2, (a + b - 1) // 2 + 1) for a, b in box.ranges)
+        row = self.quick.numbers.of(Box(middle))
+        if row is None:
+            return inf
+        own = self.problem.objective
+        inside = self.runs.least(self.quick.floors(row, lambda _: False, solved)[0])[own]
+        return inside / self.runs.least(floors)[own]
+
+    def excluded(self, bound: Bound) -> bool:
+        """Whether a bound leaves no design that could belong on the front."""
+        return self.beyond(bound) or self.front.dominated(bound)
+
+    def decide_slowly(self, box: Box, known: Bound, solved: Known) -> None:
         """Decide a box with the relaxed machine itself, whose layers are solved like a design's."""
         try:
             relaxed = self.relaxation.of(box)
         except InputError:
             return self.count("no_machine", box.designs)
         if relaxed is None:
-            return self.cut(box, known)
+            return self.cut(box, known, solved)
         bound = raised(
             known, area=relaxed.area_mm2, leakage=relaxed.leakage_mw, power=relaxed.leakage_mw
         )
@@ -173,7 +191,7 @@ class Search:
             return None
         if box.designs == 1:
             index = box.first
-            return self.solve(box, Leaf(index, index, 1), None, bound)
+            return self.solve(box, Leaf(index, index, 1), None, bound, solved)
         if box.designs >= FEWEST:
             floors = np.zeros((len(self.problem.runs), 3))
             wanted = [*self.problem.axes, *self.problem.space.limits]
@@ -188,40 +206,44 @@ class Search:
                     bound = raised(bound, **self.runs.least(floors))
                     if self.closed(box, bound):
                         return None
-        return self.cut(box, bound)
+        return self.cut(box, bound, solved)
 
-    def quick_bound(self, row: Row, known: Bound) -> Bound | None:
-        """Return a bound without a search, or None when no design has a mapping."""
+    def quick_bound(
+        self, row: Row, known: Bound, solved: Known
+    ) -> tuple[Bound, Floats, Corners | None]:
+        """Return a bound without a search, and those of layers: infinite without a mapping.
+
+        Corners are left out where a part of it is enough to close the box.
+        """
         bound = raised(known, area=row.area_mm2, leakage=row.leakage_mw, power=row.leakage_mw)
-        if self.beyond(bound) or self.front.dominated(bound):
-            return bound
+        if self.excluded(bound):
+            return bound, np.zeros((0, 3)), None
         assert self.quick is not None
-        found, corners = self.quick.floors(row, lambda floors: self.enough(bound, floors))
-        if np.isinf(found).any():
-            return None
-        return raised(bound, **self.runs.least(found, corners))
+        found, corners = self.quick.floors(row, lambda floors: self.enough(bound, floors), solved)
+        return raised(bound, **self.runs.least(found, corners)), found, corners
 
     def enough(self, bound: Bound, floors: Floats) -> bool:
         """Whether bounds of layers leave no design that could belong on the front."""
-        found = raised(bound, **self.runs.least(floors))
-        return self.beyond(found) or self.front.dominated(found)
+        return self.excluded(raised(bound, **self.runs.least(floors)))
 
-    def solve(self, box: Box, leaf: Leaf, row: Row | None, bound: Bound) -> None:
+    def solve(self, box: Box, leaf: Leaf, row: Row | None, bound: Bound, solved: Known) -> None:
         """Solve the best design of a box whose others differ in bandwidths alone."""
         problem = self.problem
         try:
             machine = problem.space.machine_of(leaf.best)
         except InputError:  # its levels are fine, but not together
             if leaf.designs > 1:
-                return self.cut(box, bound)
+                return self.cut(box, bound, solved)
             return self.count("no_machine", 1)
         clock = machine.clock_hz
         floors, corners = np.zeros((len(problem.runs), 3)), None
         if self.quick is not None and row is not None:
-            floors, corners = self.quick.floors(row, lambda found: False)
+            floors, corners = self.quick.floors(row, lambda found: False, solved)
         answers: dict[int, tuple[float, float]] = {}
         own = MAPPED.index(problem.objective)
-        order = self.promising(floors[:, own])
+        order = self.order
+        if self.tightening is not None and floors.all():
+            order = self.tightening.promising(floors, solved)
         if corners is not None and problem.objective == "edp":
             self.match(machine, floors, corners)
         for n, i in enumerate(order):
@@ -234,9 +256,8 @@ class Search:
             answers[i] = answer
             time = answer[1] / clock
             exact = (answer[0], time, answer[0] * time)
-            if floors[i, own] > 0.0:
-                self.above[i] += exact[own] / floors[i, own] - 1.0
-            self.asked[i] += 1
+            if self.tightening is not None:
+                self.tightening.learn(i, floors, exact[own], solved)
             if leaf.designs == 1:
                 floors[i] = exact
             else:
@@ -252,7 +273,7 @@ class Search:
             if not self.beyond(found):
                 self.entered.add(leaf.best)
                 self.front.enter(leaf.best, found)
-            return self.cut(box, raised(bound, **self.runs.least(floors, corners)))
+            return self.cut(box, raised(bound, **self.runs.least(floors, corners)), solved)
         self.count("solved", 1)
         self.entered.discard(leaf.best)
         if self.beyond(found):
@@ -273,15 +294,6 @@ class Search:
                 cost = pair[0], pair[1] * machine.clock_hz
                 self.solver.match(layer, machine, self.problem.objective, cost)
 
-    def promising(self, floors: Floats) -> list[int]:
-        """Return the layers, those first whose optima are likely to raise the bound most."""
-        weights = np.array([layer.repeat for layer in self.problem.runs])
-        if not floors.all():
-            return self.order
-        power = 0.5 if self.problem.objective == "edp" else 1.0
-        gain = weights * floors**power * (self.above / self.asked)
-        return [int(i) for i in np.argsort(-gain, kind="stable")]
-
     def alike(self, leaf: Leaf, answers: Mapping[int, tuple[float, float]]) -> bool:
         """Whether the optima of the best design cost the same on the worst: then on all others."""
         try:
@@ -293,14 +305,14 @@ class Search:
             for i, answer in answers.items()
         )
 
-    def cut(self, box: Box, bound: Bound) -> None:
+    def cut(self, box: Box, bound: Bound, solved: Known) -> None:
         """Open both halves of a box, cut along the parameter that tightens it most."""
         if self.quick is not None:
             parameter = best_cut(self.quick.numbers, box, self.rates)
         else:
             parameter = self.slow_cut(box)
         for half in box.halves(parameter):
-            self.push(half, bound)
+            self.push(half, bound, solved)
 
     def slow_cut(self, box: Box) -> int:
         """Return the parameter along which a cut tightens relaxed machines most."""
@@ -344,9 +356,15 @@ class Search:
             if self.heap
         }
         return Exploration(
-            self.problem.space, self.problem.axes, self.problem.objective, self.front.points(),
-            self.certificate(), lowest, seconds, self.interrupted,
-        )  # fmt: skip
+            space=self.problem.space,
+            axes=self.problem.axes,
+            objective=self.problem.objective,
+            front=self.front.points(),
+            certificate=self.certificate(),
+            bound=lowest,
+            seconds=seconds,
+            interrupted=self.interrupted,
+        )
 
 
 def raised(bound: Mapping[str, float], **found: float) -> Bound:

@@ -171,9 +171,16 @@ def explore_style(
         if row[0] < np.inf
     }
     return FixedStyle(
-        style, layer.operations, designs, int(counts[1]), int(counts[0]), seconds, found,
-        by_bandwidth, by_buffer,
-    )  # fmt: skip
+        style=style,
+        operations=layer.operations,
+        designs=designs,
+        valid=int(counts[1]),
+        computed=int(counts[0]),
+        seconds=seconds,
+        best=found,
+        by_bandwidth=by_bandwidth,
+        by_buffer=by_buffer,
+    )
 
 
 def with_elements(machine: Architecture, elements: int, bandwidth: float | None) -> Architecture:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright.exploration.word_costs import (
+    More,
     Scratch,
     Words,
     again,
@@ -38,6 +39,12 @@ def least_costs(
     energy: float,
     leakage: float,
     wanted: bool,
+    solved: Floats,
+    more_read: Floats,
+    more_write: Floats,
+    more_hops: Floats,
+    more_energy: float,
+    more_leakage: float,
     cut: Floats,
     price: Floats,
     total: Floats,
@@ -56,14 +63,32 @@ def least_costs(
     All are infinite where nothing fits. Unless the energy is `wanted`, its bound is rough. The ten
     arrays before the last two are those of `Scratch`.
 
+    On a machine that is at least as good, every mapping has at least the energy, the cycles and
+    the product that are `solved` (0 where that is not known). Here energies are higher by those
+    called `more`.
+
     Returns
     -------
     int
-        How many rows of `corners`, an array of (rows, 2), are filled: every mapping has at least
-        the energy and the cycles of one of them, or `MARGIN` times the least product. -1 when
-        there are more than rows.
+        How many rows of `corners`, an array of (rows, 3), are filled: every mapping has at least
+        the energy, the cycles and the product of one of them, or `MARGIN` times the least
+        product. -1 when there are more than rows.
     """
-    scratch = Scratch(cut, price, total, least, load, ways, served, known, kept, in_class)
+    scratch = Scratch(
+        cut=cut,
+        price=price,
+        total=total,
+        least=least,
+        load=load,
+        ways=ways,
+        served=served,
+        known=known,
+        kept=kept,
+        fitting=in_class,
+    )
+    more = More(solved, more_read, more_write, more_hops, more_leakage)
+    raises = solved[0] + solved[1] + solved[2] > 0.0
+    last = len(total) - 1
     filled = 0
     o = words.output
     found[:] = np.inf
@@ -105,6 +130,12 @@ def least_costs(
         total[0] = fixed
         if sums:
             total[0] -= words.distinct[o] * saved_later(words, read, write, hops, choice, o, -1)
+        if raises:
+            total[last] = words.operations * words.joules * more_energy
+            if sums:
+                total[last] -= words.distinct[o] * saved_later(
+                    words, more_read, more_write, more_hops, choice, o, -1
+                )
         fits = True
         g = 0
         while fits and g < words.group.shape[1] and words.group[choice, g] >= 0:
@@ -112,7 +143,9 @@ def least_costs(
                 own = words.group[choice, g]
                 if known[own, 0] < 0.0:
                     # no array is crossed: it costs the same in every choice that has it
-                    price_group(words, read, write, hops, rates, choice, g, 0, sums, scratch)
+                    price_group(
+                        words, read, write, hops, rates, choice, g, 0, sums, raises, more, scratch
+                    )
                     least_of_group(words, capacity, choice, g, 0, scratch)
                     for r in range(len(total)):
                         known[own, r] = least[r]
@@ -136,8 +169,11 @@ def least_costs(
             if not hopeless(found, floor, steps, wanted):
                 filled = spread_costs(
                     words, capacity, read, write, rates, hops, leakage, choice, way, steps, sums,
-                    wanted, scratch, found, corners, filled,
+                    wanted, raises, more, scratch, found, corners, filled,
                 )  # fmt: skip
+    if raises:
+        for k in range(2):
+            found[k] = max(found[k], solved[k])
     if filled < 0:
         return filled
     return tidied(corners, filled, found[2] * MARGIN)
@@ -196,6 +232,8 @@ def spread_costs(
     steps: float,
     sums: bool,
     wanted: bool,
+    raises: bool,
+    more: More,
     scratch: Scratch,
     found: Floats,
     corners: Floats,
@@ -204,6 +242,7 @@ def spread_costs(
     """Lower what is found to what one bypass choice costs with one way to spread the layer."""
     cut, load = scratch.cut, scratch.load
     energy = scratch.total[0]
+    extra = scratch.total[len(rates) + 1]
     for r in range(len(rates)):
         load[r] = scratch.total[r + 1]
     # what goes straight to the compute unit
@@ -215,6 +254,10 @@ def spread_costs(
         for r in range(len(rates)):
             if rates[r] < np.inf:
                 load[r] += words.operations * cycles_of(words, rates, choice, t, last, way, r, cut)
+        if raises:
+            extra += words.operations * price_of(
+                words, more.read, more.write, more.hops, choice, t, last, way, sums, cut
+            )
     busiest = steps
     for r in range(len(rates)):
         busiest = max(busiest, load[r])
@@ -223,39 +266,52 @@ def spread_costs(
     g = 0
     while g < words.group.shape[1] and words.group[choice, g] >= 0:
         if words.segment[choice, g] > 0:
-            price_group(words, read, write, hops, rates, choice, g, way, sums, scratch)
+            price_group(
+                words, read, write, hops, rates, choice, g, way, sums, raises, more, scratch
+            )
             if not least_of_group(words, capacity, choice, g, way, scratch):
                 return filled
             energy += scratch.least[0]
             for r in range(len(rates)):
                 load[r] += scratch.least[r + 1]
+            extra += scratch.least[len(rates) + 1]
         g += 1
     for r in range(len(rates)):
         busiest = max(busiest, load[r])
+    if raises:
+        busiest = max(busiest, more.solved[1])
+        extra += more.leakage * busiest
     value = energy + leakage * busiest
+    product = value * busiest
+    if raises:
+        value = max(value, more.solved[0] + extra)
+        product = max(value * busiest, more.solved[2] + extra * busiest)
     found[0] = min(found[0], value)
     found[1] = min(found[1], busiest)
-    found[2] = min(found[2], value * busiest)
-    return with_corner(corners, filled, value, busiest, found[2] * MARGIN)
+    found[2] = min(found[2], product)
+    return with_corner(corners, filled, value, busiest, product, found[2] * MARGIN)
 
 
 @leaf
-def with_corner(corners: Floats, filled: int, energy: float, cycles: float, most: float) -> int:
+def with_corner(
+    corners: Floats, filled: int, energy: float, cycles: float, product: float, most: float
+) -> int:
     """Add a corner that no other one is below; return how many there are, or -1 for too many."""
-    if filled < 0 or energy * cycles > most:
+    if filled < 0 or product > most:
         return filled
     for i in range(filled):
-        if corners[i, 0] <= energy and corners[i, 1] <= cycles:
+        a, b, c = corners[i, 0], corners[i, 1], corners[i, 2]
+        if a <= energy and b <= cycles and c <= product:
             return filled
     left = 0
     for i in range(filled):
-        below = energy <= corners[i, 0] and cycles <= corners[i, 1]
-        if not below and corners[i, 0] * corners[i, 1] <= most:
-            corners[left, 0], corners[left, 1] = corners[i, 0], corners[i, 1]
+        a, b, c = corners[i, 0], corners[i, 1], corners[i, 2]
+        if (energy > a or cycles > b or product > c) and c <= most:
+            corners[left, 0], corners[left, 1], corners[left, 2] = a, b, c
             left += 1
     if left == len(corners):
         return -1
-    corners[left, 0], corners[left, 1] = energy, cycles
+    corners[left, 0], corners[left, 1], corners[left, 2] = energy, cycles, product
     return left + 1
 
 
@@ -264,7 +320,8 @@ def tidied(corners: Floats, filled: int, most: float) -> int:
     """Leave out the corners of more than a product."""
     left = 0
     for i in range(filled):
-        if corners[i, 0] * corners[i, 1] <= most:
-            corners[left, 0], corners[left, 1] = corners[i, 0], corners[i, 1]
+        a, b, c = corners[i, 0], corners[i, 1], corners[i, 2]
+        if c <= most:
+            corners[left, 0], corners[left, 1], corners[left, 2] = a, b, c
             left += 1
     return left

@@ -163,6 +163,25 @@ class Numbers:
             leakage_mw=leakage,
         )  # fmt: skip
 
+    def machine_of(self, box: Box, row: Row) -> Architecture:
+        """Return the machine of the numbers of a box, `row`: at least as good as every design."""
+        levels: list[Level] = []
+        hops = iter(row.hops.tolist())
+        for i in range(len(self._depends) - 1):
+            known = self._level(i, box)
+            assert known is not None
+            best = known.best
+            if isinstance(best, Array):
+                best = replace(best, hop_energy=next(hops))
+            elif isinstance(best, Memory) and not levels:
+                best = replace(best, leakage=row.leakage_mw)  # of all levels together
+            levels.append(best)
+        # what uses enough of a small machine may use too little of a large one
+        constraints = tuple(c for c in self.machine.constraints if c.min_utilization is None)
+        return replace(
+            self.machine, levels=tuple(levels), clock_hz=row.clock_hz, constraints=constraints
+        )
+
     def _wired(self, levels: Sequence[_Merged]) -> tuple[list[float], float]:
         """Return the least energy of a hop of each array, and the least area of all.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +17,23 @@ from tilewright.kernels.types import Floats
 from tilewright.workload.layer import Layer
 
 MOST_CORNERS = 48
+NONE = np.zeros(3)
 EVERY = 4  # layers between two looks at whether it is enough
+
+
+class Solved(NamedTuple):
+    """What a layer costs at least on machines that are no better than one that was solved.
+
+    Attributes
+    ----------
+    row : Row
+        The numbers of that machine.
+    least : array of 3
+        Its least energy (pJ), cycles, or product of both; 0 for what was not asked.
+    """
+
+    row: Row
+    least: Floats
 
 
 class QuickBounds:
@@ -46,17 +63,26 @@ class QuickBounds:
             self._words.append(None if words is None else (words, scratch_for(words)))
         if not any(self._words):
             raise NoNumbersError
+        # layers whose bounds are known without a search, and by one on a better machine
+        self.bounded = [own is not None for own in self._words]
         self._energy = energy
         # what takes most is looked at first
         self._order = sorted(range(len(layers)), key=lambda i: -layers[i].operations)
 
-    def floors(self, row: Row, enough: Callable[[Floats], bool]) -> tuple[Floats, Corners | None]:
+    def floors(
+        self,
+        row: Row,
+        enough: Callable[[Floats], bool],
+        solved: Sequence[Solved | None] | None = None,
+    ) -> tuple[Floats, Corners | None]:
         """Return least energy (pJ), time (s) and product of both of each layer.
 
         Parameters
         ----------
         enough : callable
             Told what is known so far, every few layers; whether the others may be left out.
+        solved : sequence of Solved or None, optional
+            Of each layer, on a machine that is at least as good as those of the row.
 
         Returns
         -------
@@ -65,7 +91,7 @@ class QuickBounds:
         """
         found = np.zeros((len(self._words), 3))
         corners = Corners(
-            np.zeros((len(self._words), MOST_CORNERS, 2)),
+            np.zeros((len(self._words), MOST_CORNERS, 3)),
             np.zeros(len(self._words), np.int64),
             np.zeros(len(self._words)),
         )
@@ -75,16 +101,27 @@ class QuickBounds:
             if own is None:
                 continue
             words, scratch = own
-            pairs = corners.pairs[i]
+            triples = corners.triples[i]
             filled = least_costs(
                 words, row.capacity, row.read, row.write, row.rates, row.hops, row.extents,
-                row.cycles, row.energy, row.leakage, self._energy, *scratch, found[i],
-                pairs,
+                row.cycles, row.energy, row.leakage, self._energy,
+                *_more(row, None if solved is None else solved[i]), *scratch, found[i], triples,
             )  # fmt: skip
             found[i] *= scale
-            pairs[:, 1] /= row.clock_hz
+            triples *= scale
             corners.filled[i] = max(filled, 0)
             corners.others[i] = found[i, 2] * (MARGIN if filled >= 0 else 1.0)
             if n % EVERY == EVERY - 1 and enough(found):
                 return found, None
         return found, corners
+
+
+def _more(row: Row, solved: Solved | None) -> tuple[Floats, Floats, Floats, Floats, float, float]:
+    """Return what is known of a better machine, and how much higher energies are than there."""
+    if solved is not None:
+        a = solved.row
+        differences = row.read - a.read, row.write - a.write, row.hops - a.hops
+        rest = row.energy - a.energy, row.leakage - a.leakage
+        if min(*rest, *(each.min(initial=0.0) for each in differences)) >= 0.0:
+            return solved.least, *differences, *rest
+    return NONE, row.read, row.write, row.hops, 0.0, 0.0

@@ -75,9 +75,14 @@ def parse_space(document: Document) -> Space:
             conditions.append(_condition(document, path, name, given, known))
     weights, maximum = _workloads(document, keys.workloads)
     return Space(
-        keys.name, parameters, Document(machine, document.source, lines), limits,
-        tuple(conditions), weights, maximum,
-    )  # fmt: skip
+        name=keys.name,
+        parameters=parameters,
+        machine=Document(machine, document.source, lines),
+        limits=limits,
+        conditions=tuple(conditions),
+        workloads=weights,
+        maximum=maximum,
+    )
 
 
 def _parameter(document: Document, path: KeyPath, name: str, given: object) -> Parameter:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tilewright.architecture.machine import Architecture
 from tilewright.exploration.metrics import METRICS, column
 from tilewright.exploration.space import Space
+from tilewright.mapping.nodes import Mapping as Nest
 from tilewright.text import aligned, wrapped
 
 if TYPE_CHECKING:
@@ -36,6 +37,25 @@ class Point:
     index: int
     parameters: Mapping[str, str]
     metrics: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Worth:
+    """The best design of those in which one parameter has one value.
+
+    Attributes
+    ----------
+    parameter, value : str
+    point : Point or None
+        The best design within the limits; None when there is none.
+    proven : bool
+        Whether no design with this value is better: not when the search was stopped.
+    """
+
+    parameter: str
+    value: str
+    point: Point | None
+    proven: bool
 
 
 @dataclass(frozen=True)
@@ -108,6 +128,11 @@ class Exploration:
         Whether Ctrl-C ended it.
     trial : Trial or None
         How a strategy without proof came to this front; None where it is from boxes and bounds.
+    nests : mapping of int to tuple of (str, Mapping or None)
+        By number of a design of the front, layers and their best mappings; None for one that an
+        earlier version had stored without.
+    worth : (str, tuple of Worth), optional
+        An axis, and the best design on it for every value of every parameter, where asked for.
     """
 
     space: Space
@@ -119,6 +144,8 @@ class Exploration:
     seconds: float
     interrupted: bool = False
     trial: Trial | None = None
+    nests: Mapping[int, tuple[tuple[str, Nest | None], ...]] = field(default_factory=dict)
+    worth: tuple[str, tuple[Worth, ...]] | None = None
 
     @property
     def optimal(self) -> bool:
@@ -128,6 +155,11 @@ class Exploration:
     def architecture(self, point: int = 0) -> Architecture:
         """Return the machine of a point of the front, by its position."""
         return self.space.design(self.front[point].index)
+
+    def mappings(self, point: int = 0) -> dict[str, Nest]:
+        """Return the best mappings of a point of the front, by the names of their layers."""
+        own = self.nests.get(self.front[point].index, ())
+        return {name: mapping for name, mapping in own if mapping is not None}
 
     def __len__(self) -> int:
         return len(self.front)
@@ -213,9 +245,30 @@ class Exploration:
             aligned([headers, *rows], width=width) if rows else ["no design is within the limits"]
         )
         statement = wrapped(self.statement(), width)
+        if self.worth is not None:
+            axis = self.worth[0]
+            table += ["", wrapped(f"Least {axis} with each value, over all designs:", width), ""]
+            table += aligned(list(self.worth_rows()), width=width)
         if self.trial is not None:
             table += ["", *self.trial.table(self.axes, width)]
         return "\n".join([wrapped(title, width), "", *table, "", statement])
+
+    def worth_rows(self) -> Iterator[tuple[str, ...]]:
+        """Yield a head and, for every value of every parameter, the best design that has it."""
+        assert self.worth is not None
+        axis, values = self.worth
+        others = [each.name for each in self.space.parameters]
+        yield "parameter", "value", f"{axis} ({METRICS[axis]})", "above the best", *others
+        known = [each.point.metrics[axis] for each in values if each.point is not None]
+        for each in values:
+            if each.point is None:
+                nothing = "none" if each.proven else "unknown"
+                yield each.parameter, each.value, nothing, "", *("" for _ in others)
+                continue
+            least = each.point.metrics[axis]
+            shown = f"{least:.5g}" + ("" if each.proven else ", not proven")
+            own = each.point.parameters.values()
+            yield each.parameter, each.value, shown, f"{least / min(known) - 1:+.2%}", *own
 
     def __str__(self) -> str:
         return self.text()
@@ -253,7 +306,29 @@ class Exploration:
             "certificate": dict(vars(self.certificate)),
             "bound": dict(self.bound),
             "seconds": self.seconds,
-        } | ({} if self.trial is None else {"trial": self.trial.to_dict(self.axes)})
+        } | self._more()
+
+    def _more(self) -> dict[str, Any]:
+        """Return what only some explorations have, as plain data."""
+        more: dict[str, Any] = {}
+        if self.trial is not None:
+            more["trial"] = self.trial.to_dict(self.axes)
+        if self.worth is not None:
+            axis, values = self.worth
+            more["worth"] = {
+                "axis": axis,
+                "values": [
+                    {
+                        "parameter": each.parameter,
+                        "value": each.value,
+                        "proven": each.proven,
+                        "index": None if each.point is None else each.point.index,
+                        **({} if each.point is None else self.units(each.point)),
+                    }
+                    for each in values
+                ],
+            }
+        return more
 
     def to_json(self, indent: int | None = 2) -> str:
         """Return `to_dict` as JSON text."""

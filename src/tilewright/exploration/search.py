@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike, fspath
 from time import perf_counter
 
 from tilewright.api.inputs import WorkloadLike, check_count, check_seconds, the_network
 from tilewright.document import read_text
 from tilewright.errors import InputError, nearest
-from tilewright.exploration.boxes import Problem, Search
+from tilewright.exploration.boxes import Search
 from tilewright.exploration.metrics import MAPPED, check_axes
+from tilewright.exploration.problem import Problem
 from tilewright.exploration.proposers import check_strategy, proposer_of
 from tilewright.exploration.reading import load_space
 from tilewright.exploration.result import Certificate, Exploration
@@ -20,6 +22,8 @@ from tilewright.exploration.space import Space
 from tilewright.exploration.store import Store
 from tilewright.exploration.trial import Proven, proven_front
 from tilewright.exploration.trying import Trying
+from tilewright.exploration.workers import Cluster, Processes
+from tilewright.exploration.worth import worth_of_values
 
 # Designs that a strategy tries by itself.
 DESIGNS = 100
@@ -36,12 +40,14 @@ def explore(
     maximum: bool | None = None,
     time_limit: float | None = None,
     store: str | PathLike[str] | None = None,
-    workers: int = 1,
+    workers: int | None = None,
+    scheduler: str | None = None,
     progress: Listener | None = None,
     strategy: str | None = None,
     designs: int | None = None,
     seed: int | None = None,
     against: Exploration | str | PathLike[str] | None = None,
+    worth: str | None = None,
 ) -> Exploration:
     """Find the best machines of a space, each with its best mappings, and prove it.
 
@@ -65,9 +71,12 @@ def explore(
     store : path, optional
         An SQLite file in which every solved layer is kept: a run that was stopped or killed, and
         is started again with the same file, ends with the same front without solving them anew.
-    workers : int
-        Processes that search layers side by side, at least 1; the result is the same with any
-        number of them.
+    workers : int, optional
+        Layers that are searched side by side, at least 1; the result is the same with any number
+        of them. By default 1, or with a scheduler as many as its cluster has threads.
+    scheduler : str, optional
+        Address of the scheduler of a Dask cluster, such as ``"tcp://host:8786"``, whose workers
+        search instead of processes of this machine. They may come, go and die meanwhile.
     progress : callable, optional
         Told what is decided, and the size of the front, after each step.
     strategy : str, optional
@@ -79,6 +88,8 @@ def explore(
         Of a strategy's random numbers (0).
     against : Exploration or path, optional
         The proven front, or the JSON file of it, that a strategy's is compared with.
+    worth : str, optional
+        An axis: find, for each value of each parameter, the best design that has it, too.
 
     Returns
     -------
@@ -99,8 +110,12 @@ def explore(
         )
     if time_limit is not None:
         check_seconds(time_limit, "time_limit")
-    check_count(workers, "workers", 1)
+    if workers is not None:
+        check_count(workers, "workers", 1)
     chosen = check_axes(axes)
+    valued = None if worth is None else check_axes((worth,))[0]
+    if strategy is not None and worth is not None:
+        raise InputError("means nothing with a strategy", key="worth")
     trying = {"designs": designs, "seed": seed, "against": against}
     if strategy is None:
         for key, value in trying.items():
@@ -120,21 +135,42 @@ def explore(
     end = float("inf") if time_limit is None else start + time_limit
     kept = Store(store)
     try:
-        solver = Solver(kept, lambda: perf_counter() >= end, workers)
+        those = Processes(workers or 1) if scheduler is None else Cluster(scheduler, workers)
+        solver = Solver(kept, lambda: perf_counter() >= end, those)
         try:
             if strategy is None:
                 search = Search(problem, solver)
                 search.run(progress)
-                return search.result(perf_counter() - start)
+                found = with_mappings(search.result(perf_counter() - start), problem, solver)
+                if valued is None or not found.optimal:
+                    return found
+                return replace(found, worth=(valued, worth_of_values(problem, valued, solver)))
             if designs is None and time_limit is None:
                 designs = DESIGNS
             tried = Trying(problem, solver, proven)
             tried.run(proposer_of(strategy, given, chosen, seed or 0), designs, progress)
-            return tried.result(strategy, seed or 0)
+            return with_mappings(tried.result(strategy, seed or 0), problem, solver)
         finally:
             solver.close()
     finally:
         kept.close()
+
+
+def with_mappings(found: Exploration, problem: Problem, solver: Solver) -> Exploration:
+    """Return an exploration with the best mappings of the designs of its front."""
+    several = len(problem.workloads) > 1
+    layers = [
+        (f"{each.network.name}: {layer.name}" if several else layer.name, layer)
+        for each in problem.workloads
+        for layer in each.network.layers
+    ]
+    nests = {}
+    for point in found.front:
+        machine = problem.space.design(point.index)
+        nests[point.index] = tuple(
+            (name, solver.mapping(layer, machine, problem.objective)) for name, layer in layers
+        )
+    return replace(found, nests=nests)
 
 
 def _the_proven(given: Exploration | str | PathLike[str], problem: Problem) -> Proven:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import sqlite3
 from os import PathLike
 
-from tilewright.errors import InputError
+from pydantic import TypeAdapter
 
+from tilewright.errors import InputError
+from tilewright.mapping.nodes import Mapping
+
+MAPPING = TypeAdapter(Mapping)
 Answer = tuple[float, float] | None
 
 
 class Store:
-    """Energy and cycles of layers on machines, under keys that stand for all they depend on.
+    """Energy, cycles and mappings of layers on machines, under keys for all they depend on.
 
     Parameters
     ----------
@@ -22,6 +26,7 @@ class Store:
 
     def __init__(self, path: str | PathLike[str] | None = None) -> None:
         self._answers: dict[str, Answer] = {}
+        self._mappings: dict[str, Mapping] = {}
         self._file: sqlite3.Connection | None = None
         if path is None:
             return
@@ -31,6 +36,9 @@ class Store:
                 self._file.execute(
                     "create table if not exists answers "
                     "(key text primary key, energy_pj real, cycles real)"
+                )
+                self._file.execute(
+                    "create table if not exists mappings (key text primary key, mapping text)"
                 )
             for key, energy, cycles in self._file.execute("select * from answers"):
                 self._answers[key] = None if energy is None else (energy, cycles)
@@ -60,6 +68,22 @@ class Store:
                     "insert or replace into answers values (?, ?, ?)",
                     (key, *(answer or (None,) * 2)),
                 )
+
+    def keep(self, key: str, mapping: Mapping) -> None:
+        """Keep the mapping of an answer."""
+        self._mappings[key] = mapping
+        if self._file is not None:
+            text = MAPPING.dump_json(mapping).decode()
+            with self._file:
+                self._file.execute("insert or replace into mappings values (?, ?)", (key, text))
+
+    def mapping(self, key: str) -> Mapping | None:
+        """Return the mapping of an answer, or None where only its costs are known."""
+        if key not in self._mappings and self._file is not None:
+            found = self._file.execute("select mapping from mappings where key = ?", (key,))
+            for (text,) in found:
+                self._mappings[key] = MAPPING.validate_json(text)
+        return self._mappings.get(key)
 
     def close(self) -> None:
         """Close the file; the answers stay readable."""

@@ -64,36 +64,45 @@ class Runs:
 
 
 class Corners(NamedTuple):
-    """What each layer costs at least: one of some pairs, or a product.
+    """What each layer costs at least: one of some triples, or a product.
 
     Attributes
     ----------
-    pairs : array of (layers, pairs, 2)
-        Energies (pJ) and times (s).
+    triples : array of (layers, triples, 3)
+        Energies (pJ), times (s) and their products, which may be above those of the two.
     filled : array of layers
         How many there are.
     others : array of layers
-        Every mapping that has less than one of each pair has at least this product.
+        Every mapping that has less than one of each triple has at least this product.
     """
 
-    pairs: Floats
+    triples: Floats
     filled: Ints
     others: Floats
 
     def of(self, layers: slice) -> Corners:
         """Return those of some layers."""
-        return Corners(self.pairs[layers], self.filled[layers], self.others[layers])
+        return Corners(self.triples[layers], self.filled[layers], self.others[layers])
 
     def only(self, layer: int, product: float) -> tuple[float, float] | None:
-        """Return energy and time of the one pair of the least product, or None when there are more.
+        """Return energy and time of the one triple of the least product; None when there are more.
 
-        A mapping of that product costs as much as the pair.
+        A mapping of that product costs as much as they say.
         """
-        own = self.pairs[layer, : self.filled[layer]]
-        near = np.flatnonzero(own.prod(axis=1) <= product * (1 + NEAR))
+        own = self.triples[layer, : self.filled[layer]]
+        near = np.flatnonzero(own[:, 2] <= product * (1 + NEAR))
         if len(near) != 1 or self.others[layer] <= product * (1 + NEAR):
             return None
+        if own[near[0], 2] > own[near[0], 0] * own[near[0], 1] * (1 + NEAR):
+            return None  # no mapping costs so little
         return float(own[near[0], 0]), float(own[near[0], 1])
+
+    def raise_to(self, layer: int, objective: int, least: float) -> None:
+        """Take over the least energy, time or product of a layer."""
+        own = self.triples[layer, : self.filled[layer]]
+        own[:, objective] = np.maximum(own[:, objective], least)
+        if objective == 2:
+            self.others[layer] = max(self.others[layer], least)
 
     def learn(self, layer: int, floor: Floats, *, exact: bool) -> None:
         """Take over what is known of a layer: all of it if `exact`, else the least product."""
@@ -116,17 +125,23 @@ def _least(floors: Floats, corners: Corners | None, weights: Floats) -> dict[str
 
 
 @leaf
+def least_sum(energy: float, time: float, product: float, low: float, high: float) -> float:
+    """Return the least low x energy + time / high of all that have at least these three."""
+    if energy * time < product:
+        time = max(time, sqrt(product * low * high))
+        if energy > 0.0:
+            time = min(time, product / energy)
+        energy = product / time
+    return low * energy + time / high
+
+
+@leaf
 def at(floors: Floats, weights: Floats, scale: float) -> float:
     """Return the least sum of scale x energy + time / scale."""
     total = 0.0
     for i in range(len(floors)):
         energy, time, product = floors[i, 0], floors[i, 1], floors[i, 2]
-        if energy * time < product:
-            time = max(time, sqrt(product) * scale)
-            if energy > 0.0:
-                time = min(time, product / energy)
-            energy = product / time
-        total += weights[i] * (scale * energy + time / scale)
+        total += weights[i] * least_sum(energy, time, product, scale, scale)
     return total
 
 
@@ -187,7 +202,7 @@ def best_scale(floors: Floats, weights: Floats) -> float:
 @leaf
 def of_corners(
     floors: Floats,
-    pairs: Floats,
+    triples: Floats,
     count: Ints,
     others: Floats,
     weights: Floats,
@@ -197,41 +212,35 @@ def of_corners(
     """Return what no sum of scale x energy + time / scale is below, for scales in an interval."""
     total = 0.0
     for i in range(len(floors)):
-        energy, time, product = floors[i, 0], floors[i, 1], others[i]
-        if energy * time < product:
-            # low x energy + time / high is least here
-            time = max(time, sqrt(product * low * high))
-            if energy > 0.0:
-                time = min(time, product / energy)
-            energy = product / time
-        least = low * energy + time / high
+        least = least_sum(floors[i, 0], floors[i, 1], others[i], low, high)
         for j in range(count[i]):
-            least = min(least, low * pairs[i, j, 0] + pairs[i, j, 1] / high)
+            energy, time, product = triples[i, j, 0], triples[i, j, 1], triples[i, j, 2]
+            least = min(least, least_sum(energy, time, product, low, high))
         total += weights[i] * least
     return total
 
 
 @leaf_kernel
 def product_of_corners(
-    floors: Floats, pairs: Floats, count: Ints, others: Floats, weights: Floats, step: float
+    floors: Floats, triples: Floats, count: Ints, others: Floats, weights: Floats, step: float
 ) -> float:
     """Return what the product of the sums of energy and time is never below, by corners.
 
-    As `least_product`, but each layer costs at least one of some pairs, or a product that is larger
-    than the least. The sum is no more convex in the scale, so intervals of scales are looked at one
+    As `least_product`, but each layer costs at least one of some triples, or a product larger than
+    the least. The sum is no more convex in the scale, so intervals of scales are looked at one
     by one, as far as `least_product` does not tell more.
     """
     middle = best_scale(floors, weights)
     if middle == 0.0:
         return 0.0
-    enough = of_corners(floors, pairs, count, others, weights, middle, middle)
+    enough = of_corners(floors, triples, count, others, weights, middle, middle)
     least = enough
     for direction in range(2):
         near = middle
         while True:
             far = near * step if direction == 0 else near / step
             low, high = min(near, far), max(near, far)
-            own = of_corners(floors, pairs, count, others, weights, low, high)
+            own = of_corners(floors, triples, count, others, weights, low, high)
             least = min(least, own)
             near = far
             if at(floors, weights, near) >= least:

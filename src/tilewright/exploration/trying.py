@@ -7,9 +7,9 @@ from dataclasses import replace
 from time import perf_counter
 
 from tilewright.errors import InputError
-from tilewright.exploration.boxes import Problem
 from tilewright.exploration.front import Front, Values
 from tilewright.exploration.metrics import metrics_of
+from tilewright.exploration.problem import Problem
 from tilewright.exploration.proposers import Outcome, Proposer
 from tilewright.exploration.result import Certificate, Exploration
 from tilewright.exploration.solver import Solver, StoppedError
@@ -149,6 +149,13 @@ class Trying:
             stuck=self.stuck,
         )
         return Exploration(
-            self.problem.space, self.problem.axes, self.problem.objective, self.front.points(),
-            self.certificate(), {}, perf_counter() - self.start, self.interrupted, trial,
-        )  # fmt: skip
+            space=self.problem.space,
+            axes=self.problem.axes,
+            objective=self.problem.objective,
+            front=self.front.points(),
+            certificate=self.certificate(),
+            bound={},
+            seconds=perf_counter() - self.start,
+            interrupted=self.interrupted,
+            trial=trial,
+        )

@@ -91,6 +91,28 @@ class Words(NamedTuple):
     port_writes: Bools
 
 
+class More(NamedTuple):
+    """What mappings cost at least on a machine that is as good, and how much higher energies are.
+
+    Attributes
+    ----------
+    solved : array of 3
+        Energy (pJ), cycles and their product there; 0 where one is not known.
+    read, write : array of memories
+        pJ per word beyond those of that machine.
+    hops : array of arrays
+        The same per hop.
+    leakage : float
+        The same per cycle.
+    """
+
+    solved: Floats
+    read: Floats
+    write: Floats
+    hops: Floats
+    leakage: float
+
+
 class Scratch(NamedTuple):
     """Arrays for what is of no use after a step.
 
@@ -98,11 +120,11 @@ class Scratch(NamedTuple):
     ----------
     cut : array of arrays + 1
         Words of a link per word that all receivers get, by the arrays between that are summed.
-    price : array of (ports + 1, tensors)
-        Of a word that comes in, and its cycles at each port.
-    total : array of ports + 1
-        Least pJ, and cycles at each port, of what is the same for all ways to spread.
-    least : array of ports + 1
+    price : array of (ports + 2, tensors)
+        Of a word that comes in, its cycles at each port, and what it costs beyond `More.solved`.
+    total : array of ports + 2
+        Least pJ, cycles at each port, and pJ beyond, of what is the same for all ways to spread.
+    least : array of ports + 2
         The same of one group.
     load : array of ports
         Cycles of one way to spread.
@@ -110,7 +132,7 @@ class Scratch(NamedTuple):
         Those that fit the arrays.
     served : array of (tensors, memories)
         Units that one word serves at once, sent from a memory straight to the compute unit.
-    known : array of (groups, ports + 1)
+    known : array of (groups, ports + 2)
         What is stored above all arrays costs; -1 where it is not known yet.
     kept : array of points
         Those of each class that fit, from where the class begins.
@@ -134,16 +156,16 @@ def scratch_for(words: Words) -> Scratch:
     """Return arrays that are large enough."""
     ports = len(words.port_memory)
     return Scratch(
-        np.zeros(words.unites.shape[0] + 1),
-        np.zeros((ports + 1, len(words.distinct))),
-        np.zeros(ports + 1),
-        np.zeros(ports + 1),
-        np.zeros(ports),
-        np.zeros(len(words.used), np.int64),
-        np.zeros(words.ratio.shape),
-        np.zeros((len(words.first), ports + 1)),
-        np.zeros(len(words.times), np.int64),
-        np.zeros(len(words.starts), np.int64),
+        cut=np.zeros(words.unites.shape[0] + 1),
+        price=np.zeros((ports + 2, len(words.distinct))),
+        total=np.zeros(ports + 2),
+        least=np.zeros(ports + 2),
+        load=np.zeros(ports),
+        ways=np.zeros(len(words.used), np.int64),
+        served=np.zeros(words.ratio.shape),
+        known=np.zeros((len(words.first), ports + 2)),
+        kept=np.zeros(len(words.times), np.int64),
+        fitting=np.zeros(len(words.starts), np.int64),
     )
 
 
@@ -317,10 +339,13 @@ def price_group(
     g: int,
     way: int,
     sums: bool,
+    raises: bool,
+    more: More,
     scratch: Scratch,
 ) -> None:
     """Fill what one time of all words of each tensor of a group costs."""
     price = scratch.price
+    last = len(rates) + 1
     for t in range(len(words.distinct)):
         price[:, t] = 0.0
         link = words.link[choice, g, t]
@@ -334,3 +359,7 @@ def price_group(
                 price[r + 1, t] = words.distinct[t] * cycles_of(
                     words, rates, choice, t, link, way, r, scratch.cut
                 )
+        if raises:
+            price[last, t] = words.distinct[t] * price_of(
+                words, more.read, more.write, more.hops, choice, t, link, way, sums, scratch.cut
+            )

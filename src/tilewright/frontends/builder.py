@@ -152,7 +152,15 @@ class Builder:
         if kind not in self.only:
             given = {str(i): view for i, view in enumerate(views.values())}
             self.scope.nodes.append(
-                Node(node, shown, given, {output: shape}, None, OUTSIDE, layer.operations)
+                Node(
+                    name=node,
+                    operator=shown,
+                    inputs=given,
+                    outputs={output: shape},
+                    layer=None,
+                    status=OUTSIDE,
+                    operations=layer.operations,
+                )
             )
             return Value(View((output,)), shape)
         key = (layer.einsum, tuple(layer.bounds.items()), operation)
@@ -218,14 +226,14 @@ class Builder:
         inner = tuple(node for node in scope.nodes if isinstance(node, Node))
         self.scope.nodes.append(
             Block(
-                unique,
-                repeat,
-                scope.entry,
-                scope.carry,
-                scope.each,
-                scope.weights,
-                scope.state,
-                inner,
+                name=unique,
+                repeat=repeat,
+                inputs=scope.entry,
+                carry=scope.carry,
+                each=scope.each,
+                weights=scope.weights,
+                state=scope.state,
+                nodes=inner,
             )
         )
 

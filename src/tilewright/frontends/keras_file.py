@@ -283,7 +283,9 @@ class Importer:
         name = prefix + str(config["name"])
         if kind in MODELS:
             return self.model(layer, inputs, f"{name}.", depth + 1)
-        use = Use(self, name, kind, config, inputs, named, alone)
+        use = Use(
+            model=self, name=name, kind=kind, config=config, inputs=inputs, named=named, alone=alone
+        )
         operator = OPERATORS.get(kind)
         if operator is None:
             shape = self.sized(expected, name) if expected else use.x.shape

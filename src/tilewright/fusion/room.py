@@ -11,7 +11,12 @@ from tilewright.fusion.uses import made_below, readers_below, users
 from tilewright.mapping.fused.counts import StoreCounts
 from tilewright.mapping.fused.scopes import Leaf, Resolved, SharedStore
 from tilewright.mapping.fused.segments import Segment
-from tilewright.mapping.fused.turn_layers import largest_turn, turn_layer, turn_mapping
+from tilewright.mapping.fused.turn_layers import (
+    largest_turn,
+    turn_extents,
+    turn_layer,
+    turn_mapping,
+)
 from tilewright.mapping.fused.validity import role, split_among
 from tilewright.mapping.structure import resolve
 from tilewright.mapping.validity import element_bits
@@ -130,7 +135,24 @@ def branch_of(store: SharedStore, place: int, resolved: Resolved) -> int:
 
 def own_tiles(leaf: Leaf, segment: Segment, architecture: Architecture) -> list[tuple[str, Tile]]:
     """Return the tiles that a branch stores for itself, with their memories."""
-    extents = largest_turn(leaf, segment)
+    boxes = turn_extents(leaf, segment) if leaf.turns else [largest_turn(leaf, segment)]
+    turns = [tiles_of_turn(leaf, extents, segment, architecture) for extents in boxes]
+    found = []
+    for memory in architecture.memories:
+        own = [[tile for name, tile in turn if name == memory.name] for turn in turns]
+        if memory.tensor_bits is None:
+            fullest = max(own, key=lambda tiles: sum(tile.bits for tile in tiles))
+        else:  # each tensor has a share of its own
+            every = sorted((tile for tiles in own for tile in tiles), key=lambda tile: tile.bits)
+            fullest = list({tile.tensor: tile for tile in every}.values())
+        found += [(memory.name, tile) for tile in fullest]
+    return found
+
+
+def tiles_of_turn(
+    leaf: Leaf, extents: Mapping[str, int], segment: Segment, architecture: Architecture
+) -> list[tuple[str, Tile]]:
+    """Return the tiles that a branch stores for itself in a turn of some extents."""
     layer = turn_layer(segment.layer_of[leaf.layer], extents)
     structure = resolve(turn_mapping(leaf, extents, architecture), layer, architecture)
     shared = {(chain[-1].memory, tensor) for tensor, chain in leaf.chains.items()}

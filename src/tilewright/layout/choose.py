@@ -254,7 +254,15 @@ def tiles_of(
     # what lies in the gaps of a stride may grow faster than the operations
     gaps = arrays.gaps or (np.diff(arrays.term_start) > 2).any()
     bounded = not (gaps and (arrays.coefficient > 1).any())
-    return Tiles(cost, arrays, order, start, sizes, integers and bounded, bounded)
+    return Tiles(
+        cost=cost,
+        arrays=arrays,
+        order=order,
+        start=start,
+        sizes=sizes,
+        dense=integers and bounded,
+        bounded=bounded,
+    )
 
 
 def largest(cost: Cost, dimension: str) -> int:

@@ -116,16 +116,16 @@ class Cost:
         limits = [UNBOUNDED if memory.tensor_bits is None else shares[t.role] for t in self.tensors]
         total = memory.capacity_bits
         return Arrays(
-            np.cumsum([0, *(len(t.expressions) for t in self.tensors)]),
-            np.cumsum([0, *map(len, axes)]),
-            np.array([numbers[term.dimension] for term in terms], np.int64),
-            np.array([term.coefficient for term in terms], np.int64),
-            np.array([block_words(self.architecture, t) for t in self.tensors], np.int64),
-            np.array([self.output if t.is_output else 1.0 for t in self.tensors]),
-            np.array([t.bits or memory.word_bits for t in self.tensors], np.int64),
-            np.array([*limits, UNBOUNDED if total is None else total], np.int64)
+            axis_start=np.cumsum([0, *(len(t.expressions) for t in self.tensors)]),
+            term_start=np.cumsum([0, *map(len, axes)]),
+            dimension=np.array([numbers[term.dimension] for term in terms], np.int64),
+            coefficient=np.array([term.coefficient for term in terms], np.int64),
+            block=np.array([block_words(self.architecture, t) for t in self.tensors], np.int64),
+            weight=np.array([self.output if t.is_output else 1.0 for t in self.tensors]),
+            bits=np.array([t.bits or memory.word_bits for t in self.tensors], np.int64),
+            room=np.array([*limits, UNBOUNDED if total is None else total], np.int64)
             // memory.buffering,
-            self.extents == BOX,
+            gaps=self.extents == BOX,
         )
 
     def words(self, tensor: Tensor, axis: int, tile: Mapping[str, int]) -> int:

@@ -107,9 +107,15 @@ def idle_array(layer: Layer, architecture: Architecture, array: Array) -> Idle |
         and (name is None or statement.axis in (None, name))
     ]
     return Idle(
-        layer.name, array.name, name, "; ".join(demands), own, size, most / array.elements,
-        layer.operations * layer.repeat,
-    )  # fmt: skip
+        layer=layer.name,
+        array=array.name,
+        axis=name,
+        demand="; ".join(demands),
+        used=own,
+        elements=size,
+        utilization=most / array.elements,
+        operations=layer.operations * layer.repeat,
+    )
 
 
 def most_elements(bounds: Sequence[int], size: int) -> int:

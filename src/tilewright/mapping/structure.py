@@ -132,13 +132,13 @@ def resolve(mapping: Mapping, layer: Layer, architecture: Architecture) -> Struc
         stores = [*store_depths(mapping.nodes, tensor), (architecture.compute.name, len(loops))]
         links[tensor.name] = tuple(
             Link(
-                tensor,
-                parent,
-                child,
-                parent_depth,
-                depth,
-                arrays_between(architecture, parent, child),
-                sliding_run(loops[:depth], tensor),
+                tensor=tensor,
+                parent=parent,
+                child=child,
+                parent_depth=parent_depth,
+                depth=depth,
+                arrays=arrays_between(architecture, parent, child),
+                run=sliding_run(loops[:depth], tensor),
             )
             for (parent, parent_depth), (child, depth) in pairwise(stores)
         )

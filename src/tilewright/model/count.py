@@ -232,4 +232,12 @@ def as_counts(layer: Layer, architecture: Architecture, sums: Iterable[int]) -> 
                     next(totals), next(totals)
                 )
     instances = {level.name: next(totals) for level in architecture.levels}
-    return Counts(layer.operations, steps, memories, networks, busiest, busiest_networks, instances)
+    return Counts(
+        operations=layer.operations,
+        steps=steps,
+        memories=memories,
+        networks=networks,
+        busiest=busiest,
+        busiest_networks=busiest_networks,
+        instances=instances,
+    )

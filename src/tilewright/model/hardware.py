@@ -123,13 +123,13 @@ def hardware(architecture: Architecture, evaluations: Iterable[Evaluation]) -> H
         leaked = power * seconds * PJ_PER_MJ
         spent = energies.pop(level.name) + leaked
         components[level.name] = Component(
-            type(level).__name__.lower(),
-            architecture.instances(level.name),
-            known[level.name] or None,
-            spent - leaked,
-            power,
-            leaked,
-            spent / seconds / PJ_PER_MJ if seconds else 0.0,
+            kind=type(level).__name__.lower(),
+            instances=architecture.instances(level.name),
+            area_mm2=known[level.name] or None,
+            energy_pj=spent - leaked,
+            leakage_mw=power,
+            leakage_pj=leaked,
+            power_mw=spent / seconds / PJ_PER_MJ if seconds else 0.0,
         )
     return Hardware(
         components,

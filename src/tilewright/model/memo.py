@@ -109,15 +109,17 @@ class Nodes:
             nodes *= 2
         places = nodes if self.hashed else 0
         return Memo(
-            self.radix,
-            self.rank_start,
-            self.rank,
-            self.first_node,
-            self.anew,
-            np.full(4 * places, -1, np.int64),
-            np.empty(4 * places, np.int64),
-            np.full(self.counted + places, -1, np.int64),
-            np.empty(self.taken + max(NUMBERS_PER_NODE * nodes, mappings * self.widest), np.int64),
+            radix=self.radix,
+            rank_start=self.rank_start,
+            rank=self.rank,
+            first_node=self.first_node,
+            anew=self.anew,
+            keys=np.full(4 * places, -1, np.int64),
+            children=np.empty(4 * places, np.int64),
+            places=np.full(self.counted + places, -1, np.int64),
+            numbers=np.empty(
+                self.taken + max(NUMBERS_PER_NODE * nodes, mappings * self.widest), np.int64
+            ),
         )
 
     def used(self) -> Ints:
@@ -178,6 +180,13 @@ def number_nodes(
                 anew[tables] = taken + mappings * (np.cumsum(widths) - widths)
                 taken += mappings * int(widths.sum())
     return Nodes(
-        radix, rank_start, rank, np.array(first_node, np.int64), anew,
-        counted, taken, widest, hashed,
-    )  # fmt: skip
+        radix=radix,
+        rank_start=rank_start,
+        rank=rank,
+        first_node=np.array(first_node, np.int64),
+        anew=anew,
+        counted=counted,
+        taken=taken,
+        widest=widest,
+        hashed=hashed,
+    )

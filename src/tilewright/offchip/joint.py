@@ -81,11 +81,19 @@ def new_joint(room: Space, inside: Inside, weight: float) -> Joint:
     last = np.array([len(each) - 1 for each in lists])
     strides = np.cumprod(np.concatenate([[1], last[:-1] + 1]))
     return Joint(
-        float(weight), sizes, last, strides, last.copy(), np.zeros(len(lists), np.int64),
-        room.smallest.copy(), np.ones(len(room.axes), np.int64), np.zeros(DEEPEST, np.int64),
-        np.array([inside.tables.roots[0]]),
-        np.full(MOST_KNOWN, -1, np.int64), np.zeros(MOST_KNOWN),
-    )  # fmt: skip
+        weight=float(weight),
+        sizes=sizes,
+        last=last,
+        strides=strides,
+        place=last.copy(),
+        rest=np.zeros(len(lists), np.int64),
+        small=room.smallest.copy(),
+        least=np.ones(len(room.axes), np.int64),
+        waiting=np.zeros(DEEPEST, np.int64),
+        likely=np.array([inside.tables.roots[0]]),
+        keys=np.full(MOST_KNOWN, -1, np.int64),
+        words=np.zeros(MOST_KNOWN),
+    )
 
 
 @part

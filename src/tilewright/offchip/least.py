@@ -126,18 +126,18 @@ def described(
             writes=words + spilled if output else 0,
         )  # fmt: skip
     return LayerTraffic(
-        nest.layer,
-        memory,
-        tuple(
+        layer=nest.layer,
+        memory=memory,
+        loops=tuple(
             BlockLoop(names[d], block, -(-nest.layer.bounds[names[d]] // block))
             for d, block in schedule.loops
         ),
-        tensors,
-        int(nest.words.sum()) + (int(found.bound) if array is None else found.bound),
-        found.nodes,
-        found.simulated,
-        seconds,
-        array_traffic(nest, found, array),
+        tensors=tensors,
+        lower_bound=int(nest.words.sum()) + (int(found.bound) if array is None else found.bound),
+        nodes=found.nodes,
+        simulated=found.simulated,
+        seconds=seconds,
+        array=array_traffic(nest, found, array),
     )
 
 
@@ -152,14 +152,14 @@ def array_traffic(
         {names[d]: int(n) for d, n in enumerate(side) if n > 1} for side in batches.spread
     )
     return ArrayTraffic(
-        str(array.elements),
-        array.weight,
-        {t.name: words for t, words in zip(nest.layer.tensors, batches.words, strict=True)},
-        rows,
-        columns,
-        {names[d]: int(n) for d, n in enumerate(batches.boxes)},
-        tuple(names[d] for d in batches.order),
-        {t.name: share for t, share in zip(nest.layer.tensors, batches.shares, strict=True)},
-        batches.retains,
-        int(nest.words.sum()) + max(found.bound, found.box_bound),
+        machine=str(array.elements),
+        weight=array.weight,
+        words={t.name: words for t, words in zip(nest.layer.tensors, batches.words, strict=True)},
+        rows=rows,
+        columns=columns,
+        box={names[d]: int(n) for d, n in enumerate(batches.boxes)},
+        order=tuple(names[d] for d in batches.order),
+        shares={t.name: share for t, share in zip(nest.layer.tensors, batches.shares, strict=True)},
+        retains=batches.retains,
+        box_lower_bound=int(nest.words.sum()) + max(found.bound, found.box_bound),
     )

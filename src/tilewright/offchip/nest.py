@@ -90,14 +90,14 @@ def read_nest(layer: Layer) -> Nest:
                 relevant[t, number[term.dimension]] = True
                 sliding[t, number[term.dimension]] = len(moving) == 2
     return Nest(
-        layer,
-        np.array(list(layer.bounds.values()), np.int64),
-        expressions,
-        axes,
-        relevant,
-        sliding,
-        np.array([footprint(tensor, layer.bounds) for tensor in layer.tensors], np.int64),
-        np.array([2 if tensor.is_output else 1 for tensor in layer.tensors], np.int64),
+        layer=layer,
+        bounds=np.array(list(layer.bounds.values()), np.int64),
+        expressions=expressions,
+        axes=axes,
+        relevant=relevant,
+        sliding=sliding,
+        words=np.array([footprint(tensor, layer.bounds) for tensor in layer.tensors], np.int64),
+        weights=np.array([2 if tensor.is_output else 1 for tensor in layer.tensors], np.int64),
     )
 
 

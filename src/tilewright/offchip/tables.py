@@ -235,12 +235,20 @@ def read_inside(
     return Inside(
         nest, lists,
         Tables(
-            blocks, counts, np.concatenate([*windows, np.zeros(1)]), pairs, axes, whole,
-            float(((weights - 1) * nest.words).sum()),
-            stays, np.argsort(~moving, axis=2, kind="stable"), moving.sum(axis=2), roots,
-            np.concatenate([ranks for ranks, _ in trees]),
-            np.repeat(np.arange(len(ways)), sizes_of_trees),
-            np.concatenate([
+            blocks=blocks,
+            batches=counts,
+            windows=np.concatenate([*windows, np.zeros(1)]),
+            pairs=pairs,
+            axes=axes,
+            whole=whole,
+            once=float(((weights - 1) * nest.words).sum()),
+            stays=stays,
+            repeats=np.argsort(~moving, axis=2, kind="stable"),
+            loops=moving.sum(axis=2),
+            roots=roots,
+            ranks=np.concatenate([ranks for ranks, _ in trees]),
+            way=np.repeat(np.arange(len(ways)), sizes_of_trees),
+            below=np.concatenate([
                 np.where(below == NONE, NONE, below + root)
                 for (_, below), root in zip(trees, roots, strict=True)
             ]),

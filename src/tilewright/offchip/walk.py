@@ -80,11 +80,23 @@ def space(nest: Nest, bank: int, banks: int, whole: Sequence[int] = ()) -> Space
     for d, each in enumerate(lists):
         sizes[d, : len(each)] = each
     return Space(
-        nest.bounds, nest.expressions, nest.axes, nest.relevant, nest.sliding, nest.words,
-        nest.weights, bank, banks, sizes, np.array([len(each) for each in lists], np.int64),
-        np.array([1 if each else bound for each, bound in zip(lists, nest.bounds, strict=True)]),
-        twin_dimensions(nest) * (not whole), sum(map(bool, lists)),
-    )  # fmt: skip
+        bounds=nest.bounds,
+        expressions=nest.expressions,
+        axes=nest.axes,
+        relevant=nest.relevant,
+        sliding=nest.sliding,
+        words=nest.words,
+        weights=nest.weights,
+        bank=bank,
+        banks=banks,
+        sizes=sizes,
+        choices=np.array([len(each) for each in lists], np.int64),
+        smallest=np.array(
+            [1 if each else bound for each, bound in zip(lists, nest.bounds, strict=True)]
+        ),
+        twins=twin_dimensions(nest) * (not whole),
+        loops=sum(map(bool, lists)),
+    )
 
 
 def twin_dimensions(nest: Nest) -> Array:
@@ -115,18 +127,18 @@ def start(space: Space) -> State:
     loops, tensors = space.loops, len(space.axes)
     wide = int(space.choices.sum()) + 1
     return State(
-        np.full(len(space.bounds), -1, np.int64),
-        np.full(len(space.bounds), INSIDE, np.int64),
-        np.ones(len(space.bounds), np.int64),
-        np.zeros((loops + 1, tensors, space.banks + 1)),
-        np.zeros((loops + 1, wide), np.int64),
-        np.zeros((loops + 1, wide), np.int64),
-        np.full((loops + 1, wide), inf),
-        np.zeros((loops + 1, wide), np.int64),
-        np.zeros(loops + 1, np.int64),
-        np.zeros(loops + 1, np.int64),
-        np.array([0, 1, 0], np.int64),
-        np.ones(tensors, np.int64),
+        order=np.full(len(space.bounds), -1, np.int64),
+        place=np.full(len(space.bounds), INSIDE, np.int64),
+        blocks=np.ones(len(space.bounds), np.int64),
+        curves=np.zeros((loops + 1, tensors, space.banks + 1)),
+        child=np.zeros((loops + 1, wide), np.int64),
+        child_block=np.zeros((loops + 1, wide), np.int64),
+        child_bound=np.full((loops + 1, wide), inf),
+        ranked=np.zeros((loops + 1, wide), np.int64),
+        children=np.zeros(loops + 1, np.int64),
+        reached=np.zeros(loops + 1, np.int64),
+        flags=np.array([0, 1, 0], np.int64),
+        shares=np.ones(tensors, np.int64),
     )
 
 

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from html import escape
 from itertools import pairwise
 from string import Template
 from typing import Any
+from urllib.parse import quote
 
 from tilewright.architecture.writing import dump_architecture
 from tilewright.exploration.metrics import METRICS
 from tilewright.exploration.result import Exploration, Point
-from tilewright.report.page import package_version
+from tilewright.report.exploration_figures import (
+    area_figure,
+    axis_label,
+    design_areas,
+    front_figure,
+    parallel_figure,
+)
+from tilewright.report.page import package_text, package_version
+
+BUDGETS = ("area", "power", "leakage")
 
 PAGE = Template("""\
 <!DOCTYPE html>
@@ -26,24 +37,31 @@ pre { overflow-x: auto }
 table { border-collapse: collapse }
 td, th { padding: .2rem .6rem; text-align: right }
 th { border-bottom: 1px solid } .wide { overflow-x: auto }
+details { margin: .4rem 0 } details details { margin-left: 1rem }
 </style>
 </head>
 <body>
 <h1>$title</h1>
 <p>$statement</p>
+<p>Click a design to see its area, its mappings and its file. Drag a box around some to see their
+parameters below.</p>
 $front
 <h2>Parameters of the front</h2>
-<p>One line for each design. Drag along an axis to keep those within a range.</p>
-$parallel
+<p>One line for each design. Drag along an axis to keep those within a range, here and above.
+<output id="kept"></output></p>
+<div class="wide">$parallel</div>
+<h2>Area by component: <output id="shown">design $first</output></h2>
+$area
 <h2>What each value is worth</h2>
-<p>The least that a design <em>of the front</em> with this value has on each axis, and how many
-there are. A value without one is on no design of the front.</p>
-<div class="wide">$worth</div>
+$worth
 <h2>What more is worth</h2>
-<p>From each design of the front to the next: what is given and what is gained.</p>
+<p>The least that a design of the front has within a budget, from each budget at which it falls to
+the next.</p>
 <div class="wide">$steps</div>
 <h2>Designs</h2>
 $designs
+<script type="application/json" id="areas">$areas</script>
+<script>$script</script>
 </body>
 </html>
 """)
@@ -51,89 +69,52 @@ $designs
 
 def exploration_html(found: Exploration) -> str:
     """Return an exploration as one HTML page that needs nothing but itself."""
+    some = bool(found.front)
+    wide = 110 * (len(found.space.parameters) + len(found.axes))
+    areas = {p.index: design_areas(found, i) for i, p in enumerate(found.front)}
     return PAGE.substitute(
         title=escape(f"{found.space.name}: front for {', '.join(found.axes)}"),
         generator=escape(f"tilewright {package_version()}".strip()),
         statement=escape(found.statement()),
-        front=_figure(front_figure(found), "front", script=True) if found.front else "",
-        parallel=_figure(parallel_figure(found), "parallel") if found.front else "",
-        worth=_table(worth_rows(found)),
+        front=_figure(front_figure(found), "front", script=True) if some else "",
+        parallel=_figure(parallel_figure(found), "parallel", least=wide) if some else "",
+        first=found.front[0].index if some else "",
+        area=_figure(area_figure(found), "area") if some else "",
+        worth=_worth(found),
         steps=_table(step_rows(found)),
         designs="\n".join(_design(found, i) for i in range(len(found.front))),
+        areas=json.dumps(areas).replace("<", "\\u003c"),
+        script=package_text("exploration.js") if some else "",
     )
 
 
-def _figure(figure: Any, name: str, *, script: bool = False) -> str:
-    return str(figure.to_html(full_html=False, include_plotlyjs=script, div_id=name))
-
-
-def _axis(name: str) -> str:
-    return f"{name} ({METRICS[name]})"
-
-
-def front_figure(found: Exploration) -> Any:
-    """Return the front as points over its last and first axis, coloured by the third, if any."""
-    import plotly.graph_objects as go
-
-    first, last = found.axes[0], found.axes[-1]
-    marker: dict[str, Any] = {"size": 9}
-    if len(found.axes) > 2:
-        middle = found.axes[1]
-        marker |= {
-            "color": [p.metrics[middle] for p in found.front],
-            "colorbar": {"title": _axis(middle)}, "colorscale": "Viridis",
-        }  # fmt: skip
-    points = go.Scatter(
-        x=[p.metrics[last] for p in found.front],
-        y=[p.metrics[first] for p in found.front],
-        mode="markers",
-        marker=marker,
-        text=[_hover(p) for p in found.front],
-        hoverinfo="text",
+def _figure(figure: Any, name: str, *, script: bool = False, least: int = 0) -> str:
+    part = figure.to_html(
+        full_html=False, include_plotlyjs=script, div_id=name, config={"responsive": True}
     )
-    figure = go.Figure(points)
-    figure.update_layout(
-        xaxis_title=_axis(last), yaxis_title=_axis(first), yaxis_type="log", height=520
+    return f'<div style="min-width: {least}px">{part}</div>'
+
+
+def _worth(found: Exploration) -> str:
+    """Return what values are worth: among all designs where that was asked for, or of the front."""
+    if found.worth is None:
+        return (
+            "<p>The least that a design <em>of the front</em> with this value has on each axis, "
+            "and how many there are. A value without one is on no design of the front. With "
+            "<code>--worth AXIS</code>, other designs count, too.</p>"
+            f'<div class="wide">{_table(worth_rows(found))}</div>'
+        )
+    axis = found.worth[0]
+    return (
+        f"<p>The least {escape(axis)} of all designs with this value that are within the limits, "
+        "whatever their other axes, and how far it is above the least of all.</p>"
+        f'<div class="wide">{_table(found.worth_rows())}</div>'
     )
-    return figure
-
-
-def _hover(point: Point) -> str:
-    parts = [f"<b>design {point.index}</b>"]
-    parts += [f"{escape(name)}: {escape(value)}" for name, value in point.parameters.items()]
-    parts += [f"{name}: {point.metrics[name]:.5g} {unit}" for name, unit in METRICS.items()]
-    return "<br>".join(parts)
-
-
-def parallel_figure(found: Exploration) -> Any:
-    """Return the parameters and axes of the front as parallel coordinates."""
-    import plotly.graph_objects as go
-
-    dimensions: list[dict[str, Any]] = []
-    for i, each in enumerate(found.space.parameters):
-        shown = [each.shown(k) for k in range(len(each.values))]
-        used = sorted({found.space.indices(p.index)[i] for p in found.front})
-        dimensions.append({
-            "label": each.name,
-            "values": [found.space.indices(p.index)[i] for p in found.front],
-            "range": [0, max(len(shown) - 1, 1)],
-            "tickvals": used,
-            "ticktext": [shown[k] for k in used],
-        })  # fmt: skip
-    dimensions += [
-        {"label": _axis(axis), "values": [p.metrics[axis] for p in found.front]}
-        for axis in found.axes
-    ]
-    first = [p.metrics[found.axes[0]] for p in found.front]
-    lines = go.Parcoords(dimensions=dimensions, line={"color": first, "colorscale": "Viridis"})
-    figure = go.Figure(lines)
-    figure.update_layout(height=460)
-    return figure
 
 
 def worth_rows(found: Exploration) -> Iterator[tuple[str, ...]]:
     """Yield a head and, for every value of every parameter, the least on each axis."""
-    yield ("parameter", "value", "designs", *(f"least {_axis(axis)}" for axis in found.axes))
+    yield ("parameter", "value", "designs", *(f"least {axis_label(axis)}" for axis in found.axes))
     for i, each in enumerate(found.space.parameters):
         for k in range(len(each.values)):
             own = [p for p in found.front if found.space.indices(p.index)[i] == k]
@@ -143,22 +124,28 @@ def worth_rows(found: Exploration) -> Iterator[tuple[str, ...]]:
 
 
 def step_rows(found: Exploration) -> Iterator[tuple[str, ...]]:
-    """Yield a head and the differences of neighbours on the front, by the last axis."""
-    last = found.axes[-1]
-    others = found.axes[:-1]
-    yield (
-        "from", "to", f"more {_axis(last)}", *(f"change of {axis}" for axis in others),
-        *(f"{axis} per {METRICS[last]}" for axis in others),
-    )  # fmt: skip
-    order = sorted(found.front, key=lambda p: p.metrics[last])
-    for a, b in pairwise(order):
-        more = b.metrics[last] - a.metrics[last]
-        gains = {axis: b.metrics[axis] - a.metrics[axis] for axis in others}
-        yield (
-            str(a.index), str(b.index), f"{more:.4g}",
-            *(f"{gain / a.metrics[axis]:+.2%}" for axis, gain in gains.items()),
-            *(f"{gain / more:.4g} {METRICS[axis]}" if more else "" for axis, gain in gains.items()),
-        )  # fmt: skip
+    """Yield a head and, for every budget among the axes, the steps in which another axis falls."""
+    yield "budget", "from", "to", "least of", "change", "for each more unit", "designs"
+    for budget in (axis for axis in found.axes if axis in BUDGETS):
+        for axis in (each for each in found.axes if each != budget):
+            for a, b in pairwise(falling(found.front, budget, axis)):
+                more = b.metrics[budget] - a.metrics[budget]
+                gain = b.metrics[axis] - a.metrics[axis]
+                yield (
+                    axis_label(budget), f"{a.metrics[budget]:.4g}", f"{b.metrics[budget]:.4g}",
+                    axis, f"{gain / a.metrics[axis]:+.2%}",
+                    f"{gain / more:.4g} {METRICS[axis]} per {METRICS[budget]}",
+                    f"{a.index} to {b.index}",
+                )  # fmt: skip
+
+
+def falling(front: Sequence[Point], budget: str, axis: str) -> list[Point]:
+    """Return the designs that have less of an axis than all with a smaller or equal budget."""
+    found: list[Point] = []
+    for point in sorted(front, key=lambda p: (p.metrics[budget], p.metrics[axis])):
+        if not found or point.metrics[axis] < found[-1].metrics[axis]:
+            found.append(point)
+    return found
 
 
 def _table(rows: Iterator[tuple[str, ...]]) -> str:
@@ -178,9 +165,23 @@ def _design(found: Exploration, place: int) -> str:
         f"{name} {point.metrics[name]:.5g} {unit}" for name, unit in METRICS.items()
     )
     text = dump_architecture(found.architecture(place))
+    link = f"data:application/yaml;charset=utf-8,{quote(text)}"
     return (
-        f"<details><summary>design {point.index}: {escape(values)}</summary>"
-        f"<p>{escape(metrics)}. Its mappings: save this as machine.yaml and call "
-        f"<code>tilewright map WORKLOAD machine.yaml --objective {escape(found.objective)} "
-        f"--tiles divisors</code>.</p><pre>{escape(text)}</pre></details>"
+        f'<details id="design-{point.index}"><summary>design {point.index}: {escape(values)}'
+        f"</summary><p>{escape(metrics)}.</p>"
+        f'<p><a download="design-{point.index}.yaml" href="{link}">Download the machine</a>, for '
+        f"<code>tilewright map WORKLOAD design-{point.index}.yaml --objective "
+        f"{escape(found.objective)} --tiles divisors</code>.</p>"
+        f"<details><summary>the machine</summary><pre>{escape(text)}</pre></details>"
+        f"{_mappings(found, point.index)}</details>"
     )
+
+
+def _mappings(found: Exploration, index: int) -> str:
+    """Return the best mapping of each layer on a design, as a nest."""
+    parts = []
+    for name, mapping in found.nests.get(index, ()):
+        nest = "" if mapping is None else f"<pre>{escape(str(mapping))}</pre>"
+        known = nest or "<p>Its mapping was not stored; <code>map</code> finds it.</p>"
+        parts.append(f"<details><summary>{escape(name)}</summary>{known}</details>")
+    return f"<h3>Mappings</h3>{''.join(parts)}" if parts else ""

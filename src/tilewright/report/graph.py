@@ -88,10 +88,16 @@ def node_row(
     """Return the row of a node; `repeat` is that of its block, 0 outside of any."""
     read = [part for name in node.reads() for part in seen.get(name, (names.get(name, name),))]
     return Row(
-        node.name, node.operator, node.status, next(iter(node.outputs.values()), None), node.layer,
-        tuple(dict.fromkeys(read)), tuple(names.get(name, name) for name in node.outputs),
-        max(1, repeat), repeat > 0,
-    )  # fmt: skip
+        name=node.name,
+        operator=node.operator,
+        kind=node.status,
+        shape=next(iter(node.outputs.values()), None),
+        layer=node.layer,
+        reads=tuple(dict.fromkeys(read)),
+        makes=tuple(names.get(name, name) for name in node.outputs),
+        repeat=max(1, repeat),
+        inside=repeat > 0,
+    )
 
 
 @dataclass(frozen=True)

@@ -71,6 +71,8 @@ def html(result: NetworkResult) -> str:
         if isinstance(result, UniformResult)
         else ""
     )
+    missing = "; the totals are without the layers that have no mapping yet"
+    missing = missing if result.unmapped else ""
     fused = result if isinstance(result, FusedResult) else None
     own = result if fused is None else alone_of(fused)
     if fused is not None:
@@ -96,7 +98,7 @@ def html(result: NetworkResult) -> str:
         generator=escape(f"tilewright {package_version()}".strip()),
         network=escape(name),
         machine_name=escape(machine.name),
-        lead=f"{layers}{repeated}, mapped for {result.wanted}{together}",
+        lead=f"{layers}{repeated}, mapped for {result.wanted}{together}{missing}",
         style=package_text("style.css"),
         variables=variables(machine),
         first=shown[-1],

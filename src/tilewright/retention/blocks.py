@@ -102,15 +102,15 @@ def blocks_of(trace: Trace) -> Blocks:
                 )
             )
     return Blocks(
-        group,
-        weight,
-        np.array([nest.loops[i].chunks for i in steps], np.int64),
-        np.array([i < nest.anew and nest.relevant(i) for i in steps], np.bool_),
-        np.array(group_start, np.int64),
-        np.array(start, np.int64),
-        np.concatenate(numbers) if numbers else np.zeros(0, np.int64),
-        np.array(above, np.bool_),
-        words,
+        loop_group=group,
+        loop_weight=weight,
+        loop_chunks=np.array([nest.loops[i].chunks for i in steps], np.int64),
+        loop_anew=np.array([i < nest.anew and nest.relevant(i) for i in steps], np.bool_),
+        group_start=np.array(group_start, np.int64),
+        start=np.array(start, np.int64),
+        number=np.concatenate(numbers) if numbers else np.zeros(0, np.int64),
+        above=np.array(above, np.bool_),
+        words=words,
     )
 
 

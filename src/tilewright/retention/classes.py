@@ -203,6 +203,16 @@ def classify(
         words = np.concatenate((words, many[:used]))
         total *= found
     return Classes(
-        loop_axis, loop_alone, loop_weight, loop_outer, loop_extent, tiles, loop_pin,
-        axis_start, starts, numbers, words, total,
-    )  # fmt: skip
+        loop_axis=loop_axis,
+        loop_alone=loop_alone,
+        loop_weight=loop_weight,
+        loop_outer=loop_outer,
+        loop_extent=loop_extent,
+        loop_tile=tiles,
+        loop_pin=loop_pin,
+        axis_start=axis_start,
+        start=starts,
+        number=numbers,
+        words=words,
+        total=total,
+    )

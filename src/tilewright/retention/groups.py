@@ -140,9 +140,19 @@ def group_classes(relevant: Bools, bound: Ints, tile: Ints, words: int) -> Class
     axis_start[axis + 1] = place + 1
     outer = np.full(loops, -1, np.int64)  # no loop is pinned, either
     return Classes(
-        loop_axis, relevant, np.ones(loops, np.int64), outer, bound, tile, outer,
-        axis_start, np.arange(places + 1), number, size, total,
-    )  # fmt: skip
+        loop_axis=loop_axis,
+        loop_alone=relevant,
+        loop_weight=np.ones(loops, np.int64),
+        loop_outer=outer,
+        loop_extent=bound,
+        loop_tile=tile,
+        loop_pin=outer,
+        axis_start=axis_start,
+        start=np.arange(places + 1),
+        number=number,
+        words=size,
+        total=total,
+    )
 
 
 @kernel

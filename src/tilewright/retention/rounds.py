@@ -59,9 +59,18 @@ def new_rounds(classes: Classes, chunks: Ints) -> Rounds:
     zeros = np.zeros((6, loops), np.int64)
     saved = np.full(loops, NONE, np.int64)
     return Rounds(
-        apart, (classes.loop_axis < 0) & (classes.loop_pin < 0), even, inner, zeros[0], zeros[1],
-        saved, zeros[2], zeros[3], zeros[4], zeros[5] + 1,
-    )  # fmt: skip
+        apart=apart,
+        reuse=(classes.loop_axis < 0) & (classes.loop_pin < 0),
+        even=even,
+        inner=inner,
+        begin=zeros[0],
+        begin_spills=zeros[1],
+        saved=saved,
+        saved_round=zeros[2],
+        saved_steps=zeros[3],
+        saved_spills=zeros[4],
+        power=zeros[5] + 1,
+    )
 
 
 @part

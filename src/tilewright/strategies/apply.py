@@ -81,11 +81,11 @@ def apply_strategy(
         cost = evaluate(layer, architecture, run.best.mapping)
         results.append(LayerResult(layer, run.best.mapping, cost, objective, proof))
     return NetworkResult(
-        network,
-        architecture,
-        objective,
-        tuple(results),
-        perf_counter() - start,
-        False,
-        tuple(unmapped),
+        network=network,
+        architecture=architecture,
+        objective=objective,
+        layers=tuple(results),
+        seconds=perf_counter() - start,
+        interrupted=False,
+        unmapped=tuple(unmapped),
     )

@@ -281,4 +281,13 @@ def compare_strategies(
     except KeyboardInterrupt:
         interrupted = True
     layer, architecture, objective = problem.layer, problem.architecture, problem.objective
-    return Comparison(layer, architecture, objective, seconds, seed, tuple(runs), best, interrupted)
+    return Comparison(
+        layer=layer,
+        architecture=architecture,
+        objective=objective,
+        seconds=seconds,
+        seed=seed,
+        runs=tuple(runs),
+        optimum=best,
+        interrupted=interrupted,
+    )

@@ -282,5 +282,15 @@ def sample_mapspace(
     energy, latency = [*optima, None, None][:2]
     size = mappings_in_space(layer, architecture)
     return MapSpace(
-        layer, architecture, size, drawn, len(time), seed, each, time, energy, latency, interrupted
+        layer=layer,
+        architecture=architecture,
+        mappings=size,
+        samples=drawn,
+        valid=len(time),
+        seed=seed,
+        energy_per_operation=each,
+        cycles=time,
+        least_energy=energy,
+        least_cycles=latency,
+        interrupted=interrupted,
     )

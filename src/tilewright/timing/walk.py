@@ -153,7 +153,15 @@ class Walk:
             elif following.steady is not None:
                 times = following.steady.times
                 end = self.now + times[0]
-                yield Slice(s, "steady", self.now, end, times, following, following.steady)
+                yield Slice(
+                    stage=s,
+                    what="steady",
+                    start=self.now,
+                    end=end,
+                    times=times,
+                    tile=following,
+                    steady=following.steady,
+                )
                 self.spend(times)
             else:
                 yield from self.step(s, tile, following)

@@ -215,7 +215,16 @@ class Reader:
         ]
         ordered = self.ordered(nodes, {*inputs, *each, *weights, *state}, (block.block,))
         inner = tuple(node for node in ordered if isinstance(node, Node))
-        return Block(block.block, block.repeat, inputs, block.carry, each, weights, state, inner)
+        return Block(
+            name=block.block,
+            repeat=block.repeat,
+            inputs=inputs,
+            carry=block.carry,
+            each=each,
+            weights=weights,
+            state=state,
+            nodes=inner,
+        )
 
     def placed(self, path: KeyPath, name: tuple[str, ...]) -> None:
         """Remember where a node stands."""

@@ -8,14 +8,31 @@ import numpy as np
 import pytest
 
 from problems import problem
-from tilewright.mapper.bounds.spatial_choices import SpatialBounds, combinations, values
+from tilewright.architecture import parse_architecture
+from tilewright.document import parse
+from tilewright.mapper.bounds.spatial_choices import (
+    SpatialBounds,
+    combinations,
+    shared_in_windows,
+    values,
+)
 from tilewright.mapper.problem.bypass_choices import Keep
 from tilewright.mapper.search import best_first
 from tilewright.mapper.search.search import Search
 from tilewright.mapping.nodes import For, Mapping, Spatial, Store
 from tilewright.model.evaluate import evaluate
+from tilewright.workload.operators import conv2d
 
 OBJECTIVES = ("energy", "latency", "edp")
+ARRAYS_ALONE = """
+name: arrays-alone
+levels:
+- {memory: DRAM, word: 8 bits, energy: {read: 20, write: 20}}
+- {memory: L1, size: 64 B, word: 8 bits, energy: {read: 4, write: 4}, bandwidth: 2}
+- {array: Cluster, axes: {X: 4}, network: {multicast: true, reduction: true}}
+- {array: PE, axes: {X: 4}, network: {multicast: true, reduction: true}}
+- {compute: MAC, energy: 0.1, cycles: 1}
+"""
 
 
 def bounds_of(search: Search) -> SpatialBounds:
@@ -43,8 +60,8 @@ def kept(search: Search, mapping: Mapping) -> Keep:
     )
 
 
-def position(search: Search, bounds: SpatialBounds, mapping: Mapping) -> int:
-    """Return the combination of a mapping."""
+def choices_of(search: Search, mapping: Mapping) -> list[int]:
+    """Return the spatial choice of each array in a mapping."""
     extents = dict(search.layer.bounds)
     factors = {a.name: dict.fromkeys(extents, 1) for a in search.architecture.arrays}
     for node in mapping.nodes:
@@ -52,7 +69,7 @@ def position(search: Search, bounds: SpatialBounds, mapping: Mapping) -> int:
             factors[node.array][node.dimension] *= extents[node.dimension] // node.tile
         if isinstance(node, For | Spatial):
             extents[node.dimension] = node.tile
-    kinds = []
+    choices = []
     for k, own in enumerate(factors.values()):
         begin, end = search.space.unroll_start[k : k + 2]
         digits = [
@@ -60,11 +77,18 @@ def position(search: Search, bounds: SpatialBounds, mapping: Mapping) -> int:
             for i, d in enumerate(search.tiles.dimensions)
         ]
         (choice,) = np.flatnonzero((search.space.unroll[begin:end] == digits).all(axis=1))
-        kinds.append(int(bounds.all.kind_of[begin + choice]))
+        choices.append(int(begin + choice))
+    return choices
+
+
+def position(search: Search, bounds: SpatialBounds, mapping: Mapping) -> int:
+    """Return the combination of a mapping."""
+    kinds = bounds.all.kind_of[choices_of(search, mapping)]
     (found,) = np.flatnonzero((bounds.all.kind == kinds).all(axis=1))
     return int(found)
 
 
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize(
     "seed", [*range(12), *(pytest.param(s, marks=pytest.mark.slow) for s in range(12, 40))]
 )
@@ -84,6 +108,7 @@ def test_no_bypass_choice_is_bounded_above_its_best_mapping(
         assert least.min() <= found.value * (1 + 1e-9)
 
 
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize(
     "seed", [*range(12), *(pytest.param(s, marks=pytest.mark.slow) for s in range(12, 60))]
 )
@@ -112,6 +137,11 @@ def test_each_combination_bounds_its_own_mappings(seed: int) -> None:
     if not search.na:
         pytest.skip("no array")
     bounds = bounds_of(search)
+    compare_walks(search, bounds)
+
+
+def compare_walks(search: Search, bounds: SpatialBounds) -> None:
+    """Compare what mappings cost with the bounds of their combinations."""
     search.anneal(4, 200, lambda: False)
     assert search.annealing is not None
     for walk in search.annealing.rounds(4, 100, lambda: False):
@@ -123,3 +153,40 @@ def test_each_combination_bounds_its_own_mappings(seed: int) -> None:
         at = position(search, bounds, mapping)
         assert energy[at] <= cost.energy_pj * (1 + 1e-9)
         assert cycles[at] <= cost.cycles * (1 + 1e-9)
+        plan = search.plan(kept(search, mapping))
+        bounds.restrict(plan, search.goal, walk.value)
+        choices = choices_of(search, mapping)
+        assert plan.lk.matters[choices].all()
+        for least in (plan.lk.fewest_cycles, plan.lk.cycles_of[choices].max()):
+            assert least <= cost.cycles * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("stride", "dilation"), [(1, 1), (2, 1), (1, 2)])
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_windows_over_two_arrays_share_what_a_sum_of_sets_allows(
+    stride: int, dilation: int, objective: str
+) -> None:
+    layer = conv2d(K=2, C=2, P=4, Q=2, R=4, S=2, stride=stride, dilation=dilation)
+    search = Search(layer, parse_architecture(parse(ARRAYS_ALONE)), objective)
+    bounds = bounds_of(search)
+    assert bounds.all.apart
+    compare_walks(search, bounds)
+    found = search.solve()
+    assert found.finished
+    assert found.bound <= found.value
+
+
+def test_what_elements_of_two_arrays_share_is_known() -> None:
+    search = Search(
+        conv2d(K=2, C=2, P=4, Q=2, R=4, S=2), parse_architecture(parse(ARRAYS_ALONE)), "energy"
+    )
+    bounds = bounds_of(search)
+    group = bounds.all.group
+    p, r = (int(group[search.tiles.dimensions.index(d)]) for d in "PR")
+    factors = bounds.all.factors
+    (at,) = np.flatnonzero(
+        (factors[:, 0, p] == 4) & (factors[:, 1, r] == 4) & (bounds.all.product == 4).all(axis=1)
+    )
+    # 4 + 4 - 1 words for 16 elements
+    shared = shared_in_windows(bounds.all, search.space, 0, [0, 1])
+    assert shared[at] == pytest.approx(16 / 7)

@@ -21,8 +21,10 @@ from tilewright.mapper.fused.choices import SegmentProblem
 from tilewright.mapper.fused.chunks import Chunks
 from tilewright.mapper.fused.network import map_fused
 from tilewright.mapper.fused.segment_search import SegmentSearch
+from tilewright.mapper.network.network import map_network
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapping.fused import Branch, Fuse, FusedMapping, parse_fused
+from tilewright.report.page import html
 from tilewright.workload.network import parse_network
 
 OBJECTIVES = ("energy", "latency", "edp", "energy*latency^0.5")
@@ -151,6 +153,31 @@ def test_a_time_limit_is_kept_and_the_bound_holds():
     assert perf_counter() - start < 3.0
     assert found.lower_bound <= whole.value * (1 + 1e-12)
     assert found.unmapped or found.value >= whole.value * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_totals_and_bounds_without_some_layers_say_so(count, monkeypatch):
+    def stopped(*args, **options):
+        whole = map_network(*args, **options)
+        missing = tuple(result.layer for result in whole.layers[count:])
+        return replace(whole, layers=whole.layers[:count], unmapped=missing, stopped=True)
+
+    monkeypatch.setattr("tilewright.mapper.fused.network.map_network", stopped)
+    found = map_fused(network(4, [2, 3, 4]), machine(Random(1)), "energy")
+    assert (found.stopped, found.optimal) == (True, False)
+    missing = [layer.name for layer in found.unmapped]
+    assert len(missing) == 2 - count
+    said = found.text()
+    assert f"\ntotal of {count} of 2 layers  " in said
+    assert "the search was stopped at the time limit" in said
+    assert f"There is no mapping yet of {', '.join(missing)}." in said
+    assert "mapping of the space can be" not in said
+    assert ("No mapping of the other layers can be more than" in said) == (count > 0)
+    total = found.to_dict()["total"]
+    assert (total["layers"], total["repeat"]) == (count, sum(r.layer.repeat for r in found.layers))
+    page = html(found)
+    assert f"{count} of 2 layers" in page
+    assert "the totals are without the layers that have no mapping yet" in page
 
 
 def test_layers_that_nothing_connects_are_refused():

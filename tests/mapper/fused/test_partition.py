@@ -31,6 +31,7 @@ def chain(count: int) -> Part:
     )
 
 
+@pytest.mark.sampled(25)
 @pytest.mark.parametrize("seed", range(50))
 def test_the_segments_chosen_gain_most(seed):
     random = Random(seed)

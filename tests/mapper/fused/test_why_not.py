@@ -82,14 +82,14 @@ def test_a_tile_that_does_not_fit_is_told_with_its_size():
          "tensors": {"I": "h", "O": "y"}},
     ]  # fmt: skip
     data = {"name": "convolutions", "layers": layers, "inputs": {"x": [1, 10, 10]}}
-    found = map_fused(parse_network(Document(data, "net")), buffered(40), "energy")
+    found = map_fused(parse_network(Document(data, "net")), buffered(8), "energy")
     (edge,) = found.unfused_edges
     assert (edge.reason, edge.memory) == (ROOM, "GLB")
-    # rows and columns are not shared: all 64 words of h
-    assert (edge.bits_needed, edge.bits) == (16 * 64, 16 * 40)
-    assert "smallest tiles do not fit GLB: one > two (1,024 of 640 bits)" in found.text(80)
+    # the window of one word of y; what neighbouring tiles share is made again
+    assert (edge.bits_needed, edge.bits) == (16 * 9, 16 * 8)
+    assert "smallest tiles do not fit GLB: one > two (144 of 128 bits)" in found.text(80)
     (told,) = found.to_dict()["unfused_edges"]
-    assert told["bits_needed"] == 1024
+    assert told["bits_needed"] == 144
     assert "extra" not in told
 
 

@@ -30,6 +30,7 @@ def random_search(seed: int, objective: str) -> Search | None:
     return None if about_memories(search.architecture) or not search.keeps() else search
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("seed", range(60))
 def test_walks_cost_what_the_model_counts(seed: int) -> None:
     search = random_search(seed, "energy")
@@ -45,6 +46,7 @@ def test_walks_cost_what_the_model_counts(seed: int) -> None:
             assert walk.value == pytest.approx(cost.energy_pj, rel=1e-9)
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("seed", range(60))
 def test_annealed_mappings_are_no_better_than_the_optimum_and_close_to_it(seed: int) -> None:
     search = random_search(seed, "energy")

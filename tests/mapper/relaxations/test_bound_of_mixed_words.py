@@ -88,6 +88,7 @@ def closest(near: str, far: str) -> float:
     return most
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("near", "far"), [("O", "W"), ("I", "W"), ("W", "I")])
 def test_elements_with_less_work_do_not_undercut_the_bound(near: str, far: str) -> None:
     assert 0.9 < closest(near, far) <= 1 + 1e-9

@@ -183,6 +183,7 @@ def test_no_mapping_costs_less(case: tuple[Layer, Architecture, tw.Mapping]) -> 
             assert least_below(least, keep, objective, value) <= value * (1 + 1e-9) + 1e-12
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("expression", "bounds", "machine", "objective"),
     [

@@ -64,6 +64,7 @@ def compare(layer: Layer, machine: Architecture) -> bool:
     return every.best["energy"].mapping is not None
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("seed", FEW)
 def test_constrained_search_equals_enumeration(seed: int) -> None:
     compare(*constrained_problem(seed, most=20_000))
@@ -105,6 +106,7 @@ def test_constrained_search_equals_enumeration_on_many_problems(seed: int) -> No
     compare(*constrained_problem(seed))
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("seed", range(1000, 1020))
 def test_a_constraint_less_never_makes_the_best_mapping_worse(seed: int) -> None:
     layer, machine = constrained_problem(seed, most=20_000)
@@ -114,6 +116,7 @@ def test_a_constraint_less_never_makes_the_best_mapping_worse(seed: int) -> None
         assert search(layer, replace(machine, constraints=fewer), "edp").value <= value * (1 + 1e-9)
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("seed", range(2000, 2040))
 def test_some_mapping_is_found_exactly_where_there_is_one(seed: int) -> None:
     layer, machine = constrained_problem(seed, most=20_000)
@@ -130,6 +133,7 @@ def impossible() -> list[tuple[Layer, Architecture]]:
     return [(layer, m) for layer, m in drawn if some_mapping(layer, m) is None][:15]
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("i", range(15))
 def test_what_excludes_every_mapping_is_a_smallest_set(i: int) -> None:
     layer, machine = impossible()[i]

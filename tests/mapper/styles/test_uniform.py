@@ -103,6 +103,7 @@ def covers(wide: Style, style: Style) -> bool:
     return wide.axes == style.axes and wide.stationary in (None, style.stationary)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_best_style_equals_enumeration_of_all_mappings_in_all_styles(seed: int) -> None:
     network, machine = tiny(seed)

@@ -48,6 +48,7 @@ def test_no_tile_spans_more_iterations(layer: Layer, exact: bool = True) -> None
             assert windows.most_iterations(words, frozenset([d])) <= words
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "layer", [*LINES, plane(3, 2, 2, 2), plane(4, 1, 3, 1), plane(2, 3, 2, 2)], ids=str
 )

@@ -105,6 +105,7 @@ def test_no_nest_of_loops_makes_a_word_serve_more(a: int, b: int) -> None:
         compare(layer, tuple(For(d, tile) for d, tile in loops), {})
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("a", "b"), COEFFICIENTS)
 def test_no_array_makes_a_word_serve_more(a: int, b: int) -> None:
     layer = window(a, b, 8, 4)

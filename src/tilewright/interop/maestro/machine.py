@@ -94,13 +94,13 @@ def clustered(architecture: Architecture, units: tuple[int, ...]) -> Architectur
             )
         chain.append(
             Array(
-                name,
-                {"X": size},
-                whole.multicast,
-                whole.reduction,
-                whole.forwarding,
-                whole.hop_energy,
-                whole.bandwidth,
+                name=name,
+                axes={"X": size},
+                multicast=whole.multicast,
+                reduction=whole.reduction,
+                forwarding=whole.forwarding,
+                hop_energy=whole.hop_energy,
+                bandwidth=whole.bandwidth,
                 area=0.0 if i else network_area,
             )
         )

@@ -87,9 +87,11 @@ class Configuration:
         """Return a key that has to be there."""
         keys = self.sections.get(section)
         if keys is None:
-            names = list(self.sections)
-            raise InputError(f"has no section [{section}]{nearest(section, names)}",
-                             source=self.source)  # fmt: skip
+            others = [name for name in self.sections if name not in KNOWN]
+            raise InputError(
+                f"has no section [{section}] with the key '{key}'{nearest(section, others)}",
+                source=self.source,
+            )
         if key.lower() not in keys:
             raise InputError(
                 f"missing key '{key}' in [{section}]{nearest(key, keys)}", source=self.source

@@ -22,6 +22,36 @@ STEPS = 16  # of a function; where there are more, two become one that bounds bo
 
 
 @record
+class Scarce(NamedTuple):
+    """What is still to come at one port above the first array, in cycles: see `port_table`.
+
+    Attributes
+    ----------
+    port : int
+        Position among the ports of limited bandwidth; -1 where nothing is known.
+    memory, slot : int
+        The memory whose bits count, and its position among those above the array; -1 for none.
+    row, begin, length, bits, cost, stays, kind, tensor
+        As in `Outer`, with cycles in place of pJ.
+    least : array of tensors
+        Least cycles of the link that crosses the array, per word that its sender reads.
+    """
+
+    port: int
+    memory: int
+    slot: int
+    row: Ints
+    begin: Ints
+    length: Ints
+    bits: Floats
+    cost: Floats
+    stays: Ints
+    kind: Ints
+    tensor: Ints
+    least: Floats
+
+
+@record
 class Outer(NamedTuple):
     """Step functions of every state, one after the other.
 
@@ -41,6 +71,8 @@ class Outer(NamedTuple):
         or within one expression (REGION, `at`), or NONE. Nothing is paid with the last flag.
     memory : int
         The memory whose bits count.
+    scarce : Scarce
+        The same for a port.
     """
 
     row: Ints
@@ -53,6 +85,7 @@ class Outer(NamedTuple):
     tensor: Ints
     at: Ints
     memory: int
+    scarce: Scarce
 
 
 @record
@@ -110,29 +143,45 @@ class Nodes(NamedTuple):
 
 
 @leaf
-def at_least(outer: Outer, flag: int, row: int, left: float) -> float:
-    """Return what a state costs at least with some bits left."""
+def at_least(bits: Floats, cost: Floats, begin: int, length: int, left: float) -> float:
+    """Return what a state costs at least with some bits left, by the steps of its function."""
     best = np.inf
-    begin = outer.begin[row, flag]
-    for i in range(begin, begin + outer.length[row, flag]):
-        if outer.bits[i] > left:
+    for i in range(begin, begin + length):
+        if bits[i] > left:
             break
-        best = outer.cost[i]
+        best = cost[i]
     return best
 
 
 NO_FLAGS = np.zeros(0, np.int64)
+NO_ROWS = np.zeros((0, 0), np.int64)
+NO_STEPS = np.zeros(0)
 
 
+NO_PORT = Scarce(
+    port=-1,
+    memory=-1,
+    slot=-1,
+    row=NO_ROWS,
+    begin=NO_ROWS,
+    length=NO_ROWS,
+    bits=NO_STEPS,
+    cost=NO_STEPS,
+    stays=NO_FLAGS,
+    kind=NO_FLAGS,
+    tensor=NO_FLAGS,
+    least=NO_STEPS,
+)
 NOTHING = Outer(
-    np.zeros((0, 0), np.int64),
-    np.zeros((0, 0), np.int64),
-    np.zeros((0, 0), np.int64),
-    np.zeros(0),
-    np.zeros(0),
-    NO_FLAGS,
-    NO_FLAGS,
-    NO_FLAGS,
-    NO_FLAGS,
-    0,
+    row=NO_ROWS,
+    begin=NO_ROWS,
+    length=NO_ROWS,
+    bits=NO_STEPS,
+    cost=NO_STEPS,
+    stays=NO_FLAGS,
+    kind=NO_FLAGS,
+    tensor=NO_FLAGS,
+    at=NO_FLAGS,
+    memory=0,
+    scarce=NO_PORT,
 )

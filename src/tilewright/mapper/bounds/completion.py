@@ -22,9 +22,11 @@ from tilewright.mapper.windows.reuse_ahead import reuse_left
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints
-    from tilewright.mapper.bounds.above_array import Outer
+    from tilewright.mapper.bounds.above_array import Outer, Scarce
     from tilewright.mapper.problem.link_costs import Links
     from tilewright.mapper.problem.space import Space
+
+FAR = 1e300  # cycles of a port of labels that cannot be completed
 
 
 @leaf
@@ -126,7 +128,9 @@ def least_ahead(
     for flag in range(len(outer.kind)):
         if outer.length[at, flag] == 0:
             continue
-        ahead = at_least(outer, flag, at, left)
+        ahead = at_least(
+            outer.bits, outer.cost, outer.begin[at, flag], outer.length[at, flag], left
+        )
         s = outer.stays[flag]
         if s >= 0:
             ahead += lk.least[0, s] * words[s]
@@ -135,6 +139,42 @@ def least_ahead(
             ahead += (lk.energy[t, placed[t], 0] + lk.again[t, placed[t]]) * words[t]
         least = min(least, ahead)
     return least
+
+
+@leaf
+def least_at_port(
+    sp: Space, lk: Links, scarce: Scarce, row: Ints, floats: Floats, resources: int, placed: Ints
+) -> float:
+    """Return the cycles of a port above the first array that a label has in the end, at least.
+
+    Links above the array move what their senders hold: its distinct words enter from zero.
+    """
+    at = scarce.row[row[SHAPE], row[STAGE]]
+    if at < 0:
+        return FAR
+    nt, r = sp.relevant.shape[0], scarce.port
+    left = np.inf
+    if scarce.memory >= 0:
+        left = lk.capacity[scarce.memory] - floats[LOADS + resources + scarce.slot]
+    least = FAR
+    for flag in range(len(scarce.kind)):
+        if scarce.length[at, flag] == 0:
+            continue
+        ahead = at_least(
+            scarce.bits, scarce.cost, scarce.begin[at, flag], scarce.length[at, flag], left
+        )
+        s = scarce.stays[flag]
+        if s >= 0:
+            ahead += scarce.least[s] * least_words(sp, row, s)
+        if scarce.kind[flag] != NONE:
+            t = scarce.tensor[flag]
+            ahead += lk.load[r, t, placed[t], 0] * least_words(sp, row, t)
+        least = min(least, ahead)
+    for t in range(nt):
+        for link in range(placed[t], lk.length[t]):
+            if lk.arrays[t, link, 0] == 0:
+                least -= lk.held[r, t, link] * sp.words[t, len(sp.repeats) - 1]
+    return float(floats[LOADS + r] + least)
 
 
 @leaf
@@ -315,7 +355,9 @@ def fewest_cycles(
     spread_left: float,
 ) -> float:
     """Return the cycles of every completion of a label at least, with the first limited ports."""
-    cycles = lk.cycles * sp.operations / (floats[SPREAD] * spread_left)
+    cycles = max(lk.fewest_cycles, lk.cycles * sp.operations / (floats[SPREAD] * spread_left))
+    for k in range(seg):
+        cycles = max(cycles, lk.cycles_of[row[OPEN + len(sp.relevant) + 2 * k + 1]])
     for r in range(resources):
         load = floats[LOADS + r]
         for t in range(sp.relevant.shape[0]):
@@ -345,6 +387,9 @@ def lower_bound(
     """
     energy = lower_energy(sp, lk, row, floats, resources, seg, placed, outer, slot, next_words)
     cycles = fewest_cycles(sp, lk, row, floats, resources, seg, placed, spread_left)
+    if seg == 0 and outer.scarce.port >= 0:
+        load = least_at_port(sp, lk, outer.scarce, row, floats, resources, placed)
+        cycles = max(cycles, load)
     return energy + lk.leakage * cycles, cycles
 
 

@@ -186,11 +186,32 @@ def children(
         if unites:
             best[t] = most[sliding.row_tensor == t].max(initial=0.0)
     found = Children(
-        some, rate, lk.besides[some], rows, sent_rows, groups,
-        np.minimum.reduceat(rate, groups[:-1]), own, best,
-        room_above(sp, lk, segment, array), used, shared, irrelevant > 1, limits, bits, room, part,
-        memory, np.array(orders, np.int64).reshape(len(orders), -1), spans, within, sliding.tiles,
-        sliding.slides, sliding.row_tensor, needed, most,
-    )  # fmt: skip
+        choices=some,
+        rate=rate,
+        besides=lk.besides[some],
+        rows=rows,
+        sent_rows=sent_rows,
+        groups=groups,
+        least=np.minimum.reduceat(rate, groups[:-1]),
+        own=own,
+        best=best,
+        allowed=room_above(sp, lk, segment, array),
+        used=used,
+        shared=shared,
+        free=irrelevant > 1,
+        limits=limits,
+        bits=bits,
+        capacity=room,
+        share=part,
+        memory=memory,
+        orders=np.array(orders, np.int64).reshape(len(orders), -1),
+        spans=spans,
+        within=within,
+        tiles=sliding.tiles,
+        slides=sliding.slides,
+        row_tensor=sliding.row_tensor,
+        needed=needed,
+        most=most,
+    )
     known = (used, bits, room, part, memory)
     return found, (array, tuple(crossing), *(each.tobytes() for each in known)), sliding.reuse

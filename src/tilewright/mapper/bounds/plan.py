@@ -39,6 +39,7 @@ class Plan:
     cycles: float = 0.0  # at least
     choices: Ints | None = None  # spatial choices of each array that the tables consider
     most: float = -inf  # pJ of the mappings that they consider
+    slowest: float = -inf  # cycles of those that the table of a port considers
     part: Ints | None = None  # combinations of spatial choices that it is about; None for all
     combined: bool = False  # whether combinations of spatial choices have bounded it
     combined_below: float = -inf  # value up to which the links know of them
@@ -71,6 +72,15 @@ def most_energy(plan: Plan, goal: Floats, ceiling: tuple[float, float]) -> float
         # cycles cannot be fewer: only ties matter
         most = min(most, (ceiling[1] / second) ** (1 / goal[2]))
     return most * (1 + TOLERANCE) - plan.lk.leakage * plan.cycles
+
+
+def most_cycles(plan: Plan, goal: Floats, ceiling: float) -> float:
+    """Return the cycles of the mappings of a bypass choice that matter below a ceiling."""
+    most = float(goal[5])
+    first = plan.energy ** float(goal[0])
+    if goal[1] > 0 and first > 0:
+        most = min(most, (ceiling / first) ** (1 / goal[1]))
+    return most * (1 + TOLERANCE)
 
 
 def choices_below(plan: Plan, goal: Floats, sp: Space, ceiling: float) -> Ints:

@@ -57,6 +57,13 @@ class Screening:
     spent: Floats
     most: float
 
+    def without_energy(self) -> Screening:
+        """Return what screens by the tables' own energies alone.
+
+        What entries from zero save stays, for the tables count it nowhere.
+        """
+        return Screening(np.minimum(self.stages, 0.0), np.minimum(self.spent, 0.0), self.most)
+
 
 def screening_bound(
     sp: Space,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tilewright.architecture.machine import Architecture
-from tilewright.kernels.types import Floats, Ints
+from tilewright.kernels.types import Bools, Floats, Ints
 from tilewright.mapper.objective.tolerances import TIE
 from tilewright.mapper.problem.bypass_choices import Keep
 from tilewright.mapper.problem.link_costs import Stored, chains_of, ports
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tilewright.mapper.bounds.plan import Plan
 
 MOST = 1 << 17  # combinations that are told apart
+MOST_TRIED = 64  # times as many are tried
 
 
 class Combinations(NamedTuple):
@@ -45,15 +46,34 @@ class Combinations(NamedTuple):
         Elements at work.
     kind : array of (combinations, arrays)
         Which class of the array it is.
+    factors : array of (combinations, arrays, groups)
+        Products of the factors on the dimensions of each group.
     kind_of : array of choices
         The class of each spatial choice.
+    group : array of dimensions
+        The group of each.
+    apart : bool
+        Whether every dimension of a sliding window is a group of its own.
     """
 
     reuse: Floats
     sharing: Floats
     product: Floats
     kind: Ints
+    factors: Ints
     kind_of: Ints
+    group: Ints
+    apart: bool
+
+    def some(self, which: Bools) -> Combinations:
+        """Return some of them."""
+        return self._replace(
+            reuse=self.reuse[which],
+            sharing=self.sharing[which],
+            product=self.product[which],
+            kind=self.kind[which],
+            factors=self.factors[which],
+        )
 
 
 class TensorCosts(NamedTuple):
@@ -75,23 +95,41 @@ class TensorCosts(NamedTuple):
 
 
 def combinations(sp: Space, most: int = MOST) -> Combinations | None:
-    """Return the combinations of spatial choices that can be, or None where they are too many."""
+    """Return the combinations of spatial choices that can be, or None where they are too many.
+
+    Where windows slide over several arrays, their dimensions are told apart if that is possible.
+    """
+    several = len(sp.unroll_start) > 2 and bool((sp.windows >= 0).any())
+    found = combined(sp, True, most) if several else None
+    return found or combined(sp, False, most)
+
+
+def combined(sp: Space, apart: bool, most: int) -> Combinations | None:
+    """Return the combinations whose classes tell dimensions of windows apart, or do not."""
     nt, nd = sp.relevant.shape
     bounds = sp.values[np.arange(nd), sp.sizes - 1]
-    patterns, group = np.unique(sp.relevant.T, axis=0, return_inverse=True)
+    slides = (sp.window_of >= 0).any(axis=0)
+    own_group = np.where(slides, np.arange(nd), -1) if apart else np.full(nd, -1)
+    keys, group = np.unique(
+        np.column_stack((sp.relevant.T, own_group)), axis=0, return_inverse=True
+    )
+    patterns = keys[:, :nt].astype(np.bool_)
     own = [group.ravel() == g for g in range(len(patterns))]
     # factors of all arrays together divide the bounds, and so do those of every group
     whole = np.array([bounds[each].prod() for each in own])
-    factors = np.ones(sp.unroll.shape, np.int64)
+    extents = np.ones(sp.unroll.shape, np.int64)
     for d in range(nd):
-        factors[:, d] = sp.values[d, sp.unroll[:, d]]
-    products = np.stack([factors[:, each].prod(axis=1) for each in own], axis=1)
+        extents[:, d] = sp.values[d, sp.unroll[:, d]]
+    products = np.stack([extents[:, each].prod(axis=1) for each in own], axis=1)
     reuse, sharing = np.ones((2, 1, 0, nt))
     product, kind = np.ones((1, 0)), np.zeros((1, 0), np.int64)
+    factors = np.ones((1, 0, len(own)), np.int64)
     kind_of = np.zeros(len(sp.unroll), np.int64)
-    used = np.ones((1, len(patterns)), np.int64)
+    used = np.ones((1, len(own)), np.int64)
     for begin, end in pairwise(sp.unroll_start):
         classes, at = np.unique(products[begin:end], axis=0, return_inverse=True)
+        if len(used) * len(classes) > most * MOST_TRIED:
+            return None
         kind_of[begin:end] = at = at.ravel()
         most_shared = np.ones((len(classes), nt))
         np.maximum.at(most_shared, at, sp.unroll_sharing[begin:end])
@@ -104,9 +142,38 @@ def combinations(sp: Space, most: int = MOST) -> Combinations | None:
         before, new, used = before[fits], new[fits], together[fits]
         reuse = np.concatenate((reuse[before], reused[new][:, None]), axis=1)
         sharing = np.concatenate((sharing[before], most_shared[new][:, None]), axis=1)
+        factors = np.concatenate((factors[before], classes[new][:, None]), axis=1)
         product = np.column_stack((product[before], classes[new].prod(axis=1)))
         kind = np.column_stack((kind[before], new))
-    return Combinations(reuse, sharing, product, kind, kind_of)
+    return Combinations(
+        reuse=reuse,
+        sharing=sharing,
+        product=product,
+        kind=kind,
+        factors=factors,
+        kind_of=kind_of,
+        group=group.ravel(),
+        apart=apart,
+    )
+
+
+def shared_in_windows(cs: Combinations, sp: Space, t: int, arrays: list[int]) -> Floats:
+    """Return how many elements of several arrays share a word of a sliding tensor at most.
+
+    The places where s_1, ..., s_k factors of an expression stand are a sum of sets of so many
+    numbers, of which at least 1 + sum (s_i - 1) differ. See `space.Space.unroll_sharing`.
+    """
+    factors = cs.factors[:, arrays].prod(axis=1)
+    distinct = np.ones(len(factors))
+    window = sp.window_of[sp.windows[t]]
+    single = np.flatnonzero(sp.relevant[t] & (window < 0))
+    for g in np.unique(cs.group[single]).tolist():
+        distinct *= factors[:, g]
+    for e in range(int(window.max()) + 1):
+        own = cs.group[window == e]
+        distinct *= 1 + (factors[:, own] - 1).sum(axis=1)
+    together: Floats = factors.prod(axis=1) / distinct
+    return together
 
 
 def words_at_cuts(chain: Chain, link: int, t: int, sp: Space, cs: Combinations) -> list[Floats]:
@@ -128,8 +195,15 @@ def words_at_cuts(chain: Chain, link: int, t: int, sp: Space, cs: Combinations) 
             cs.sharing[:, lo + j, t] if known else cs.product[:, lo + j]
             for j, known in enumerate(bounded)
         ]
+    united: list[int] = []
     for k, share in zip(range(hi - 1, lo - 1, -1), reversed(shares), strict=True):
-        cuts.append(np.maximum(cuts[-1] / share, words) if chain.unites[k] else cuts[-1])
+        moved = cuts[-1]
+        if chain.unites[k]:
+            united.append(k)
+            moved = np.maximum(moved / share, words)
+            if link == chain.length - 1 and sp.windows[t] >= 0 and cs.apart and len(united) > 1:
+                moved = np.maximum(moved, sp.operations / shared_in_windows(cs, sp, t, united))
+        cuts.append(moved)
     return cuts[::-1]
 
 
@@ -278,10 +352,7 @@ class SpatialBounds:
         found = values(goal, *self.added(energies, loads))
         # the best one stays, so that there is one
         some = found <= max(value, float(found.min())) * (1 + TIE)
-        cs = self.all
-        self.all = Combinations(
-            cs.reuse[some], cs.sharing[some], cs.product[some], cs.kind[some], cs.kind_of
-        )
+        self.all = self.all.some(some)
         self.costs = {}
         self.beyond = float(found[~some].min(initial=np.inf))
         self.reduced = True
@@ -314,12 +385,19 @@ class SpatialBounds:
         some = found <= max(limit, float(found.min())) * (1 + TIE)
         costs = [self.of(stored) for stored in enumerate(plan.keep)]
         more = np.sum([each.more[:, some] for each in costs], axis=0)
-        besides = np.empty(len(self.space.unroll))
+        cycles = self.least(plan.keep)[1][some]
+        besides, cycles_of = np.empty((2, len(self.space.unroll)))
         for k, (begin, end) in enumerate(pairwise(self.space.unroll_start)):
-            least = np.full(self.all.kind_of[begin:end].max() + 1, np.inf)
-            np.minimum.at(least, self.all.kind[some, k], more[k])
-            besides[begin:end] = least[self.all.kind_of[begin:end]]
-        plan.lk = plan.lk._replace(besides=besides, matters=plan.lk.matters & np.isfinite(besides))
+            own = self.all.kind_of[begin:end]
+            for found_of, each in ((besides, more[k]), (cycles_of, cycles)):
+                least = np.full(own.max() + 1, np.inf)
+                np.minimum.at(least, self.all.kind[some, k], each)
+                found_of[begin:end] = least[own]
+        matters = np.isfinite(besides)
+        plan.lk = plan.lk._replace(
+            besides=besides, cycles_of=np.where(matters, cycles_of, 0.0),
+            fewest_cycles=float(cycles.min()), matters=plan.lk.matters & matters,
+        )  # fmt: skip
         plan.combined_below = limit
 
     def parts(self, plan: Plan, goal: Floats, limit: float) -> list[Ints]:

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tilewright.kernels.types import Bools, Floats, Ints
-from tilewright.mapper.bounds.above_array import NONE, NOTHING, REGION, RUN, Flags, Nodes, Outer
+from tilewright.mapper.bounds.above_array import (
+    NO_PORT,
+    NONE,
+    NOTHING,
+    REGION,
+    RUN,
+    Flags,
+    Nodes,
+    Outer,
+)
 from tilewright.mapper.bounds.above_array_table import outer_table
 from tilewright.mapper.bounds.across_array import inner_shapes, lower_column, shapes_that_matter
 from tilewright.mapper.bounds.crossing_links import Children, children
@@ -16,6 +25,7 @@ from tilewright.mapper.bounds.propagation import spread_down
 from tilewright.mapper.bounds.screening import Fitting, Screening, screening_bound
 from tilewright.mapper.bounds.slide_options import fill_missing
 from tilewright.mapper.bounds.window_reuse import Reuse, Row, padded
+from tilewright.mapper.objective.settings import EVERY_PART, Settings
 from tilewright.mapper.problem.link_costs import Links
 from tilewright.mapper.problem.segments import Segment
 from tilewright.mapper.problem.space import Space
@@ -94,16 +104,31 @@ def images(sp: Space, kinds: list[tuple[int, int, int]]) -> list[int]:
     return found
 
 
+def bounded_above(lk: Links, segment: Segment) -> list[int]:
+    """Return the memories of limited size above the first array."""
+    own = np.flatnonzero(segment.place_memory >= 0).tolist()
+    return [m for m in own if np.isfinite(lk.capacity[m])]
+
+
 def outer_bounds(
     sp: Space, lk: Links, segment: Segment, slides: Slides, screening: Screening
 ) -> Outer:
     """Return what the way from the outermost memory to the first array costs at least."""
-    nt = sp.relevant.shape[0]
     need = segment.stage_count[-1]
-    bounded = [m for m in np.flatnonzero(segment.place_memory >= 0) if np.isfinite(lk.capacity[m])]
+    bounded = bounded_above(lk, segment)
     if not bounded or not need.any():
         return NOTHING
-    memory = min(bounded, key=lambda m: lk.capacity[m])
+    return outer_steps(
+        sp, lk, segment, slides, screening, min(bounded, key=lk.capacity.__getitem__)
+    )
+
+
+def outer_steps(
+    sp: Space, lk: Links, segment: Segment, slides: Slides, screening: Screening, memory: int
+) -> Outer:
+    """Return the same by the bits of one memory, or of none where that is -1."""
+    nt = sp.relevant.shape[0]
+    need = segment.stage_count[-1]
     rate = np.zeros((nt, int(need.max())))
     bits, share = np.zeros_like(rate), np.full_like(rate, np.inf)
     for t in range(nt):
@@ -140,16 +165,43 @@ def outer_bounds(
     ends = np.array([flags.index((tensor, 0)) for tensor, _ in flags])
     image = images(sp, slides.kinds)
     mirror = np.array([flags.index((tensor, image[n])) for tensor, n in flags])
-    own = Flags(stayed, kind, slid, at, np.array([n for _, n in flags]), adds, ends, mirror)
+    own = Flags(
+        stays=stayed,
+        kind=kind,
+        tensor=slid,
+        at=at,
+        slide=np.array([n for _, n in flags]),
+        adds=adds,
+        ends=ends,
+        mirror=mirror,
+    )
     nodes = Nodes(
-        segment.stage_count, segment.stage_next, need, rate, bits, share,
-        float(lk.capacity[memory]),
-    )  # fmt: skip
+        stage_count=segment.stage_count,
+        stage_next=segment.stage_next,
+        need=need,
+        rate=rate,
+        bits=bits,
+        share=share,
+        limit=float(lk.capacity[memory]) if memory >= 0 else np.inf,
+    )
     table = outer_table(
         sp, own, nodes, slides.words, slides.around, slides.least, stays, end, screening.stages,
         screening.spent, screening.most,
     )  # fmt: skip
-    return Outer(*table, stayed, kind, slid, at, int(memory))
+    row, begin, length, step_bits, cost = table
+    return Outer(
+        row=row,
+        begin=begin,
+        length=length,
+        bits=step_bits,
+        cost=cost,
+        stays=stayed,
+        kind=kind,
+        tensor=slid,
+        at=at,
+        memory=int(memory),
+        scarce=NO_PORT,
+    )
 
 
 def may_stay(sp: Space) -> Bools:
@@ -288,6 +340,7 @@ class Tables:
     energy : float
         pJ of the operations.
     slides : Slides
+    settings : Settings
     fitting, reuse, inner
         What has been found so far; the last two depend on the spatial choices.
     """
@@ -296,6 +349,7 @@ class Tables:
     of_memory: list[int]
     energy: float
     slides: Slides
+    settings: Settings = EVERY_PART
     fitting: Fitting = field(default_factory=Fitting)
     reuse: Reuse = field(default_factory=Reuse)
     inner: Known = field(default_factory=dict)
@@ -309,9 +363,13 @@ class Tables:
         screening = screening_bound(
             sp, plan.lk, part.stage_count, self.slides.least, self.fitting, self.energy, most
         )
-        plan.lk = inner_bounds(
-            sp, plan.lk, self.of_memory, choices, self.reuse, self.inner, jointly, screening
-        )
-        adds = self.reuse.extend if jointly else self.reuse.fill
-        plan.lk = adds(sp, plan.lk)
-        plan.outer = outer_bounds(sp, plan.lk, part, self.slides, screening)
+        if not self.settings.screening:
+            screening = screening.without_energy()
+        if self.settings.tables_across:
+            plan.lk = inner_bounds(
+                sp, plan.lk, self.of_memory, choices, self.reuse, self.inner, jointly, screening
+            )
+            adds = self.reuse.extend if jointly else self.reuse.fill
+            plan.lk = adds(sp, plan.lk)
+        if self.settings.table_above:
+            plan.outer = outer_bounds(sp, plan.lk, part, self.slides, screening)

@@ -226,10 +226,14 @@ class Reuse:
                         row_tensor.append(t)
                 into[:, t] = np.array([position[row] for row in different])[which]
         self.across_known[key] = Across(
-            row_of, sent_row, padded(tiles, -1), padded(slides, -1),
-            np.array(row_tensor, np.int64), tuple(position),
-            np.array([row.most for row in position]),
-        )  # fmt: skip
+            rows=row_of,
+            sent_rows=sent_row,
+            tiles=padded(tiles, -1),
+            slides=padded(slides, -1),
+            row_tensor=np.array(row_tensor, np.int64),
+            reuse=tuple(position),
+            most=np.array([row.most for row in position]),
+        )
         return self.across_known[key]
 
     def most(self, sp: Space, at: Memory) -> float:

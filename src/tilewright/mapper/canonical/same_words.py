@@ -170,23 +170,40 @@ def same_words(
             slide[t, link + 1 :] = len(loops)
     reuse = [np.where(sp.relevant, 1, factors).prod(axis=1) for factors in route.factors]
     capacity = [m.capacity_bits for m in architecture.memories]
+    start, segment_of_stage, placed, following = stages(route)
     return Same(
-        sp.strides, sp.sizes, sp.values, sp.digits, sp.words, sp.relevant, window,
-        slides,
-        *stages(route),
-        np.array([len(nodes) for nodes in route.nodes], np.int64),
-        memory, segment, bits, share,
-        np.array([UNBOUNDED if c is None else c for c in capacity], np.int64), used,
-        outside.astype(np.float64), tile, within, slide,
-        np.array([loop.dimension for loop in loops], np.int64),
-        np.array([loop.tile for loop in loops], np.int64),
-        np.array([loop.shape for loop in loops], np.int64).reshape(-1, nd),
-        np.array([loop.outside for loop in loops], np.float64),
-        route.factors,
-        np.where(pinned & (route.factors > 1), route.above, 0),
-        np.cumprod([np.ones(nd, np.int64), *route.factors], axis=0),
-        np.cumprod([np.ones(nt), *reuse], axis=0),
-    )  # fmt: skip
+        strides=sp.strides,
+        sizes=sp.sizes,
+        values=sp.values,
+        digits=sp.digits,
+        words=sp.words,
+        relevant=sp.relevant,
+        window=window,
+        slides=slides,
+        start=start,
+        segment=segment_of_stage,
+        placed=placed,
+        following=following,
+        links=np.array([len(nodes) for nodes in route.nodes], np.int64),
+        memory=memory,
+        depth=segment,
+        bits=bits,
+        share=share,
+        capacity=np.array([UNBOUNDED if c is None else c for c in capacity], np.int64),
+        used=used,
+        outside=outside.astype(np.float64),
+        tile=tile,
+        within=within,
+        slide=slide,
+        slide_dimension=np.array([loop.dimension for loop in loops], np.int64),
+        slide_tile=np.array([loop.tile for loop in loops], np.int64),
+        slide_shape=np.array([loop.shape for loop in loops], np.int64).reshape(-1, nd),
+        slide_outside=np.array([loop.outside for loop in loops], np.float64),
+        factors=route.factors,
+        above=np.where(pinned & (route.factors > 1), route.above, 0),
+        spread=np.cumprod([np.ones(nd, np.int64), *route.factors], axis=0),
+        reuse=np.cumprod([np.ones(nt), *reuse], axis=0),
+    )
 
 
 def windows(layer: Layer, sp: Space) -> Ints:

@@ -88,18 +88,30 @@ def explain_layer(
     optimum = mapped.layers[0]
     if not optimum.proof.optimal:
         return Explanation(
-            optimum, architecture, within, (), (), (),
-            ("the optimum itself", "its limits", "runner-ups"),
-            perf_counter() - start, mapped.interrupted,
-        )  # fmt: skip
+            optimum=optimum,
+            architecture=architecture,
+            within=within,
+            limits=(),
+            runner_ups=(),
+            otherwise=(),
+            open=("the optimum itself", "its limits", "runner-ups"),
+            seconds=perf_counter() - start,
+            interrupted=mapped.interrupted,
+        )
     work = Work(optimum, architecture, within)
     with (progress or Progress()).working(work.state):
         interrupted = work.carry_out(deadline)
     return Explanation(
-        optimum, architecture, within, by_gain(list(work.relaxed.values())),
-        work.runner_ups(), work.otherwise(), tuple(work.left()),
-        perf_counter() - start, interrupted,
-    )  # fmt: skip
+        optimum=optimum,
+        architecture=architecture,
+        within=within,
+        limits=by_gain(list(work.relaxed.values())),
+        runner_ups=work.runner_ups(),
+        otherwise=work.otherwise(),
+        open=tuple(work.left()),
+        seconds=perf_counter() - start,
+        interrupted=interrupted,
+    )
 
 
 class Work:
@@ -224,7 +236,15 @@ def unchanged(limit: Limit, optimum: LayerResult, reason: str | None) -> Relaxed
     value = optimum.proof.value
     proven = reason is not None
     most = 0.0 if proven else 1.0
-    return Relaxed(limit, value, value if proven else 0.0, 0.0, most, proven, reason)
+    return Relaxed(
+        limit=limit,
+        value=value,
+        lower_bound=value if proven else 0.0,
+        gain=0.0,
+        most_gain=most,
+        proven=proven,
+        reason=reason,
+    )
 
 
 def relax(limit: Limit, optimum: LayerResult, stop: Stop) -> Relaxed:

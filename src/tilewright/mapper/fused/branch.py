@@ -109,26 +109,6 @@ class BranchSearch(Search):
         plan.combined_below = inf
         return plan
 
-    def keeps_of(self, sources: tuple[int, ...]) -> list[Keep]:
-        """Return every way to store tensors in the memories inside of where they come from."""
-        memories = self.architecture.memories
-        per_tensor = []
-        for tensor, source in zip(self.layer.tensors, sources, strict=True):
-            options: list[tuple[bool, ...]] = []
-            for memory in memories[source + 1 :]:
-                stored = (True,) if memory.may_store(tensor.role) else ()
-                bypassed = () if tensor.role in memory.must_keep else (False,)
-                options.append((*stored, *bypassed))
-            inside = range(source + 1, len(memories))
-            per_tensor.append(
-                [
-                    (source, *(m for m, kept in zip(inside, choice, strict=True) if kept))
-                    for choice in product(*options)
-                ]
-            )
-        keeps = [k for k in product(*per_tensor) if worth_walking(self.layer, self.architecture, k)]
-        return sorted(keeps, key=lambda k: (-sum(map(len, k)), k))
-
     def best_in(
         self,
         sources: tuple[int, ...],
@@ -158,7 +138,8 @@ class BranchSearch(Search):
             return Point(inf, inf, room, room, None)
         if below < inf:
             self.best[:2] = below, -inf
-        plans = [self.plan(keep) for keep in self.keeps_of(sources)]
+        keeps = keeps_of(self.layer, self.architecture, sources)
+        plans = [self.plan(keep) for keep in keeps]
         with interruptible():
             _, queue = explore(self, stop, lambda best, bound: None, plans)
         mapping = self.found.mapping
@@ -172,3 +153,24 @@ class BranchSearch(Search):
             float(n) if m > 0 and self.of_memory[m] == 0 else 0.0 for m, n in enumerate(bits)
         )
         return Point(value, bound, room, used, mapping)
+
+
+def keeps_of(layer: Layer, architecture: Architecture, sources: tuple[int, ...]) -> list[Keep]:
+    """Return every way to store tensors in the memories inside of where they come from."""
+    memories = architecture.memories
+    per_tensor = []
+    for tensor, source in zip(layer.tensors, sources, strict=True):
+        options: list[tuple[bool, ...]] = []
+        for memory in memories[source + 1 :]:
+            stored = (True,) if memory.may_store(tensor.role) else ()
+            bypassed = () if tensor.role in memory.must_keep else (False,)
+            options.append((*stored, *bypassed))
+        inside = range(source + 1, len(memories))
+        per_tensor.append(
+            [
+                (source, *(m for m, kept in zip(inside, choice, strict=True) if kept))
+                for choice in product(*options)
+            ]
+        )
+    keeps = [k for k in product(*per_tensor) if worth_walking(layer, architecture, k)]
+    return sorted(keeps, key=lambda k: (-sum(map(len, k)), k))

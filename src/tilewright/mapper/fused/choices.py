@@ -9,6 +9,7 @@ from itertools import product
 from math import gcd, prod
 
 from tilewright.architecture.machine import Architecture, Memory
+from tilewright.mapper.fused.windows import Extents, Windowings, window_loops
 from tilewright.mapper.network.solution_key import likeness
 from tilewright.mapper.problem.link_costs import ports, segment_of
 from tilewright.mapping.fused.segments import Access, Segment, SharedTensor, Tie
@@ -70,11 +71,13 @@ class Tile:
 class SegmentProblem:
     """The space of fused mappings of a segment on a machine.
 
-    Every shared dimension runs through all layers, so that a layer does nothing twice.
+    Every shared dimension runs through all layers, so that a layer does nothing twice but halos.
 
     Attributes
     ----------
     shared : tuple of SharedDimension
+    windows : Windowings
+        Loops over dimensions with windows.
     tiles : tuple of Tile
         The intermediate tensors and those that shared loops may hold.
     """
@@ -93,6 +96,12 @@ class SegmentProblem:
             if m > 0 and arrays_above[m] == 0 and memory.tensor_bits is None
         ]
         self.ports = ports(architecture)
+        taken = {
+            (layer.name, name)
+            for d in self.shared
+            for layer, name in zip(self.layers, d.names, strict=True)
+        }
+        self.windows = Windowings(segment, architecture, tuple(window_loops(segment, taken)))
         self._words: dict[tuple[tuple[int, int], Shape], int] = {}
         self.tiles = tuple(self.tile_of(tensor) for tensor in segment.tensors)
         self.tile_at = {use: i for i, tile in enumerate(self.tiles) for use in tile.uses}
@@ -189,9 +198,13 @@ class SegmentProblem:
             role in memory.must_keep for memory in passed
         )
 
-    def chunk(self, i: int, shape: Shape) -> Layer:
-        """Return what a layer computes in one iteration of shared loops."""
+    def chunk(self, i: int, shape: Shape, extents: Extents = ()) -> Layer:
+        """Return what a layer computes in one iteration of shared loops.
+
+        With `extents`, those of dimensions with windows.
+        """
         own = {d.names[i]: n * d.scale[i] for d, n in zip(self.shared, shape, strict=True)}
+        own.update(extents)
         return replace(self.layers[i], bounds={**self.layers[i].bounds, **own})
 
     def words(self, tile: int, shape: Shape, use: tuple[int, int] | None = None) -> int:

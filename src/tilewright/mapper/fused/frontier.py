@@ -17,6 +17,7 @@ from time import perf_counter
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import InputError
 from tilewright.fusion.evaluation import evaluate as evaluate_fused
+from tilewright.mapper.fused.candidate import Candidate
 from tilewright.mapper.fused.choices import SegmentProblem, alike
 from tilewright.mapper.fused.chunks import Chunks
 from tilewright.mapper.fused.frontier_result import FusedFrontier, FusedPoint, SegmentPoint
@@ -28,7 +29,7 @@ from tilewright.mapper.fused.partition import (
     parts_of,
     segments_of,
 )
-from tilewright.mapper.fused.segment_search import Candidate, SegmentSearch
+from tilewright.mapper.fused.segment_search import SegmentSearch
 from tilewright.mapper.fused.trees import tree_of
 from tilewright.mapper.memory_sizes.frontier import (
     check_memories,

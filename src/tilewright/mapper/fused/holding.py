@@ -59,6 +59,7 @@ def holdings(
     least: Callable[[Holding], float],
     most: float,
     stop: Callable[[], bool],
+    worth: Callable[[SegmentProblem, int], bool] | None = None,
 ) -> Iterator[Holding]:
     """Yield ways to hold tiles above all branches, those with fewer tiles first.
 
@@ -76,10 +77,13 @@ def holdings(
         What is too much.
     stop : callable
         Asked now and then whether to end.
+    worth : callable, optional
+        Which tiles are held; by default those that `retains` words.
     """
+    worth = worth or retains
     bounds = problem.bounds
     choices = [divisors(bound) for bound in bounds]
-    candidates = [t for t in problem.external if problem.tiles[t].memories and retains(problem, t)]
+    candidates = [t for t in problem.external if problem.tiles[t].memories and worth(problem, t)]
     start = Holding((), 0.0, (0.0,) * len(room), bounds)
     # with the extents right below the innermost relevant loop, of every tensor
     level: list[tuple[Holding, tuple[Shape, ...]]] = [(start, (bounds,) * len(candidates))]
@@ -153,6 +157,26 @@ def after(
 def retains(problem: SegmentProblem, tile: int) -> bool:
     """Whether a tile may serve several iterations or branches."""
     return not all(problem.tiles[tile].relevant) or len(problem.tiles[tile].uses) > 1
+
+
+def retains_windows(problem: SegmentProblem, tile: int) -> bool:
+    """Whether a tile may serve several iterations or branches, loops with windows among them."""
+    if retains(problem, tile):
+        return True
+    names = {layer.name: i for i, layer in enumerate(problem.layers)}
+    for loop in problem.windows.loops:
+        for layer, d in loop.cuts.dims.items():
+            for i, t in problem.tiles[tile].uses:
+                if i != names[layer]:
+                    continue
+                tensor = problem.tensor((i, t))
+                own = [terms for terms in tensor.expressions if d in {x.dimension for x in terms}]
+                if not own or any(
+                    sum(problem.layers[i].bounds[x.dimension] > 1 for x in terms) > 1
+                    for terms in own
+                ):
+                    return True
+    return False
 
 
 def ways_down(

@@ -18,6 +18,7 @@ import numpy as np
 from tilewright.architecture.machine import Architecture
 from tilewright.fusion.evaluation import evaluate as evaluate_fused
 from tilewright.mapper.fused.branch_bounds import BranchBounds
+from tilewright.mapper.fused.candidate import Candidate
 from tilewright.mapper.fused.choices import SegmentProblem, alike
 from tilewright.mapper.fused.chunks import Chunks
 from tilewright.mapper.fused.edges import UnfusedEdge
@@ -31,7 +32,7 @@ from tilewright.mapper.fused.partition import (
     segments_of,
 )
 from tilewright.mapper.fused.result import ExchangedTile, FusedResult, SegmentResult, Unfused
-from tilewright.mapper.fused.segment_search import Candidate, SegmentSearch
+from tilewright.mapper.fused.segment_search import SegmentSearch
 from tilewright.mapper.fused.trees import tree_of
 from tilewright.mapper.fused.why_not import unfused_edges
 from tilewright.mapper.network.cache import Cache
@@ -126,9 +127,8 @@ def map_fused(
     for part in parts_of(network.graph):
         searching.search(part, lambda: perf_counter() >= last)
         chosen.append((part, searching.chosen(part)))
-    return searching.result(
-        chosen, alone, seconds=perf_counter() - start, stopped=perf_counter() >= last
-    )  # fmt: skip
+    stopped = alone.stopped or perf_counter() >= last
+    return searching.result(chosen, alone, seconds=perf_counter() - start, stopped=stopped)
 
 
 class NetworkSearch:
@@ -322,7 +322,7 @@ def exchanged(problem: SegmentProblem, best: Candidate) -> Iterator[ExchangedTil
     """Yield where exchanged tensors live."""
     for tile, memory in best.places.items():
         i, t = problem.tiles[tile].uses[0]
-        extents = problem.chunk(i, best.shape).bounds
+        extents = best.turns[i][0].layer.bounds
         tensor = problem.layers[i].tensors[t]
         yield ExchangedTile(
             problem.tiles[tile].name,

@@ -14,6 +14,7 @@ from tilewright.mapper.fused.edges import UnfusedEdge, reasons_text
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.objective.tolerances import TIE
 from tilewright.mapper.results.result import LayerResult, NetworkResult
+from tilewright.mapper.results.statement import named
 from tilewright.mapper.results.text import aligned, number, percent
 from tilewright.mapping.fused import FusedMapping, Segment, dump_fused, fused_data
 from tilewright.text import READABLE, wrapped
@@ -21,9 +22,11 @@ from tilewright.text import READABLE, wrapped
 SPACE = (
     "every layer by itself as without fusion, and segments of up to {most} layers that exchange "
     "tensors no other layer reads. A segment has one fuse node below shared loops over dimensions "
-    "that run through all its layers in step. One memory above the arrays holds each exchanged "
-    "tensor; every other tensor is held among the shared loops or by its branch. Branches have all "
-    "their mappings. Shared loops and branches have tile sizes that divide (docs/fusion.md)."
+    "that run through all its layers; those with windows stand below the others, each once, in any "
+    "order, and halos are retained, recomputed or refetched. One memory above the arrays holds "
+    "each exchanged tensor; every other tensor is held among the shared loops or by its branch. "
+    "Branches have all their mappings, and other ones for turns of other extents. Shared loops and "
+    "branches have tile sizes that divide (docs/fusion.md)."
 )
 HEADERS = ("layers", "runs", "alone", "fused", "saved", "words saved", "gap")
 
@@ -237,11 +240,15 @@ class FusedResult(NetworkResult):
             own = number(self.shown(u.result.proof.value))
             gap = percent(u.result.proof.gap)
             yield (u.result.layer.name, f"{u.repeat}", own, "", "", "", gap)
+        for layer in self.unmapped:
+            yield (layer.name, f"{layer.repeat}", "-", "", "", "", "-")
         words = sum(s.outer_words_saved * s.repeat for s in self.segments)
         share = percent(1 - self.value / self.value_alone) if self.value_alone else ""
+        mapped, count = len(self.layers), len(self.network.layers)
         yield (
-            "total", "", number(self.shown(self.value_alone)), number(self.shown(self.value)),
-            share, f"{words:,}", percent(self.gap),
+            f"total of {mapped} of {count} layers" if self.unmapped else "total",
+            "", number(self.shown(self.value_alone)), number(self.shown(self.value)),
+            share, f"{words:,}", percent(self.gap) if mapped else "-",
         )  # fmt: skip
 
     def shown(self, value: float) -> float:
@@ -270,6 +277,8 @@ class FusedResult(NetworkResult):
     @property
     def nothing(self) -> str:
         """What is said where no layers are fused."""
+        if not self.layers:
+            return "Nothing is fused: no layer has a mapping yet."
         known = "is better" if self.optimal else "that is better was found"
         return f"Nothing is fused: no fused mapping {known}."
 
@@ -289,12 +298,20 @@ class FusedResult(NetworkResult):
             second = "Not proven optimal: the search was stopped at the time limit."
         else:
             second = "Not proven optimal: some layers by themselves are not."
-        third = (
-            ""
-            if self.optimal
-            else f" No mapping of the space can be more than {percent(self.gap)} better."
-        )
-        return wrapped(f"{first} {second}{third}\nSpace: {self.space}", width)
+        return wrapped(f"{first} {second}{self.open_text()}\nSpace: {self.space}", width)
+
+    def open_text(self) -> str:
+        """Return what has no mapping yet, and how much better the rest can be at most."""
+        if self.optimal:
+            return ""
+        text = which = ""
+        if self.unmapped:
+            text = f" There is no mapping yet of {named([own.name for own in self.unmapped])}."
+            which = " of the other layers"
+        if self.lower_bound > 0:
+            most = percent(self.gap).removeprefix("<")
+            text += f" No mapping{which or ' of the space'} can be more than {most} better."
+        return text
 
     def mapping_file(self) -> str:
         """Return the mappings as the text of a file, which `evaluate` reads."""
@@ -322,13 +339,17 @@ class FusedResult(NetworkResult):
             "unmapped": [layer.name for layer in self.unmapped],
             "idle": [idle.to_dict() for idle in self.idle],
             "total": {
+                "layers": len(self.layers),
+                "repeat": self.runs,
                 "value": self.value,
                 "value_alone": self.value_alone,
                 "lower_bound": self.lower_bound,
                 "gap": self.gap,
+                "operations": self.operations,
                 "energy_pj": self.energy_pj,
                 "cycles": self.cycles,
                 "edp_pj_cycles": self.edp_pj_cycles,
+                "utilization": self.utilization,
             },
         }
 

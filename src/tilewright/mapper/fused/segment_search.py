@@ -8,73 +8,25 @@ the best mapping of its chunk in the room that is left, with what held tiles mov
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from heapq import heapify, heappop, heapreplace
+from heapq import heapify, heappop, heappush, heapreplace
 from math import inf, prod
 
 import numpy as np
 
+from tilewright.fusion.evaluation import evaluate
 from tilewright.kernels.types import Bools
-from tilewright.mapper.fused.branch import NOTHING_BEGUN, Begun, Point, Room
+from tilewright.mapper.fused.branch import NOTHING_BEGUN, Begun, Room
 from tilewright.mapper.fused.branch_bounds import BranchBounds
+from tilewright.mapper.fused.candidate import Candidate, Turns
 from tilewright.mapper.fused.choices import SegmentProblem, Shape
 from tilewright.mapper.fused.chunks import Chunks, Sources
 from tilewright.mapper.fused.holding import Holding, holdings
+from tilewright.mapper.fused.trees import tree_of
+from tilewright.mapper.fused.window_candidates import Opened, WindowCandidates
 from tilewright.mapper.objective.tolerances import TIE
 from tilewright.mapper.problem.lattice import divisors
-
-
-@dataclass
-class Candidate:
-    """Shared loops with what they hold, and what is known of the branches below.
-
-    Attributes
-    ----------
-    holding : Holding
-    places : dict of int to int
-        Memory of each intermediate tile.
-    shape : tuple of int
-        Extents of the shared dimensions in one iteration.
-    iterations : int
-    sources : tuple
-        Where the tensors of each layer come from.
-    fresh : tuple of float
-        Of each layer, see `BranchSearch`.
-    begun : tuple
-        What moves on behalf of a chunk of each layer outside of it.
-    rooms : tuple
-        Bits that are left to each layer.
-    apart : float
-        What is minimised of held tiles, where that is not part of the branches.
-    bounds : list of float
-        What each branch costs at least over all iterations.
-    points : list of Point or None
-        The best mappings of the branches, where they are known.
-    """
-
-    holding: Holding
-    places: dict[int, int]
-    shape: Shape
-    iterations: int
-    sources: tuple[Sources, ...]
-    fresh: tuple[float, ...]
-    begun: tuple[Begun, ...]
-    rooms: tuple[Room, ...]
-    apart: float
-    bounds: list[float]
-    points: list[Point | None]
-
-    @property
-    def bound(self) -> float:
-        """What the candidate costs at least."""
-        return self.apart + sum(self.bounds)
-
-    def value(self, power: float) -> float:
-        """Return what it costs with the mappings that are known; infinite where one is not."""
-        times = self.iterations**power
-        values = (inf if point is None else point.value * times for point in self.points)
-        return self.apart + sum(values)
 
 
 @dataclass(frozen=True)
@@ -120,6 +72,7 @@ class SegmentSearch:
         self.power = sum(chunks.objective.powers)
         self.bounds = BranchBounds(problem, chunks, self.shapes, self.iterations)
         self._below: dict[Shape, Bools] = {}
+        self.windows = WindowCandidates(self)
 
     def sources(self, held: dict[int, int]) -> tuple[Sources, ...]:
         """Return where the tensors of every layer come from, given which tiles are held where."""
@@ -193,7 +146,6 @@ class SegmentSearch:
                     rooms=tuple(tuple(row) for row in rooms[at].tolist()),
                     apart=apart,
                     bounds=[float(own[at]) for own in layers],
-                    points=[None] * len(layers),
                 )
 
     def below(self, shape: Shape) -> Bools:
@@ -235,12 +187,23 @@ class SegmentSearch:
             best = better if better.candidate else replace(best, bound=better.bound)
             if cut:
                 return replace(best, bound=0.0)  # there may be other candidates
+        if self.problem.windows.loops:
+            plain = best.bound
+            opened = list(self.windows.below(best.value, stop))
+            cut = stop()
+            better = self.best_of(opened, best.value, stop)
+            best = better if better.candidate else best
+            best = replace(best, bound=0.0 if cut else min(plain, better.bound))
         return best
 
-    def best_of(self, candidates: list[Candidate], most: float, stop: Callable[[], bool]) -> Best:
+    def best_of(
+        self, candidates: Sequence[Candidate | Opened], most: float, stop: Callable[[], bool]
+    ) -> Best:
         """Return the best of some candidates that costs less than some value, and a bound."""
         order = itertools.count()
-        heap = [(c.bound, next(order), c) for c in candidates]
+        heap: list[tuple[float, int, Candidate | Opened]] = [
+            (c.bound, next(order), c) for c in candidates
+        ]
         heapify(heap)
         best: Candidate | None = None
         value = bound = most
@@ -250,41 +213,81 @@ class SegmentSearch:
                 self.least = min(self.least, least)
                 heap.clear()
                 break
+            if isinstance(head, Opened):
+                heappop(heap)
+                for each in self.windows.candidates(head):
+                    heappush(heap, (each.bound, next(order), each))
+                continue
             self.refine(head, value, stop)
             if head.bound > least * (1 + TIE):
                 heapreplace(heap, (head.bound, next(order), head))
-            elif all(point is not None for point in head.points):
+            elif head.solved:
                 heappop(heap)
                 self.least = min(self.least, head.bound)
-                cost = head.value(self.power)
+                cost = self.cost(head)
                 if cost < value:
                     best, value = head, cost
                 if cost > head.bound * (1 + TIE):
                     bound = min(bound, head.bound)  # the search of a chunk was given up
         return Best(best, value, min(value, bound, *(entry[0] for entry in heap[:1])))
 
+    def cost(self, head: Candidate) -> float:
+        """Return what a candidate costs whose branches are solved."""
+        if head.windowed is None or self.bounds.additive or not head.mapped:
+            return head.value(self.power)
+        tree = tree_of(self.problem, head)
+        found = evaluate(self.problem.segment, self.problem.architecture, tree, check=False)
+        goal = self.chunks.objective
+        return sum(goal.value(one.energy_pj, one.cycles) for one in found.layers.values())
+
+    def turns(self, head: Candidate) -> list[list[Turns]]:
+        """Return the turns of every layer of a candidate."""
+        if head.windowed is not None:
+            return self.windows.turns(head)
+        p = self.problem
+        return [[Turns(head.iterations, p.chunk(i, head.shape))] for i in range(len(p.layers))]
+
+    def total(self, own: Sequence[Turns], least: float, but: Turns | None = None) -> float:
+        """Return what turns of one layer cost at least, or all but some of them.
+
+        What those of different extents cost adds up for energy; otherwise nothing is undercut that
+        any of them cost alone.
+        """
+        parts = [turns.least * turns.times**self.power for turns in own if turns is not but]
+        whole = sum(parts) if self.bounds.additive or len(own) == 1 else max(parts, default=0.0)
+        if but is not None:
+            return whole if self.bounds.additive else 0.0
+        return max(least, whole)
+
     def refine(self, head: Candidate, value: float, stop: Callable[[], bool]) -> None:
         """Raise the bound of a candidate: by what is known of its branches, or by solving one."""
-        p = self.problem
         before = head.bound
-        times = head.iterations**self.power
-        open_ = [i for i, point in enumerate(head.points) if point is None]
-        kinds = [
-            self.chunks.kind(p.chunk(i, head.shape), head.fresh[i], head.sources[i], head.begun[i])
-            for i in open_
+        head.turns = head.turns or self.turns(head)
+        open_ = [
+            (i, turns, self.chunks.kind(turns.layer, head.fresh[i], head.sources[i], head.begun[i]))
+            for i, own in enumerate(head.turns)
+            for turns in own
+            if turns.point is None
         ]
-        for i, kind in zip(open_, kinds, strict=True):
+        for i, turns, kind in open_:
             known = self.chunks.solved(kind)
-            head.points[i] = point = known.exact(head.rooms[i])
-            bound = point.bound if point else known.bound(head.rooms[i])
-            head.bounds[i] = max(head.bounds[i], bound * times)
+            turns.point = point = known.exact(head.rooms[i])
+            turns.least = max(turns.least, point.bound if point else known.bound(head.rooms[i]))
+        for i, own in enumerate(head.turns):
+            head.bounds[i] = self.total(own, head.bounds[i])
         if head.bound > before * (1 + TIE):
             return
-        for i, kind in zip(open_, kinds, strict=True):
-            if head.points[i] is None:
-                layer = p.chunk(i, head.shape)
-                below = (value - head.bound + head.bounds[i]) / times
-                point = self.chunks.solve(layer, kind, head.rooms[i], stop, below)
-                head.points[i] = point
-                head.bounds[i] = max(head.bounds[i], point.bound * times)
+        for i, turns, kind in sorted(open_, key=lambda each: -each[1].times):
+            if turns.point is None:
+                own = head.turns[i]
+                rest = head.bound - head.bounds[i] + self.total(own, 0.0, but=turns)
+                below = (value - rest) / turns.times**self.power
+                known, room = self.chunks.solved(kind), head.rooms[i]
+                if head.windowed is not None and not known.points:
+                    # many candidates have this turn, each with another room: first without a limit
+                    room = self.chunks.capacity
+                point = self.chunks.solve(turns.layer, kind, room, stop, below)
+                turns.point = known.exact(head.rooms[i]) if room != head.rooms[i] else point
+                turns.least = max(turns.least, point.bound)
+                head.bounds[i] = self.total(own, head.bounds[i])
                 return

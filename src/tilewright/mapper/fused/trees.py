@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from tilewright.mapper.fused.candidate import Candidate, Turns
 from tilewright.mapper.fused.choices import SegmentProblem
-from tilewright.mapper.fused.segment_search import Candidate
-from tilewright.mapping.fused import Branch, Fuse, FusedMapping
+from tilewright.mapping.fused import Branch, Fuse, FusedMapping, Halo, Turn
 from tilewright.mapping.fused.tree import TreeNode
-from tilewright.mapping.nodes import For, Store
+from tilewright.mapping.nodes import For, Node, Store
 
 
 def tree_of(problem: SegmentProblem, best: Candidate) -> FusedMapping:
@@ -28,14 +28,36 @@ def tree_of(problem: SegmentProblem, best: Candidate) -> FusedMapping:
     for d, size in enumerate(best.shape):
         if size < shape[d]:
             nodes.append(loop(problem, d, size))
+    halos: tuple[Halo, ...] = ()
+    if best.windowed is not None:
+        halos = best.windowed.windowing.halos
+        whole = best.windowed.windowing.refetched
+        if whole:
+            first = nodes[0]
+            assert isinstance(first, Store)
+            nodes[0] = Store(memories[0], (*first.tensors, *whole))
+        nodes += problem.windows.loop_nodes(best.windowed.windowing, best.windowed.order)
     for memory in sorted(set(best.places.values())):
         own = tuple(problem.tiles[t].name for t, m in best.places.items() if m == memory)
         nodes.append(Store(memories[memory], own))
     branches = []
-    for layer, point in zip(problem.layers, best.points, strict=True):
-        assert point is not None and point.mapping is not None
-        branches.append(Branch(layer.name, point.mapping.nodes[1:]))
-    return FusedMapping((*nodes, Fuse(tuple(branches))))
+    for layer, turns_of in zip(problem.layers, best.turns, strict=True):
+        main = nodes_of(turns_of[0])
+        others = [(turns, nodes_of(turns)) for turns in turns_of[1:]]
+        branches.append(
+            Branch(
+                layer.name,
+                main,
+                tuple(Turn(turns.extents, found) for turns, found in others if found != main),
+            )
+        )
+    return FusedMapping((*nodes, Fuse(tuple(branches))), halos)
+
+
+def nodes_of(turns: Turns) -> tuple[Node, ...]:
+    """Return the nodes of a layer in some of its turns."""
+    assert turns.point is not None and turns.point.mapping is not None
+    return turns.point.mapping.nodes[1:]
 
 
 def loop(problem: SegmentProblem, d: int, size: int) -> For:

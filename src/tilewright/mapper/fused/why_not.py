@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from math import inf, isinf
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -188,8 +189,12 @@ def lacking(search: SegmentSearch) -> Lack | None:
     memories = search.problem.architecture.memories
     smallest = search.shapes[-1]
     best: Lack | None = None
-    for places in search.problem.places():
-        taken = [max(bits) for bits in zip(*search.reserved(places, smallest), strict=True)]
+    every: Iterable[Sequence[Sequence[float]]] = itertools.chain(
+        (search.reserved(places, smallest) for places in search.problem.places()),
+        search.windows.smallest(smallest),
+    )
+    for reserved in every:
+        taken = [max(bits) for bits in zip(*reserved, strict=True)]
         full = [
             Lack(memory.name, int(bits), memory.capacity_bits)
             for memory, bits in zip(memories, taken, strict=True)

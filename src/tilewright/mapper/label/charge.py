@@ -69,15 +69,15 @@ def scratch_for(sp: Space) -> Scratch:
                     span += 8 * sp.coefs[w, e, i] * sp.values[d, sp.sizes[d] - 1]
             widest = max(widest, span)
     return Scratch(
-        np.empty(nt, np.int64),
-        np.empty(nt),
-        np.empty(nt),
-        np.empty(na + 1),
-        np.empty(width, np.int64),
-        np.empty(width, np.int64),
-        np.empty((na, width), np.int64),
-        np.empty((na, width), np.int64),
-        np.empty(widest, np.int64),
+        placed=np.empty(nt, np.int64),
+        words=np.empty(nt),
+        next_words=np.empty(nt),
+        moved=np.empty(na + 1),
+        tile=np.empty(width, np.int64),
+        coef=np.empty(width, np.int64),
+        factor=np.empty((na, width), np.int64),
+        stride=np.empty((na, width), np.int64),
+        marks=np.empty(widest, np.int64),
     )
 
 

@@ -37,9 +37,6 @@ if TYPE_CHECKING:
     from tilewright.mapper.problem.space import Space
 
 
-LOOK = 200  # labels that a new one is compared with: a missed dominance costs time, nothing else
-
-
 @leaf
 def dominates(
     sp: Space,
@@ -188,7 +185,7 @@ def insert(
     key = ((shape * len(heads[0]) + stage) * 2654435761 + choice * 40503) % len(buckets)
     i = buckets[key]
     looked = 0
-    while i >= 0 and looked < LOOK:
+    while i >= 0 and looked < lk.compared:
         if (
             it[i, SHAPE] == shape
             and it[i, STAGE] == stage

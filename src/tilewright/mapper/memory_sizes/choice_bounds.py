@@ -26,10 +26,23 @@ from tilewright.mapper.problem.space import Space
 
 NO_INTS, NO_FLOATS = np.zeros(0, np.int64), np.zeros(0)
 NOTHING = Below(
-    NO_INTS, NO_INTS.astype(np.int32), NO_INTS.astype(np.int32), NO_FLOATS, NO_FLOATS,
-    NO_INTS, NO_INTS, NO_INTS, NO_INTS, NO_FLOATS, NO_FLOATS, NO_FLOATS,
-    np.zeros((0, 0)), 0.0, np.zeros((0, 0), np.int64), -1,
-)  # fmt: skip
+    stage=NO_INTS,
+    row=NO_INTS.astype(np.int32),
+    begin=NO_INTS.astype(np.int32),
+    bits=NO_FLOATS,
+    cost=NO_FLOATS,
+    kind=NO_INTS,
+    tensor=NO_INTS,
+    at=NO_INTS,
+    united=NO_INTS,
+    received=NO_FLOATS,
+    sent=NO_FLOATS,
+    copies=NO_FLOATS,
+    union=np.zeros((0, 0)),
+    tail=0.0,
+    stage_next=np.zeros((0, 0), np.int64),
+    memory=-1,
+)
 
 
 @record
@@ -138,11 +151,25 @@ class Choices:
             else:
                 nodes = self.nodes(host, choice)
                 stages = host.parts[1].stage_next
+                begin, bits, cost = self.table(host, nodes)
                 self.known[key] = Below(
-                    np.arange(len(stages)), nodes.row, *self.table(host, nodes), nodes.kind,
-                    nodes.tensor, nodes.at, nodes.united, nodes.received, nodes.sent, nodes.copies,
-                    nodes.union, 0.0, stages, self.memory,
-                )  # fmt: skip
+                    stage=np.arange(len(stages)),
+                    row=nodes.row,
+                    begin=begin,
+                    bits=bits,
+                    cost=cost,
+                    kind=nodes.kind,
+                    tensor=nodes.tensor,
+                    at=nodes.at,
+                    united=nodes.united,
+                    received=nodes.received,
+                    sent=nodes.sent,
+                    copies=nodes.copies,
+                    union=nodes.union,
+                    tail=0.0,
+                    stage_next=stages,
+                    memory=self.memory,
+                )
         return self.known[key]
 
     def tail(self, plan: Plan, choice: int) -> float:
@@ -197,7 +224,19 @@ class Choices:
                 )  # fmt: skip
                 end[f, ~fits] = np.inf
         costs = Costs(place, least, begin, end, bits)
-        return Nodes(shapes, row, costs, kind, tensor, at, united, received, sent, copies, union)
+        return Nodes(
+            shapes=shapes,
+            row=row,
+            costs=costs,
+            kind=kind,
+            tensor=tensor,
+            at=at,
+            united=united,
+            received=received,
+            sent=sent,
+            copies=copies,
+            union=union,
+        )
 
 
 def stored(plan: Plan) -> Ints:

@@ -133,9 +133,17 @@ def least_cost(
         )
     every = [points.get(id(k.mapping)) or point(k) for k in undominated(found.known)]
     return Frontier(
-        layer, architecture, tuple(over), str(wanted), traffic, tuple(every), found.finished,
-        found.searches, perf_counter() - start, found.interrupted,
-    )  # fmt: skip
+        layer=layer,
+        architecture=architecture,
+        over=tuple(over),
+        objective=str(wanted),
+        traffic=traffic,
+        points=tuple(every),
+        optimal=found.finished,
+        searches=found.searches,
+        seconds=perf_counter() - start,
+        interrupted=found.interrupted,
+    )
 
 
 def can_sweep(search: Search, over: Sequence[str]) -> bool:
@@ -187,7 +195,13 @@ def sweep(
     tables_of = varied[1] if varied[0] >= 0 else -1
     walks = Walks(search, Choices(search.space, search.tables.slides, tables_of), stop, progress)
     all_sizes = Sweep(
-        search, objective, with_sizes, varied, (most[0], most[1]), (units[0], units[1]), walks
+        search=search,
+        objective=objective,
+        sized=with_sizes,
+        varied=varied,
+        most=(most[0], most[1]),
+        unit=(units[0], units[1]),
+        walks=walks,
     )
 
     def known(mapping: Mapping, value: float, sizes: Sizes) -> Known:

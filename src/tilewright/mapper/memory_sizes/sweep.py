@@ -87,10 +87,14 @@ class Sweep:
                     need[s, stage, which] = sum(own[t, n:].sum() for t, n in enumerate(placed))
         search = self.search
         aim = Aim(
-            search.goal, search.resources, len(search.of_memory),
-            search.resources * self.cycles_matter(plan), np.array(self.varied, np.int64), need,
-            np.zeros(2),
-        )  # fmt: skip
+            goal=search.goal,
+            resources=search.resources,
+            memories=len(search.of_memory),
+            limits=search.resources * self.cycles_matter(plan),
+            varied=np.array(self.varied, np.int64),
+            need=need,
+            floor=np.zeros(2),
+        )
         return Bypass(plan.lk, plan, aim)
 
     def cycles_matter(self, plan: Plan) -> bool:

@@ -91,13 +91,13 @@ def map_network(
     interrupted = work.run(waiting, Budget(deadline, len(waiting), workers))
     results, unmapped = work.results(network.layers)
     return NetworkResult(
-        network,
-        architecture,
-        objective,
-        tuple(results),
-        perf_counter() - start,
-        interrupted,
-        tuple(unmapped),
+        network=network,
+        architecture=architecture,
+        objective=objective,
+        layers=tuple(results),
+        seconds=perf_counter() - start,
+        interrupted=interrupted,
+        unmapped=tuple(unmapped),
         stopped=not interrupted and any(likeness(layer) not in work.whole for layer in layers),
     )
 

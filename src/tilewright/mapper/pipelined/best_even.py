@@ -164,7 +164,15 @@ class EvenSearch:
                 outer, multiples, outside = known[key]
             if len(outer):
                 energies = unit_energies(self.tables, own)
-                yield Bypass(keep, used, own, outer, multiples, outside, energies)
+                yield Bypass(
+                    keep=keep,
+                    used=used,
+                    chain=own,
+                    outer=outer,
+                    multiples=multiples,
+                    outside=outside,
+                    energies=energies,
+                )
 
     def multiples(self, shapes: Ints) -> Bools:
         """Return of which shapes the extent is a multiple, by dimension and divisor."""

@@ -33,5 +33,14 @@ def proven(
     value = parse_objective(objective).value(cost.energy_pj, cost.cycles)
     parts = [EVENLY, *(f"Only mappings in which {s.words()}." for s in architecture.statements)]
     space = " ".join(parts)
-    proof = Proof(True, value, value, 0.0, space, mappings_in_space, seconds, search_seconds)
+    proof = Proof(
+        optimal=True,
+        lower_bound=value,
+        value=value,
+        gap=0.0,
+        space=space,
+        mappings_in_space=mappings_in_space,
+        seconds=seconds,
+        search_seconds=search_seconds,
+    )
     return LayerResult(layer, mapping, cost, objective, proof)

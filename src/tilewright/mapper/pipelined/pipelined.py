@@ -121,22 +121,8 @@ def search_pipelined(
                     layer, architecture, objective, best, even_mappings(search),
                     perf_counter() - start,
                 )  # fmt: skip
-    machines = list(stricter(layer, architecture))
     begins = [mapping for mapping in (even.mapping, climb.mapping) if mapping is not None]
-    for i in range(GREEDY):
-        # the first ones take a second, which no time limit saves
-        halt = until(BEGIN / 2) if i >= AT_LEAST else stop
-        if i and halt():
-            break
-        made = greedy_mapping(layer, architecture, climb.cost, Random(seed + i), halt)
-        if made is not None:
-            begins.append(made)
-    for i, machine in enumerate(machines):
-        found = attempt(
-            layer, machine, objective, until(BEGIN / 2 + BEGIN / 2 * (i + 1) / len(machines))
-        )
-        if found.mapping is not None:
-            begins.append(found.mapping)
+    begins += beginnings(layer, architecture, objective, climb, seed, stop, until)
     least = Search(layer, bounding(architecture), objective).solve(until(PROVE))
     finished = least.finished
     if finished and least.mapping is None:
@@ -161,12 +147,44 @@ def search_pipelined(
     value = parse_objective(objective).value(cost.energy_pj, cost.cycles)
     bound = min(bound, value)
     proof = Proof(
-        finished and value <= bound * (1 + CLOSE), bound, value,
-        (value - bound) / value if value else 0.0,
-        f"{space_text(architecture)} {BOUND}",
-        mappings_in_space(layer, architecture), perf_counter() - start,
-    )  # fmt: skip
+        optimal=finished and value <= bound * (1 + CLOSE),
+        lower_bound=bound,
+        value=value,
+        gap=(value - bound) / value if value else 0.0,
+        space=f"{space_text(architecture)} {BOUND}",
+        mappings_in_space=mappings_in_space(layer, architecture),
+        seconds=perf_counter() - start,
+    )
     return LayerResult(layer, best, cost, objective, proof)
+
+
+def beginnings(
+    layer: Layer,
+    architecture: Architecture,
+    objective: str,
+    climb: Climb,
+    seed: int,
+    stop: Callable[[], bool],
+    until: Callable[[float], Callable[[], bool]],
+) -> Iterator[Mapping]:
+    """Yield mappings to climb from: greedy ones, and the best ones on stricter machines.
+
+    `until` tells when a share of the time is over.
+    """
+    for i in range(GREEDY):
+        # the first ones take a second, which no time limit saves
+        halt = until(BEGIN / 2) if i >= AT_LEAST else stop
+        if i and halt():
+            break
+        made = greedy_mapping(layer, architecture, climb.cost, Random(seed + i), halt)
+        if made is not None:
+            yield made
+    machines = list(stricter(layer, architecture))
+    for i, machine in enumerate(machines):
+        share = BEGIN / 2 + BEGIN / 2 * (i + 1) / len(machines)
+        found = attempt(layer, machine, objective, until(share))
+        if found.mapping is not None:
+            yield found.mapping
 
 
 def map_pipelined(
@@ -232,7 +250,13 @@ def map_pipelined(
         progress.unkept(solved.failure)
     results, missing = work.results(network.layers)
     return NetworkResult(
-        network, architecture, objective, results, perf_counter() - start, work.interrupted, missing
+        network=network,
+        architecture=architecture,
+        objective=objective,
+        layers=results,
+        seconds=perf_counter() - start,
+        interrupted=work.interrupted,
+        unmapped=missing,
     )
 
 

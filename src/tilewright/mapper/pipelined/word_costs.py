@@ -141,7 +141,17 @@ def chain(layer: Layer, architecture: Architecture, keep: KeepChoice) -> Chain:
             parent, child = memories[a], None if last else memories[b]
             name = architecture.compute.name if child is None else child.name
             between = arrays_between(architecture, parent.name, name)
-            use = ports.of(Link(tensor, parent.name, name, 0, 0, between, frozenset()))
+            use = ports.of(
+                Link(
+                    tensor=tensor,
+                    parent=parent.name,
+                    child=name,
+                    parent_depth=0,
+                    depth=0,
+                    arrays=between,
+                    run=frozenset(),
+                )
+            )
             kept[at, t] = True
             crosses[at, t] = bool(between)
             above[at, t] = bool(architecture.arrays) and not between and array <= place[a]
@@ -171,14 +181,23 @@ def chain(layer: Layer, architecture: Architecture, keep: KeepChoice) -> Chain:
     for m in used:
         double[place[m]] = memories[m].buffering > 1
     return Chain(
-        array, kept, crosses, above, fill, drain, startup,
-        next((i for i, n in enumerate(ports.names) if n == f"{memories[0].name} DMA"), -1),
-        adders, adding, energy,
-        bool(adders) or any(each[UNIT].any() for each in (fill, drain, startup)),
-        double,
-        float(architecture.compute.cycles),
-        layer.operations * operation_cost(architecture, layer), leakage_per_cycle(architecture),
-    )  # fmt: skip
+        array=array,
+        kept=kept,
+        crosses=crosses,
+        above=above,
+        fill=fill,
+        drain=drain,
+        startup=startup,
+        engine=next((i for i, n in enumerate(ports.names) if n == f"{memories[0].name} DMA"), -1),
+        adders=adders,
+        adding=adding,
+        energy=energy,
+        streams=bool(adders) or any(each[UNIT].any() for each in (fill, drain, startup)),
+        double=double,
+        cycles=float(architecture.compute.cycles),
+        operations=layer.operations * operation_cost(architecture, layer),
+        leakage=leakage_per_cycle(architecture),
+    )
 
 
 def put(terms: Terms, into: Floats) -> None:

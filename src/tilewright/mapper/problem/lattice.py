@@ -142,7 +142,15 @@ def divisors_of(layer: Layer) -> Divisors:
     sizes = np.array([len(v) for v in lists], np.int64)
     strides = np.array([prod(len(v) for v in lists[i + 1 :]) for i in range(n)], np.int64)
     moving = np.array(moves, np.int64).reshape(-1, 2)
-    return Divisors(names, values, sizes, strides, quotient, times, moving)
+    return Divisors(
+        dimensions=names,
+        values=values,
+        sizes=sizes,
+        strides=strides,
+        quotient=quotient,
+        product=times,
+        moves=moving,
+    )
 
 
 def lattice(layer: Layer) -> Lattice:
@@ -170,9 +178,17 @@ def lattice(layer: Layer) -> Lattice:
                 table[at] = expression_words(live, extents)
             words[t] *= table[tuple(digits[:, position_of[term.dimension]] for term in live)]
     return Lattice(
-        axes.dimensions, axes.values, axes.sizes, axes.strides, axes.quotient, axes.product,
-        axes.moves, digits, repeats, words,
-    )  # fmt: skip
+        dimensions=axes.dimensions,
+        values=axes.values,
+        sizes=axes.sizes,
+        strides=axes.strides,
+        quotient=axes.quotient,
+        product=axes.product,
+        moves=axes.moves,
+        digits=digits,
+        repeats=repeats,
+        words=words,
+    )
 
 
 def factor_bits(tiles: Lattice, unroll: Ints) -> tuple[Ints, Ints]:

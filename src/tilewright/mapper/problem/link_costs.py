@@ -44,6 +44,8 @@ class Reach(NamedTuple):
     reuse: Floats
 
 
+COMPARED = 200  # labels that a new one is compared with; to miss a dominance costs time alone
+
 NOTHING_KNOWN = Reach(
     np.full((0, 0, 0), -1, np.int64),
     np.zeros((0, 0), np.int64),
@@ -102,6 +104,10 @@ class Links(NamedTuple):
         pJ per word delivered by the link that crosses an array, for each of its spatial choices.
     besides : array of choices
         pJ of that link and those further in that are known besides, see `spatial_choices`.
+    cycles_of : array of choices
+        Cycles that mappings with a spatial choice take at least, see `spatial_choices`.
+    fewest_cycles : float
+        Cycles that all take at least.
     least : array of (arrays, tensors)
         Least pJ of such a link per word that its sender reads.
     matters : array of choices
@@ -120,6 +126,8 @@ class Links(NamedTuple):
         Whether any mapping will do, so that labels that can be completed alike are one.
     ordered : bool
         Whether some store nodes have to wait for others, see `restricted.reordered`.
+    compared : int
+        Labels that a new one is compared with, see `dominance.insert`.
     """
 
     length: Ints
@@ -141,6 +149,8 @@ class Links(NamedTuple):
     load_arrays: Ints
     rate: Floats
     besides: Floats
+    cycles_of: Floats
+    fewest_cycles: float
     least: Floats
     matters: Bools
     table: Floats
@@ -151,6 +161,7 @@ class Links(NamedTuple):
     filling: Bools
     reach: bool
     ordered: bool
+    compared: int
 
 
 Stored = tuple[int, tuple[int, ...]]
@@ -219,36 +230,39 @@ def links(
         return np.ascontiguousarray(parts.swapaxes(0, axis))  # np.stack takes five times as long
 
     return Links(
-        stacked("length"),
-        stacked("first", 1),
-        stacked("arrays"),
-        stacked("unites", 1),
-        stacked("energy"),
-        stacked("again"),
-        stacked("fresh"),
-        np.array(
+        length=stacked("length"),
+        first=stacked("first", 1),
+        arrays=stacked("arrays"),
+        unites=stacked("unites", 1),
+        energy=stacked("energy"),
+        again=stacked("again"),
+        fresh=stacked("fresh"),
+        capacity=np.array(
             [np.inf if m.capacity_bits is None else m.capacity_bits for m in architecture.memories],
             np.float64,
         ),
-        stacked("bits"),
-        stacked("share"),
-        stacked("memory"),
-        np.zeros((len(keep), len(architecture.memories))),
-        stacked("slot"),
-        NOTHING_KNOWN,
-        stacked("load", 1),
-        stacked("held", 1),
-        np.array([limit[4] for limit in limits], np.int64),
-        stacked("rate", 1),
-        np.zeros(len(sp.unroll)),
-        stacked("least", 1),
-        np.ones(len(sp.unroll), np.bool_),
-        np.zeros((len(architecture.arrays), len(sp.repeats), 2 * len(keep) + 1)),
-        stacked("rest_slope", 1),
-        stacked("rest_base", 1),
-        float(architecture.compute.cycles),
-        leakage_per_cycle(architecture),
-        np.zeros((0, 0, 0), np.bool_),
+        bits=stacked("bits"),
+        share=stacked("share"),
+        memory=stacked("memory"),
+        most=np.zeros((len(keep), len(architecture.memories))),
+        slot=stacked("slot"),
+        ahead=NOTHING_KNOWN,
+        load=stacked("load", 1),
+        held=stacked("held", 1),
+        load_arrays=np.array([limit[4] for limit in limits], np.int64),
+        rate=stacked("rate", 1),
+        besides=np.zeros(len(sp.unroll)),
+        cycles_of=np.zeros(len(sp.unroll)),
+        fewest_cycles=0.0,
+        least=stacked("least", 1),
+        matters=np.ones(len(sp.unroll), np.bool_),
+        table=np.zeros((len(architecture.arrays), len(sp.repeats), 2 * len(keep) + 1)),
+        rest_slope=stacked("rest_slope", 1),
+        rest_base=stacked("rest_base", 1),
+        cycles=float(architecture.compute.cycles),
+        leakage=leakage_per_cycle(architecture),
+        filling=np.zeros((0, 0, 0), np.bool_),
         reach=False,
         ordered=False,
+        compared=COMPARED,
     )

@@ -150,9 +150,24 @@ def chain_costs(
         least[k] = (rate * united).min()
         rates.append(rate)
     return Chain(
-        len(chain), first, crossed, unites, energy, again, fresh, bits, share, memory, slot, load,
-        held, np.concatenate([np.zeros(0), *rates]), least, rest_slope, rest_base,
-    )  # fmt: skip
+        length=len(chain),
+        first=first,
+        arrays=crossed,
+        unites=unites,
+        energy=energy,
+        again=again,
+        fresh=fresh,
+        bits=bits,
+        share=share,
+        memory=memory,
+        slot=slot,
+        load=load,
+        held=held,
+        rate=np.concatenate([np.zeros(0), *rates]),
+        least=least,
+        rest_slope=rest_slope,
+        rest_base=rest_base,
+    )
 
 
 def rate_across(

@@ -23,6 +23,7 @@ from tilewright.kernels.types import Floats
 from tilewright.mapper.heuristics.open_loops import closed, drawn, in_any_order, opened, storing
 from tilewright.mapper.heuristics.size_steps import neighbours
 from tilewright.mapper.objective.objective import Objective, parse_objective
+from tilewright.mapper.objective.settings import EVERY_PART, Settings
 from tilewright.mapper.problem.bypass_choices import KeepChoice, narrowed
 from tilewright.mapper.problem.lattice import divisor_count, divisor_counts
 from tilewright.mapper.relaxations.nests.regular_bound import tightened
@@ -64,6 +65,7 @@ def with_all_sizes(
     objective: str,
     even: Found,
     stop: Callable[[], bool] = lambda: False,
+    settings: Settings = EVERY_PART,
 ) -> Found:
     """Return the best mapping found with any tile sizes, beginning with that of divisors.
 
@@ -75,6 +77,8 @@ def with_all_sizes(
         What the search among divisors ended with.
     stop : callable
         Whether to end with the best so far.
+    settings : Settings
+        The bounds that are on.
 
     Returns
     -------
@@ -100,7 +104,7 @@ def with_all_sizes(
             if cut is not None:
                 best.climb_from(cut)
     tiles: list[Tiles] = []
-    if not best.reaches(bound):
+    if settings.regular_bound and not best.reaches(bound):
         bound, tiles = tightened(least, known, wanted, best.value, stop)
     starts: list[tuple[Tiles, Mapping]] = []
     if not best.reaches(bound) and not stop():
@@ -118,7 +122,7 @@ def with_all_sizes(
         if cut is not None:
             best.climb_from(cut)
     best.finish(bound)
-    certain = certain_bound(least, known, wanted, best.value, stop)
+    certain = certain_bound(least, known, wanted, best.value, stop, settings.shares)
     if layer.operations <= SMALL and not best.reaches(certain) and not stop():
         others = sorted(known)[:OTHERS] if layer.operations <= TINY else []
         best.reorder()
@@ -264,8 +268,12 @@ def certain_bound(
     objective: Objective,
     ceiling: float,
     stop: Callable[[], bool],
+    shares: bool = True,
 ) -> float:
-    """Return a lower bound of all mappings below a ceiling, regular or not, or the ceiling."""
+    """Return a lower bound of all mappings below a ceiling, regular or not, or the ceiling.
+
+    With `shares` it knows what each element pays of a word, too.
+    """
     alone = operations_alone(least, objective)
     bound = ceiling
     near = Least(least.layer, least.architecture, least.choices[alone < ceiling])
@@ -276,12 +284,11 @@ def certain_bound(
             break
         values = objective.values(*near.cost(keep, Pays.ALL))
         low = values < bound
-        if low.any():
+        if shares and low.any():
             some = Least(least.layer, least.architecture, near.choices[low])
-            values = np.maximum(
-                values[low], objective.values(*some.cost(keep, Pays.EITHER, objective))
-            )
-            bound = min(bound, float(values.min()))
+            either = objective.values(*some.cost(keep, Pays.EITHER, objective))
+            values = np.maximum(values[low], either)
+        bound = min(bound, float(values.min()))
     return bound
 
 

@@ -51,6 +51,7 @@ def explore(
     """
     order = itertools.count()
     rounds = steps = 0
+    on = search.settings
     wide = search.na > 1 and len(search.tiles.repeats) >= WIDE
     small = search.is_small()
     given = None if plans is None else list(plans)
@@ -74,16 +75,20 @@ def explore(
         plan = head if isinstance(head, Plan) else search.plan(head.keep)
         if isinstance(head, First):
             plan.energy, plan.cycles, plan.bound = head.energy, head.cycles, bound
-        if given is None and is_hard(search, rounds, steps):
+        if given is None and on.annealing and is_hard(search, rounds, steps):
             search.anneal(WALKS << rounds, STEPS << rounds, stop)
             rounds += 1
             continue
         if not plan.combined and combine(search, plan, given is None):
             pass
-        elif not plan.weighed and (wide or (search.found.labels > LONG and not small)):
+        elif (
+            on.closed_form
+            and not plan.weighed
+            and (wide or (search.found.labels > LONG and not small))
+        ):
             search.least = search.least or Least(search.layer, search.architecture)
             weigh(plan, search.goal, search.least)
-        elif not plan.begun and search.best[0] == inf:
+        elif on.dives and not plan.begun and search.best[0] == inf:
             begin_above(search, plan, stop)
         elif not plan.known:
             search.prepare(plan, search.ceiling(plan))
@@ -110,7 +115,9 @@ def combine(search: Search, plan: Plan, whole: bool) -> bool:
 
     Of a search of the `whole` space it leaves out what is worse than the best mapping.
     """
-    if search.na == 0 or (search.na == 1 and search.found.labels < EASY):
+    if not search.settings.combinations or search.na == 0:
+        return False
+    if search.na == 1 and search.found.labels < EASY:
         return False
     if search.together is None:
         found = combinations(search.space)

@@ -70,11 +70,20 @@ def confirmed(
         reached = found.irregular_bound >= found.value * (1 - CLOSE)
         of_all = exact if reached else min(max(found.irregular_bound, 0.0), least)
     proof = Proof(
-        found.finished, least, exact, (exact - least) / exact if exact else 0.0,
-        space_text(architecture, found.tiles), mappings_in_space, seconds, search_seconds,
-        found.tiles, found.reason, found.least_memory, of_all,
+        optimal=found.finished,
+        lower_bound=least,
+        value=exact,
+        gap=(exact - least) / exact if exact else 0.0,
+        space=space_text(architecture, found.tiles),
+        mappings_in_space=mappings_in_space,
+        seconds=seconds,
+        search_seconds=search_seconds,
+        tiles=found.tiles,
+        reason=found.reason,
+        least_memory=found.least_memory,
+        lower_bound_irregular=of_all,
         irregular=found.tiles == ALL and not is_regular(mapping, layer),
-    )  # fmt: skip
+    )
     return LayerResult(layer, mapping, evaluation, objective, proof)
 
 

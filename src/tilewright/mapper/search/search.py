@@ -15,7 +15,15 @@ from tilewright.errors import MappingError
 from tilewright.kernels.kernel import interruptible
 from tilewright.kernels.types import Floats, Ints
 from tilewright.mapper.bounds.completion import least_of_roots
-from tilewright.mapper.bounds.plan import MOST_SLACK, ROUGHLY, Plan, choices_below, most_energy
+from tilewright.mapper.bounds.plan import (
+    MOST_SLACK,
+    ROUGHLY,
+    Plan,
+    choices_below,
+    most_cycles,
+    most_energy,
+)
+from tilewright.mapper.bounds.port_table import port_bounds
 from tilewright.mapper.bounds.root import First, first_bounds
 from tilewright.mapper.bounds.spatial_choices import SpatialBounds
 from tilewright.mapper.bounds.tables import Slides, Tables, slides_above
@@ -28,6 +36,7 @@ from tilewright.mapper.label import labels
 from tilewright.mapper.label.roots import LABELS, first_shapes, roots
 from tilewright.mapper.label.trace_back import rebuild
 from tilewright.mapper.objective.objective import Objective, parse_objective
+from tilewright.mapper.objective.settings import EVERY_PART, Settings
 from tilewright.mapper.problem.bypass_choices import Keep, about_memories, keep_choices, narrowed
 from tilewright.mapper.problem.constraint_arrays import filling, most_words, walk_limits
 from tilewright.mapper.problem.lattice import Lattice, lattice
@@ -50,15 +59,33 @@ from tilewright.workload.layer import Layer
 SMALL = 256  # shapes of such layers
 ENOUGH = 1.002  # how far above its bound the tables of a bypass choice go before others are filled
 SLACK = 1.01  # how far above its bound a bypass choice is searched at first
+HARD_TO_PROVE = 20000  # labels after which ports get tables on machines with one array
 WIDTH = 64  # shapes that a dive takes through an array
 BUCKETS = 1 << 17
 
 
 class Search:
-    """Search of one layer on one machine."""
+    """Search of one layer on one machine.
 
-    def __init__(self, layer: Layer, architecture: Architecture, objective: str) -> None:
+    Parameters
+    ----------
+    layer : Layer
+    architecture : Architecture
+    objective : str
+        What is minimised, as for `parse_objective`.
+    settings : Settings
+        Parts of the search that are on. Without some it takes longer to the same value.
+    """
+
+    def __init__(
+        self,
+        layer: Layer,
+        architecture: Architecture,
+        objective: str,
+        settings: Settings = EVERY_PART,
+    ) -> None:
         self.layer = layer
+        self.settings = settings
         self.architecture = architecture = narrowed(architecture, layer)
         self.goal = parse_objective(objective).goal()
         self.tiles: Lattice = lattice(layer)
@@ -78,13 +105,14 @@ class Search:
     def unroll(self, sp: Space, unrollings: list[Unrolling], slides: Slides | None = None) -> None:
         """Take these spatial choices; those of each array come with the largest product first."""
         # constraints may tell dimensions apart
-        self.space = sp = sp if about_memories(self.architecture) else mirrored(sp)
+        mirrors = self.settings.symmetry and not about_memories(self.architecture)
+        self.space = sp = mirrored(sp) if mirrors else sp
         self.unrollings = unrollings
         self.chains: dict[Stored, Chain] = {}
         self.together: SpatialBounds | None = None
         self.first_shapes = first_shapes(sp)
         self.tables = Tables(
-            sp, self.of_memory, self.operations_energy(), slides or slides_above(sp)
+            sp, self.of_memory, self.operations_energy(), slides or slides_above(sp), self.settings
         )
         pairs = itertools.pairwise(sp.unroll_start)
         most = [float(sp.unroll_product[a:b].max(initial=1.0)) for a, b in pairs]
@@ -131,8 +159,8 @@ class Search:
 
     def anneal(self, walks: int, steps: int, stop: Callable[[], bool]) -> None:
         """Take the best mapping that annealing finds as the best so far, if it is better."""
-        if about_memories(self.architecture):
-            return  # walks know nothing of them
+        if about_memories(self.architecture) or not self.settings.annealing:
+            return  # walks know nothing of constraints about memories
         if self.annealing is None:
             self.annealing = Annealing(
                 self.layer, self.architecture, self.tiles, self.space, self.unrollings, self.goal,
@@ -191,6 +219,8 @@ class Search:
             most = lk.bits * most_words(self.tiles, limits)
             lk = lk._replace(share=np.where(lk.memory < 0, lk.share, np.minimum(lk.share, most)))
         lk = lk._replace(filling=filling(limits, self.of_memory))
+        if not self.settings.dominance:
+            lk = lk._replace(compared=0)
         return Plan(keep, lk, parts, limits)
 
     def first(self, keeps: Sequence[Keep]) -> list[First]:
@@ -227,8 +257,10 @@ class Search:
         choices = choices_below(plan, self.goal, self.space, ceiling if plan.known else inf)
         most = most_energy(plan, self.goal, limit)
         highest = min(ceiling, value)
+        slowest = most_cycles(plan, self.goal, highest) if self.asks_ports() else -inf
         # without windows one table is the other
-        jointly = plan.known or not (self.space.windows[:-1] >= 0).any()
+        jointly = plan.known and self.settings.joint_windows
+        jointly = jointly or not (self.space.windows[:-1] >= 0).any()
         same = plan.choices is not None and (choices == plan.choices).all()
         fewer = plan.combined and highest > plan.combined_below
         same = same and not fewer
@@ -236,6 +268,7 @@ class Search:
             plan.lk = plan.lk._replace(matters=np.ones_like(plan.lk.matters))
         # what the tables leave out is not below the ceiling, or no better than the best mapping
         left_out = (ceiling, 0.0) if ceiling < value else (inf, inf)
+        same = same and slowest <= plan.slowest
         if same and jointly == plan.jointly and most <= plan.most:
             if not plan.known:
                 plan.bound = max(plan.bound, left_out)  # they held nothing
@@ -246,7 +279,10 @@ class Search:
             # a constraint may hold a store node below loops that are irrelevant to its tensor, or
             # among those that are not: what the tables take for granted
             self.tables.fill(plan, choices, jointly, most)
-        plan.choices, plan.most, plan.jointly = choices, most, jointly
+            if slowest > 0.0:
+                scarce = port_bounds(self.tables, plan, choices, jointly, slowest)
+                plan.outer = plan.outer._replace(scarce=scarce)
+        plan.choices, plan.most, plan.jointly, plan.slowest = choices, most, jointly, slowest
         energy, cycles = self.bound(plan)
         found = labels.objective_value(self.goal, energy, cycles) if energy < inf else (inf, inf)
         plan.bound = max(plan.bound, min(found, left_out))
@@ -254,11 +290,20 @@ class Search:
         most += plan.lk.leakage * plan.cycles
         if not plan.known:
             plan.energy = max(plan.energy, min(energy, most))
-        if energy > most:
+        if energy > most or (slowest > 0.0 and found > left_out):
             plan.slack **= 2.0
         elif not plan.known:
             plan.known, plan.slack = True, self.first_slack()
             self.level = plan.bound[0]
+
+    def asks_ports(self) -> bool:
+        """Whether it is time for tables of ports: they take as long as those of energy."""
+        return (
+            self.goal[1] > 0.0
+            and self.resources > 0
+            and self.na > 0
+            and (self.na > 1 or self.found.labels > HARD_TO_PROVE)
+        )
 
     def run(
         self,
@@ -362,6 +407,8 @@ class Search:
         forwards = any(array.forwarding for array in self.architecture.arrays)
         if self.found.mapping and (forwards or (self.resources and self.space.windows[-1] >= 0)):
             correct_value(self.found, self.layer, self.architecture, self.goal)
+        if not self.settings.canonical:
+            return self.found
         if self.found.mapping and given is None:
             self.found.mapping, self.found.least_memory = least_of_ties(self, passed, stop)
         elif self.found.mapping:
@@ -385,7 +432,7 @@ class Search:
 
     def ceiling(self, plan: Plan) -> float:
         """Return the value below which a bypass choice is searched next."""
-        if plan.bound[0] <= 0.0 or plan.slack >= MOST_SLACK:
+        if plan.bound[0] <= 0.0 or plan.slack >= MOST_SLACK or not self.settings.ceilings:
             return float(self.best[0])
         if plan.jointly and plan.bound[0] < plan.ceiling / ENOUGH:
             return min(plan.ceiling, float(self.best[0]))

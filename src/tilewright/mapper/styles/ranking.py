@@ -76,11 +76,15 @@ class Ranking:
         value = self.totals.value(candidate)
         above = share_above(value, self.best)
         return StyleResult(
-            candidate.style, energy, cycles, value, 0.0 if above < TIE else above,
-            None if free is None else value / free - 1 if free else 0.0,
-            all(part.result and part.result.proof.optimal for part in candidate.parts),
-            min(value, self.totals.least(candidate)),
-        )  # fmt: skip
+            style=candidate.style,
+            energy_pj=energy,
+            cycles=cycles,
+            value=value,
+            above=0.0 if above < TIE else above,
+            above_free=None if free is None else value / free - 1 if free else 0.0,
+            proven=all(part.result and part.result.proof.optimal for part in candidate.parts),
+            lower_bound=min(value, self.totals.least(candidate)),
+        )
 
     def others(self) -> tuple[StyleBound, ...]:
         """Return what is known of the other styles, that of the least bound first."""

@@ -131,10 +131,17 @@ def map_blocks(
     known = {id(result.layer): result for result in (*in_words.layers, *results)}
     without = {id(layer) for layer in missing}
     return NetworkResult(
-        network, architecture, in_words.objective,
-        tuple(known[id(each.layer)] for each in in_words.layers if id(each.layer) not in without),
-        perf_counter() - start, work.interrupted, (*in_words.unmapped, *missing), in_words.stopped,
-    )  # fmt: skip
+        network=network,
+        architecture=architecture,
+        objective=in_words.objective,
+        layers=tuple(
+            known[id(each.layer)] for each in in_words.layers if id(each.layer) not in without
+        ),
+        seconds=perf_counter() - start,
+        interrupted=work.interrupted,
+        unmapped=(*in_words.unmapped, *missing),
+        stopped=in_words.stopped,
+    )
 
 
 def layout_choices(layer: Layer, architecture: Architecture, given: LayoutsLike) -> Choices:

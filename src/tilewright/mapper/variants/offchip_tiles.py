@@ -84,7 +84,13 @@ def map_movement(
     work.run(network.layers)
     results, missing = work.results(network.layers)
     return NetworkResult(
-        network, architecture, str(goal), results, perf_counter() - start, work.interrupted, missing
+        network=network,
+        architecture=architecture,
+        objective=str(goal),
+        layers=results,
+        seconds=perf_counter() - start,
+        interrupted=work.interrupted,
+        unmapped=missing,
     )
 
 

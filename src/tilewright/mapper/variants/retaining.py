@@ -104,9 +104,15 @@ def map_retaining(
         else:
             layers.append(best)
     return NetworkResult(
-        network, architecture, bounds.objective, tuple(layers), perf_counter() - begin,
-        results[-1].interrupted, tuple(unmapped), any(result.stopped for result in results),
-    )  # fmt: skip
+        network=network,
+        architecture=architecture,
+        objective=bounds.objective,
+        layers=tuple(layers),
+        seconds=perf_counter() - begin,
+        interrupted=results[-1].interrupted,
+        unmapped=tuple(unmapped),
+        stopped=any(result.stopped for result in results),
+    )
 
 
 def with_tiles(architecture: Architecture) -> Iterator[Architecture]:

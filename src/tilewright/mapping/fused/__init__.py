@@ -26,6 +26,7 @@ from tilewright.mapping.fused.tree import (
     Fuse,
     FusedMapping,
     Halo,
+    Turn,
 )
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "Segment",
     "SharedTensor",
     "Tie",
+    "Turn",
     "dump_fused",
     "fused_data",
     "fused_text",

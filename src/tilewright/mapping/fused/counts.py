@@ -110,9 +110,14 @@ def with_moves(counts: Counts, moves: Iterable[Moved]) -> Counts:
             own = book[move.memory]
             own[move.tensor] = _both(own[move.tensor], more, 1)
     return Counts(
-        counts.operations, counts.steps, found, counts.networks, busiest,
-        counts.busiest_networks, counts.instances,
-    )  # fmt: skip
+        operations=counts.operations,
+        steps=counts.steps,
+        memories=found,
+        networks=counts.networks,
+        busiest=busiest,
+        busiest_networks=counts.busiest_networks,
+        instances=counts.instances,
+    )
 
 
 def _scaled(c: Counts, times: int) -> Counts:
@@ -121,28 +126,35 @@ def _scaled(c: Counts, times: int) -> Counts:
     nothing = TensorCounts()
     none = NetworkCounts()
     return Counts(
-        c.operations * times,
-        c.steps * times,
-        {m: {t: _both(nothing, x, times) for t, x in own.items()} for m, own in c.memories.items()},
-        {a: {t: _net(none, x, times) for t, x in own.items()} for a, own in c.networks.items()},
-        {m: {t: _both(nothing, x, times) for t, x in own.items()} for m, own in c.busiest.items()},
-        {
+        operations=c.operations * times,
+        steps=c.steps * times,
+        memories={
+            m: {t: _both(nothing, x, times) for t, x in own.items()}
+            for m, own in c.memories.items()
+        },
+        networks={
+            a: {t: _net(none, x, times) for t, x in own.items()} for a, own in c.networks.items()
+        },
+        busiest={
+            m: {t: _both(nothing, x, times) for t, x in own.items()} for m, own in c.busiest.items()
+        },
+        busiest_networks={
             a: {t: _net(none, x, times) for t, x in own.items()}
             for a, own in c.busiest_networks.items()
         },
-        c.instances,
+        instances=c.instances,
     )
 
 
 def _added(total: Counts, c: Counts, times: int) -> Counts:
     return Counts(
-        total.operations + c.operations * times,
-        total.steps + c.steps * times,
-        _tensors(total.memories, c.memories, times),
-        _networks(total.networks, c.networks, times),
-        _tensors(total.busiest, c.busiest, times),
-        _networks(total.busiest_networks, c.busiest_networks, times),
-        {level: max(n, c.instances[level]) for level, n in total.instances.items()},
+        operations=total.operations + c.operations * times,
+        steps=total.steps + c.steps * times,
+        memories=_tensors(total.memories, c.memories, times),
+        networks=_networks(total.networks, c.networks, times),
+        busiest=_tensors(total.busiest, c.busiest, times),
+        busiest_networks=_networks(total.busiest_networks, c.busiest_networks, times),
+        instances={level: max(n, c.instances[level]) for level, n in total.instances.items()},
     )
 
 

@@ -24,14 +24,15 @@ from tilewright.mapping.files import (
 )
 from tilewright.mapping.fused.names import find_dimension, find_halo, find_tensors
 from tilewright.mapping.fused.segments import Segment, segment
-from tilewright.mapping.fused.tree import Branch, Fuse, FusedMapping, Halo, TreeNode
-from tilewright.mapping.names import find_memory
-from tilewright.mapping.nodes import For, Mapping, Store
-from tilewright.workload.layer import Network
+from tilewright.mapping.fused.tree import Branch, Fuse, FusedMapping, Halo, TreeNode, Turn
+from tilewright.mapping.names import find_memory, unknown
+from tilewright.mapping.nodes import For, Mapping, Node, Store
+from tilewright.workload.layer import Layer, Network
 
 SEGMENT_KEYS = ("mapping", "halos", "layer", "layers", "architecture", "workload")
 FILE_KEYS = ("segments", "mappings", "architecture", "workload")
-BRANCH_KEYS = ("layer", "nodes")
+BRANCH_KEYS = ("layer", "nodes", "turns")
+TURN_KEYS = ("bounds", "nodes")
 TOGETHER = ("fuse", "pipeline")  # branches one after the other, or at the same time
 
 
@@ -208,20 +209,43 @@ class Reader:
                 branches.append(Branch(None, self.nodes((*here, i), found)))
                 continue
             layer = found.layer_of[item["layer"]]
-            own = item.get("nodes", [])
-            if not isinstance(own, list):
-                message = f"expected a list of nodes, found {describe(own)}"
-                raise self.document.error(message, (*here, i, "nodes"))
-            branches.append(
-                Branch(
-                    layer.name,
-                    tuple(
-                        read_node(self.document, (*here, i, "nodes", n), layer, self.architecture)
-                        for n in range(len(own))
-                    ),
-                )
-            )
+            own = self.own_nodes((*here, i), layer)
+            branches.append(Branch(layer.name, own, self.turns((*here, i), layer)))
         return (*nodes, Fuse(tuple(branches), pipelined=key == "pipeline"))
+
+    def own_nodes(self, path: KeyPath, layer: Layer) -> tuple[Node, ...]:
+        """Read the nodes of a layer, under the key ``nodes`` at a path."""
+        own = at(self.document, path).get("nodes", [])
+        path = (*path, "nodes")
+        if not isinstance(own, list):
+            raise self.document.error(f"expected a list of nodes, found {describe(own)}", path)
+        return tuple(
+            read_node(self.document, (*path, n), layer, self.architecture) for n in range(len(own))
+        )
+
+    def turns(self, path: KeyPath, layer: Layer) -> tuple[Turn, ...]:
+        """Read the nodes of turns of certain extents."""
+        items = at(self.document, path).get("turns", [])
+        path = (*path, "turns")
+        if not isinstance(items, list):
+            raise self.document.error(f"expected a list of turns, found {describe(items)}", path)
+        found = []
+        for i, item in enumerate(items):
+            bounds = item.get("bounds") if isinstance(item, dict) else None
+            if not isinstance(bounds, dict) or not bounds:
+                expected = "expected a turn: {bounds: {DIMENSION: EXTENT}, nodes: [...]}"
+                raise self.document.error(f"{expected}, found {describe(item)}", (*path, i))
+            self.check_keys(item, TURN_KEYS, (*path, i))
+            for d, n in bounds.items():
+                place = (*path, i, "bounds", d)
+                if d not in layer.bounds:
+                    message = unknown("dimension", str(d), list(layer.bounds), layer.name)
+                    raise self.document.error(message, place)
+                if not isinstance(n, int) or isinstance(n, bool):
+                    raise self.document.error(f"expected a number, found {describe(n)}", place)
+            own = self.own_nodes((*path, i), layer)
+            found.append(Turn(tuple((str(d), int(n)) for d, n in bounds.items()), own))
+        return tuple(found)
 
     def shared(self, path: KeyPath, found: Segment) -> Store | For:
         """Read one shared node."""
@@ -293,8 +317,13 @@ def _branch_data(branch: Branch, found: Segment) -> Any:
     if branch.layer is None:
         return _nodes_data(branch.nodes, found)
     own = Mapping(tuple(node for node in branch.nodes if not isinstance(node, Fuse)))
-    data = mapping_data(own, found.layer_of[branch.layer])
-    return {"layer": branch.layer, "nodes": data}
+    layer = found.layer_of[branch.layer]
+    data = mapping_data(own, layer)
+    turns = [
+        {"bounds": dict(turn.bounds), "nodes": mapping_data(Mapping(turn.nodes), layer)}
+        for turn in branch.turns
+    ]
+    return {"layer": branch.layer, "nodes": data, **({"turns": turns} if turns else {})}
 
 
 def dump_fused(

@@ -16,7 +16,15 @@ from tilewright.errors import MappingError
 from tilewright.mapping.fused.names import named_dimensions
 from tilewright.mapping.fused.pipelines import LayerPipeline, pipeline_of
 from tilewright.mapping.fused.segments import Access, Exchange, Segment, Tie
-from tilewright.mapping.fused.tree import RECOMPUTE, Branch, Fuse, FusedMapping, TreeNode, leaves
+from tilewright.mapping.fused.tree import (
+    RECOMPUTE,
+    Branch,
+    Fuse,
+    FusedMapping,
+    TreeNode,
+    Turn,
+    leaves,
+)
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 
 
@@ -115,6 +123,8 @@ class Leaf:
         Its name.
     mapping : Mapping
         Its own nodes.
+    turns : tuple of Turn
+        Other nodes for turns of certain extents.
     loops : tuple of SharedLoop
         The loops above, outermost first.
     chains : mapping of str to tuple of SharedStore
@@ -128,6 +138,19 @@ class Leaf:
     loops: tuple[SharedLoop, ...]
     chains: Dict[str, tuple[SharedStore, ...]]
     node: str
+    turns: tuple[Turn, ...] = ()
+
+    def mapping_of(self, extents: Dict[str, int]) -> Mapping:
+        """Return the nodes of a turn of some extents."""
+        turn = self.turn_of(extents)
+        return self.mapping if turn is None else Mapping(turn.nodes)
+
+    def turn_of(self, extents: Dict[str, int]) -> Turn | None:
+        """Return which turn one of some extents is, if it has nodes of its own."""
+        for turn in self.turns:
+            if all(extents.get(d) == n for d, n in turn.bounds):
+                return turn
+        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,7 +314,7 @@ class _Resolving:
             tensor.name: chains.get(name[Access(branch.layer, tensor.name)], ())
             for tensor in self.segment.layer_of[branch.layer].tensors
         }
-        self.leaves.append(Leaf(branch.layer, Mapping(tuple(own)), loops, mine, path))
+        self.leaves.append(Leaf(branch.layer, Mapping(tuple(own)), loops, mine, path, branch.turns))
 
     def stored(self, node: Store, below: tuple[str, ...], path: str) -> tuple[str, ...]:
         """Return the tensors of a store node, if the layers below use them all."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import InputError
 from tilewright.mapping.fused.names import find_dimension, find_halo, find_tensors
 from tilewright.mapping.fused.scopes import Resolved, resolve_fused
 from tilewright.mapping.fused.segments import Segment, segment
-from tilewright.mapping.fused.tree import Branch, Fuse, FusedMapping, Halo, TreeNode
+from tilewright.mapping.fused.tree import Branch, Fuse, FusedMapping, Halo, TreeNode, Turn
 from tilewright.mapping.fused.turn_layers import largest_turn, turn_layer
 from tilewright.mapping.fused.turns import most_chunks
 from tilewright.mapping.names import find_memory
@@ -21,6 +22,7 @@ from tilewright.workload.layer import Network
 
 INDENT = "  "
 TOGETHER = "fuse"
+TURN = "turns of"
 PIPELINE = "at the same time"
 HALO = re.compile(r"halo\s+(?P<tensor>\S+)\s+(?P<dimension>\S+)\s+(?P<mode>\S+)")
 EXPECTED = "expected 'MEMORY stores TENSOR, TENSOR', 'for DIMENSION in CHUNKS x TILE' or 'LAYER:'"
@@ -70,10 +72,17 @@ class _Writing:
             yield from self.nodes(branch.nodes, depth)
             return
         leaf, own = next(self.leaves), self.resolved.segment
+        layer = own.layer_of[leaf.layer]
         extents = largest_turn(leaf, own)
-        turn = turn_layer(own.layer_of[leaf.layer], extents)
-        for line in mapping_text(leaf.mapping, turn, self.architecture).splitlines():
+        box = turn_layer(layer, extents)
+        for line in mapping_text(leaf.mapping, box, self.architecture).splitlines():
             yield f"{INDENT * depth}{line}"
+        for turn in leaf.turns:
+            bounds = ", ".join(f"{d} {n}" for d, n in turn.bounds)
+            yield f"{INDENT * depth}{TURN} {bounds}:"
+            box = turn_layer(layer, {**extents, **dict(turn.bounds)})
+            for line in mapping_text(Mapping(turn.nodes), box, self.architecture).splitlines():
+                yield f"{INDENT * (depth + 1)}{line}"
 
     def chunks(self) -> int:
         """Return the most chunks of the next shared loop."""
@@ -151,9 +160,10 @@ class _Reading:
         """Return the segment and its mapping."""
         halos = [line for line in self.lines if HALO.fullmatch(line.words)]
         nodes = [line for line in self.lines if line not in halos]
-        names = [line.header for line in nodes if line.header not in (None, TOGETHER)]
+        heads = [line.header or TOGETHER for line in nodes]
+        names = [head for head in heads if head != TOGETHER and not head.startswith(f"{TURN} ")]
         try:
-            own = segment(self.network, [name for name in names if name])
+            own = segment(self.network, names)
         except InputError as failure:
             raise self.error(failure.message) from None
         found = []
@@ -205,8 +215,23 @@ class _Reading:
             if head.header == TOGETHER:
                 branches.append(Branch(None, self.nodes(inner, own)))
             else:
-                branches.append(Branch(head.header, self.own_nodes(head.header, inner, own)))
+                branches.append(self.own(head.header, inner, own))
         return tuple(branches)
+
+    def own(self, name: str, lines: Sequence[_Line], own: Segment) -> Branch:
+        """Read the branch of a layer: its nodes, then those of turns of certain extents."""
+        starts = [i for i, line in enumerate(lines) if line.header is not None]
+        ends = [*starts, len(lines)]
+        turns = []
+        for start, end in pairwise(ends):
+            head, known = lines[start], own.layer_of[name].bounds
+            words = (head.header or "").removeprefix(TURN)
+            pairs = re.findall(r"(\S+) (\d+)(?:,|$)", words)
+            if not pairs or words == head.header or any(d not in known for d, _ in pairs):
+                raise self.error(f"expected '{TURN} DIMENSION EXTENT:', found '{head.words}'", head)
+            nodes = self.own_nodes(name, lines[start + 1 : end], own)
+            turns.append(Turn(tuple((d, int(n)) for d, n in pairs), nodes))
+        return Branch(name, self.own_nodes(name, lines[: ends[0]], own), tuple(turns))
 
     def own_nodes(self, name: str, lines: Sequence[_Line], own: Segment) -> tuple[Node, ...]:
         """Read the nodes of a layer."""

@@ -14,6 +14,22 @@ HALO_MODES = (RETAIN, RECOMPUTE, REFETCH)
 
 
 @dataclass(frozen=True)
+class Turn:
+    """How a layer runs in those of its turns that work on some extents.
+
+    Attributes
+    ----------
+    bounds : tuple of (str, int)
+        Dimensions of the layer and their extents; of others, a turn may have any.
+    nodes : tuple
+        In the place of `Branch.nodes`.
+    """
+
+    bounds: tuple[tuple[str, int], ...]
+    nodes: tuple[Node, ...] = ()
+
+
+@dataclass(frozen=True)
 class Branch:
     """What runs in its turn in every iteration of the loops above.
 
@@ -24,10 +40,14 @@ class Branch:
     nodes : tuple
         Of a layer: `Store`, `For` and `Spatial` nodes under the layer's own names, as in a mapping
         of it alone. Otherwise as `FusedMapping.nodes`.
+    turns : tuple of Turn
+        Of a layer: other nodes for turns of certain extents, such as the first one of a window.
+        The first that fits a turn is taken.
     """
 
     layer: str | None
     nodes: tuple[TreeNode, ...] = ()
+    turns: tuple[Turn, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping as Dict
 from dataclasses import replace
+from itertools import product
 
 from tilewright.architecture.machine import Architecture
 from tilewright.mapping.fused.scopes import Leaf
@@ -30,13 +31,24 @@ def turn_mapping(leaf: Leaf, extents: Dict[str, int], architecture: Architecture
     )
     nodes: list[Node] = [Store(memory, (tensor,)) for memory, tensor in heads]
     left = dict(extents)
-    for node in leaf.mapping.nodes:
+    for node in leaf.mapping_of(extents).nodes:
         if isinstance(node, Store):
             nodes.append(node)
             continue
         left[node.dimension] = min(node.tile, left[node.dimension])
         nodes.append(replace(node, tile=left[node.dimension]))
     return Mapping(tuple(nodes))
+
+
+def turn_extents(leaf: Leaf, segment: Segment) -> list[dict[str, int]]:
+    """Return the different extents of the turns of a layer."""
+    layer = segment.layer_of[leaf.layer]
+    choices = []
+    for dimension, bound in layer.bounds.items():
+        loops = [loop for loop in leaf.loops if loop.cuts.dims[leaf.layer] == dimension]
+        found = spans(loops, segment, leaf.layer) if loops else [((), (0, bound))]
+        choices.append(sorted({end - first for _, (first, end) in found}, reverse=True))
+    return [dict(zip(layer.bounds, chosen, strict=True)) for chosen in product(*choices)]
 
 
 def largest_turn(leaf: Leaf, segment: Segment) -> dict[str, int]:

@@ -11,11 +11,16 @@ from tilewright.mapping.constraints import violations
 from tilewright.mapping.fused.pipelines import LayerPipeline, Split, split_of
 from tilewright.mapping.fused.scopes import Leaf, Resolved, SharedStore, fault
 from tilewright.mapping.fused.segments import Access, Segment
-from tilewright.mapping.fused.tree import REFETCH
-from tilewright.mapping.fused.turn_layers import largest_turn, turn_layer, turn_mapping
+from tilewright.mapping.fused.tree import REFETCH, Turn
+from tilewright.mapping.fused.turn_layers import (
+    largest_turn,
+    turn_extents,
+    turn_layer,
+    turn_mapping,
+)
 from tilewright.mapping.fused.turns import steps
 from tilewright.mapping.names import unknown
-from tilewright.mapping.nodes import Store
+from tilewright.mapping.nodes import Mapping, Store
 from tilewright.mapping.validity import check_loops, check_names, check_placement, kept
 from tilewright.workload.layer import Tensor
 
@@ -237,33 +242,62 @@ def split_among(pipe: LayerPipeline, resolved: Resolved, architecture: Architect
 
 def check_leaf(leaf: Leaf, resolved: Resolved, architecture: Architecture) -> None:
     """Refuse what is wrong with a layer's own nodes."""
+    check_nodes(leaf, largest_turn(leaf, resolved.segment), f"{leaf.node}.nodes", resolved,
+                architecture)  # fmt: skip
+    if not leaf.turns:
+        return
+    every = turn_extents(leaf, resolved.segment)
+    for n, turn in enumerate(leaf.turns):
+        path = f"{leaf.node}.turns[{n}]"
+        own = [extents for extents in every if leaf.turn_of(extents) is turn]
+        if not own:
+            text = ", ".join(f"{d} {n}" for d, n in turn.bounds)
+            message = f"no turn of '{leaf.layer}' that is not spoken of before has {text}"
+            raise fault(f"{message}; its turns have {known_extents(every, turn)}", path)
+        for extents in own:
+            check_nodes(leaf, extents, f"{path}.nodes", resolved, architecture)
+
+
+def known_extents(every: Sequence[dict[str, int]], turn: Turn) -> str:
+    """Return the extents of all turns, of the dimensions that one of them names."""
+    found = (", ".join(f"{d} {extents.get(d)}" for d, _ in turn.bounds) for extents in every)
+    return "; ".join(dict.fromkeys(found))
+
+
+def check_nodes(
+    leaf: Leaf, extents: dict[str, int], path: str, resolved: Resolved, architecture: Architecture
+) -> None:
+    """Refuse what is wrong with the nodes of a turn of some extents."""
     layer = resolved.segment.layer_of[leaf.layer]
-    extents = largest_turn(leaf, resolved.segment)
-    turn = turn_layer(layer, extents)
+    turn, mapping = turn_layer(layer, extents), leaf.mapping
+    if ".turns[" in path:
+        mapping = leaf.mapping_of(extents)
     try:
-        check_names(leaf.mapping, turn, architecture)
-        check_loops(leaf.mapping, turn, architecture)
-        check_placement(leaf.mapping, architecture)
+        check_names(mapping, turn, architecture)
+        check_loops(mapping, turn, architecture)
+        check_placement(mapping, architecture)
     except MappingError as wrong:
         place = (wrong.key or "").removeprefix("mapping")
-        raise MappingError(wrong.message, key=f"{leaf.node}.nodes{place}") from None
-    check_own_stores(leaf, turn.tensors, architecture)
+        raise MappingError(wrong.message, key=f"{path}{place}") from None
+    check_own_stores(leaf, mapping, path, turn.tensors, architecture)
     whole = replace(turn, name=layer.name)
     for violated in violations(turn_mapping(leaf, extents, architecture), whole, architecture):
         message = f"by the constraints of '{architecture.name}' {violated} in layer '{layer.name}'"
         raise fault(message, leaf.node)
 
 
-def check_own_stores(leaf: Leaf, tensors: Sequence[Tensor], architecture: Architecture) -> None:
+def check_own_stores(
+    leaf: Leaf, mapping: Mapping, path: str, tensors: Sequence[Tensor], architecture: Architecture
+) -> None:
     """Refuse store nodes of a branch that a memory or the order of the memories forbids."""
     memories: dict[str, Memory] = {memory.name: memory for memory in architecture.memories}
     position = architecture.position
     stored = {name: [store.memory for store in chain] for name, chain in leaf.chains.items()}
     roles = {tensor.name: tensor.role for tensor in tensors}
-    for i, node in enumerate(leaf.mapping.nodes):
+    for i, node in enumerate(mapping.nodes):
         if not isinstance(node, Store):
             continue
-        here = f"{leaf.node}.nodes[{i}]"
+        here = f"{path}[{i}]"
         memory = memories[node.memory]
         if not node.tensors:
             raise fault(f"'{memory.name}' stores no tensor here", here)

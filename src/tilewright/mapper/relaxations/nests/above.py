@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright.kernels.kernel import called_leaf, leaf, part
-from tilewright.mapper.relaxations.nests.served import pairs_of, rarely
+from tilewright.mapper.relaxations.nests.served import pairs_of, rarely, rarely_in_line
 from tilewright.mapper.relaxations.nests.window_spans import chunks, tile_words, within
-from tilewright.mapper.windows.slides import gcd
+from tilewright.mapper.windows.slides import gcd, pair_words
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Ints
@@ -116,20 +116,38 @@ def holds(
     j: int,
     run: int,
     other: int,
+    whole: bool,
     grown: Ints,
     extents: Ints,
 ) -> bool:
     """Whether the tile of the window may span all that the j-th one stays through.
 
-    But for two dimensions, if any.
+    But for two dimensions, if any. With `whole` also what that one spans.
     """
     own = carried if order[j] == len(ns.words) else order[j]
     row = 1 if order[j] == len(ns.words) else 0
     for d in range(len(least)):
         grown[d] = 1
-        if ns.owner[d] == own and d not in (run, other):
+        if d in (run, other) or not ns.relevant[ns.window, d]:
+            continue
+        if ns.owner[d] == own:
             grown[d] = size[row, d]
+        elif whole:
+            grown[d] = spans_least(ns, place, carried, size, least, j, d)
     return fits_outer(ns, order, place, carried, size, least, place[ns.window], grown, extents)
+
+
+@leaf
+def spans_least(
+    ns: Nest, place: Ints, carried: int, size: Ints, least: Ints, j: int, d: int
+) -> int:
+    """Return what the j-th tile spans of a dimension at least: what those inside stay through."""
+    own, most = ns.owner[d], least[d]
+    if own >= 0 and place[own] > j:
+        most = max(most, size[0, d])
+    if own == carried and place[len(ns.words)] > j:
+        most = max(most, size[1, d])
+    return int(most)
 
 
 @called_leaf
@@ -148,6 +166,23 @@ def spans_at_most(
     """Return how much of a dimension the j-th tile spans at most."""
     for k in range(len(least)):
         grown[k] = 1
+    return int(grows_to(ns, order, place, carried, size, least, j, d, grown, extents))
+
+
+@called_leaf
+def grows_to(
+    ns: Nest,
+    order: Ints,
+    place: Ints,
+    carried: int,
+    size: Ints,
+    least: Ints,
+    j: int,
+    d: int,
+    grown: Ints,
+    extents: Ints,
+) -> int:
+    """Return how much of a dimension tiles up to the j-th span at most, and `grown` of others."""
     low, high = 1, ns.bounds[d]
     while low < high:
         grown[d] = (low + high + 1) // 2
@@ -159,6 +194,87 @@ def spans_at_most(
 
 
 @called_leaf
+def comes_in(
+    ns: Nest,
+    order: Ints,
+    place: Ints,
+    carried: int,
+    size: Ints,
+    least: Ints,
+    spans: Ints,
+    e: int,
+    whole: bool,
+    grown: Ints,
+    extents: Ints,
+) -> int:
+    """Return how often the outermost tile comes in if the window's goes on along an expression.
+
+    Or 1 where that may go on in any case. What the outermost tile stays through then is part of the
+    tile of the window, but for the dimensions of the expression; with `whole` also what it spans.
+    """
+    t = ns.window
+    d, a, o, b = ns.terms[t, e]
+    below = order[0] == len(ns.words)
+    own = carried if below else order[0]
+    mine = ns.owner[d] == own
+    if o < 0 or place[t] == 0 or mine == (ns.owner[o] == own):
+        return 1
+    x, y, step = (d, o, a) if mine else (o, d, b)
+    if below:
+        if whole or holds(ns, order, place, carried, size, least, 0, -1, -1, False, grown, extents):
+            return 1
+        if spans[y] * gcd(a, b) >= step and holds(
+            ns, order, place, carried, size, least, 0, x, -1, False, grown, extents
+        ):
+            return 1
+    elif holds(ns, order, place, carried, size, least, 0, d, o, whole, grown, extents):
+        return 1
+    times = 1
+    for k in range(len(least)):
+        if ns.owner[k] != own or k in (d, o) or not ns.relevant[t, k]:
+            continue
+        for i in range(len(least)):
+            grown[i] = 1
+            if whole and ns.relevant[t, i] and ns.owner[i] != own and i not in (d, o):
+                grown[i] = spans_least(ns, place, carried, size, least, 0, i)
+        most = grows_to(ns, order, place, carried, size, least, place[t], k, grown, extents)
+        times *= chunks(ns.bounds[k], most)
+    return int(max(2, times))
+
+
+@leaf
+def kept_share(
+    ns: Nest, order: Ints, place: Ints, carried: int, size: Ints, least: Ints, j: int, e: int
+) -> float:
+    """Return the share of words at most that is there when the j-th tile changes.
+
+    The tile of the window is at the end then of some other dimension that the j-th one spans, and
+    begins anew. It finds again what a window makes its first tile share with its last one.
+    """
+    t = ns.window
+    share = 0.0
+    for x in range(ns.terms.shape[1]):
+        d, a, o, b = ns.terms[t, x]
+        if x == e or o < 0:
+            continue
+        g = gcd(a, b)
+        m = spans_least(ns, place, carried, size, least, j, d)
+        n = spans_least(ns, place, carried, size, least, j, o)
+        # what the j-th tile stays through is all part of that of the window
+        first, second = ns.owner[d] == order[j], ns.owner[o] == order[j]
+        if first:
+            m = size[0, d]
+        if second:
+            n = size[0, o]
+        words = pair_words(m, n, a, b, False)
+        if not first and spans_least(ns, place, carried, size, least, place[t], d) < m:
+            share = max(share, ((b * (ns.bounds[o] - 1) - a) // g + 1) / words)
+        if not second and spans_least(ns, place, carried, size, least, place[t], o) < n:
+            share = max(share, ((a * (ns.bounds[d] - 1) - b) // g + 1) / words)
+    return min(1.0, share)
+
+
+@called_leaf
 def window_serves(
     ns: Nest,
     order: Ints,
@@ -167,7 +283,7 @@ def window_serves(
     size: Ints,
     least: Ints,
     spans: Ints,
-    first: int,
+    times: int,
     closer: bool,
     grown: Ints,
     extents: Ints,
@@ -187,8 +303,8 @@ def window_serves(
         What all instances together span at least.
     spans : array of dimensions
         What the carried tile spans at most, see `fill_spans`.
-    first : int
-        The first tile that is looked at.
+    times : int
+        How often the outermost tile comes in.
     closer : bool
         Whether it is counted that the tile slides along one expression only.
     """
@@ -201,15 +317,31 @@ def window_serves(
         g = gcd(a, b)
         a, b = a // g, b // g
         far, wide, back = ns.bounds[d], ns.bounds[o], 1.0
-        for j in range(place[t] - 1, first - 1, -1):
+        near, close, share = far, wide, 0.0
+        for j in range(place[t] - 1, -1, -1):
             below = order[j] == nt
             own = carried if below else order[j]
             mine, others = ns.owner[d] == own, ns.owner[o] == own
             if mine == others:
                 continue
+            whole = part = False
+            if j == 0:
+                part = times >= comes_in(
+                    ns, order, place, carried, size, least, spans, e, False, grown, extents
+                )
+                whole = part and times >= comes_in(
+                    ns, order, place, carried, size, least, spans, e, True, grown, extents
+                )
+            elif not below:
+                part = holds(ns, order, place, carried, size, least, j, d, o, False, grown, extents)
+                whole = part and holds(
+                    ns, order, place, carried, size, least, j, d, o, True, grown, extents
+                )
+            if whole:
+                continue
             if not below:
-                if holds(ns, order, place, carried, size, least, j, d, o, grown, extents):
-                    continue
+                if part:
+                    share = max(share, kept_share(ns, order, place, carried, size, least, j, e))
                 for k in range(2):
                     x = d if k == 0 else o
                     if ns.owner[x] == own and is_held(ns, place, carried, x):
@@ -221,20 +353,31 @@ def window_serves(
                             ns, order, place, carried, size, least, j, x, grown, extents
                         )
                     if k == 0:
-                        far = min(far, reach)
+                        near = min(near, reach)
                     else:
+                        close = min(close, reach)
+                    if k == 0 and not part:
+                        far = min(far, reach)
+                    elif not part:
                         wide = min(wide, reach)
                 continue
             # the carried tile stays through x and spans some of y
             x, y, step = (d, o, a) if mine else (o, d, b)
-            if holds(ns, order, place, carried, size, least, j, -1, -1, grown, extents):
+            if holds(ns, order, place, carried, size, least, j, -1, -1, False, grown, extents):
                 continue
             reach = longest_stay(ns.bounds[x], size[1, x])
-            if holds(ns, order, place, carried, size, least, j, x, -1, grown, extents):
+            if holds(ns, order, place, carried, size, least, j, x, -1, False, grown, extents):
                 if spans[y] >= step:
                     continue
                 # with loops around those on the other dimension it comes back after some runs
-                if reach < ns.bounds[x]:
+                if reach < ns.bounds[x] and spans[y] == 1:
+                    m = spans_at_most(
+                        ns, order, place, carried, size, least, place[t], x, grown, extents
+                    )
+                    slow = b if mine else a
+                    runs = rarely_in_line(m, ns.bounds[y], step, slow, size[1, x])
+                    back = max(back, runs)
+                elif reach < ns.bounds[x]:
                     back = max(back, rarely(spans[y], step, False, 2.0))
                 reach = ns.bounds[x]
             if mine:
@@ -242,6 +385,10 @@ def window_serves(
             else:
                 far, wide = min(far, spans[y]), min(wide, reach)
         own_pairs = pairs_of(far, wide, ns.bounds[d], ns.bounds[o], False, False, a, b)
+        if share < 1.0:
+            near, close = min(near, far), min(close, wide)
+            inside = pairs_of(near, close, ns.bounds[d], ns.bounds[o], False, False, a, b)
+            own_pairs = 1.0 / ((1.0 - share) / inside + share / own_pairs)
         slid = min(ns.pairs[t, e], own_pairs * back)
         if not closer:
             served *= slid

@@ -93,7 +93,7 @@ def tighten_same(
 
     Parameters
     ----------
-    far : array of (2, dimensions)
+    far : array of (3, dimensions)
         See `case_serves`.
     """
     for k in range(2):
@@ -121,7 +121,7 @@ def fill_served(
 
     Parameters
     ----------
-    far : array of (2, dimensions)
+    far : array of (3, dimensions)
         See `case_serves`.
     same : array of (2, tensors)
         What is served at most in any case.
@@ -288,8 +288,9 @@ def case_serves(
 
     Parameters
     ----------
-    far : array of (2, dimensions)
-        How far loops along which tiles slide reach at most, and at least.
+    far : array of (3, dimensions)
+        How far loops along which tiles slide reach at most, and at least; and the distance from one
+        iteration of an instance to the next, or 1 where it is not known.
     """
     t = ns.window
     slid, other = case[SLID], -1
@@ -302,11 +303,11 @@ def case_serves(
         elif other < 0:
             other = e
         else:
-            rest *= span_serves(ns, case, e, spread, active, together)
+            rest *= span_serves(ns, case, e, spread, active, far, together)
             words *= least_words(ns, case, e)
     beside, taken = 1.0, 1.0
     if other >= 0:
-        beside = span_serves(ns, case, other, spread, active, together)
+        beside = span_serves(ns, case, other, spread, active, far, together)
         taken = least_words(ns, case, other)
     _, a, _, b = ns.terms[t, slid]
     at = HEAD + 4 * slid
@@ -332,7 +333,7 @@ def case_serves(
                 continue
             if other >= 0:
                 left = int(case[ROOM] / own)
-                served_here *= room_serves(ns, case, other, left, spread, active, together)
+                served_here *= room_serves(ns, case, other, left, spread, active, far, together)
             best = max(best, served_here)
     return best
 
@@ -356,15 +357,25 @@ def least_words(ns: Nest, case: Ints, e: int) -> float:
 
 
 @called_leaf
-def span_serves(ns: Nest, case: Ints, e: int, spread: Ints, active: Ints, together: bool) -> float:
+def span_serves(
+    ns: Nest, case: Ints, e: int, spread: Ints, active: Ints, far: Ints, together: bool
+) -> float:
     """Return what an expression serves at most along which the tile stays."""
     m, n = most_in(ns, case, e, 0, spread), most_in(ns, case, e, 1, spread)
-    return served(ns, e, STAYS, m, n, 1, 1, spread, active, together, 1)
+    leap, jump = far[2, ns.terms[ns.window, e, 0]], far[2, ns.terms[ns.window, e, 2]]
+    return served(ns, e, STAYS, m, n, 1, 1, spread, active, together, 1, leap, jump)
 
 
 @called_leaf
 def room_serves(
-    ns: Nest, case: Ints, e: int, room: int, spread: Ints, active: Ints, together: bool
+    ns: Nest,
+    case: Ints,
+    e: int,
+    room: int,
+    spread: Ints,
+    active: Ints,
+    far: Ints,
+    together: bool,
 ) -> float:
     """Return what an expression serves at most along which the tile stays, of so many words."""
     _, a, _, b = ns.terms[ns.window, e]
@@ -373,6 +384,7 @@ def room_serves(
     at = HEAD + 4 * e
     last, end = most_in(ns, case, e, 0, spread), most_in(ns, case, e, 1, spread)
     best = 1.0
+    leap, jump = far[2, ns.terms[ns.window, e, 0]], far[2, ns.terms[ns.window, e, 2]]
     for n in range(case[at + 2], end + 1):
         m = room // n
         if n > a and m >= b:
@@ -380,7 +392,8 @@ def room_serves(
         if m < case[at]:
             break
         m = min(m, last)
-        best = max(best, served(ns, e, STAYS, m, n, 1, 1, spread, active, together, 1))
+        now = served(ns, e, STAYS, m, n, 1, 1, spread, active, together, 1, leap, jump)
+        best = max(best, now)
     return best
 
 
@@ -413,4 +426,5 @@ def slid_serves(
             far = min(far, (ns.bounds[d] - 1) // (spread[d] - 1))
         if spread[o] > 1 and b * (second * (spread[o] - 2) + 2) > a * (m - 1):
             wide = min(wide, (ns.bounds[o] - 1) // (spread[o] - 1))
-    return served(ns, e, case[WAY], m, n, far, wide, spread, active, together, long)
+    leap, jump = limits[2, ns.terms[ns.window, e, 0]], limits[2, ns.terms[ns.window, e, 2]]
+    return served(ns, e, case[WAY], m, n, far, wide, spread, active, together, long, leap, jump)

@@ -24,6 +24,8 @@ MOST_WAYS = 512  # to cut a dimension among instances
 MOST_KNOWN = 1024  # sizes of tiles for which they are kept
 FIRST_ROWS = 1 << 12  # of what is kept, to begin with
 WIDTH = 0.03  # of the ranges of what instances have together
+WAY = 7  # numbers of a way to cut a dimension
+EVEN = 6  # the one that says whether all instances work in every step
 
 
 @leaf
@@ -32,8 +34,25 @@ def turns_of(bound: int, extent: int, together: int) -> int:
     return int(bound // together * extent + min(extent, bound % together))
 
 
+@leaf
+def short_parts(instances: int, active: int) -> int:
+    """Return how many instances may have less than the others at a time.
+
+    Along one axis only the last one may. Where several axes cut a dimension, that is one for each
+    chunk that the last of them cuts, into two at least.
+    """
+    if active > instances:
+        return (active + 1) // 2
+    factor = 2
+    while factor * factor <= instances and instances % factor:
+        factor += 1
+    return instances // factor if factor * factor <= instances else 1
+
+
 @called_leaf
-def stays_of(bound: int, instances: int, extent: int, stay: int, steps: int) -> tuple[int, int]:
+def stays_of(
+    bound: int, instances: int, active: int, extent: int, stay: int, steps: int
+) -> tuple[int, int]:
     """Return in how many stays instances have all of a bound at least, and one after the other.
 
     An instance goes through an extent at most in one go. Where all work, that takes as many steps
@@ -41,8 +60,8 @@ def stays_of(bound: int, instances: int, extent: int, stay: int, steps: int) -> 
 
     Parameters
     ----------
-    instances : int
-        That may work at a time.
+    instances, active : int
+        That it takes for even chunks, and that work at a time at most.
     extent, stay : int
         Iterations of an instance, and of a stay; the extent is no less.
     steps : int
@@ -52,21 +71,34 @@ def stays_of(bound: int, instances: int, extent: int, stay: int, steps: int) -> 
     if each * stay == extent:
         return chunks(bound, stay), chunks(steps, stay)
     # how often all work: more often leaves less to do alone
-    least = max(0, chunks(bound - steps, (instances - 1) * extent))
+    least = max(0, chunks(bound - steps, (active - 1) * extent))
     most = steps // extent
     fewest = np.inf
+    few = np.inf
+    short = short_parts(instances, active)
     for times in (least, most):
         many = bound - steps + times * extent
-        full = (many - instances * times * (each - 1) * stay) / (extent - (each - 1) * stay)
+        full = (many - active * times * (each - 1) * stay) / (extent - (each - 1) * stay)
         alone = (steps - times * extent) / stay
-        fewest = min(fewest, instances * times * (each - 1) + full + alone)
+        fewest = min(fewest, active * times * (each - 1) + full + alone)
+        # all other parts are as long as the extent
+        long = max(0.0, (many - times * short * (extent - 1)) / extent)
+        few = min(few, long * each + (bound - long * extent) / stay)
     after = least * each + chunks(max(0, steps - least * extent), stay)
-    return max(chunks(bound, stay), math.ceil(fewest - 1e-6)), after
+    return max(chunks(bound, stay), math.ceil(max(fewest, few) - 1e-6)), after
 
 
 @leaf
 def add_way(
-    ways: Ints, n: int, extent: int, low: int, high: int, steps: int, stays: int, after: int
+    ways: Ints,
+    n: int,
+    extent: int,
+    low: int,
+    high: int,
+    steps: int,
+    stays: int,
+    after: int,
+    even: bool,
 ) -> int:
     """Add a way to cut a dimension, unless a known one of a smaller extent costs no more."""
     for k in range(n):
@@ -75,17 +107,19 @@ def add_way(
             and ways[k, 3] <= steps
             and ways[k, 4] <= stays
             and ways[k, 5] <= after
+            and ways[k, EVEN] <= even
         ):
             return n
     if n < len(ways):
         ways[n, 0], ways[n, 1], ways[n, 2] = extent, low, high
-        ways[n, 3], ways[n, 4], ways[n, 5] = steps, stays, after
+        ways[n, 3], ways[n, 4], ways[n, 5], ways[n, EVEN] = steps, stays, after, even
         return n + 1
     # no room: the last one stands for all others, whatever they are
     ways[n - 1, 0] = 1
     ways[n - 1, 1], ways[n - 1, 2] = min(ways[n - 1, 1], low), max(ways[n - 1, 2], high)
     for k in range(3, 6):
         ways[n - 1, k] = 1
+    ways[n - 1, EVEN] = 0
     return n
 
 
@@ -96,7 +130,9 @@ def ways_to_cut(
     """Fill ways to cut a dimension among instances, and return how many.
 
     Each is the extent that an instance has, the least and the most that all have together, the
-    fewest steps, and how often tiles change at least: in all instances, and one after the other.
+    fewest steps, how often tiles change at least, in all instances and one after the other, and
+    whether all instances work in every step. Where they do in the fewest steps, more steps are
+    another way.
     The tile below the array may be a part of the extent, which is of use where this takes fewer
     steps.
 
@@ -112,6 +148,7 @@ def ways_to_cut(
     if instances == 1:
         ways[0, 0], ways[0, 1], ways[0, 2], ways[0, 3] = size, size, size, bound
         ways[0, 4] = ways[0, 5] = chunks(bound, size)
+        ways[0, EVEN] = 1
         return 1
     n = 0
     high = min(size * instances, bound)
@@ -119,8 +156,12 @@ def ways_to_cut(
         least = max(size * (instances - 1) + 1, min(high, int(high * (1 - WIDTH))))
         steps = turns_of(bound, size, high)
         ways[n, 0], ways[n, 1], ways[n, 2] = size, least, high
-        ways[n, 3], ways[n, 4], ways[n, 5] = steps, chunks(bound, size), chunks(steps, size)
-        n += 1
+        even = steps * active == bound
+        for more in range(1 + even):
+            ways[n, 0], ways[n, 1], ways[n, 2], ways[n, 3] = size, least, high, steps + more
+            ways[n, 4], ways[n, 5] = chunks(bound, size), chunks(steps + more, size)
+            ways[n, EVEN] = even and more == 0
+            n += 1
         high = least - 1
     most = fewest = ways[0, 3]
     floor = chunks(bound, instances)
@@ -133,11 +174,12 @@ def ways_to_cut(
             fewest = min(fewest, steps)
         while high > own * (instances - 1) and steps < most:
             low = max(own * (instances - 1) + 1, min(high, int(high * (1 - WIDTH))))
-            stays, after = stays_of(bound, active, own, size, steps)
-            n = add_way(ways, n, own, low, high, steps, stays, after)
-            if not whole:
+            stays, after = stays_of(bound, instances, active, own, size, steps)
+            even = steps * active == bound
+            n = add_way(ways, n, own, low, high, steps, stays, after, even)
+            if even or not whole:
                 few, last = chunks(bound, size), chunks(steps + 1, size)
-                n = add_way(ways, n, own, low, high, steps + 1, few, last)
+                n = add_way(ways, n, own, low, high, steps + 1, few, last, False)
             high = low - 1
             steps = turns_of(bound, own, high)
         own += 1
@@ -172,7 +214,7 @@ def known_ways(
     ----------
     known : array of (instances, tile sizes)
         The first row of ways, or 0.
-    pool : array of (rows, 6)
+    pool : array of (rows, WAY)
     filled : int
         Rows that are in use.
 
@@ -265,3 +307,32 @@ def leave_out(
         if kept == 0:
             return False
     return True
+
+
+@leaf
+def limit_runs(ns: Nest, spread: Ints, cuts: Ints) -> bool:
+    """Fill what an instance goes through where all work in every step, if that limits windows.
+
+    It goes through extents as far apart as all instances together have. Those of one iteration are
+    those of a loop of larger steps. Those that no window reaches across count each for itself.
+
+    Parameters
+    ----------
+    cuts : array of (7, dimensions)
+        See `outer_tiles.least_outer`. Filled are how far loops along windows reach in an instance,
+        and the distance of iterations, or 1.
+    """
+    limited = False
+    for e in range(ns.terms.shape[1]):
+        for k in range(2 if ns.terms[ns.window, e, 2] >= 0 else 0):
+            d, a = ns.terms[ns.window, e, 2 * k], ns.terms[ns.window, e, 2 * k + 1]
+            o, b = ns.terms[ns.window, e, 2 - 2 * k], ns.terms[ns.window, e, 3 - 2 * k]
+            if cuts[6, d] == 0 or spread[d] == 1:
+                continue
+            if cuts[0, d] == 1:
+                cuts[5, d] = cuts[2, d]
+                limited = True
+            elif a * (cuts[2, d] - cuts[0, d] + 1) > b * (ns.bounds[o] - 1):
+                cuts[4, d] = cuts[0, d]
+                limited = True
+    return limited

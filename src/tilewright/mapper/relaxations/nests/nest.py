@@ -160,15 +160,39 @@ def nest(least: Least, keep: KeepChoice, memories: tuple[Side, Side] | None = No
     count = len(keep)
     outside, inside = (np.array([m is not None for m in side], np.bool_) for side in (outer, inner))
     terms, pairs = expressions(least)
+    outer_bits, outer_share, outer_group, outer_room = room(least, outer)
+    inner_bits, inner_share, inner_group, inner_room = room(least, inner)
+    price, sent, received, base = prices(least, keep, outer, inner)
+    inner_orders, outer_orders = orders(outside, inside)
     return Nest(
-        bounds, relevant, np.where(irrelevant.any(axis=0), irrelevant.argmax(axis=0), -1),
-        np.array(least.words), np.where(relevant, bounds, 1).prod(axis=1).astype(np.float64),
-        terms, pairs, window_of(terms),
-        np.array([least.shares(t, 0) for t in range(count)], np.bool_),
-        outside, inside, *room(least, outer), *room(least, inner),
-        *prices(least, keep, outer, inner), float(machine.compute.cycles),
-        float(leakage_per_cycle(machine)), *orders(outside, inside),
-    )  # fmt: skip
+        bounds=bounds,
+        relevant=relevant,
+        owner=np.where(irrelevant.any(axis=0), irrelevant.argmax(axis=0), -1),
+        words=np.array(least.words),
+        points=np.where(relevant, bounds, 1).prod(axis=1).astype(np.float64),
+        terms=terms,
+        pairs=pairs,
+        window=window_of(terms),
+        unites=np.array([least.shares(t, 0) for t in range(count)], np.bool_),
+        outside=outside,
+        inside=inside,
+        outer_bits=outer_bits,
+        outer_share=outer_share,
+        outer_group=outer_group,
+        outer_room=outer_room,
+        inner_bits=inner_bits,
+        inner_share=inner_share,
+        inner_group=inner_group,
+        inner_room=inner_room,
+        price=price,
+        sent=sent,
+        received=received,
+        base=base,
+        cycles=float(machine.compute.cycles),
+        leakage=float(leakage_per_cycle(machine)),
+        inner_orders=inner_orders,
+        outer_orders=outer_orders,
+    )
 
 
 def expressions(least: Least) -> tuple[Ints, Floats]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright.kernels.kernel import called_leaf, leaf
-from tilewright.mapper.relaxations.nests.above import longest_stay, window_serves
+from tilewright.mapper.relaxations.nests.above import comes_in, longest_stay, window_serves
 from tilewright.mapper.relaxations.nests.cases import case_serves
 from tilewright.mapper.relaxations.nests.inner_tiles import value_of
 from tilewright.mapper.relaxations.nests.window_spans import chunks
@@ -18,8 +18,13 @@ if TYPE_CHECKING:
 
 
 @leaf
-def instances_of(bound: int, stay: int, instances: int) -> float:
-    """Return how many instances take part at least in all stays that a bound is cut into."""
+def instances_of(bound: int, stay: int, instances: int, even: bool) -> float:
+    """Return how many instances take part at least in all stays that a bound is cut into.
+
+    They all do where they work in every step.
+    """
+    if even:
+        return float(instances * chunks(bound, stay))
     return float(instances * (bound // stay) + (1 if bound % stay else 0))
 
 
@@ -30,6 +35,7 @@ def add_outer(
     carried: int,
     size: Ints,
     spread: Ints,
+    cuts: Ints,
     served: float,
     begin: Floats,
     cost: Floats,
@@ -51,7 +57,7 @@ def add_outer(
             if ns.owner[d] == whose:
                 stay = size[1 if t == nt else 0, d]
                 count *= chunks(ns.bounds[d], stay)
-                got *= instances_of(ns.bounds[d], stay, spread[d])
+                got *= instances_of(ns.bounds[d], stay, spread[d], cuts[6, d] > 0)
         if t == nt and not ns.unites[carried]:
             count = got
         for r in range(len(cost)):
@@ -72,7 +78,7 @@ def slid_value(
     place: Ints,
     carried: int,
     size: Ints,
-    least: Ints,
+    cuts: Ints,
     spans: Ints,
     spread: Ints,
     begin: Floats,
@@ -85,25 +91,46 @@ def slid_value(
 ) -> float:
     """Return the least value where an outer memory keeps a tile with windows, or one above a limit.
 
-    The outermost tile may also stay for less than all: then it comes in twice at least.
+    The outermost tile may also stay for less than all: then it comes in twice at least, and so
+    often that the tile of the window may span what it stays through.
     """
+    least = cuts[1]
     best = np.inf
     for closer in range(2):
         best = np.inf
-        for first in range(2):
+        # how often it comes in: once, or as often as lets the window go on along an expression
+        for e in range(-1, 2 * ns.terms.shape[1]):
+            times = 1
+            if e >= 0:
+                times = comes_in(
+                    ns, order, place, carried, size, least, spans, e // 2, e % 2 > 0, grown, extents
+                )
+                if times == 1:
+                    continue
             served = window_serves(
-                ns, order, place, carried, size, least, spans, first, closer > 0, grown, extents
+                ns, order, place, carried, size, least, spans, times, closer > 0, grown, extents
             )
-            add_outer(ns, order, carried, size, spread, served, begin, cost)
-            for r in range(first * len(cost)):
-                if order[0] == len(ns.words):
-                    cost[r] += (ns.sent[r, carried] + ns.received[r, carried]) * ns.words[carried]
-                else:
-                    cost[r] += ns.price[r, order[0]] * ns.words[order[0]]
+            add_outer(ns, order, carried, size, spread, cuts, served, begin, cost)
+            if times > 1:
+                add_again(ns, order, carried, size, times, cost)
             best = min(best, value_of(ns, goal, cost, steps))
         if best >= ceiling:
             break
     return best
+
+
+@called_leaf
+def add_again(ns: Nest, order: Ints, carried: int, size: Ints, times: int, cost: Floats) -> None:
+    """Add what the outermost tile costs where it comes in so often, and once more at least."""
+    below = order[0] == len(ns.words)
+    own = carried if below else order[0]
+    now = 1
+    for d in range(size.shape[1]):
+        if ns.owner[d] == own:
+            now *= chunks(ns.bounds[d], size[1 if below else 0, d])
+    more = max(1, times - now) * ns.words[own]
+    for r in range(len(cost)):
+        cost[r] += more * (ns.sent[r, own] + ns.received[r, own] if below else ns.price[r, own])
 
 
 @called_leaf
@@ -113,6 +140,7 @@ def slid_below(
     kind: int,
     carried: int,
     size: Ints,
+    cuts: Ints,
     spread: Ints,
     active: Ints,
     same: Floats,
@@ -140,8 +168,10 @@ def slid_below(
         if ns.owner[d] == t:
             got *= times[1, d]
             sent *= times[2, d]
-    first = min(same[0, t], case_serves(ns, case, spread, active, far, False, 1.0))
     second = min(same[1, t], case_serves(ns, case, spread, active, far, True, 1.0))
+    for d in range(len(spread)):
+        far[0, d], far[2, d] = min(far[0, d], cuts[4, d]), cuts[5, d]
+    first = min(same[0, t], case_serves(ns, case, spread, active, far, False, 1.0))
     more = max(ns.words[t], ns.points[t] / first) - max(ns.words[t], ns.points[t] / same[0, t])
     got *= more
     if ns.unites[t]:
@@ -160,7 +190,7 @@ def closer_value(
     place: Ints,
     carried: int,
     size: Ints,
-    least: Ints,
+    cuts: Ints,
     spans: Ints,
     spread: Ints,
     active: Ints,
@@ -183,19 +213,21 @@ def closer_value(
     value = 0.0
     if outside:
         value = slid_value(
-            ns, order, place, carried, size, least, spans, spread, begin, cost, steps, goal,
+            ns, order, place, carried, size, cuts, spans, spread, begin, cost, steps, goal,
             ceiling, grown, extents,
         )  # fmt: skip
     if value >= ceiling or len(slide) == 0:
         if not outside:
-            add_outer(ns, order, carried, size, spread, np.inf, begin, cost)
+            add_outer(ns, order, carried, size, spread, cuts, np.inf, begin, cost)
             value = value_of(ns, goal, cost, steps)
         return value
-    slid_below(ns, slide[0], kind, carried, size, spread, active, same, times, reach, begin, lower)
+    slid_below(
+        ns, slide[0], kind, carried, size, cuts, spread, active, same, times, reach, begin, lower
+    )
     if outside:
         return slid_value(
-            ns, order, place, carried, size, least, spans, spread, lower, cost, steps, goal,
+            ns, order, place, carried, size, cuts, spans, spread, lower, cost, steps, goal,
             ceiling, grown, extents,
         )  # fmt: skip
-    add_outer(ns, order, carried, size, spread, np.inf, lower, cost)
+    add_outer(ns, order, carried, size, spread, cuts, np.inf, lower, cost)
     return value_of(ns, goal, cost, steps)

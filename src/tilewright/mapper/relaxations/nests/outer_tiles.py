@@ -106,9 +106,9 @@ def least_outer(
     whole : bool
         Whether its tile may span all that an element has of the dimensions relevant to it. Else it
         is loaded anew for every tile in the outer memory.
-    cuts : array of (4, dimensions)
-        Of each dimension, what an element has, the least and the most that all together have, and
-        the fewest steps.
+    cuts : array of (7, dimensions)
+        Of each dimension, what an element has, the least and the most that all together have, the
+        fewest steps, what `cuts.limit_runs` fills, and whether all elements work in every step.
     most_held : array of dimensions
         What the carried tiles of all elements may span beyond what others need.
     spans : array of dimensions
@@ -148,7 +148,7 @@ def least_outer(
             if longest[1, d] < least[d]:
                 return best
     together = stay_limit_together(ns, limits, active)
-    reach = np.empty((2, nd), np.int64)
+    reach = np.empty((3, nd), np.int64)
     for o in range(ns.outer_orders.shape[1]):
         order = ns.outer_orders[carried, o]
         if order[0] < 0 and o > 0:
@@ -183,12 +183,12 @@ def least_outer(
             continue
         if limited(size, limits) > together:
             continue
-        add_outer(ns, order, carried, size, spread, np.inf, begin, cost)
+        add_outer(ns, order, carried, size, spread, cuts, np.inf, begin, cost)
         if count == 0:
             value = value_of(ns, goal, cost, steps)
             if value < best:
                 value = closer_value(
-                    ns, order, place, carried, size, least, spans, spread, active, slide, kind,
+                    ns, order, place, carried, size, cuts, spans, spread, active, slide, kind,
                     same, times, begin, reach, lower, cost, steps, goal, best, grown, extents,
                 )  # fmt: skip
             if value < best:
@@ -211,7 +211,7 @@ def least_outer(
                     ns.bounds[d], now, loose[depth], least[d], most[d], longest[k, d]
                 )
                 size[k, d] = now
-                add_outer(ns, order, carried, size, spread, np.inf, begin, cost)
+                add_outer(ns, order, carried, size, spread, cuts, np.inf, begin, cost)
                 value = value_of(ns, goal, cost, steps * slowed(slower))
             if not more or value >= best:
                 # shorter stays cost more
@@ -232,7 +232,7 @@ def least_outer(
             fine = fine and limited(size, limits) <= together
             if fine and depth == count - 1:
                 value = closer_value(
-                    ns, order, place, carried, size, least, spans, spread, active, slide, kind,
+                    ns, order, place, carried, size, cuts, spans, spread, active, slide, kind,
                     same, times, begin, reach, lower, cost, steps * slowed(slower), goal, best,
                     grown, extents,
                 )  # fmt: skip

@@ -60,21 +60,23 @@ def same_words(ns: Nest, windows: Ints, spread: Ints, active: Ints, together: bo
                 continue
             m, n = windows[e, SPAN], windows[e, SPAN + 1]
             far, wide = windows[e, FAR], windows[e, FAR + 1]
-            own = served(ns, e, STAYS, m, n, far, wide, spread, active, together, 1)
+            own = served(ns, e, STAYS, m, n, far, wide, spread, active, together, 1, 1, 1)
             if e == slid:
                 for k in range(2):
                     run = windows[e, RUN] if k == 0 else far
                     other = windows[e, RUN + 1] if k == 1 else wide
-                    now = served(ns, e, SLIDES + k, m, n, run, other, spread, active, together, 1)
+                    now = served(
+                        ns, e, SLIDES + k, m, n, run, other, spread, active, together, 1, 1, 1
+                    )
                     own = max(own, now)
                     if windows[e, BACK + k] > 0:
                         now = served(
-                            ns, e, RETURNS + k, m, n, far, wide, spread, active, together, 1
+                            ns, e, RETURNS + k, m, n, far, wide, spread, active, together, 1, 1, 1
                         )
                         own = max(own, now)
                     if windows[e, RARE + k] > 0:
                         now = served(
-                            ns, e, RARELY + k, m, n, far, wide, spread, active, together, 1
+                            ns, e, RARELY + k, m, n, far, wide, spread, active, together, 1, 1, 1
                         )
                         own = max(own, now)
             product *= own
@@ -95,6 +97,8 @@ def served(
     active: Ints,
     together: bool,
     long: int,
+    leap: int,
+    jump: int,
 ) -> float:
     """Return how many iterations of an expression of two terms give the same word at most.
 
@@ -110,13 +114,22 @@ def served(
         Whether words are counted that all instances share.
     long : int
         How long a run is at least, of those that a tile comes back after, or 1.
+    leap, jump : int
+        From one iteration of an instance to the next, along both dimensions, where that is known to
+        be more than 1.
     """
     d, a, o, b = ns.terms[ns.window, e]
+    whole, other = ns.bounds[d], ns.bounds[o]
+    if leap > 1 and not together:
+        a, whole, m = a * leap, chunks(whole, leap), 1
+        far = min(far, whole)
+    if jump > 1 and not together:
+        b, other, n = b * jump, chunks(other, jump), 1
+        wide = min(wide, other)
     g = gcd(a, b)
     a, b = a // g, b // g
-    whole, other = ns.bounds[d], ns.bounds[o]
     # where there is an instance for each iteration, it has no loops
-    loops = spread[d] < whole and spread[o] < other
+    loops = spread[d] < ns.bounds[d] and spread[o] < ns.bounds[o]
     # what is cut may stand apart
     cut, torn = active[d] > 1, active[o] > 1
     apart = together and (cut or torn)
@@ -126,10 +139,11 @@ def served(
         far, wide = min(whole, far * active[d]), min(other, wide * active[o])
         cut, torn = cut and spread[d] < whole, torn and spread[o] < other
     else:
-        if spread[d] == whole:
+        if spread[d] == ns.bounds[d]:
             m = far = 1
-        if spread[o] == other:
+        if spread[o] == ns.bounds[o]:
             n = wide = 1
+        cut, torn = cut and leap == 1, torn and jump == 1
     own = pairs_of(m, n, whole, other, cut, torn, a, b)
     if way == STAYS or (way >= RETURNS and not loops):
         return float(min(ns.pairs[ns.window, e], own))
@@ -142,8 +156,11 @@ def served(
     if not first:
         m, n, far, wide, whole, other, a, b = n, m, wide, far, other, whole, b, a
     if way >= RARELY:
-        tiles = 2.0 if apart else max(2.0, long / m)
-        slid = rarely(lines, a, apart, tiles) * (along if apart else 1.0)
+        if not apart and lines == 1 and a > 1:
+            slid = rarely_in_line(m, other, a, b, long)
+        else:
+            tiles = 2.0 if apart else max(2.0, long / m)
+            slid = rarely(lines, a, apart, tiles) * (along if apart else 1.0)
     elif apart:
         slid = most
     elif way < RETURNS:
@@ -214,6 +231,27 @@ def rarely(n: int, a: int, together: bool, tiles: float) -> float:
         return runs / (runs - 1)
     served = tiles * runs / (tiles * runs - 1)
     return float(served if together else served * max(1.0, n / a))
+
+
+@leaf
+def rarely_in_line(m: int, other: int, a: int, b: int, long: int) -> float:
+    """Return what `rarely` does where a tile spans 1 of the second dimension, in whose steps.
+
+    A loop on the first dimension moves the tile by as much as it spans, where that on the second
+    one begins anew: what both tiles share is no longer than the second loop is.
+
+    Parameters
+    ----------
+    m : int
+        What the tile spans at most of the first dimension.
+    other : int
+        Bound of the second one.
+    long : int
+        How long a run is at least.
+    """
+    shared = min(m, b * (other - 1) // a)
+    words = (1 + a) * max(long, 2 * shared)
+    return float(words / (words - shared)) if shared > 0 else 1.0
 
 
 @leaf

@@ -10,17 +10,21 @@ from tilewright.kernels.kernel import kernel, leaf, part
 from tilewright.mapper.relaxations.nests.above import fill_spans
 from tilewright.mapper.relaxations.nests.cases import (
     case_fields,
+    case_serves,
     fill_served,
     known_cases,
     tighten_same,
 )
 from tilewright.mapper.relaxations.nests.cuts import (
+    EVEN,
     FIRST_ROWS,
     MOST_KNOWN,
     MOST_WAYS,
+    WAY,
     known_ways,
     least_value,
     leave_out,
+    limit_runs,
 )
 from tilewright.mapper.relaxations.nests.inner_tiles import Inner, add_direct, add_inner
 from tilewright.mapper.relaxations.nests.outer_tiles import least_outer
@@ -54,6 +58,7 @@ def fill_ways(
         number[d] = pool[rows[d] - 1, 1]
         copy(pool[rows[d] - 1, 2:5], times[:, d])
         cuts[0, d], cuts[1, d], cuts[2, d], cuts[3, d] = 1, bounds[d], 1, times[0, d]
+        cuts[4, d], cuts[5, d], cuts[6, d] = bounds[d], 1, 0
         for n in range(number[d]):
             copy(pool[rows[d] + n], ways[d, n])
             cuts[1, d] = min(cuts[1, d], ways[d, n, 1])
@@ -97,14 +102,14 @@ def least_together(
     reached = np.full(len(choice), np.inf)
     found = np.zeros((len(choice), 3 * nd + 1), np.int64)
     best = ceiling
-    ways = np.empty((nd, MOST_WAYS, 6), np.int64)
+    ways = np.empty((nd, MOST_WAYS, WAY), np.int64)
     # ways to cut that are known, each after a row of what they depend on, how many, and the least
-    pool, filled = np.empty((FIRST_ROWS, 6), np.int64), 0
+    pool, filled = np.empty((FIRST_ROWS, WAY), np.int64), 0
     instances, longest = largest(spreads), min(largest(inner.sizes) + 1, MOST_KNOWN)
     known = np.zeros((nd, instances + 1, longest), np.int64)
     number, rows, at = np.empty(nd, np.int64), np.empty(nd, np.int64), np.empty(nd, np.int64)
     spans = np.empty(nd, np.int64)
-    cuts = np.empty((4, nd), np.int64)
+    cuts = np.empty((7, nd), np.int64)
     times = np.empty((3, nd), np.int64)
     counted = np.empty(nd, np.bool_)
     own = np.empty(2 * nd + 1, np.int64)
@@ -116,8 +121,9 @@ def least_together(
     begins = np.zeros((len(inner.which), 2), np.int64)
     same = np.empty((2, len(ns.words)))
     serves = np.zeros((1 + WAYS * ns.terms.shape[1] * (nt + 1), 2))
-    anywhere = np.ones((2, nd), np.int64)
+    anywhere = np.ones((3, nd), np.int64)
     copy(ns.bounds, anywhere[0])
+    runs = np.ones((3, nd), np.int64)
     begin = np.empty(len(ns.base))
     for i in range(len(choice)):
         if values[i] >= best:
@@ -199,11 +205,19 @@ def least_together(
                 whole = kept
                 for d in range(nd):
                     extent = ways[d, at[d], 0]
-                    copy(ways[d, at[d]], cuts[:, d])
+                    copy(ways[d, at[d], :4], cuts[:, d])
                     copy(ways[d, at[d], 3:], times[:, d])
+                    cuts[4, d], cuts[5, d], cuts[6, d] = ns.bounds[d], 1, ways[d, at[d], EVEN]
                     steps *= times[0, d]
                     if ns.relevant[carried, d] and ns.owner[d] >= 0:
                         whole &= extent == size[d] or extent <= widest[d]
+                if len(slide) > 0:
+                    same[0, ns.window] = serves[c - 1, 0]
+                    if limit_runs(ns, spread, cuts):
+                        copy(cuts[4], runs[0])
+                        copy(cuts[5], runs[2])
+                        most = case_serves(ns, slide[0], spread, active, runs, False, 1.0)
+                        same[0, ns.window] = min(most, serves[c - 1, 0])
                 copy(ns.base, begin)
                 add_direct(ns, active, times, begin)
                 add_inner(ns, order, same, times, begin)

@@ -102,9 +102,17 @@ def by_element(
                 longest = longest_in_one(least, link, pace)
             each, single = prices(least, link, outside, own, sent, price.received)
             stay = Stay(
-                operations * each, 0.0 * one, least.relevant[t], least.irrelevant[t],
-                least.windows[t], 1.0, longest, free, alone, one,
-            )  # fmt: skip
+                sent=operations * each,
+                received=0.0 * one,
+                relevant=least.relevant[t],
+                irrelevant=least.irrelevant[t],
+                windows=least.windows[t],
+                pairs=1.0,
+                longest=longest,
+                room=free,
+                spread=alone,
+                instances=one,
+            )
             words.append(Words(stay, operations * single))
         parts = [share * least_crossing(own, least.layer.bounds) for share, own in by_pairs(words)]
         least.known[key] = np.asarray(np.sum(parts, axis=0)) + once
@@ -227,9 +235,17 @@ def mixed(
             if windows.most > 1:
                 each, single = single, each
             stay = Stay(
-                each, 0.0 * one, least.relevant[t], least.irrelevant[t],
-                windows, 1.0, longest, free, spread, one,
-            )  # fmt: skip
+                sent=each,
+                received=0.0 * one,
+                relevant=least.relevant[t],
+                irrelevant=least.irrelevant[t],
+                windows=windows,
+                pairs=1.0,
+                longest=longest,
+                room=free,
+                spread=spread,
+                instances=one,
+            )
             kinds[2 if direct else min(inside, 1)].append(Words(stay, single))
         idle = floor = None
         if pace is not None:

@@ -65,6 +65,8 @@ class Least:
         What is mapped onto what.
     choices : array of (choices, arrays, dimensions), optional
         Instances along each dimension of the spatial choices; by default `widest_choices`.
+    sources : sequence of int, optional
+        Positions of the memories that tensors come from; by default the outermost one.
 
     Attributes
     ----------
@@ -75,9 +77,14 @@ class Least:
     """
 
     def __init__(
-        self, layer: Layer, architecture: Architecture, choices: Ints | None = None
+        self,
+        layer: Layer,
+        architecture: Architecture,
+        choices: Ints | None = None,
+        sources: Sequence[int] = (),
     ) -> None:
         self.layer = layer
+        self.sources = tuple(sources) or (0,) * len(layer.tensors)
         self.architecture = architecture
         self.compute = len(architecture.memories)
         self.segment = [*segment_of(architecture), len(architecture.arrays)]
@@ -158,7 +165,8 @@ class Least:
         # what a memory sends up and fetches again is what comes up to it, and what it has fetched
         # itself; partial sums that start from zero come up once more than they are fetched
         again = read_cost(sender, tensor)
-        first = again * self.words[link.tensor] if link.sender == 0 else 0.0
+        begins = link.sender == self.sources[link.tensor]
+        first = again * self.words[link.tensor] if begins else 0.0
         fetched = 0.0
         if (
             inside is not None
@@ -197,7 +205,8 @@ class Least:
         if not tensor.is_output:
             receives = link.receiver < self.compute and level is machine.memories[link.receiver]
             return Price(share * reads * sends, share * writes * receives)
-        first = self.words[link.tensor] if link.sender == 0 else 0.0
+        begins = link.sender == self.sources[link.tensor]
+        first = self.words[link.tensor] if begins else 0.0
         return Price(share * (reads + writes) * sends, 0.0, -share * reads * sends * first)
 
     def slower(self, cycles: Floats, objective: Objective | None) -> tuple[Floats, bool] | None:
@@ -309,10 +318,17 @@ class Least:
                 arrays = self.spread[outside : self.segment[link.receiver]]
                 spread = dict(zip(self.layer.bounds, arrays.prod(axis=0), strict=True))
                 stay = Stay(
-                    np.full(len(each), sent), received * each, self.relevant[t],
-                    self.irrelevant[t], self.windows[t], self.windows[t].most,
-                    operations / self.words[t], own, spread, each,
-                )  # fmt: skip
+                    sent=np.full(len(each), sent),
+                    received=received * each,
+                    relevant=self.relevant[t],
+                    irrelevant=self.irrelevant[t],
+                    windows=self.windows[t],
+                    pairs=self.windows[t].most,
+                    longest=operations / self.words[t],
+                    room=own,
+                    spread=spread,
+                    instances=each,
+                )
                 stays.append(stay)
             self.known[key] = least_crossing(stays, self.layer.bounds)
         return self.known[key]

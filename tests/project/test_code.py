@@ -1,0 +1,126 @@
+"""Rules about the form of the code that no linter has."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+SOURCE = Path(__file__).parents[2] / "src" / "tilewright"
+MOST_POSITIONAL = 6  # fields of a record that are given without their names
+MOST_LINES, MOST_OF_KERNEL = 80, 120  # of a function, without its docstring
+COMPILED = {"kernel", "leaf", "leaf_kernel", "called_leaf", "part"}
+LONGER = {
+    # sequences of declarations or of fields, one after the other
+    "cli/explore.py: explore_command": "half of it are declarations of options",
+    # a call of a part costs what the part is worth, or takes a table of its own to pass on
+    "mapper/bounds/above_array_table.py: fill_steps": "one state, case by case",
+    "mapper/relaxations/nests/outer_tiles.py: least_outer": "nested loops over one tile",
+    "mapper/relaxations/nests/together.py: least_together": "nested loops over pairs of tiles",
+    "mapper/pipelined/even_cost.py: even_cost": "one pass over a mapping, link by link",
+    "mapper/bounds/crossing_links.py: children": "fills the fields of one record",
+    "mapper/pipelined/word_costs.py: chain": "fills the fields of one record",
+    "mapper/problem/space.py: space": "fills the fields of one record",
+    "mapper/problem/tensor_costs.py: chain_costs": "fills the fields of one record",
+    "model/costs.py: cost_plan": "fills the fields of one record",
+    "model/windows.py: window": "one pass over a window, case by case",
+}
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Parsed(NamedTuple):
+    """What the rules look at in a file."""
+
+    classes: list[ast.ClassDef]
+    functions: list[Function]
+    calls: list[ast.Call]
+    imports: list[ast.ImportFrom]
+
+
+@cache
+def files() -> dict[Path, Parsed]:
+    """The source files, parsed."""
+    found = {}
+    for file in sorted(SOURCE.rglob("*.py")):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        parsed = Parsed([each for each in tree.body if isinstance(each, ast.ClassDef)], [], [], [])
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call):
+                parsed.calls.append(node)
+            elif isinstance(node, Function):
+                parsed.functions.append(node)
+            elif isinstance(node, ast.ImportFrom):
+                parsed.imports.append(node)
+        found[file] = parsed
+    return found
+
+
+def module(file: Path) -> str:
+    """The name under which a file is imported."""
+    return ".".join(("tilewright", *file.relative_to(SOURCE).with_suffix("").parts))
+
+
+def is_record(node: ast.ClassDef) -> bool:
+    """Whether a class is a named tuple or a dataclass."""
+    decorators = [ast.unparse(each) for each in node.decorator_list]
+    bases = [ast.unparse(each) for each in node.bases]
+    return "NamedTuple" in bases or any(each.startswith("dataclass") for each in decorators)
+
+
+@cache
+def records() -> frozenset[tuple[str, str]]:
+    """Every record, by its module and name."""
+    return frozenset(
+        (module(file), node.name)
+        for file, parsed in files().items()
+        for node in parsed.classes
+        if is_record(node)
+    )
+
+
+def built_by_position(file: Path, parsed: Parsed) -> list[ast.Call]:
+    """The calls in a file that give a record more fields by position than are told apart."""
+    names = {node.name: (module(file), node.name) for node in parsed.classes}
+    for node in parsed.imports:
+        for alias in node.names:
+            names[alias.asname or alias.name] = node.module or "", alias.name
+    return [
+        node
+        for node in parsed.calls
+        if len(node.args) > MOST_POSITIONAL
+        and isinstance(node.func, ast.Name)
+        and names.get(node.func.id) in records()
+    ]
+
+
+def test_records_of_many_fields_are_built_by_keyword() -> None:
+    found = [
+        f"{file.relative_to(SOURCE)}:{call.lineno}: {ast.unparse(call.func)}"
+        for file, parsed in files().items()
+        for call in built_by_position(file, parsed)
+    ]
+    assert not found, "\n".join(found)
+
+
+def lines(node: Function) -> int:
+    """The lines of a function without its docstring."""
+    first = node.body[0]
+    said = ast.get_docstring(node) is not None
+    written = (first.end_lineno or 0) - first.lineno + 1 if said else 0
+    return (node.end_lineno or 0) - node.lineno + 1 - written
+
+
+def is_compiled(node: Function) -> bool:
+    """Whether a function is a kernel or a part of one."""
+    return any(each.split("(")[0] in COMPILED for each in map(ast.unparse, node.decorator_list))
+
+
+def test_functions_are_short() -> None:
+    long = {
+        f"{file.relative_to(SOURCE)}: {node.name}"
+        for file, parsed in files().items()
+        for node in parsed.functions
+        if lines(node) > (MOST_OF_KERNEL if is_compiled(node) else MOST_LINES)
+    }
+    assert long == set(LONGER)
