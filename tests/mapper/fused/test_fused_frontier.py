@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 
@@ -12,10 +13,12 @@ import tilewright as tw
 from fused_chains import machine, network
 from tilewright.architecture.machine import Architecture, Compute, Memory
 from tilewright.cli import main
+from tilewright.document import Document
 from tilewright.mapper.fused.frontier import fused_frontier
 from tilewright.mapper.fused.network import map_fused
 from tilewright.mapper.memory_sizes.frontier import sized
 from tilewright.workload.layer import Network
+from tilewright.workload.network import parse_network
 
 TWO_LEVELS = Architecture(
     "two",
@@ -94,6 +97,24 @@ def test_the_chain_of_two_products() -> None:
     assert words.fused_from()[edge].bits <= words[-1].bits
     assert words.at(words[-1].bits - 1) is words[-2]
     assert words.at(0) is None
+
+
+@pytest.mark.slow
+def test_every_size_of_two_convolutions() -> None:
+    layers = [
+        {"name": "a", "einsum": "O[K,P] += I[C,P] * W[K,C]",
+         "bounds": {"K": 2, "P": 6, "C": 2}, "tensors": {"I": "X", "O": "A"}},
+        {"name": "b", "einsum": "O[K,P] += I[C,P+R] * W[K,C,R]",
+         "bounds": {"K": 2, "P": 4, "C": 2, "R": 3}, "tensors": {"I": "A", "O": "B"}},
+    ]  # fmt: skip
+    data = {"name": "windows", "layers": layers, "inputs": {"X": [2, 6]}}
+    net = parse_network(Document(data, "windows"))
+    found = fused_frontier(net, TWO_LEVELS, "GLB")
+    assert found.optimal
+    assert found[-1].segments
+    for smaller, point in pairwise(found):
+        assert best(net, TWO_LEVELS, point.bits) == pytest.approx(point.value, rel=1e-9)
+        assert best(net, TWO_LEVELS, point.bits - 1) == pytest.approx(smaller.value, rel=1e-9)
 
 
 @pytest.mark.slow

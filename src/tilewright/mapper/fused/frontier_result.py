@@ -190,9 +190,9 @@ class FusedFrontier:
     def statement(self) -> str:
         """Return in a sentence what is proven."""
         if not self.optimal:
-            why = "interrupted" if self.interrupted else "the time limit ended it"
+            why = "interrupted" if self.interrupted else "a search ended without a proof"
             return (
-                f"Not complete: {why}; points of smaller sizes are missing, and better ones may "
+                f"Not complete: {why}; points of smaller sizes may be missing, and better ones may "
                 f"exist ({self.searches} searches, {self.seconds:.1f} s)."
             )
         return (
