@@ -22,7 +22,6 @@ from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.problem.lattice import divisors, lattice
 from tilewright.mapper.problem.link_costs import ports
 from tilewright.mapper.problem.space import array_choices
-from tilewright.mapper.search import best_first
 from tilewright.mapper.search.restricted import afresh, spatial_sets, unrolled
 from tilewright.mapper.search.search import Search
 from tilewright.workload.einsum import einsum
@@ -175,15 +174,3 @@ def test_no_mapping_of_a_bypass_choice_undercuts_its_first_bound(seed: int, obje
         bound, _ = objective_value(search.goal, first.energy, first.cycles)
         alone = Search(layer, machine, objective)
         assert bound <= alone.solve(plans=alone.plans([first.keep])).value * (1 + 1e-9)
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_tables_that_were_let_go_are_filled_again(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = []
-    for most in (best_first.MOST_OF_TABLES, 0):
-        monkeypatch.setattr(best_first, "MOST_OF_TABLES", most)
-        found.append(Search(*problem(seed), "edp").solve())
-    assert found[1].finished
-    assert found[1].value == pytest.approx(found[0].value, rel=1e-9)

@@ -86,6 +86,7 @@ MACHINES = {
     "bandwidth of the array": with_level(Array, bandwidth=3.0),
     "networks": with_level(Array, networks=Networks(3, 1)),
     "adders": with_level(Array, adders="tree"),
+    "axes that may be split": with_level(Array, split=("X",)),
     "name of the array": with_level(Array, name="Q"),
     "energy of an operation": with_level(Compute, energy=3.5),
     "cycles of an operation": with_level(Compute, cycles=2.0),

@@ -33,7 +33,9 @@ def most_served(ns: Nest, m: int, n: int, spread: Ints, active: Ints, most: Floa
     for k in range(2):
         most[k] = 1.0
         for way in range(-1, WAYS - 2):
-            most[k] = max(most[k], served(ns, 0, way, m, n, far, wide, spread, active, k == 1, 1))
+            most[k] = max(
+                most[k], served(ns, 0, way, m, n, far, wide, spread, active, k == 1, 1, 1, 1)
+            )
 
 
 def window(a: int, b: int, p: int, r: int) -> Layer:

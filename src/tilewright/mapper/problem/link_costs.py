@@ -263,7 +263,7 @@ def links(
         fewest_cycles=0.0,
         least=stacked("least", 1),
         matters=np.ones(len(sp.unroll), np.bool_),
-        table=np.zeros((len(architecture.arrays), len(sp.repeats), 2 * len(keep) + 1)),
+        table=no_table(len(architecture.arrays), len(sp.repeats), 2 * len(keep) + 1),
         rest_slope=stacked("rest_slope", 1),
         rest_base=stacked("rest_base", 1),
         cycles=float(architecture.compute.cycles),
