@@ -21,6 +21,7 @@ MACHINES = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("objective", ["energy", "latency", "edp"])
 @pytest.mark.parametrize("machine", MACHINES)
 def test_nothing_is_better_than_what_is_proven(machine, objective):

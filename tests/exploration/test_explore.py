@@ -132,6 +132,7 @@ def test_the_front_is_that_of_solving_every_design(seed: int) -> None:
     assert decided + c.no_machine == c.designs
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(12))
 def test_the_relaxed_machine_of_a_box_is_never_above_any_of_its_designs(seed: int) -> None:
     random = Random(1000 + seed)

@@ -76,6 +76,7 @@ def solved(layer: Layer, drawn: Space, index: int, objective: str) -> tuple[floa
     return found.energy_pj, found.cycles / drawn.design(index).clock_hz
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("kind", MACHINES)
 @pytest.mark.parametrize(
     "seed", [*range(1), *(pytest.param(s, marks=pytest.mark.slow) for s in range(1, 3))]
@@ -153,6 +154,7 @@ def test_products_of_sums_are_above_their_bounds(seed: int) -> None:
     assert rough * (1 - ROUNDING) <= close <= least * (1 + ROUNDING)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ["two register files", "two arrays", "no reduction"])
 def test_the_front_of_machines_of_many_kinds_is_that_of_solving_all(kind: str) -> None:
     random, whole = Random(kind), space(kind)

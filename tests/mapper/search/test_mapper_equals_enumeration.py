@@ -72,7 +72,7 @@ def compare(layer: Layer, machine: Architecture) -> Enumeration:
     return every
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("seed", SAMPLE)
 def test_search_equals_enumeration(seed: int) -> None:
     layer, machine = problem(seed)
