@@ -12,6 +12,7 @@ import pytest
 from tilewright.mapper.network.cache import VARIABLE
 
 NUMBERS = count()
+GOLDEN = (5**0.5 - 1) / 2
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -27,8 +28,18 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.markexpr = ""
 
 
+def spread(cases: int, wanted: int) -> set[int]:
+    """Return about as many of some cases as are wanted, from first to last.
+
+    Steps of one size could meet the same value of an inner parameter each time.
+    """
+    if wanted >= cases:
+        return set(range(cases))
+    return {int((k + k * GOLDEN % 1.0) * cases / wanted) for k in range(wanted)}
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep evenly spread cases of each test that asks to be sampled.
+    """Keep some cases of each test that asks to be sampled.
 
     The same cases in every run and every worker process; a case that is named on the command
     line is alone in its family and always runs.
@@ -45,9 +56,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         marker = family[0].get_closest_marker("sampled")
         assert marker is not None
         (wanted,) = marker.args
-        size = len(family)
         left_out.update(
-            item for i, item in enumerate(family) if i * wanted // size == (i - 1) * wanted // size
+            item for i, item in enumerate(family) if i not in spread(len(family), wanted)
         )
     config.hook.pytest_deselected(items=list(left_out))
     items[:] = [item for item in items if item not in left_out]
