@@ -225,10 +225,10 @@ class Exploration:
             text = f"Not proven: the search was stopped. No open design is below {lows}."
         if self.trial is not None and self.trial.proven is not None:
             text = f"{text} {self.trial.comparison()}"
+        valid = f" {c.valid:,} of the solved are within all limits." if c.solved else ""
         return (
-            f"{text} Of {c.designs:,} designs: {counts}. {c.valid:,} of the solved are within all "
-            f"limits. {c.searches:,} searches of layers, {c.matched:,} optima known from other "
-            f"machines, in {self.seconds:.1f} s."
+            f"{text} Of {c.designs:,} designs: {counts}.{valid} {c.searches:,} searches of layers, "
+            f"{c.matched:,} optima known from other machines, in {self.seconds:.1f} s."
         )
 
     def text(self, width: int | None = None) -> str:
