@@ -56,7 +56,7 @@ class Plan:
     @property
     def table_bytes(self) -> int:
         """Bytes of its tables."""
-        if self.emptied or self.choices is None:
+        if self.emptied or self.choices is None or self.limits.active:
             return 0
         parts = (self.lk.table, *self.lk.ahead, *self.outer, *self.outer.scarce)
         return sum(each.nbytes for each in parts if isinstance(each, np.ndarray))

@@ -231,8 +231,8 @@ def dive(search: Search, plan: Plan, slacks: tuple[float, ...], stop: Callable[[
 def advance(search: Search, plan: Plan, stop: Callable[[], bool]) -> None:
     """Search a bypass choice a little above its bound, which rises to there or to the end.
 
-    A search whose labels take too much memory is broken off, and raises nothing. A first mapping
-    is then looked for further up: no more labels than those that may be better are kept with it.
+    A search whose labels take too much memory is broken off, and raises nothing. Where there is no
+    mapping yet, one is looked for further up: with it, labels that are no better are dropped.
     """
     ceiling = search.ceiling(plan)
     below = plan.bound

@@ -427,7 +427,8 @@ class Search:
         if not self.settings.canonical:
             return self.found
         if self.found.mapping and given is None:
-            self.found.mapping, self.found.least_memory = least_of_ties(self, passed, stop)
+            self.found.mapping, least = least_of_ties(self, passed, stop)
+            self.found.least_memory = least and not stuck
         elif self.found.mapping:
             self.found.mapping = polished_alike(self)
         return self.found
