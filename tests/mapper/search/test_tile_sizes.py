@@ -20,7 +20,7 @@ from tilewright.mapper.problem.bypass_choices import keep_choices, narrowed
 from tilewright.mapper.problem.widest_choices import different, widest_choices
 from tilewright.mapper.relaxations.stays.crossing import shared
 from tilewright.mapper.relaxations.stays.least_cost import Least
-from tilewright.mapper.search.all_tile_sizes import cut_down, rounder
+from tilewright.mapper.search.rounder_layers import cut_down, rounder
 from tilewright.mapper.search.search import Search
 from tilewright.mapping.nodes import For, Store
 from tilewright.mapping.validity import check

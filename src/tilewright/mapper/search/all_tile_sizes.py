@@ -8,49 +8,42 @@ are changed as long as that helps. What is reached is optimal where it equals a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from collections.abc import Mapping as Dict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from itertools import islice
-from math import ceil, inf, prod
+from math import inf
 
 import numpy as np
 
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import MappingError
-from tilewright.kernels.types import Floats
 from tilewright.mapper.heuristics.open_loops import closed, drawn, in_any_order, opened, storing
 from tilewright.mapper.heuristics.size_steps import neighbours
 from tilewright.mapper.objective.objective import Objective, parse_objective
 from tilewright.mapper.objective.settings import EVERY_PART, Settings
 from tilewright.mapper.problem.bypass_choices import KeepChoice, narrowed
-from tilewright.mapper.problem.lattice import divisor_count, divisor_counts
 from tilewright.mapper.relaxations.nests.regular_bound import tightened
 from tilewright.mapper.relaxations.nests.tiles_to_mapping import Tiles, mappings_of
-from tilewright.mapper.relaxations.stays.elements import Pays
-from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.results.proof import UNTRIED
 from tilewright.mapper.results.searched_space import ALL
-from tilewright.mapper.search.best_first import STEPS, WALKS
+from tilewright.mapper.search.bounds_of_all_sizes import (
+    bound_of_all,
+    closed_form,
+    operations_alone,
+)
 from tilewright.mapper.search.found import Found
-from tilewright.mapper.search.search import Search
+from tilewright.mapper.search.rounder_layers import cut_down, rounder_layers
 from tilewright.mapping.nodes import Mapping, Spatial, Store
 from tilewright.mapping.validity import check
 from tilewright.model.batch import evaluate_batch
 from tilewright.model.evaluate import evaluate
 from tilewright.workload.layer import Layer
 
-GROWTH = 1.1  # of a bound that has few divisors
-WORTH = 2.0  # times as many divisors make a larger bound worth a search
-MOST_SHAPES = 8192  # of the layer with rounder bounds
-MOST_ROUNDER = 1 << 20  # larger bounds that are looked at for a rounder one
 STARTS = 3  # mappings with promising tiles that are improved
 ROUNDER = 5  # layers with rounder bounds that are searched
 FEWER = 1  # of them where promising tiles led close to the bound
 CLOSE_BY = 0.95
 PROMISING = 32  # of the better mappings of a step, those checked against constraints
-SOON = 64  # bypass choices that are bounded even when there is no time left
 SMALL = 1 << 12  # operations of a layer whose loops are looked at in other orders at last
 TINY = 1 << 9  # operations of a layer of which other bypass choices are looked at, too
 OTHERS = 12  # bypass choices for which mappings of such a layer are drawn
@@ -90,14 +83,16 @@ def with_all_sizes(
     if all(bound <= 2 for bound in layer.bounds.values()):
         return replace(even, tiles=ALL, irregular_bound=even.bound)  # there are no other sizes
     wanted = parse_objective(objective)
-    least = Least(layer, narrowed(architecture, layer))
-    bounds, known = least_values(least, wanted, stop)
-    bound = float(bounds.min())
+    machine = narrowed(architecture, layer)
     best = Best(layer, architecture, wanted, stop, even.mapping, even.value)
     best.climb_from(even.mapping)
+    boxes = even.closed_form or closed_form(layer, machine, wanted)
+    boxes.lower(best.value, stop)
+    bound, keeps = boxes.bound, boxes.keeps()
+    least = boxes.costs.least.at(boxes.widest())
     if len(architecture.arrays) > 1:
         # a search of a rounder layer takes long there
-        for rounder_layer in islice(rounder_layers(layer, least, bounds), ROUNDER):
+        for rounder_layer in islice(rounder_layers(layer, least, boxes.values), ROUNDER):
             if best.reaches(bound) or stop():
                 break
             cut = cut_down(rounder_layer, layer, architecture, objective, best.mapping, stop, True)
@@ -105,7 +100,7 @@ def with_all_sizes(
                 best.climb_from(cut)
     tiles: list[Tiles] = []
     if settings.regular_bound and not best.reaches(bound):
-        bound, tiles = tightened(least, known, wanted, best.value, stop)
+        bound, tiles = tightened(least, keeps, wanted, best.value, stop)
     starts: list[tuple[Tiles, Mapping]] = []
     if not best.reaches(bound) and not stop():
         starts = [(own, start) for own in tiles for start in mappings_of(own, layer, architecture)]
@@ -115,18 +110,18 @@ def with_all_sizes(
         if own.value < best.value and not best.reaches(bound) and not stop() and begun < STARTS:
             begun += best.climb_from(start)
     some = FEWER if tiles and bound > CLOSE_BY * best.value else ROUNDER
-    for rounder_layer in islice(rounder_layers(layer, least, bounds), some):
+    for rounder_layer in islice(rounder_layers(layer, least, boxes.values), some):
         if best.reaches(bound) or stop():
             break
         cut = cut_down(rounder_layer, layer, architecture, objective, best.mapping, stop)
         if cut is not None:
             best.climb_from(cut)
     best.finish(bound)
-    certain = certain_bound(least, known, wanted, best.value, stop, settings.shares)
+    certain = bound_of_all(layer, machine, wanted, keeps, best.value, stop, settings.shares)
     if layer.operations <= SMALL and not best.reaches(certain) and not stop():
-        others = sorted(known)[:OTHERS] if layer.operations <= TINY else []
+        others = sorted(keeps)[:OTHERS] if layer.operations <= TINY else []
         best.reorder()
-        best.begin_anew([keep for _, keep in others if keep])
+        best.begin_anew([keep for _, keep in others])
     bound = max(bound, certain)
     proven = best.reaches(bound)
     return Found(
@@ -138,23 +133,20 @@ def with_all_sizes(
 def untried(even: Found, layer: Layer, architecture: Architecture, objective: str) -> Found:
     """Return what is known of all tile sizes when only those that divide were searched.
 
-    The bound is that of the operations alone, for that of divisors says nothing of other sizes.
+    The bound of divisors says nothing of other sizes. It is that of the operations alone, or what
+    the search among divisors knows of regular mappings in closed form.
     """
     if even.mapping is None:
         return Found(labels=even.labels, tiles=ALL)
-    least = Least(layer, narrowed(architecture, layer))
-    bound = float(operations_alone(least, parse_objective(objective)).min())
+    machine = narrowed(architecture, layer)
+    alone = operations_alone(layer, machine, parse_objective(objective))
+    bound = max(alone, even.closed_form.bound if even.closed_form else 0.0)
     finished = bound >= even.value * (1 - CLOSE)
     bound = min(bound, even.value)
     return replace(
-        even, bound=bound, finished=finished, tiles=ALL, irregular_bound=bound,
+        even, bound=bound, finished=finished, tiles=ALL, irregular_bound=min(alone, bound),
         reason="" if finished else UNTRIED,
     )  # fmt: skip
-
-
-def operations_alone(least: Least, objective: Objective) -> Floats:
-    """Return what the operations cost alone, for each spatial choice."""
-    return objective.values(np.full(len(least.cycles), least.work), least.cycles)
 
 
 @dataclass
@@ -241,129 +233,6 @@ class Best:
             self.climb(start, pairs=False, orders=True)
         if self.value < before:
             self.reorder()
-
-
-def least_values(
-    least: Least, objective: Objective, stop: Callable[[], bool]
-) -> tuple[Floats, list[tuple[float, KeepChoice]]]:
-    """Return the bound of regular mappings for each spatial choice, and for each bypass choice.
-
-    Where it is stopped, the first is that of the operations alone, and the second has one for all.
-    """
-    bounds = np.full(len(least.cycles), inf)
-    known: list[tuple[float, KeepChoice]] = []
-    for i, (keep, energy, cycles) in enumerate(least.all_costs()):
-        values = objective.values(energy, cycles)
-        bounds = np.minimum(bounds, values)
-        known.append((float(values.min()), keep))
-        if i >= SOON and stop():
-            bounds = np.minimum(bounds, operations_alone(least, objective))
-            return bounds, [(float(bounds.min()), ())]
-    return bounds, known
-
-
-def certain_bound(
-    least: Least,
-    known: list[tuple[float, KeepChoice]],
-    objective: Objective,
-    ceiling: float,
-    stop: Callable[[], bool],
-    shares: bool = True,
-) -> float:
-    """Return a lower bound of all mappings below a ceiling, regular or not, or the ceiling.
-
-    With `shares` it knows what each element pays of a word, too.
-    """
-    alone = operations_alone(least, objective)
-    bound = ceiling
-    near = Least(least.layer, least.architecture, least.choices[alone < ceiling])
-    for n, (_, keep) in enumerate(sorted(known)):
-        if not keep or (n >= SOON and stop()):
-            return min(bound, float(alone.min()))
-        if len(near.choices) == 0:
-            break
-        values = objective.values(*near.cost(keep, Pays.ALL))
-        low = values < bound
-        if shares and low.any():
-            some = Least(least.layer, least.architecture, near.choices[low])
-            either = objective.values(*some.cost(keep, Pays.EITHER, objective))
-            values = np.maximum(values[low], either)
-        bound = min(bound, float(values.min()))
-    return bound
-
-
-def rounder_layers(layer: Layer, least: Least, values: Floats) -> Iterator[Layer]:
-    """Yield the layer with rounder bounds.
-
-    They are multiples of the instances of those spatial choices for which the lower bound of all
-    mappings is least; the first ones look at no spatial choice.
-    """
-    tried = [dict(layer.bounds)]
-    order = np.argsort(values, kind="stable")
-    likely = least.spread[:, :, order].prod(axis=0).astype(np.int64).T.tolist()
-    for instances in ([1] * len(layer.bounds), *likely):
-        bounds = rounder_bounds(dict(zip(layer.bounds, instances, strict=True)), layer)
-        if bounds not in tried:
-            tried.append(bounds)
-            yield replace(layer, bounds=bounds)
-
-
-def cut_down(
-    rounder_layer: Layer,
-    layer: Layer,
-    architecture: Architecture,
-    objective: str,
-    best: Mapping,
-    stop: Callable[[], bool],
-    annealed: bool = False,
-) -> Mapping | None:
-    """Return the best mapping of a layer with rounder bounds, cut down to the true ones.
-
-    It is None where none promises more than the best mapping so far: energy and cycles are taken to
-    be larger in proportion to the operations. With `annealed` it is a good one, found in less time.
-    """
-    cost = evaluate(layer, architecture, best, check=False)
-    growth = rounder_layer.operations / layer.operations
-    search = Search(rounder_layer, architecture, objective)
-    search.only_below(growth * cost.energy_pj, ceil(growth * cost.cycles))
-    if annealed:
-        search.anneal(WALKS, STEPS, stop)
-        found = search.found
-    else:
-        found = search.solve(stop)
-    if found.mapping is None:
-        return None
-    return Mapping(
-        tuple(
-            node
-            if isinstance(node, Store)
-            else replace(node, tile=min(node.tile, layer.bounds[node.dimension]))
-            for node in found.mapping.nodes
-        )
-    )
-
-
-def rounder_bounds(instances: Dict[str, int], layer: Layer) -> dict[str, int]:
-    """Return rounder bounds, of the largest dimensions first, as long as shapes stay few."""
-    found = dict(layer.bounds)
-    for d in sorted(found, key=lambda d: -found[d]):
-        tried = found | {d: instances[d] * rounder(ceil(found[d] / instances[d]))}
-        if prod(divisor_count(bound) for bound in tried.values()) <= MOST_SHAPES:
-            found = tried
-    return found
-
-
-@lru_cache(maxsize=1 << 12)
-def rounder(bound: int) -> int:
-    """Return a bound that is little larger and has many more divisors, or the bound itself."""
-    if bound == 1:
-        return 1
-    last = int(bound * GROWTH) + 1
-    if last - bound > MOST_ROUNDER:
-        return bound
-    counts = divisor_counts(bound, last)
-    best = 1 + int(counts[1:].argmax())
-    return bound + best if counts[best] >= WORTH * counts[0] else bound
 
 
 def climb(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from tilewright.mapper.bounds.root import First
 from tilewright.mapper.bounds.spatial_choices import SpatialBounds, combinations
 from tilewright.mapper.label import labels
 from tilewright.mapper.relaxations.stays.least_cost import Least
+from tilewright.mapper.search.bounds_of_all_sizes import closed_form
 
 if TYPE_CHECKING:
     from tilewright.mapper.search.search import Search
@@ -38,6 +39,8 @@ LEAST_SLACK = 1.0002  # a bypass choice is given up where labels that little abo
 EASY = 2000  # labels of a search after which the next one may go twice as far
 DIVIDED = 10000  # labels of a search after which its spatial choices are divided
 MOST_PARTS = 16  # that they are divided into
+EQUAL = 1 + 1e-6  # bypass choices whose bounds are that much above the best value hold no equal one
+CLOSE = 1 + 1e-9
 
 
 def explore(
@@ -87,6 +90,8 @@ def explore(
             longer = rounds if (search.space.windows >= 0).any() else max(rounds, 1)
             search.anneal(WALKS << rounds, STEPS << longer, stop)
             rounds += 1
+            if on.closed_form and search.found.closed_form is None and search.best[0] < inf:
+                queue = weighed_together(search, queue, stop)
             continue
         if not plan.combined and combine(search, plan, given is None):
             pass
@@ -121,6 +126,32 @@ def explore(
     # a better mapping may have been found since they were given up
     best = float(search.best[0]), float(search.best[1])
     return passed, queue + [entry for entry in stuck if not labels.worse(*entry[0], *best)]
+
+
+def weighed_together(
+    search: Search,
+    queue: list[tuple[tuple[float, float], int, First | Plan]],
+    stop: Callable[[], bool],
+) -> list[tuple[tuple[float, float], int, First | Plan]]:
+    """Raise the bounds of all bypass choices to those of regular mappings of all tile sizes.
+
+    Most of them hold nothing as good as the best mapping so far. They are left out.
+    """
+    best = float(search.best[0]) * EQUAL
+    found = closed_form(search.layer, search.architecture, search.objective)
+    found.lower(best, stop)
+    search.found.closed_form = found
+    bounds = {keep: bound / CLOSE for bound, keep in found.keeps()}
+    raised = []
+    for bound, at, each in queue:
+        if each.keep not in bounds:
+            continue
+        own = max(bound, (bounds[each.keep], 0.0))
+        if isinstance(each, Plan):
+            each.bound, each.weighed = own, True
+        raised.append((own, at, each))
+    heapify(raised)
+    return raised
 
 
 def empty_some(waiting: Iterable[Plan]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
+from tilewright.mapper.relaxations.stays.spatial_boxes import SpatialBoxes
 from tilewright.mapper.results.searched_space import DIVISORS
 from tilewright.mapping.nodes import Mapping
 
@@ -29,6 +30,8 @@ class Found:
         mappings of all tile sizes.
     irregular_bound : float or None
         What no mapping of any tile sizes undercuts, irregular ones included.
+    closed_form : SpatialBoxes or None
+        What is known of regular mappings of any tile sizes.
     reason : str
         Why it is not finished, where that is neither a limit of time nor a setting.
     """
@@ -41,4 +44,5 @@ class Found:
     least_memory: bool = False
     tiles: str = DIVISORS
     irregular_bound: float | None = None
+    closed_form: SpatialBoxes | None = None
     reason: str = ""

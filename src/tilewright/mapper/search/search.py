@@ -88,7 +88,8 @@ class Search:
         self.layer = layer
         self.settings = settings
         self.architecture = architecture = narrowed(architecture, layer)
-        self.goal = parse_objective(objective).goal()
+        self.objective = parse_objective(objective)
+        self.goal = self.objective.goal()
         self.tiles: Lattice = lattice(layer)
         self.of_memory = segment_of(architecture)
         self.na = len(architecture.arrays)
@@ -129,7 +130,7 @@ class Search:
 
     def aim(self, objective: Objective, architecture: Architecture | None = None) -> None:
         """Begin anew with another objective, or another machine that differs in capacities only."""
-        self.goal = objective.goal()
+        self.objective, self.goal = objective, objective.goal()
         self.architecture = narrowed(architecture or self.architecture, self.layer)
         self.least = self.together = None
         self.chains = {}
@@ -421,6 +422,9 @@ class Search:
         self.found.reason = MEMORY if stuck and not equal else ""
         if self.found.finished:
             self.found.bound = self.found.value
+        elif self.found.closed_form is not None:
+            regular = min(self.found.closed_form.bound, self.found.value)
+            self.found.bound = max(self.found.bound, regular)
         forwards = any(array.forwarding for array in self.architecture.arrays)
         if self.found.mapping and (forwards or (self.resources and self.space.windows[-1] >= 0)):
             correct_value(self.found, self.layer, self.architecture, self.goal)

@@ -63,7 +63,9 @@ def least_of_ties(
         return mapping, False
     look = copy(search)
     look.goal = Objective((1.0, 0.0), (0.0, 1.0), *cost).goal()
-    plans = list(candidates(search, passed, cost))
+    plans = list(candidates(search, passed, cost, stop))
+    if stop():
+        return mapping, False
     most = search.most_tied + SHARE * search.found.labels
     used = occupied(mapping, layer, machine)
     room = np.array([inf if m.capacity_bits is None else m.capacity_bits for m in machine.memories])
@@ -99,10 +101,14 @@ def polished_alike(search: Search) -> Mapping:
     return found if same else mapping
 
 
-def candidates(search: Search, passed: Iterable[First | Plan], cost: Cost) -> Iterator[Plan]:
+def candidates(
+    search: Search, passed: Iterable[First | Plan], cost: Cost, stop: Callable[[], bool]
+) -> Iterator[Plan]:
     """Yield the bypass choices that may hold mappings which cost what the best one does."""
     value = float(search.best[0])
     for head in passed:
+        if stop():
+            return
         if isinstance(head, Plan):
             plan = head
             # of one that was searched to its end the bound is infinite

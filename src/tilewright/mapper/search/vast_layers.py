@@ -13,8 +13,7 @@ from tilewright.mapper.label.labels import objective_value
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.problem.bypass_choices import narrowed
 from tilewright.mapper.problem.lattice import divisors_of
-from tilewright.mapper.relaxations.stays.least_cost import Least
-from tilewright.mapper.search.all_tile_sizes import least_values
+from tilewright.mapper.search.bounds_of_all_sizes import closed_form
 from tilewright.mapper.search.found import Found
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.validity import check
@@ -53,6 +52,7 @@ def found_greedily(
         mapping = greedy_mapping(layer, architecture, cost, Random(seed), stop)
         if mapping is not None and (value := cost(mapping, inf)) < found.value:
             found.mapping, found.value = mapping, value
-    bounds, _ = least_values(Least(layer, architecture), wanted, stop)
-    found.bound = min(float(bounds.min()), found.value)
+    found.closed_form = closed_form(layer, architecture, wanted)
+    found.closed_form.lower(found.value, stop)
+    found.bound = found.closed_form.bound
     return found

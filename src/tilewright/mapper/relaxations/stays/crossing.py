@@ -13,7 +13,7 @@ work reuses beyond the others is left out: for that, Y is the operations in one 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, permutations, product
 from math import inf, prod
@@ -51,6 +51,8 @@ class Stay:
         Instances along each dimension.
     instances : array of choices
         Instances along all irrelevant dimensions.
+    most : callable, optional
+        Most instances along some dimensions together; by default the product of those along each.
     """
 
     sent: Floats
@@ -63,6 +65,14 @@ class Stay:
     room: float
     spread: Mapping[str, Floats]
     instances: Floats
+    most: Callable[[frozenset[str]], Floats] | None = None
+
+    def along(self, dimensions: frozenset[str]) -> Floats:
+        """Return the instances along some dimensions together, at most."""
+        found = np.ones(len(self.sent))
+        for d in sorted(dimensions):
+            found = found * self.spread[d]
+        return found if self.most is None else np.minimum(found, self.most(dimensions))
 
     def prices(self) -> list[tuple[Floats, Floats, Floats]]:
         """Return ways to see what the words cost: price, most, and what is added.
@@ -157,11 +167,15 @@ def most_inside(outer: Stay, stays: Sequence[Stay], bounds: Mapping[str, int]) -
     spanned = frozenset(d for d, count in counts.items() if count > 0)
     iterations = outer.windows.most_iterations(outer.room, spanned)
     limit = np.full(len(outer.sent), float(iterations) * prod(stay.pairs for stay in stays))
+    takes_room = frozenset(d for d in spanned if d in outer.relevant)
+    # what a tensor's stays gain by several instances is what `Stay.received` counts for it
+    alone = frozenset(d for d in takes_room if counts[d] == 1)
+    for own in (stay.irrelevant & alone for stay in stays):
+        limit *= outer.along(own)
+    for d in sorted(takes_room - alone):
+        limit *= outer.along(frozenset((d,)))
     for d, count in counts.items():
-        takes_room = count > 0 and d in outer.relevant
-        if takes_room:
-            limit *= outer.spread[d]
-        limit *= float(bounds[d]) ** (count - takes_room)
+        limit *= float(bounds[d]) ** (count - (d in takes_room))
     return limit
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from math import inf, prod
 
@@ -68,12 +69,20 @@ class Least:
     sources : sequence of int, optional
         Positions of the memories that tensors come from; by default the outermost one.
 
+    most : sequence of callable, optional
+        For each array the most elements along some dimensions together, for every choice. By
+        default the product of the numbers along each.
+    windows : sequence of Windows, optional
+        Those of the tensors, where they are known.
+
     Attributes
     ----------
     choices : array of (choices, arrays, dimensions)
         As above.
     spread : array of (arrays, dimensions, choices)
         Instances along each dimension.
+    counts_crossing : bool
+        Whether words that cross into memories count; else the bound is that of the operations.
     """
 
     def __init__(
@@ -82,8 +91,11 @@ class Least:
         architecture: Architecture,
         choices: Ints | None = None,
         sources: Sequence[int] = (),
+        most: Sequence[Callable[[frozenset[str]], Floats]] = (),
+        windows: Sequence[Windows] = (),
     ) -> None:
         self.layer = layer
+        self.most = most
         self.sources = tuple(sources) or (0,) * len(layer.tensors)
         self.architecture = architecture
         self.compute = len(architecture.memories)
@@ -96,18 +108,30 @@ class Least:
         # of the element that has most work
         self.extents = np.ceil(extents[:, None] / self.spread.prod(axis=0))
         steps = np.prod(self.extents, axis=0)
+        if most:
+            elements = np.prod([own(frozenset(bounds)) for own in most], axis=0)
+            steps = np.maximum(steps, layer.operations / elements)
         self.cycles = np.ceil(architecture.compute.cycles * steps * (1 - CLOSE))
         self.words = [float(footprint(t, bounds)) for t in layer.tensors]
         self.relevant = [frozenset(t.dimensions) for t in layer.tensors]
         self.irrelevant = [frozenset(bounds) - own for own in self.relevant]
+        counts = {d: sum(d in own for own in self.irrelevant) for d in bounds}
+        self.single = frozenset(d for d, count in counts.items() if count == 1)
         repeats = [float(prod(bounds[d] for d in own)) for own in self.irrelevant]
-        self.windows = [Windows(tensor, bounds) for tensor in layer.tensors]
+        self.windows = list(windows) or [Windows(tensor, bounds) for tensor in layer.tensors]
         # operations of a word at most
         self.longest = [
             repeat * windows.most for repeat, windows in zip(repeats, self.windows, strict=True)
         ]
         self.work = layer.operations * operation_cost(architecture, layer)
         self.known: dict[object, Floats] = {}
+        # else a word may stay further in while it goes further out, and is not fetched again
+        adds = all(array.reduction for array in architecture.arrays)
+        self.counts_crossing = adds or not self.windows[-1]
+
+    def at(self, choices: Ints, most: Sequence[Callable[[frozenset[str]], Floats]] = ()) -> Least:
+        """Return the same for other spatial choices."""
+        return Least(self.layer, self.architecture, choices, self.sources, most, self.windows)
 
     def all_costs(self) -> Iterator[tuple[KeepChoice, Floats, Floats]]:
         """Yield every bypass choice and its `cost`."""
@@ -133,8 +157,7 @@ class Least:
         two arrays of choices
         """
         machine = self.architecture
-        if self.windows[-1] and not all(array.reduction for array in machine.arrays):
-            # a word may stay further in while it goes further out, and is not fetched again
+        if not self.counts_crossing:
             return np.full(len(self.cycles), self.work), self.cycles
         links = [
             Link(t, sender, receiver)
@@ -306,7 +329,7 @@ class Least:
         if key not in self.known:
             outside = self.segment[m - 1]
             stays = []
-            for (link, price), own in zip(priced, room, strict=True):
+            for (link, price), words in zip(priced, room, strict=True):
                 t = link.tensor
                 operations = float(self.layer.operations)
                 # further in fewer instances may be at work than there are
@@ -315,19 +338,22 @@ class Least:
                 sent, received = price.sent * operations, price.received * operations
                 if not self.unites(link, outside):
                     sent, received = 0.0, sent + received
+                # of dimensions irrelevant to others as well, narrower choices may receive less
+                own = self.instances(t, self.irrelevant[t] & self.single, crossed, united=False)
                 arrays = self.spread[outside : self.segment[link.receiver]]
                 spread = dict(zip(self.layer.bounds, arrays.prod(axis=0), strict=True))
                 stay = Stay(
                     sent=np.full(len(each), sent),
-                    received=received * each,
+                    received=received * own,
                     relevant=self.relevant[t],
                     irrelevant=self.irrelevant[t],
                     windows=self.windows[t],
                     pairs=self.windows[t].most,
                     longest=operations / self.words[t],
-                    room=own,
+                    room=words,
                     spread=spread,
                     instances=each,
+                    most=partial(self.along, crossed, self.segment[link.receiver]),
                 )
                 stays.append(stay)
             self.known[key] = least_crossing(stays, self.layer.bounds)
@@ -337,14 +363,32 @@ class Least:
         self, t: int, dimensions: frozenset[str], arrays: tuple[int, int], united: bool = True
     ) -> Floats:
         """Return the instances along dimensions of some arrays, those that share words."""
+        own = tuple(k for k in range(*arrays) if not united or self.shares(t, k))
+        return self.together(dimensions, own)
+
+    def together(self, dimensions: frozenset[str], arrays: Sequence[int]) -> Floats:
+        """Return the instances along dimensions of some arrays."""
+        key = "together", dimensions, tuple(arrays)
+        if key not in self.known:
+            self.known[key] = self.multiplied(dimensions, list(arrays))
+        return self.known[key]
+
+    def multiplied(self, dimensions: frozenset[str], own: list[int]) -> Floats:
+        """Return `together`, which is known after that."""
         result = np.ones(len(self.cycles))
-        for k in range(*arrays):
-            if united and not self.shares(t, k):
-                continue
-            for i, d in enumerate(self.layer.bounds):
-                if d in dimensions:
-                    result = result * self.spread[k, i]
+        for i, (d, bound) in enumerate(self.layer.bounds.items()):
+            if d in dimensions and own:
+                # each of them has an iteration of its own
+                result = result * np.minimum(self.spread[own, i].prod(axis=0), bound)
+        if self.most and own:
+            result = np.minimum(result, np.prod([self.most[k](dimensions) for k in own], axis=0))
         return result
+
+    def along(self, crossed: tuple[int, int], inside: int, dimensions: frozenset[str]) -> Floats:
+        """Return the instances along dimensions of the arrays crossed, and of those further in."""
+        own = self.together(dimensions, range(*crossed))
+        where = [d in dimensions for d in self.layer.bounds]
+        return np.asarray(own * self.spread[crossed[1] : inside, where].prod(axis=(0, 1)))
 
     def unites(self, link: Link, outside: int) -> bool:
         """Whether some array that a link crosses, or none at all, brings a word to several."""

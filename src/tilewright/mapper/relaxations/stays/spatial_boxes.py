@@ -1,0 +1,218 @@
+"""The closed-form bound over all spatial choices of several arrays, box by box.
+
+The ways to unroll dimensions on several arrays are too many to look at one by one. So the choices
+of each array are halved again and again. A *box* has some choices of every array. The bound of a
+box takes the most elements along each dimension, and along dimensions together, of any choice in
+it, so that no mapping with these choices costs less. The box of the least bound is divided, until
+it has one choice of each array: its bound is then that of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from math import inf, prod
+from typing import Any
+
+import numpy as np
+
+from tilewright.kernels.types import Bools, Floats, Ints
+from tilewright.mapper.objective.objective import Objective
+from tilewright.mapper.problem.bypass_choices import KeepChoice
+from tilewright.mapper.relaxations.stays.every_keep import EveryKeep
+from tilewright.mapper.relaxations.stays.halves import Halves
+from tilewright.mapper.relaxations.stays.least_cost import Least, Link, Price
+
+FIRST, BATCH = 16, 256  # boxes that are divided at once: at first, and later
+MOST_BOXES = 1 << 18
+MOST_TOGETHER = 1 << 15  # parts of several arrays that are priced at once
+OFTEN = 1 / 64  # of all parts: when more have been priced one by one, all are
+CLOSE = 1e-12
+
+
+class SpatialBoxes:
+    """The boxes that may hold something better than a ceiling, and their bounds.
+
+    Parameters
+    ----------
+    least : Least
+        The layer and the machine.
+    halves : sequence of Halves
+        The spatial choices of each array.
+    keeps : sequence of bypass choices
+    objective : Objective
+        What is minimised.
+
+    Attributes
+    ----------
+    bound : float
+        What all mappings cost at least, or the least ceiling so far.
+    values : array of boxes
+        The bound of each.
+    finished : bool
+        Whether the box of the least bound has one choice of each array.
+    """
+
+    def __init__(
+        self,
+        least: Least,
+        halves: Sequence[Halves],
+        keeps: Sequence[KeepChoice],
+        objective: Objective,
+    ) -> None:
+        self.halves = halves
+        self.every = EveryKeep(least, keeps)
+        self.costs = BoxCosts(least, halves)
+        self.objective = objective
+        self.boxes = np.zeros((1, len(halves)), np.int64)
+        every = np.arange(len(self.every.keeps))
+        self.of_keep = self.costs.values(self.every, objective, self.boxes, every)[:, 0]
+        self.values = np.array([self.of_keep.min(initial=inf)])
+        self.alive = [every]  # bypass choices that may be better in each box
+        self.bound = float(self.values[0])
+        self.finished = False
+
+    def lower(self, ceiling: float, stop: Callable[[], bool]) -> None:
+        """Divide boxes until the least bound is that of single choices, or all reach the ceiling.
+
+        Parameters
+        ----------
+        ceiling : float
+            The best value so far; what costs more is of no interest.
+        stop : callable
+            Whether to end with the bound so far.
+        """
+        self.leave_out(ceiling)
+        batch = FIRST
+        while len(self.boxes) and len(self.boxes) < MOST_BOXES:
+            order = np.argsort(self.values, kind="stable")
+            single = self.are_single()
+            if single[order[0]] or stop():
+                break
+            picked = [i for i in order[:batch].tolist() if not single[i]]
+            self.divide(picked, ceiling)
+            batch = min(2 * batch, BATCH)
+        self.bound = min(ceiling, float(self.values.min(initial=inf)))
+        self.finished = len(self.boxes) == 0 or bool(self.are_single()[self.values.argmin()])
+
+    def leave_out(self, ceiling: float) -> None:
+        """Leave out the boxes that reach a ceiling."""
+        low = self.values < ceiling * (1 - CLOSE)
+        self.alive = [own for own, stays in zip(self.alive, low.tolist(), strict=True) if stays]
+        self.boxes, self.values = self.boxes[low], self.values[low]
+
+    def divide(self, picked: Sequence[int], ceiling: float) -> None:
+        """Divide some boxes, and leave out what reaches a ceiling."""
+        parents = np.repeat(picked, 2)
+        children = np.concatenate([divided(self.boxes[i], self.halves) for i in picked])
+        some = np.unique(np.concatenate([self.alive[i] for i in picked]))
+        values = self.costs.values(self.every, self.objective, children, some)
+        values = np.maximum(values, self.values[parents])
+        least = values.min(axis=0)
+        self.values[picked] = inf
+        new = [some[values[:, i] < ceiling] for i in range(len(children))]
+        self.boxes = np.concatenate((self.boxes, children))
+        self.values = np.concatenate((self.values, least))
+        self.alive += new
+        self.leave_out(ceiling)
+
+    def are_single(self) -> Bools:
+        """Return whether boxes have one choice of each array."""
+        ranges = [each.ranges[self.boxes[:, k]] for k, each in enumerate(self.halves)]
+        single = np.array(ranges).reshape(len(self.halves), len(self.boxes)) == 0
+        return np.asarray(single.all(axis=0))
+
+    def keeps(self) -> list[tuple[float, KeepChoice]]:
+        """Return the bypass choices that may be better than the ceiling, with their bounds."""
+        some = np.unique(np.concatenate([*self.alive, np.zeros(0, np.int64)])).astype(np.int64)
+        if len(some) == 0:
+            return []
+        order = np.argsort(self.values, kind="stable")
+        first, others = order[:BATCH], order[BATCH:]
+        values = self.costs.values(self.every, self.objective, self.boxes[first], some)
+        least = np.maximum(values, self.values[first]).min(axis=1)
+        least = np.minimum(least, self.values[others].min(initial=inf))
+        least = np.maximum(np.maximum(least, self.of_keep[some]), self.bound)
+        keeps = [self.every.keeps[i] for i in some.tolist()]
+        return list(zip(least.tolist(), keeps, strict=True))
+
+    def widest(self) -> Ints:
+        """Return the most elements along each dimension, box by box and array by array."""
+        return widest_of(self.halves, self.boxes)
+
+
+class BoxCosts:
+    """What boxes cost, most of it looked up.
+
+    What crosses an array depends on the part of this array alone. So it is priced once for every
+    part of an array, or for every combination of parts of several arrays in a row.
+    """
+
+    def __init__(self, least: Least, halves: Sequence[Halves]) -> None:
+        self.least = least
+        self.halves = halves
+        self.tables: dict[tuple[int, int], Least] = {}
+        self.asked: dict[Any, int] = {}  # parts priced one by one
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is quickly priced again."""
+        return self.__dict__ | {"tables": {}, "asked": {}}
+
+    def values(self, every: EveryKeep, objective: Objective, boxes: Ints, some: Ints) -> Floats:
+        """Return the bounds of some bypass choices in boxes."""
+        own = self.at(boxes)
+
+        def crossing(
+            m: int, priced: tuple[tuple[Link, Price], ...], links: Sequence[Link]
+        ) -> Floats:
+            first = own.segment[m - 1]
+            last = max(own.segment[link.receiver] for link, _ in priced)
+            key = m, priced, tuple(links)
+            together = prod(len(each.parts) for each in self.halves[first:last])
+            self.asked[key] = self.asked.get(key, 0) + len(boxes)
+            if together > MOST_TOGETHER or self.asked[key] < OFTEN * together:
+                return own.crossing(m, priced, links)
+            found = self.of_arrays(first, last).crossing(m, priced, links)
+            return found[self.position(boxes, first, last)]
+
+        return every.values(own, objective, some, crossing)
+
+    def at(self, boxes: Ints) -> Least:
+        """Return the bounds of single boxes."""
+        most = [partial(most_in, each, boxes[:, k]) for k, each in enumerate(self.halves)]
+        return self.least.at(widest_of(self.halves, boxes), most)
+
+    def of_arrays(self, first: int, last: int) -> Least:
+        """Return those of all parts of some arrays together."""
+        if (first, last) not in self.tables:
+            counts = [len(each.parts) for each in self.halves[first:last]]
+            boxes = np.zeros((prod(counts), len(self.halves)), np.int64)
+            boxes[:, first:last] = np.indices(counts).reshape(len(counts), prod(counts)).T
+            self.tables[first, last] = self.at(boxes)
+        return self.tables[first, last]
+
+    def position(self, boxes: Ints, first: int, last: int) -> Ints:
+        """Return where boxes are among all parts of some arrays together."""
+        found = np.zeros(len(boxes), np.int64)
+        for k in range(first, last):
+            found = found * len(self.halves[k].parts) + boxes[:, k]
+        return found
+
+
+def most_in(halves: Halves, parts: Ints, dimensions: frozenset[str]) -> Floats:
+    """Return the most elements along dimensions of any choice of some parts."""
+    return halves.most(dimensions)[parts]
+
+
+def widest_of(halves: Sequence[Halves], boxes: Ints) -> Ints:
+    """Return the most elements of each box along each dimension."""
+    own = [each.widest[boxes[:, k]] for k, each in enumerate(halves)]
+    return np.stack(own, axis=1) if own else np.zeros((len(boxes), 0, 0), np.int64)
+
+
+def divided(box: Ints, halves: Sequence[Halves]) -> Ints:
+    """Return the two parts of a box, along the array whose choices differ most."""
+    k = max(range(len(halves)), key=lambda k: float(halves[k].ranges[box[k]]))
+    parts = np.repeat(box[None], 2, axis=0)
+    parts[:, k] = halves[k].children[box[k]]
+    return parts

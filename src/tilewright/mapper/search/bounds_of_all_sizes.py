@@ -1,0 +1,87 @@
+"""Bounds for all tile sizes, before the best mapping is improved and after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tilewright.architecture.machine import Architecture
+from tilewright.mapper.objective.objective import Objective
+from tilewright.mapper.problem.bypass_choices import KeepChoice, keep_choices
+from tilewright.mapper.relaxations.stays.elements import Pays
+from tilewright.mapper.relaxations.stays.halves import halves_of
+from tilewright.mapper.relaxations.stays.least_cost import Least
+from tilewright.mapper.relaxations.stays.spatial_boxes import BoxCosts, SpatialBoxes, widest_of
+from tilewright.workload.layer import Layer
+
+SOON = 64  # bypass choices that are bounded even when there is no time left
+MOST_KEEPS = 512  # that are bounded for irregular mappings, too
+
+
+def closed_form(layer: Layer, architecture: Architecture, objective: Objective) -> SpatialBoxes:
+    """Return the closed-form bound of regular mappings, to be raised by `SpatialBoxes.lower`.
+
+    Parameters
+    ----------
+    layer : Layer
+    architecture : Architecture
+        Its constraints name the dimensions of the layer, see `bypass_choices.narrowed`.
+    objective : Objective
+    """
+    halves = halves_of(layer, architecture)
+    least = Least(layer, architecture, widest_of(halves, np.zeros((1, len(halves)), np.int64)))
+    return SpatialBoxes(least, halves, list(keep_choices(layer, architecture)), objective)
+
+
+def operations_alone(layer: Layer, architecture: Architecture, objective: Objective) -> float:
+    """Return what the operations cost at least."""
+    halves = halves_of(layer, architecture)
+    boxes = np.zeros((1, len(halves)), np.int64)
+    if len(halves) == 1:
+        boxes = np.flatnonzero(halves[0].ranges == 0)[:, None]
+    least = BoxCosts(Least(layer, architecture, widest_of(halves, boxes)), halves).at(boxes)
+    return float(objective.values(np.full(len(boxes), least.work), least.cycles).min())
+
+
+def bound_of_all(
+    layer: Layer,
+    architecture: Architecture,
+    objective: Objective,
+    first: Sequence[tuple[float, KeepChoice]],
+    ceiling: float,
+    stop: Callable[[], bool],
+    shares: bool = True,
+) -> float:
+    """Return a lower bound of all mappings below a ceiling, regular or not, or the ceiling.
+
+    Where there are many bypass choices, or several arrays, it is that of the operations alone.
+
+    Parameters
+    ----------
+    first : sequence of (float, bypass choice)
+        Bypass choices that are looked at before others.
+    shares : bool
+        Whether it knows what each element pays of a word, too.
+    """
+    keeps = [keep for _, keep in sorted(first)]
+    keeps += [keep for keep in keep_choices(layer, architecture) if keep not in set(keeps)]
+    if len(architecture.arrays) > 1 or len(keeps) > MOST_KEEPS:
+        return min(ceiling, operations_alone(layer, architecture, objective))
+    least = Least(layer, architecture)
+    alone = objective.values(np.full(len(least.cycles), least.work), least.cycles)
+    bound = ceiling
+    near = least.at(least.choices[alone < ceiling])
+    if len(near.choices) == 0:
+        return bound
+    for n, keep in enumerate(keeps):
+        if n >= SOON and stop():
+            return min(bound, float(alone.min()))
+        values = objective.values(*near.cost(keep, Pays.ALL))
+        low = values < bound
+        if shares and low.any():
+            some = least.at(near.choices[low])
+            either = objective.values(*some.cost(keep, Pays.EITHER, objective))
+            values = np.maximum(values[low], either)
+        bound = min(bound, float(values.min()))
+    return bound

@@ -1,0 +1,100 @@
+"""Layers with bounds that have more divisors, whose mappings are cut down to the true bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from collections.abc import Mapping as Dict
+from dataclasses import replace
+from functools import lru_cache
+from math import ceil, prod
+
+import numpy as np
+
+from tilewright.architecture.machine import Architecture
+from tilewright.kernels.types import Floats
+from tilewright.mapper.problem.lattice import divisor_count, divisor_counts
+from tilewright.mapper.relaxations.stays.least_cost import Least
+from tilewright.mapper.search.best_first import STEPS, WALKS
+from tilewright.mapper.search.search import Search
+from tilewright.mapping.nodes import Mapping, Store
+from tilewright.model.evaluate import evaluate
+from tilewright.workload.layer import Layer
+
+GROWTH = 1.1  # of a bound that has few divisors
+WORTH = 2.0  # times as many divisors make a larger bound worth a search
+MOST_SHAPES = 8192  # of the layer with rounder bounds
+MOST_ROUNDER = 1 << 20  # larger bounds that are looked at for a rounder one
+
+
+def rounder_layers(layer: Layer, least: Least, values: Floats) -> Iterator[Layer]:
+    """Yield the layer with rounder bounds.
+
+    They are multiples of the instances of those spatial choices for which the lower bound of all
+    mappings is least; the first ones look at no spatial choice.
+    """
+    tried = [dict(layer.bounds)]
+    order = np.argsort(values, kind="stable")
+    likely = least.spread[:, :, order].prod(axis=0).astype(np.int64).T.tolist()
+    for instances in ([1] * len(layer.bounds), *likely):
+        bounds = rounder_bounds(dict(zip(layer.bounds, instances, strict=True)), layer)
+        if bounds not in tried:
+            tried.append(bounds)
+            yield replace(layer, bounds=bounds)
+
+
+def cut_down(
+    rounder_layer: Layer,
+    layer: Layer,
+    architecture: Architecture,
+    objective: str,
+    best: Mapping,
+    stop: Callable[[], bool],
+    annealed: bool = False,
+) -> Mapping | None:
+    """Return the best mapping of a layer with rounder bounds, cut down to the true ones.
+
+    It is None where none promises more than the best mapping so far: energy and cycles are taken to
+    be larger in proportion to the operations. With `annealed` it is a good one, found in less time.
+    """
+    cost = evaluate(layer, architecture, best, check=False)
+    growth = rounder_layer.operations / layer.operations
+    search = Search(rounder_layer, architecture, objective)
+    search.only_below(growth * cost.energy_pj, ceil(growth * cost.cycles))
+    if annealed:
+        search.anneal(WALKS, STEPS, stop)
+        found = search.found
+    else:
+        found = search.solve(stop)
+    if found.mapping is None:
+        return None
+    return Mapping(
+        tuple(
+            node
+            if isinstance(node, Store)
+            else replace(node, tile=min(node.tile, layer.bounds[node.dimension]))
+            for node in found.mapping.nodes
+        )
+    )
+
+
+def rounder_bounds(instances: Dict[str, int], layer: Layer) -> dict[str, int]:
+    """Return rounder bounds, of the largest dimensions first, as long as shapes stay few."""
+    found = dict(layer.bounds)
+    for d in sorted(found, key=lambda d: -found[d]):
+        tried = found | {d: instances[d] * rounder(ceil(found[d] / instances[d]))}
+        if prod(divisor_count(bound) for bound in tried.values()) <= MOST_SHAPES:
+            found = tried
+    return found
+
+
+@lru_cache(maxsize=1 << 12)
+def rounder(bound: int) -> int:
+    """Return a bound that is little larger and has many more divisors, or the bound itself."""
+    if bound == 1:
+        return 1
+    last = int(bound * GROWTH) + 1
+    if last - bound > MOST_ROUNDER:
+        return bound
+    counts = divisor_counts(bound, last)
+    best = 1 + int(counts[1:].argmax())
+    return bound + best if counts[best] >= WORTH * counts[0] else bound

@@ -1,0 +1,160 @@
+"""The bound over all spatial choices of several arrays is that of the best choice of each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice, product
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tilewright as tw
+from every_size import every_front, every_nest, is_regular, without_ports
+from tilewright.architecture.machine import Architecture, Array, Compute, Memory
+from tilewright.mapper.objective.objective import parse_objective
+from tilewright.mapper.problem.bypass_choices import keep_choices, narrowed
+from tilewright.mapper.relaxations.stays.least_cost import Least
+from tilewright.mapper.search.bounds_of_all_sizes import closed_form
+from tilewright.mapping.nodes import Spatial
+from tilewright.workload.layer import Layer
+
+EXPRESSIONS = [
+    ("O[M,N] += I[M,K] * W[K,N]", {"M": (1, 2, 3), "N": (2, 3), "K": (2, 3, 5)}),
+    ("O[K,P] += I[P+R] * W[K,R]", {"K": (1, 2), "P": (2, 3, 4), "R": (2, 3)}),
+    ("O[M] += I[M,K]", {"M": (2, 3), "K": (3, 5)}),
+]
+
+
+def layer_of(random: Random, scale: int = 1) -> Layer:
+    expression, choices = random.choice(EXPRESSIONS)
+    return tw.einsum(expression, **{d: scale * random.choice(own) for d, own in choices.items()})
+
+
+def machine_of(random: Random, elements: tuple[int, ...] = (2, 3), word: int = 8) -> Architecture:
+    """Return a machine with two arrays and one or two memories between and below them."""
+
+    def array(name: str) -> Array:
+        return Array(
+            name, {"X": random.choice(elements)}, multicast=random.random() < 0.7,
+            reduction=random.random() < 0.7, hop_energy=random.choice([0.0, 1.0]),
+        )  # fmt: skip
+
+    def memory(name: str) -> Memory:
+        kept = random.choice(["IWO", "IWO", "IW", "O"])
+        return Memory(
+            name, word, capacity_bits=word * random.choice([3, 4, 5, 7, 12]),
+            read_energy=random.choice([1.0, 2.0, 8.0]), write_energy=random.choice([1.0, 4.0]),
+            keep=frozenset(kept), must_keep=frozenset(random.choice(["", "", kept])),
+            read_bandwidth=random.choice([None, None, 1.0]),
+        )  # fmt: skip
+
+    between, below = random.choice([(1, 0), (0, 1), (1, 1)])
+    levels: list[Memory | Array] = [
+        Memory("DRAM", word, read_energy=32.0, write_energy=16.0), array("A"),
+        *[memory("L1")][:between], array("B"), *[memory("L0")][:below],
+    ]  # fmt: skip
+    return Architecture("two arrays", (*levels, Compute("MAC")))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_boxes_end_with_the_best_choice_of_every_array(seed: int) -> None:
+    random = Random(seed)
+    layer, machine = layer_of(random, 4), machine_of(random, (4, 6))
+    machine = narrowed(machine, layer)
+    for text in ("energy", "latency", "edp"):
+        objective = parse_objective(text)
+        boxes = closed_form(layer, machine, objective)
+        root = boxes.bound
+        boxes.lower(np.inf, lambda: False)
+        assert boxes.finished
+        rows = np.array(list(product(*(each.choices for each in boxes.halves))))
+        every = boxes.every.values(Least(layer, machine, rows), objective)
+        assert boxes.bound == pytest.approx(every.min(), rel=1e-9)
+        assert root <= boxes.bound * (1 + 1e-12)
+        # one bypass choice at a time costs no less
+        for keep in keep_choices(layer, machine):
+            alone = objective.values(*Least(layer, machine, rows).cost(keep))
+            assert boxes.bound <= alone.min() * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_ceiling_only_leaves_out_what_reaches_it(seed: int) -> None:
+    random = Random(seed)
+    layer, machine = layer_of(random, 4), narrowed(machine_of(random, (4, 6)), layer_of(random))
+    objective = parse_objective("edp")
+    whole = closed_form(layer, machine, objective)
+    whole.lower(np.inf, lambda: False)
+    for share in (0.5, 0.999, 1.001, 2.0):
+        some = closed_form(layer, machine, objective)
+        some.lower(share * whole.bound, lambda: False)
+        assert some.bound == pytest.approx(min(share, 1.0) * whole.bound, rel=1e-9)
+    # what was left out does not come back, and a search that was stopped goes on
+    some = closed_form(layer, machine, objective)
+    some.lower(2 * whole.bound, lambda: True)
+    assert some.bound <= whole.bound * (1 + 1e-9)
+    some.lower(1.5 * whole.bound, lambda: False)
+    assert some.bound == pytest.approx(whole.bound, rel=1e-9)
+    assert all(bound >= whole.bound * (1 - 1e-9) for bound, _ in some.keeps())
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10_000))
+def test_wider_choices_never_cost_more(seed: int) -> None:
+    random = Random(seed)
+    if random.random() < 0.3:
+        # dimensions that are irrelevant to two tensors
+        layer = tw.einsum("O[I,J] += A[I,K,L] * B[K,J] * C[L,J]", I=4, J=6, K=6, L=4)
+    else:
+        layer = layer_of(random, 4)
+    machine = machine_of(random)
+    if len(layer.tensors) > 3:
+        levels = [
+            replace(own, keep=None, must_keep=frozenset()) if isinstance(own, Memory) else own
+            for own in machine.levels
+        ]
+        machine = replace(machine, levels=tuple(levels))
+    machine = narrowed(machine, layer)
+    rng = np.random.default_rng(seed)
+    bounds = np.array(list(layer.bounds.values()))
+    narrow = np.minimum(rng.integers(1, 5, (20, 2, len(bounds))), bounds)
+    wide = np.minimum(narrow * rng.integers(1, 4, narrow.shape), bounds)
+    for keep in islice(keep_choices(layer, machine), 12):
+        less, more = (Least(layer, machine, own).cost(keep) for own in (wide, narrow))
+        for a, b in zip(less, more, strict=True):
+            assert (a <= b * (1 + 1e-9)).all()
+
+
+def bounded(seed: int, most: int) -> bool:
+    """Compare the bound with all regular mappings that use both arrays, if not too many."""
+    random = Random(seed)
+    layer, machine = layer_of(random), without_ports(machine_of(random))
+    nests = list(islice(every_nest(layer, machine), most + 1))
+    used = [
+        nest
+        for nest in nests
+        if is_regular(nest, layer)
+        and {loop.array for loop in nest if isinstance(loop, Spatial)} == {"A", "B"}
+    ]
+    front = every_front(layer, machine, used) if used and len(nests) <= most else np.zeros((0, 2))
+    if len(front) == 0:
+        return False
+    for text in ("energy", "edp", "latency"):
+        objective = parse_objective(text)
+        best = float(objective.values(front[:, 0], front[:, 1]).min())
+        boxes = closed_form(layer, narrowed(machine, layer), objective)
+        boxes.lower(1.3 * best, lambda: False)
+        assert boxes.bound <= best * (1 + 1e-9)
+    return True
+
+
+def test_no_regular_mapping_costs_less() -> None:
+    assert sum(bounded(seed, 400) for seed in range(60)) > 8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(60, 1000))
+def test_no_regular_mapping_of_many_machines_costs_less(seed: int) -> None:
+    bounded(seed, 2000)
