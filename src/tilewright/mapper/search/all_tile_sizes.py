@@ -44,6 +44,7 @@ ROUNDER = 5  # layers with rounder bounds that are searched
 FEWER = 1  # of them where promising tiles led close to the bound
 CLOSE_BY = 0.95
 PROMISING = 32  # of the better mappings of a step, those checked against constraints
+SUMS = 1 << 18  # of bounds with several arrays, before other starting points are looked at
 SMALL = 1 << 12  # operations of a layer whose loops are looked at in other orders at last
 TINY = 1 << 9  # operations of a layer of which other bypass choices are looked at, too
 OTHERS = 12  # bypass choices for which mappings of such a layer are drawn
@@ -87,10 +88,11 @@ def with_all_sizes(
     best = Best(layer, architecture, wanted, stop, even.mapping, even.value)
     best.climb_from(even.mapping)
     boxes = even.closed_form or closed_form(layer, machine, wanted)
-    boxes.lower(best.value, stop)
+    several = len(architecture.arrays) > 1
+    boxes.lower(best.value, stop, SUMS if several else inf)
     bound, keeps = boxes.bound, boxes.keeps()
     least = boxes.costs.least.at(boxes.widest())
-    if len(architecture.arrays) > 1:
+    if several:
         # a search of a rounder layer takes long there
         for rounder_layer in islice(rounder_layers(layer, least, boxes.values), ROUNDER):
             if best.reaches(bound) or stop():
@@ -98,6 +100,9 @@ def with_all_sizes(
             cut = cut_down(rounder_layer, layer, architecture, objective, best.mapping, stop, True)
             if cut is not None:
                 best.climb_from(cut)
+        boxes.lower(best.value, stop)
+        bound, keeps = boxes.bound, boxes.keeps()
+        least = boxes.costs.least.at(boxes.widest())
     tiles: list[Tiles] = []
     if settings.regular_bound and not best.reaches(bound):
         bound, tiles = tightened(least, keeps, wanted, best.value, stop)

@@ -39,6 +39,7 @@ LEAST_SLACK = 1.0002  # a bypass choice is given up where labels that little abo
 EASY = 2000  # labels of a search after which the next one may go twice as far
 DIVIDED = 10000  # labels of a search after which its spatial choices are divided
 MOST_PARTS = 16  # that they are divided into
+SUMS = 1 << 14  # of the first round of bounds over all spatial choices
 EQUAL = 1 + 1e-6  # bypass choices whose bounds are that much above the best value hold no equal one
 CLOSE = 1 + 1e-9
 
@@ -90,8 +91,8 @@ def explore(
             longer = rounds if (search.space.windows >= 0).any() else max(rounds, 1)
             search.anneal(WALKS << rounds, STEPS << longer, stop)
             rounds += 1
-            if on.closed_form and search.found.closed_form is None and search.best[0] < inf:
-                queue = weighed_together(search, queue, stop)
+            if on.closed_form and search.best[0] < inf:
+                queue = weighed_together(search, queue, stop, SUMS << 2 * rounds)
             continue
         if not plan.combined and combine(search, plan, given is None):
             pass
@@ -132,15 +133,18 @@ def weighed_together(
     search: Search,
     queue: list[tuple[tuple[float, float], int, First | Plan]],
     stop: Callable[[], bool],
+    most: int,
 ) -> list[tuple[tuple[float, float], int, First | Plan]]:
     """Raise the bounds of all bypass choices to those of regular mappings of all tile sizes.
 
     Most of them hold nothing as good as the best mapping so far. They are left out.
     """
     best = float(search.best[0]) * EQUAL
-    found = closed_form(search.layer, search.architecture, search.objective)
-    found.lower(best, stop)
-    search.found.closed_form = found
+    found = search.found.closed_form
+    if found is None:
+        found = closed_form(search.layer, search.architecture, search.objective)
+        search.found.closed_form = found
+    found.lower(best, stop, most)
     bounds = {keep: bound / CLOSE for bound, keep in found.keeps()}
     raised = []
     for bound, at, each in queue:

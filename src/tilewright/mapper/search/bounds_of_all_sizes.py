@@ -30,7 +30,8 @@ def closed_form(layer: Layer, architecture: Architecture, objective: Objective) 
     objective : Objective
     """
     halves = halves_of(layer, architecture)
-    least = Least(layer, architecture, widest_of(halves, np.zeros((1, len(halves)), np.int64)))
+    whole = np.zeros((1, len(halves)), np.int64)
+    least = Least(layer, architecture, widest_of(layer, halves, whole))
     return SpatialBoxes(least, halves, list(keep_choices(layer, architecture)), objective)
 
 
@@ -40,7 +41,8 @@ def operations_alone(layer: Layer, architecture: Architecture, objective: Object
     boxes = np.zeros((1, len(halves)), np.int64)
     if len(halves) == 1:
         boxes = np.flatnonzero(halves[0].ranges == 0)[:, None]
-    least = BoxCosts(Least(layer, architecture, widest_of(halves, boxes)), halves).at(boxes)
+    least = Least(layer, architecture, widest_of(layer, halves, boxes))
+    least = BoxCosts(least, halves).at(boxes)
     return float(objective.values(np.full(len(boxes), least.work), least.cycles).min())
 
 

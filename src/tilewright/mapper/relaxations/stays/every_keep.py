@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +27,17 @@ if TYPE_CHECKING:
     Crossing = Callable[[int, tuple[tuple[Link, Price], ...], Sequence[Link]], Floats]
     Entry = tuple[Link, Price] | None
     Part = tuple[int, Sequence[tuple[tuple[Link, Price], ...]], Sequence[Sequence[Link]], Ints]
+
+
+class Cut(Enum):
+    """Where what is sent over a link counts that passes memories.
+
+    At the first memory that it reaches, at the last before it has crossed an array, or at its end.
+    """
+
+    FIRST = auto()
+    BEFORE = auto()
+    LAST = auto()
 
 
 @dataclass(frozen=True)
@@ -99,15 +111,15 @@ class EveryKeep:
             [
                 part
                 for m in range(1, self.compute)
-                if (part := self.crossing(least, price, m, outermost)) is not None
+                if (part := self.crossing(least, price, m, cut)) is not None
             ]
-            for outermost in (False, True)
+            for cut in Cut
         ]
-        same = [part[1] for part in ways[0]] == [part[1] for part in ways[1]]
-        return Sum(once, direct, ways[:1] if same else ways)
+        different = {str([part[:2] for part in way]): way for way in ways}
+        return Sum(once, direct, list(different.values()))
 
     def crossing(
-        self, least: Least, price: Callable[[Link], Price], m: int, outermost: bool
+        self, least: Least, price: Callable[[Link], Price], m: int, cut: Cut
     ) -> Part | None:
         """Return what crosses into a memory, or None where that costs nothing."""
         entries: list[list[Entry]] = []
@@ -116,7 +128,7 @@ class EveryKeep:
             found: list[Entry] = []
             code = []
             for chain in own:
-                entry = self.entry(least, price, self.links_of(t, chain), m, outermost)
+                entry = self.entry(least, price, self.links_of(t, chain), m, cut)
                 if entry not in found:
                     found.append(entry)
                 code.append(found.index(entry))
@@ -138,12 +150,11 @@ class EveryKeep:
         price: Callable[[Link], Price],
         links: Sequence[Link],
         m: int,
-        outermost: bool,
+        where: Cut,
     ) -> Entry:
         """Return the link of a tensor that ends at a memory or passes it, and what it costs there.
 
-        What is sent counts at one of the memories that a link reaches before it crosses an array:
-        the first or the last of them.
+        What is sent counts at one of the memories that a link reaches.
         """
         for link in links:
             if not link.sender < m <= link.receiver or link.receiver == self.compute:
@@ -152,7 +163,7 @@ class EveryKeep:
             cuts = [
                 c for c in range(link.sender + 1, link.receiver + 1) if least.segment[c - 1] == same
             ]
-            cut = cuts[0] if outermost else cuts[-1]
+            cut = {Cut.FIRST: cuts[0], Cut.BEFORE: cuts[-1], Cut.LAST: link.receiver}[where]
             cost = price(link)
             sent = cost.sent if m == cut else 0.0
             received = cost.received if m == link.receiver else 0.0

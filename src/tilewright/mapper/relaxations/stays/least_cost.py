@@ -336,15 +336,19 @@ class Least:
                 crossed = outside, self.segment[m]
                 each = self.instances(t, self.irrelevant[t], crossed, united=False)
                 sent, received = price.sent * operations, price.received * operations
-                if not self.unites(link, outside):
-                    sent, received = 0.0, sent + received
+                # arrays between the sender and here share what is sent as well
+                shared = self.sharing(link, min(outside, self.segment[link.sender]), outside)
+                if self.unites(link, outside):
+                    every, each_one = sent / shared, received * np.ones(len(each))
+                else:
+                    every, each_one = 0.0 * shared, sent / shared + received
                 # of dimensions irrelevant to others as well, narrower choices may receive less
                 own = self.instances(t, self.irrelevant[t] & self.single, crossed, united=False)
                 arrays = self.spread[outside : self.segment[link.receiver]]
                 spread = dict(zip(self.layer.bounds, arrays.prod(axis=0), strict=True))
                 stay = Stay(
-                    sent=np.full(len(each), sent),
-                    received=received * own,
+                    sent=every,
+                    received=each_one * own,
                     relevant=self.relevant[t],
                     irrelevant=self.irrelevant[t],
                     windows=self.windows[t],

@@ -22,6 +22,7 @@ from tilewright.mapper.problem.bypass_choices import KeepChoice
 from tilewright.mapper.relaxations.stays.every_keep import EveryKeep
 from tilewright.mapper.relaxations.stays.halves import Halves
 from tilewright.mapper.relaxations.stays.least_cost import Least, Link, Price
+from tilewright.workload.layer import Layer
 
 FIRST, BATCH = 16, 256  # boxes that are divided at once: at first, and later
 MOST_BOXES = 1 << 18
@@ -72,7 +73,7 @@ class SpatialBoxes:
         self.bound = float(self.values[0])
         self.finished = False
 
-    def lower(self, ceiling: float, stop: Callable[[], bool]) -> None:
+    def lower(self, ceiling: float, stop: Callable[[], bool], most: float = inf) -> None:
         """Divide boxes until the least bound is that of single choices, or all reach the ceiling.
 
         Parameters
@@ -81,16 +82,18 @@ class SpatialBoxes:
             The best value so far; what costs more is of no interest.
         stop : callable
             Whether to end with the bound so far.
+        most : float
+            Sums of a bypass choice in a box, at most, after which to end.
         """
         self.leave_out(ceiling)
         batch = FIRST
-        while len(self.boxes) and len(self.boxes) < MOST_BOXES:
+        while len(self.boxes) and len(self.boxes) < MOST_BOXES and most > 0:
             order = np.argsort(self.values, kind="stable")
             single = self.are_single()
             if single[order[0]] or stop():
                 break
             picked = [i for i in order[:batch].tolist() if not single[i]]
-            self.divide(picked, ceiling)
+            most -= self.divide(picked, ceiling)
             batch = min(2 * batch, BATCH)
         self.bound = min(ceiling, float(self.values.min(initial=inf)))
         self.finished = len(self.boxes) == 0 or bool(self.are_single()[self.values.argmin()])
@@ -101,8 +104,8 @@ class SpatialBoxes:
         self.alive = [own for own, stays in zip(self.alive, low.tolist(), strict=True) if stays]
         self.boxes, self.values = self.boxes[low], self.values[low]
 
-    def divide(self, picked: Sequence[int], ceiling: float) -> None:
-        """Divide some boxes, and leave out what reaches a ceiling."""
+    def divide(self, picked: Sequence[int], ceiling: float) -> int:
+        """Divide some boxes, leave out what reaches a ceiling, and return the number of sums."""
         parents = np.repeat(picked, 2)
         children = np.concatenate([divided(self.boxes[i], self.halves) for i in picked])
         some = np.unique(np.concatenate([self.alive[i] for i in picked]))
@@ -115,6 +118,7 @@ class SpatialBoxes:
         self.values = np.concatenate((self.values, least))
         self.alive += new
         self.leave_out(ceiling)
+        return int(values.size)
 
     def are_single(self) -> Bools:
         """Return whether boxes have one choice of each array."""
@@ -138,7 +142,7 @@ class SpatialBoxes:
 
     def widest(self) -> Ints:
         """Return the most elements along each dimension, box by box and array by array."""
-        return widest_of(self.halves, self.boxes)
+        return widest_of(self.costs.least.layer, self.halves, self.boxes)
 
 
 class BoxCosts:
@@ -165,7 +169,7 @@ class BoxCosts:
         def crossing(
             m: int, priced: tuple[tuple[Link, Price], ...], links: Sequence[Link]
         ) -> Floats:
-            first = own.segment[m - 1]
+            first = min(own.segment[m - 1], *(own.segment[link.sender] for link, _ in priced))
             last = max(own.segment[link.receiver] for link, _ in priced)
             key = m, priced, tuple(links)
             together = prod(len(each.parts) for each in self.halves[first:last])
@@ -180,7 +184,7 @@ class BoxCosts:
     def at(self, boxes: Ints) -> Least:
         """Return the bounds of single boxes."""
         most = [partial(most_in, each, boxes[:, k]) for k, each in enumerate(self.halves)]
-        return self.least.at(widest_of(self.halves, boxes), most)
+        return self.least.at(widest_of(self.least.layer, self.halves, boxes), most)
 
     def of_arrays(self, first: int, last: int) -> Least:
         """Return those of all parts of some arrays together."""
@@ -204,10 +208,12 @@ def most_in(halves: Halves, parts: Ints, dimensions: frozenset[str]) -> Floats:
     return halves.most(dimensions)[parts]
 
 
-def widest_of(halves: Sequence[Halves], boxes: Ints) -> Ints:
-    """Return the most elements of each box along each dimension."""
-    own = [each.widest[boxes[:, k]] for k, each in enumerate(halves)]
-    return np.stack(own, axis=1) if own else np.zeros((len(boxes), 0, 0), np.int64)
+def widest_of(layer: Layer, halves: Sequence[Halves], boxes: Ints) -> Ints:
+    """Return the most elements of each box along each dimension, array by array."""
+    widest = np.ones((len(boxes), len(halves), len(layer.bounds)), np.int64)
+    for k, each in enumerate(halves):
+        widest[:, k] = each.widest[boxes[:, k]]
+    return widest
 
 
 def divided(box: Ints, halves: Sequence[Halves]) -> Ints:
