@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
+import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
-from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from tilewright.errors import InputError, nearest
+from tilewright.kernels.folders import folder_of
+
+if TYPE_CHECKING:
+    from ruamel.yaml import YAML
 
 KeyPath = tuple[str | int, ...]
 Model = TypeVar("Model", bound=BaseModel)
@@ -179,13 +184,40 @@ def load_named(name_or_path: str | Path, folder: Path, what: str) -> Document:
     """
     names = shipped(folder)
     if str(name_or_path) in names:
-        return load(folder / f"{name_or_path}.yaml")
+        return load_shipped(folder / f"{name_or_path}.yaml")
     if is_path(name_or_path):
         return load(name_or_path)
     raise InputError(
         f"no {what} '{name_or_path}'; accepted: the path of a file (*.yaml), "
         f"or one of {', '.join(names)}{nearest(str(name_or_path), names)}"
     )
+
+
+def load_shipped(path: Path) -> Document:
+    """Read a file that ships, as `load` does, but once: then what it says is kept as JSON.
+
+    To parse YAML takes longer than most of what commands do. What is kept lies in a folder for
+    compiled code, and is read for the same text and the same parser only. It has no lines: nothing
+    in these files is an error.
+    """
+    folder = folder_of(str(path.parent))
+    if folder is None:
+        return load(path)
+    text = read_text(path)
+    stamp = blake2b(text.encode() + Path(__file__).read_bytes(), digest_size=16).hexdigest()
+    place = Path(folder) / f"{path.stem}.json"
+    with suppress(OSError, ValueError):
+        kept = json.loads(place.read_bytes())
+        if isinstance(kept, dict) and kept.get("stamp") == stamp:
+            return Document(kept["data"], str(path))
+    document = parse(text, str(path))
+    if not document.tags:
+        with suppress(OSError, ValueError):
+            descriptor, new = tempfile.mkstemp(dir=folder)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                json.dump({"stamp": stamp, "data": document.data}, file)
+            os.replace(new, place)
+    return document
 
 
 def shipped(folder: Path) -> list[str]:
@@ -222,6 +254,9 @@ def read_text(path: str | Path) -> str:
 
 def parse(text: str, source: str = "<text>") -> Document:
     """Read YAML or JSON text; `source` names it in messages."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
     yaml = YAML(typ="safe", pure=True)
     try:
         root = yaml.compose(text)
@@ -251,6 +286,8 @@ class Marks:
 
 
 def _plain(node: Any, path: KeyPath, marks: Marks, source: str, yaml: YAML) -> Any:
+    from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+
     lines = marks.lines
     if len(lines) > MAX_VALUES:
         # a few aliases of aliases repeat more than any memory holds
