@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -110,6 +111,33 @@ class Document:
         return self.error(f"{message}, found {describe(first['input'])}", where)
 
 
+class LinesWhenAsked(Mapping[KeyPath, int]):
+    """The lines of keys of a text, which is parsed when one is asked for: few messages need one.
+
+    Parameters
+    ----------
+    text, source : str
+        As for `parse`.
+    """
+
+    def __init__(self, text: str, source: str) -> None:
+        self.text, self.source = text, source
+
+    @cached_property
+    def known(self) -> Mapping[KeyPath, int]:
+        """All lines."""
+        return parse(self.text, self.source).lines
+
+    def __getitem__(self, path: KeyPath) -> int:
+        return self.known[path]
+
+    def __iter__(self) -> Iterator[KeyPath]:
+        return iter(self.known)
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+
 def field_names(model: type[BaseModel]) -> list[str]:
     """Return the keys that a model accepts, as a file spells them."""
     return [info.alias or name for name, info in model.model_fields.items()]
@@ -197,8 +225,7 @@ def load_shipped(path: Path) -> Document:
     """Read a file that ships, as `load` does, but once: then what it says is kept as JSON.
 
     To parse YAML takes longer than most of what commands do. What is kept lies in a folder for
-    compiled code, and is read for the same text and the same parser only. It has no lines: nothing
-    in these files is an error.
+    compiled code, and is read for the same text and the same parser only.
     """
     folder = folder_of(str(path.parent))
     if folder is None:
@@ -209,14 +236,15 @@ def load_shipped(path: Path) -> Document:
     with suppress(OSError, ValueError):
         kept = json.loads(place.read_bytes())
         if isinstance(kept, dict) and kept.get("stamp") == stamp:
-            return Document(kept["data"], str(path))
+            return Document(kept["data"], str(path), LinesWhenAsked(text, str(path)))
     document = parse(text, str(path))
     if not document.tags:
         with suppress(OSError, ValueError):
-            descriptor, new = tempfile.mkstemp(dir=folder)
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                json.dump({"stamp": stamp, "data": document.data}, file)
-            os.replace(new, place)
+            content = json.dumps({"stamp": stamp, "data": document.data})
+            with tempfile.TemporaryDirectory(dir=folder) as aside:
+                new = Path(aside) / place.name
+                new.write_text(content, encoding="utf-8")
+                new.replace(place)
     return document
 
 

@@ -7,11 +7,13 @@ that is done when a kernel is compiled, or when another one links this one.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from llvmlite import binding as llvm
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import compile_result
+from numba.core.environment import Environment, lookup_environment
 from numba.core.runtime import rtsys
 
 Payload = tuple[Any, ...]
@@ -43,7 +45,8 @@ class Loaded(JITCodeLibrary):
 
 def reduced(result: Any) -> Payload:
     """Return what is kept of a compiled kernel, with the names that it defines and needs."""
-    library, *rest = result._reduce()
+    library, *rest, environments = result._reduce()
+    rest.append([(each.globals["__name__"], each.consts, each.env_name) for each in environments])
     module = result.library._get_module_for_linking()
     names = [
         (each.name, each.is_declaration)
@@ -74,15 +77,32 @@ def rebuilt(target: Any, payload: Payload) -> Any:
         target.refresh()  # what the process lacks comes with Numba's other modules, if with any
     library = Loaded(target.codegen(), name)
     library.take(*codes, defined)
-    description, environment, signature, in_python, lifted, types, again, others = rest
+    description, own, signature, in_python, lifted, types, again, read = rest
+    others = [environment(*each) for each in read]
     for step in again:
         step()
     result = compile_result(
         typing_context=target.typing_context, target_context=target, library=library,
-        entry_point=target.get_executable(library, description, environment),
-        fndesc=description, environment=environment, signature=signature, objectmode=in_python,
-        lifted=lifted, type_annotation=types, reload_init=again, referenced_envs=others,
+        entry_point=target.get_executable(library, description, own),
+        fndesc=description, environment=own, signature=signature, objectmode=in_python,
+        lifted=lifted, type_annotation=types, reload_init=again, referenced_envs=tuple(others),
     )  # fmt: skip
     for other in others:
         library.codegen.set_env(other.env_name, other)
     return result
+
+
+def environment(module: str, constants: list[Any], name: str) -> Any:
+    """Return what a function reads while it runs, without importing the module that defines it.
+
+    Code without Python objects reads nothing of that module.
+    """
+    found: Any = lookup_environment(name)
+    if found is None:
+        there = sys.modules.get(module)
+        make: Any = Environment
+        found = make(vars(there) if there else {"__name__": module})
+        found.consts.extend(constants)
+        found.env_name = name
+        Environment._memo[name] = found
+    return found
