@@ -14,7 +14,7 @@ from llvmlite import binding as llvm
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import compile_result
 from numba.core.environment import Environment, lookup_environment
-from numba.core.runtime import rtsys
+from numba.core.runtime.nrt import rtsys
 
 Payload = tuple[Any, ...]
 
@@ -76,7 +76,7 @@ def rebuilt(target: Any, payload: Payload) -> Any:
     if not all(llvm.address_of_symbol(each) or engine.is_symbol_defined(each) for each in needed):
         target.refresh()  # what the process lacks comes with Numba's other modules, if with any
     library = Loaded(target.codegen(), name)
-    library.take(*codes, defined)
+    library.take(codes[0], codes[1], defined)
     description, own, signature, in_python, lifted, types, again, read = rest
     others = [environment(*each) for each in read]
     for step in again:
