@@ -8,10 +8,10 @@ to and from DRAM. Names are imported when they are first used.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # type checkers assume True; without an import, Ctrl-C is heeded sooner
 if TYPE_CHECKING:
+    from typing import Any
+
     from tilewright.api import (
         best_layout,
         compare,
@@ -261,6 +261,8 @@ def __getattr__(name: str) -> Any:
             return "unknown"
     if name not in HOME:
         raise AttributeError(f"module 'tilewright' has no attribute '{name}'")
+    from importlib import import_module
+
     value = getattr(import_module(HOME[name]), name)
     globals()[name] = value
     return value

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import NoReturn
+
+TYPE_CHECKING = False  # type checkers assume True; without an import, Ctrl-C is heeded sooner
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 INTERRUPTED = 130
 

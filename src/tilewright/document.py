@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import blake2b
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
-from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from tilewright.errors import InputError, nearest
+from tilewright.kernels.folders import folder_of
+
+if TYPE_CHECKING:
+    from ruamel.yaml import YAML
 
 KeyPath = tuple[str | int, ...]
 Model = TypeVar("Model", bound=BaseModel)
@@ -105,6 +111,33 @@ class Document:
         return self.error(f"{message}, found {describe(first['input'])}", where)
 
 
+class LinesWhenAsked(Mapping[KeyPath, int]):
+    """The lines of keys of a text, which is parsed when one is asked for: few messages need one.
+
+    Parameters
+    ----------
+    text, source : str
+        As for `parse`.
+    """
+
+    def __init__(self, text: str, source: str) -> None:
+        self.text, self.source = text, source
+
+    @cached_property
+    def known(self) -> Mapping[KeyPath, int]:
+        """All lines."""
+        return parse(self.text, self.source).lines
+
+    def __getitem__(self, path: KeyPath) -> int:
+        return self.known[path]
+
+    def __iter__(self) -> Iterator[KeyPath]:
+        return iter(self.known)
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+
 def field_names(model: type[BaseModel]) -> list[str]:
     """Return the keys that a model accepts, as a file spells them."""
     return [info.alias or name for name, info in model.model_fields.items()]
@@ -179,13 +212,40 @@ def load_named(name_or_path: str | Path, folder: Path, what: str) -> Document:
     """
     names = shipped(folder)
     if str(name_or_path) in names:
-        return load(folder / f"{name_or_path}.yaml")
+        return load_shipped(folder / f"{name_or_path}.yaml")
     if is_path(name_or_path):
         return load(name_or_path)
     raise InputError(
         f"no {what} '{name_or_path}'; accepted: the path of a file (*.yaml), "
         f"or one of {', '.join(names)}{nearest(str(name_or_path), names)}"
     )
+
+
+def load_shipped(path: Path) -> Document:
+    """Read a file that ships, as `load` does, but once: then what it says is kept as JSON.
+
+    To parse YAML takes longer than most of what commands do. What is kept lies in a folder for
+    compiled code, and is read for the same text and the same parser only.
+    """
+    folder = folder_of(str(path.parent))
+    if folder is None:
+        return load(path)
+    text = read_text(path)
+    stamp = blake2b(text.encode() + Path(__file__).read_bytes(), digest_size=16).hexdigest()
+    place = Path(folder) / f"{path.stem}.json"
+    with suppress(OSError, ValueError):
+        kept = json.loads(place.read_bytes())
+        if isinstance(kept, dict) and kept.get("stamp") == stamp:
+            return Document(kept["data"], str(path), LinesWhenAsked(text, str(path)))
+    document = parse(text, str(path))
+    if not document.tags:
+        with suppress(OSError, ValueError):
+            content = json.dumps({"stamp": stamp, "data": document.data})
+            with tempfile.TemporaryDirectory(dir=folder) as aside:
+                new = Path(aside) / place.name
+                new.write_text(content, encoding="utf-8")
+                new.replace(place)
+    return document
 
 
 def shipped(folder: Path) -> list[str]:
@@ -222,6 +282,9 @@ def read_text(path: str | Path) -> str:
 
 def parse(text: str, source: str = "<text>") -> Document:
     """Read YAML or JSON text; `source` names it in messages."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
     yaml = YAML(typ="safe", pure=True)
     try:
         root = yaml.compose(text)
@@ -251,6 +314,8 @@ class Marks:
 
 
 def _plain(node: Any, path: KeyPath, marks: Marks, source: str, yaml: YAML) -> Any:
+    from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+
     lines = marks.lines
     if len(lines) > MAX_VALUES:
         # a few aliases of aliases repeat more than any memory holds

@@ -11,7 +11,7 @@ from typing import Annotated
 from pydantic import Field
 
 from tilewright.architecture.machine import Architecture, Compute, Memory
-from tilewright.document import Strict, load
+from tilewright.document import Strict, load_shipped
 from tilewright.errors import InputError, nearest
 
 FOLDER = Path(__file__).parent / "components"
@@ -112,7 +112,7 @@ def load_components(name: str) -> ComponentTable:
             f"no component table '{name}'; accepted: {', '.join(names)}{nearest(name, names)}",
             key="components",
         )
-    return load(FOLDER / f"{name}.yaml").validate(ComponentTable)
+    return load_shipped(FOLDER / f"{name}.yaml").validate(ComponentTable)
 
 
 def parts(

@@ -6,11 +6,9 @@ import re
 from collections.abc import Callable, Iterable
 from io import StringIO
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator, Field
-from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from tilewright.architecture.constraint_checks import ErrorAt
 from tilewright.architecture.constraints import (
@@ -23,6 +21,9 @@ from tilewright.architecture.constraints import (
 )
 from tilewright.document import Document, KeyPath, Strict, describe, load
 from tilewright.errors import InputError, nearest
+
+if TYPE_CHECKING:
+    from ruamel.yaml.comments import CommentedMap
 
 Names = Annotated[
     list[str], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
@@ -254,6 +255,8 @@ def text_range(text: str) -> Any:
 
 def dump_constraints(constraints: Iterable[Constraint]) -> str:
     """Return constraints as the text of a file that reads back to equal ones."""
+    from ruamel.yaml import YAML
+
     data: dict[str, Any] = {}
     if isinstance(constraints, Constraints):
         named = {"name": constraints.name, "also": list(constraints.also)}
@@ -270,6 +273,8 @@ def dump_constraints(constraints: Iterable[Constraint]) -> str:
 
 def constraint_data(constraint: Constraint) -> CommentedMap:
     """Return an item as the plain data of a file, on one line of it."""
+    from ruamel.yaml.comments import CommentedMap, CommentedSeq
+
     data = CommentedMap(at=constraint.at)
     if constraint.axis is not None:
         data["axis"] = constraint.axis
@@ -288,6 +293,8 @@ def constraint_data(constraint: Constraint) -> CommentedMap:
 
 def limits_data(limits: Limits) -> Any:
     """Return a range as plain data."""
+    from ruamel.yaml.comments import CommentedMap
+
     if limits == Limits(ALL, ALL):
         return "all"
     if limits.least == limits.most:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tilewright.architecture.constraint_files import Check, parse_constraints
 from tilewright.architecture.constraints import Constraints
-from tilewright.document import load
+from tilewright.document import load_shipped
 from tilewright.errors import InputError, nearest
 
 FOLDER = Path(__file__).parent / "dataflows"
@@ -17,7 +17,9 @@ FOLDER = Path(__file__).parent / "dataflows"
 def dataflow_files() -> dict[str, Path]:
     """Return the file of each dataflow, by all its names."""
     files = {path.stem: path for path in sorted(FOLDER.glob("*.yaml"))}
-    other = {name: path for path in files.values() for name in parse_constraints(load(path)).also}
+    other = {
+        name: path for path in files.values() for name in parse_constraints(load_shipped(path)).also
+    }
     return files | other
 
 
@@ -47,4 +49,4 @@ def load_dataflow(name: str, check: Check | None = None) -> Constraints:
             f"no dataflow '{name}'; accepted: {', '.join(names)}{nearest(name, names)}",
             key="dataflow",
         )
-    return parse_constraints(load(dataflow_files()[name]), check)
+    return parse_constraints(load_shipped(dataflow_files()[name]), check)

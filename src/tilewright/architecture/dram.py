@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from tilewright.architecture import units
-from tilewright.document import Strict, load
+from tilewright.document import Strict, load_shipped
 
 FILE = Path(__file__).parent / "dram.yaml"
 
@@ -40,7 +40,7 @@ class Dram:
 @cache
 def dram_kinds() -> dict[str, Dram]:
     """Return the kinds that there are, by name."""
-    document = load(FILE)
+    document = load_shipped(FILE)
     found = {}
     for name in document.data:
         keys = document.validate(_Keys, (name,))

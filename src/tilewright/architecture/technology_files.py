@@ -28,7 +28,7 @@ from tilewright.architecture.technology import (
     PerBit,
     Technology,
 )
-from tilewright.document import Document, KeyPath, Strict, load
+from tilewright.document import Document, KeyPath, Strict, load, load_shipped
 from tilewright.errors import InputError, nearest
 
 FOLDER = Path(__file__).parent / "technologies"
@@ -202,7 +202,7 @@ def _between(name: str, node: float, family: dict[float, str]) -> Between:
 
 @cache
 def _shipped(name: str) -> Technology:
-    return parse_technology(load(FOLDER / f"{name}.yaml"))
+    return parse_technology(load_shipped(FOLDER / f"{name}.yaml"))
 
 
 def parse_technology(document: Document) -> Technology:

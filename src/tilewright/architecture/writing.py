@@ -5,8 +5,6 @@ from __future__ import annotations
 from io import StringIO
 from typing import Any
 
-from ruamel.yaml import YAML
-
 from tilewright.architecture.constraint_files import constraint_data
 from tilewright.architecture.machine import Architecture, Array, Compute, Level, Memory
 from tilewright.architecture.units import clock_text, size_text
@@ -18,6 +16,8 @@ def dump_architecture(architecture: Architecture) -> str:
     Energies are written as numbers, whether they were given or came from a technology table.
     Reading the text gives an equal machine.
     """
+    from ruamel.yaml import YAML
+
     yaml = YAML()
     yaml.default_flow_style = None
     yaml.width = 100

@@ -25,10 +25,8 @@ def folder_of(source: str) -> str | None:
 
 def folders(source: str) -> Iterator[str]:
     """Yield folders that may serve, the best one first."""
-    from numba.core import config
-
     name = f"{os.path.basename(source)}_{blake2b(source.encode(), digest_size=16).hexdigest()}"
-    if given := getattr(config, "CACHE_DIR", ""):
+    if given := os.environ.get("NUMBA_CACHE_DIR"):
         yield os.path.join(given, name)
     yield os.path.join(source, "__pycache__")
     if own := user_folder():

@@ -16,6 +16,7 @@ from numba.core.caching import (
 )
 
 from tilewright.kernels.folders import folder_of
+from tilewright.kernels.loaded import rebuilt, reduced
 
 
 class Locator(UserProvidedCacheLocator):
@@ -38,9 +39,17 @@ class Locator(UserProvidedCacheLocator):
 
 
 class Located(CompileResultCacheImpl):
-    """How code is written down; Numba's own way, but for the place."""
+    """Where code is written down, and how."""
 
     _locator_classes: list[Any] = [Locator]  # noqa: RUF012
+
+    def reduce(self, result: Any) -> Any:
+        """Return what is written down."""
+        return reduced(result)
+
+    def rebuild(self, target_context: Any, payload: Any) -> Any:
+        """Return the code as it was compiled."""
+        return rebuilt(target_context, payload)
 
 
 class Kept(FunctionCache):
@@ -58,7 +67,8 @@ class Kept(FunctionCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the code for some types, if it is there."""
-        usual: Any = super().load_overload
+        # Numba's own method prepares for compiling first, which is not needed, see `loaded`
+        usual: Any = super()._load_overload
         with suppress(OSError, EOFError, ValueError, pickle.UnpicklingError):
             return usual(sig, target_context)
         return None

@@ -6,11 +6,9 @@ from collections.abc import Iterable
 from collections.abc import Mapping as Dict
 from io import StringIO
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
-from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap
 
 from tilewright.architecture.machine import Architecture
 from tilewright.document import Document, KeyPath, Strict, describe, key_text, load
@@ -26,6 +24,9 @@ from tilewright.mapping.names import (
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.mapping.validity import check as check_validity
 from tilewright.workload.layer import Layer
+
+if TYPE_CHECKING:
+    from ruamel.yaml.comments import CommentedMap
 
 Tile = Annotated[int, Field(ge=1)]
 TOP_KEYS = ("mapping", "mappings", "layer", "architecture", "workload")
@@ -243,6 +244,8 @@ def dump_mappings(
 
 def one_per_line(data: Iterable[Dict[str, Any]]) -> list[CommentedMap]:
     """Return nodes that YAML writes on one line each."""
+    from ruamel.yaml.comments import CommentedMap
+
     nodes = []
     for item in data:
         node = CommentedMap(item)
@@ -253,6 +256,8 @@ def one_per_line(data: Iterable[Dict[str, Any]]) -> list[CommentedMap]:
 
 def yaml_text(data: dict[str, Any]) -> str:
     """Return data as YAML."""
+    from ruamel.yaml import YAML
+
     yaml = YAML()
     yaml.width = 1 << 16
     yaml.indent(mapping=2, sequence=4, offset=2)

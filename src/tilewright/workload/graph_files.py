@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from math import prod
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
-from ruamel.yaml.comments import CommentedMap
 
 from tilewright.document import Document, KeyPath, Strict, describe
 from tilewright.errors import InputError, nearest
@@ -27,6 +26,9 @@ from tilewright.workload.graph_checks import GraphError, check
 from tilewright.workload.layer import Layer
 from tilewright.workload.view import MAX_WORDS, Shape, View
 from tilewright.workload.view_files import flow, read_view, row, view_data
+
+if TYPE_CHECKING:
+    from ruamel.yaml.comments import CommentedMap
 
 MAX_REPEAT = 2**16
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from inspect import Parameter, signature
 from io import StringIO
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
-from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap
 
 from tilewright.document import Document, KeyPath, Strict, describe, load_named, shipped
 from tilewright.errors import InputError, nearest
@@ -18,6 +16,9 @@ from tilewright.workload.graph_files import graph_data, read_graph
 from tilewright.workload.layer import Layer, Network
 from tilewright.workload.operators import OPERATORS, LayerKeys
 from tilewright.workload.variants import with_variants
+
+if TYPE_CHECKING:
+    from ruamel.yaml.comments import CommentedMap
 
 ZOO = Path(__file__).parent / "zoo"
 KINDS = {
@@ -135,6 +136,8 @@ def select(network: Network, layer_name: str) -> Layer:
 
 def dump_network(network: Network) -> str:
     """Return a network as the text of a network file; reading it gives an equal network."""
+    from ruamel.yaml import YAML
+
     yaml = YAML()
     yaml.default_flow_style = None
     yaml.width = 100
@@ -236,6 +239,8 @@ def _place(document: Document, path: KeyPath, key: str | None) -> KeyPath:
 
 
 def _layer_data(layer: Layer) -> CommentedMap:
+    from ruamel.yaml.comments import CommentedMap
+
     data = CommentedMap(name=layer.name, einsum=layer.einsum)
     data["bounds"] = CommentedMap(layer.bounds)
     bits = {t.name: t.bits for t in layer.tensors if t.bits is not None}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
-
-from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from typing import TYPE_CHECKING, Any
 
 from tilewright.document import describe
 from tilewright.errors import InputError, nearest
 from tilewright.workload.view import Broadcast, Pad, Reshape, Slice, Step, Take, Transpose, View
+
+if TYPE_CHECKING:
+    from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 MAX_SIZE = 2**62
 MAX_DEPTH = 50
@@ -160,6 +161,8 @@ def _range(first: int, end: int, step: int) -> str:
 
 def flow(data: dict[str, Any]) -> CommentedMap:
     """Return a mapping that is written on one line."""
+    from ruamel.yaml.comments import CommentedMap
+
     result = CommentedMap(data)
     result.fa.set_flow_style()
     return result
@@ -167,6 +170,8 @@ def flow(data: dict[str, Any]) -> CommentedMap:
 
 def row(data: list[Any]) -> CommentedSeq:
     """Return a list that is written on one line."""
+    from ruamel.yaml.comments import CommentedSeq
+
     result = CommentedSeq(data)
     result.fa.set_flow_style()
     return result

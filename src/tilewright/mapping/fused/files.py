@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml.comments import CommentedMap, CommentedSeq
-
 from tilewright.architecture.machine import Architecture
 from tilewright.document import Document, KeyPath, describe, load
 from tilewright.errors import InputError, nearest
@@ -359,6 +357,8 @@ def dump_fused(
 
 def _in_lines(data: Any) -> Any:
     """Return data that YAML writes with one line for each node that holds no others."""
+    from ruamel.yaml.comments import CommentedMap, CommentedSeq
+
     if isinstance(data, list):
         return CommentedSeq(_in_lines(item) for item in data)
     if not isinstance(data, dict):
