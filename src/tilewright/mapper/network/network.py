@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from math import inf
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -247,25 +248,39 @@ class NetworkSearch:
         return [layer for layer in waiting if likeness(layer) in keys]
 
     def begin(self, layer: Layer, budget: Budget) -> None:
-        """Search sizes that divide, and go on to the end where time is not limited."""
-        stop, key = budget.take(), likeness(layer)
+        """Search sizes that divide, and go on to the end where time is not limited.
+
+        Where all tile sizes are asked for, the other half of the time is theirs.
+        """
+        (half, stop), key = budget.halves(), likeness(layer)
         if stop():
             return
+        first = half if self.tiles == ALL else stop
         self.progress.started(layer)
-        self.searched[key] = self.known.get(key) or self.divided(layer, stop)
-        if stop() and not self.searched[key].found.finished:
+        self.searched[key] = self.known.get(key) or self.divided(layer, first)
+        if first() and not self.searched[key].found.finished:
             self.cut.add(key)
         if not self.limited or (self.tiles != ALL and key not in self.cut):
             self.finish(layer, stop)
 
     def go_on(self, layer: Layer, later: Budget) -> None:
         """Go on with what had too little time, in what time the other layers have left."""
-        half, stop = later.halves()
-        key = likeness(layer)
-        if key in self.cut and not stop():
-            first = half if self.tiles == ALL else stop
-            self.searched[key] = self.divided(layer, first, self.searched[key])
+        stop, key = later.take(), likeness(layer)
+        earlier = self.searched[key]
+        if key in self.cut and self.tiles != ALL and not stop():
+            self.searched[key] = self.divided(layer, stop, earlier)
+        # what is proven of sizes that divide says nothing of others, so those come first
         self.finish(layer, stop)
+        ended = self.searched[key]
+        if key in self.cut and self.tiles == ALL and not ended.found.finished and not stop():
+            again = self.divided(layer, stop, earlier).found
+            if again.value < ended.found.value:
+                bound = min(ended.found.bound, again.value)
+                found = replace(
+                    ended.found, mapping=again.mapping, value=again.value, bound=bound,
+                    finished=bound == again.value,
+                )  # fmt: skip
+                self.searched[key] = replace(ended, found=found)
 
     def divided(
         self, layer: Layer, stop: Callable[[], bool], earlier: Searched | None = None
