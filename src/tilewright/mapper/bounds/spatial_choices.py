@@ -99,13 +99,22 @@ def combinations(sp: Space, most: int = MOST) -> Combinations | None:
 
     Where windows slide over several arrays, their dimensions are told apart if that is possible.
     """
-    several = len(sp.unroll_start) > 2 and bool((sp.windows >= 0).any())
-    found = combined(sp, True, most) if several else None
+    found = combined(sp, True, most) if tells_apart(sp) else None
     return found or combined(sp, False, most)
 
 
-def combined(sp: Space, apart: bool, most: int) -> Combinations | None:
-    """Return the combinations whose classes tell dimensions of windows apart, or do not."""
+def tells_apart(sp: Space) -> bool:
+    """Whether windows slide over several arrays, so that it matters which dimensions they share."""
+    return len(sp.unroll_start) > 2 and bool((sp.windows >= 0).any())
+
+
+def combined(
+    sp: Space, apart: bool, most: int, within: Combinations | None = None
+) -> Combinations | None:
+    """Return the combinations whose classes tell dimensions of windows apart, or do not.
+
+    With some combinations of wider classes, only what they are made of.
+    """
     nt, nd = sp.relevant.shape
     bounds = sp.values[np.arange(nd), sp.sizes - 1]
     slides = (sp.window_of >= 0).any(axis=0)
@@ -126,7 +135,8 @@ def combined(sp: Space, apart: bool, most: int) -> Combinations | None:
     factors = np.ones((1, 0, len(own)), np.int64)
     kind_of = np.zeros(len(sp.unroll), np.int64)
     used = np.ones((1, len(own)), np.int64)
-    for begin, end in pairwise(sp.unroll_start):
+    wider = np.zeros(1, np.int64)  # which of the wider combinations each begins with
+    for k, (begin, end) in enumerate(pairwise(sp.unroll_start)):
         classes, at = np.unique(products[begin:end], axis=0, return_inverse=True)
         if len(used) * len(classes) > most * MOST_TRIED:
             return None
@@ -136,10 +146,17 @@ def combined(sp: Space, apart: bool, most: int) -> Combinations | None:
         reused = np.stack([classes[:, ~patterns[:, t]].prod(axis=1) for t in range(nt)], axis=1)
         before, new = np.divmod(np.arange(len(used) * len(classes)), len(classes))
         together = used[before] * classes[new]
-        fits = np.flatnonzero((whole % together == 0).all(axis=1))
+        can = (whole % together == 0).all(axis=1)
+        if within is not None:
+            into = np.zeros(len(classes), np.int64)
+            into[at] = within.kind_of[begin:end]
+            wider = longer(within.kind[:, : k + 1], wider, into.max() + 1)[before, into[new]]
+            can &= wider >= 0
+        fits = np.flatnonzero(can)
         if len(fits) > most:
             return None
         before, new, used = before[fits], new[fits], together[fits]
+        wider = wider[fits] if within is not None else wider
         reuse = np.concatenate((reuse[before], reused[new][:, None]), axis=1)
         sharing = np.concatenate((sharing[before], most_shared[new][:, None]), axis=1)
         factors = np.concatenate((factors[before], classes[new][:, None]), axis=1)
@@ -155,6 +172,31 @@ def combined(sp: Space, apart: bool, most: int) -> Combinations | None:
         group=group.ravel(),
         apart=apart,
     )
+
+
+def longer(kind: Ints, begun: Ints, classes: int) -> Ints:
+    """Return which combinations of one class more begin as others do.
+
+    Parameters
+    ----------
+    kind : array of (combinations, arrays)
+        Classes; without the last array the different ones are numbered in order, and so are those
+        with it.
+    begun : array
+        Numbers of the former.
+    classes : int
+        How many there are of the last array.
+
+    Returns
+    -------
+    array of (begun, classes)
+        Numbers of the latter, or -1.
+    """
+    _, before = np.unique(kind[:, :-1], axis=0, return_inverse=True)
+    _, after = np.unique(kind, axis=0, return_inverse=True)
+    found = np.full((before.max() + 1, classes), -1, np.int64)
+    found[before.ravel(), kind[:, -1]] = after.ravel()
+    return found[begun]
 
 
 def shared_in_windows(cs: Combinations, sp: Space, t: int, arrays: list[int]) -> Floats:
@@ -337,6 +379,19 @@ class SpatialBounds:
         return sum(energies, energy), cycles
 
     def reduce(self, keeps: Sequence[Keep], goal: Floats, value: float) -> None:
+        """Leave out the combinations that are worse than a value in every bypass choice.
+
+        Of what is left dimensions of windows are told apart, where that was too much before.
+        """
+        self.leave_out(keeps, goal, value)
+        if tells_apart(self.space) and not self.all.apart:
+            finer = combined(self.space, True, MOST, self.all)
+            if finer is not None:
+                self.all = finer
+                self.leave_out(keeps, goal, value)
+        self.reduced = True
+
+    def leave_out(self, keeps: Sequence[Keep], goal: Floats, value: float) -> None:
         """Leave out the combinations that are worse than a value in every bypass choice."""
         energies, loads = [], []
         for t, stored in enumerate(zip(*keeps, strict=True)):
@@ -354,8 +409,7 @@ class SpatialBounds:
         some = found <= max(value, float(found.min())) * (1 + TIE)
         self.all = self.all.some(some)
         self.costs = {}
-        self.beyond = float(found[~some].min(initial=np.inf))
-        self.reduced = True
+        self.beyond = min(self.beyond, float(found[~some].min(initial=np.inf)))
 
     def values_of(self, plan: Plan, goal: Floats) -> Floats:
         """Return the objective in every combination; infinite in those that a plan is not about."""
