@@ -11,14 +11,14 @@ import pytest
 from problems import problem
 from tilewright.architecture import parse_architecture
 from tilewright.document import parse
-from tilewright.mapper.bounds.spatial_choices import (
+from tilewright.mapper.bounds.combinations import (
     MOST,
-    SpatialBounds,
     combinations,
     combined,
     shared_in_windows,
-    values,
 )
+from tilewright.mapper.bounds.small_memories import with_small_memories
+from tilewright.mapper.bounds.spatial_choices import SpatialBounds, values
 from tilewright.mapper.problem.bypass_choices import Keep
 from tilewright.mapper.search import best_first
 from tilewright.mapper.search.search import Search
@@ -125,6 +125,7 @@ def test_searches_in_parts_find_what_whole_ones_find(
         expected = whole.solve()
     monkeypatch.setattr(best_first, "EASY", 0)
     monkeypatch.setattr(best_first, "DIVIDED", 1)
+    monkeypatch.setattr(best_first, "WIDE", 1)
     search = Search(*problem(seed), objective)
     found = search.solve()
     assert found.finished
@@ -156,6 +157,13 @@ def compare_walks(search: Search, bounds: SpatialBounds) -> None:
         at = position(search, bounds, mapping)
         assert energy[at] <= cost.energy_pj * (1 + 1e-9)
         assert cycles[at] <= cost.cycles * (1 + 1e-9)
+        if bounds.all.apart or not (search.space.windows >= 0).any():
+            energy, cycles = with_small_memories(
+                search.layer, search.architecture, kept(search, mapping), bounds.all,
+                bounds.compute_cycles(),
+            )  # fmt: skip
+            assert energy[at] <= cost.energy_pj * (1 + 1e-9)
+            assert cycles[at] <= cost.cycles * (1 + 1e-9)
         plan = search.plan(kept(search, mapping))
         bounds.restrict(plan, search.goal, walk.value)
         choices = choices_of(search, mapping)
