@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import inf
 
 import numpy as np
@@ -10,12 +11,14 @@ import pytest
 from problems import problem
 from tilewright.architecture import parse_architecture
 from tilewright.document import parse
-from tilewright.mapper.bounds.spatial_choices import (
-    SpatialBounds,
+from tilewright.mapper.bounds.combinations import (
+    MOST,
     combinations,
+    combined,
     shared_in_windows,
-    values,
 )
+from tilewright.mapper.bounds.small_memories import with_small_memories
+from tilewright.mapper.bounds.spatial_choices import SpatialBounds, values
 from tilewright.mapper.problem.bypass_choices import Keep
 from tilewright.mapper.search import best_first
 from tilewright.mapper.search.search import Search
@@ -122,6 +125,7 @@ def test_searches_in_parts_find_what_whole_ones_find(
         expected = whole.solve()
     monkeypatch.setattr(best_first, "EASY", 0)
     monkeypatch.setattr(best_first, "DIVIDED", 1)
+    monkeypatch.setattr(best_first, "WIDE", 1)
     search = Search(*problem(seed), objective)
     found = search.solve()
     assert found.finished
@@ -153,6 +157,13 @@ def compare_walks(search: Search, bounds: SpatialBounds) -> None:
         at = position(search, bounds, mapping)
         assert energy[at] <= cost.energy_pj * (1 + 1e-9)
         assert cycles[at] <= cost.cycles * (1 + 1e-9)
+        if bounds.all.apart or not (search.space.windows >= 0).any():
+            energy, cycles = with_small_memories(
+                search.layer, search.architecture, kept(search, mapping), bounds.all,
+                bounds.compute_cycles(),
+            )  # fmt: skip
+            assert energy[at] <= cost.energy_pj * (1 + 1e-9)
+            assert cycles[at] <= cost.cycles * (1 + 1e-9)
         plan = search.plan(kept(search, mapping))
         bounds.restrict(plan, search.goal, walk.value)
         choices = choices_of(search, mapping)
@@ -190,3 +201,42 @@ def test_what_elements_of_two_arrays_share_is_known() -> None:
     # 4 + 4 - 1 words for 16 elements
     shared = shared_in_windows(bounds.all, search.space, 0, [0, 1])
     assert shared[at] == pytest.approx(16 / 7)
+
+
+def test_wide_combinations_are_divided_into_those_that_they_are_made_of() -> None:
+    layer = conv2d(K=2, C=2, P=4, Q=2, R=4, S=2)
+    sp = Search(layer, parse_architecture(parse(ARRAYS_ALONE)), "energy").space
+    wide, fine = combined(sp, False, MOST), combined(sp, True, MOST)
+    assert wide is not None
+    assert fine is not None
+    some = wide.some(np.arange(len(wide.kind)) % 3 == 0)
+    own = {tuple(kinds) for kinds in some.kind.tolist()}
+    # the wider class of every fine one
+    wider = np.full(fine.kind_of.max() + 1, -1), np.full(fine.kind_of.max() + 1, -1)
+    for k, (begin, end) in enumerate(pairwise(sp.unroll_start)):
+        wider[k][fine.kind_of[begin:end]] = wide.kind_of[begin:end]
+    expected = [
+        kinds
+        for kinds in fine.kind.tolist()
+        if tuple(wider[k][kind] for k, kind in enumerate(kinds)) in own
+    ]
+    divided = combined(sp, True, MOST, some)
+    assert divided is not None
+    assert 0 < len(expected) < len(fine.kind)
+    assert divided.kind.tolist() == expected
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_dividing_wide_combinations_loses_nothing(
+    objective: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layer = conv2d(K=2, C=2, P=4, Q=2, R=4, S=2)
+    machine = parse_architecture(parse(ARRAYS_ALONE))
+    expected = Search(layer, machine, objective).solve()
+    monkeypatch.setattr(best_first, "combinations", lambda sp: combined(sp, apart=False, most=MOST))
+    search = Search(layer, machine, objective)
+    found = search.solve()
+    assert search.together is not None
+    assert search.together.all.apart
+    assert found.finished
+    assert found.value == pytest.approx(expected.value, rel=1e-9)

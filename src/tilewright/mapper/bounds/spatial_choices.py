@@ -12,12 +12,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from tilewright.architecture.machine import Architecture
-from tilewright.kernels.types import Bools, Floats, Ints
+from tilewright.kernels.types import Floats, Ints
+from tilewright.mapper.bounds.combinations import (
+    MOST,
+    Combinations,
+    combined,
+    tells_apart,
+    words_at_cuts,
+)
+from tilewright.mapper.bounds.plan import Plan
+from tilewright.mapper.bounds.small_memories import with_small_memories
 from tilewright.mapper.objective.tolerances import TIE
 from tilewright.mapper.problem.bypass_choices import Keep
 from tilewright.mapper.problem.link_costs import Stored, chains_of, ports
@@ -25,55 +34,6 @@ from tilewright.mapper.problem.space import Space
 from tilewright.mapper.problem.tensor_costs import Chain
 from tilewright.model.energy import leakage_per_cycle
 from tilewright.workload.layer import Layer
-
-if TYPE_CHECKING:
-    from tilewright.mapper.bounds.plan import Plan
-
-MOST = 1 << 17  # combinations that are told apart
-MOST_TRIED = 64  # times as many are tried
-
-
-class Combinations(NamedTuple):
-    """Combinations of classes of spatial choices, one class for each array.
-
-    Attributes
-    ----------
-    reuse : array of (combinations, arrays, tensors)
-        Product of the factors on dimensions irrelevant to the tensor.
-    sharing : array of (combinations, arrays, tensors)
-        Most elements that share one word of it in a step, see `space.Space`.
-    product : array of (combinations, arrays)
-        Elements at work.
-    kind : array of (combinations, arrays)
-        Which class of the array it is.
-    factors : array of (combinations, arrays, groups)
-        Products of the factors on the dimensions of each group.
-    kind_of : array of choices
-        The class of each spatial choice.
-    group : array of dimensions
-        The group of each.
-    apart : bool
-        Whether every dimension of a sliding window is a group of its own.
-    """
-
-    reuse: Floats
-    sharing: Floats
-    product: Floats
-    kind: Ints
-    factors: Ints
-    kind_of: Ints
-    group: Ints
-    apart: bool
-
-    def some(self, which: Bools) -> Combinations:
-        """Return some of them."""
-        return self._replace(
-            reuse=self.reuse[which],
-            sharing=self.sharing[which],
-            product=self.product[which],
-            kind=self.kind[which],
-            factors=self.factors[which],
-        )
 
 
 class TensorCosts(NamedTuple):
@@ -92,119 +52,6 @@ class TensorCosts(NamedTuple):
     energy: Floats
     cycles: Floats
     more: Floats
-
-
-def combinations(sp: Space, most: int = MOST) -> Combinations | None:
-    """Return the combinations of spatial choices that can be, or None where they are too many.
-
-    Where windows slide over several arrays, their dimensions are told apart if that is possible.
-    """
-    several = len(sp.unroll_start) > 2 and bool((sp.windows >= 0).any())
-    found = combined(sp, True, most) if several else None
-    return found or combined(sp, False, most)
-
-
-def combined(sp: Space, apart: bool, most: int) -> Combinations | None:
-    """Return the combinations whose classes tell dimensions of windows apart, or do not."""
-    nt, nd = sp.relevant.shape
-    bounds = sp.values[np.arange(nd), sp.sizes - 1]
-    slides = (sp.window_of >= 0).any(axis=0)
-    own_group = np.where(slides, np.arange(nd), -1) if apart else np.full(nd, -1)
-    keys, group = np.unique(
-        np.column_stack((sp.relevant.T, own_group)), axis=0, return_inverse=True
-    )
-    patterns = keys[:, :nt].astype(np.bool_)
-    own = [group.ravel() == g for g in range(len(patterns))]
-    # factors of all arrays together divide the bounds, and so do those of every group
-    whole = np.array([bounds[each].prod() for each in own])
-    extents = np.ones(sp.unroll.shape, np.int64)
-    for d in range(nd):
-        extents[:, d] = sp.values[d, sp.unroll[:, d]]
-    products = np.stack([extents[:, each].prod(axis=1) for each in own], axis=1)
-    reuse, sharing = np.ones((2, 1, 0, nt))
-    product, kind = np.ones((1, 0)), np.zeros((1, 0), np.int64)
-    factors = np.ones((1, 0, len(own)), np.int64)
-    kind_of = np.zeros(len(sp.unroll), np.int64)
-    used = np.ones((1, len(own)), np.int64)
-    for begin, end in pairwise(sp.unroll_start):
-        classes, at = np.unique(products[begin:end], axis=0, return_inverse=True)
-        if len(used) * len(classes) > most * MOST_TRIED:
-            return None
-        kind_of[begin:end] = at = at.ravel()
-        most_shared = np.ones((len(classes), nt))
-        np.maximum.at(most_shared, at, sp.unroll_sharing[begin:end])
-        reused = np.stack([classes[:, ~patterns[:, t]].prod(axis=1) for t in range(nt)], axis=1)
-        before, new = np.divmod(np.arange(len(used) * len(classes)), len(classes))
-        together = used[before] * classes[new]
-        fits = np.flatnonzero((whole % together == 0).all(axis=1))
-        if len(fits) > most:
-            return None
-        before, new, used = before[fits], new[fits], together[fits]
-        reuse = np.concatenate((reuse[before], reused[new][:, None]), axis=1)
-        sharing = np.concatenate((sharing[before], most_shared[new][:, None]), axis=1)
-        factors = np.concatenate((factors[before], classes[new][:, None]), axis=1)
-        product = np.column_stack((product[before], classes[new].prod(axis=1)))
-        kind = np.column_stack((kind[before], new))
-    return Combinations(
-        reuse=reuse,
-        sharing=sharing,
-        product=product,
-        kind=kind,
-        factors=factors,
-        kind_of=kind_of,
-        group=group.ravel(),
-        apart=apart,
-    )
-
-
-def shared_in_windows(cs: Combinations, sp: Space, t: int, arrays: list[int]) -> Floats:
-    """Return how many elements of several arrays share a word of a sliding tensor at most.
-
-    The places where s_1, ..., s_k factors of an expression stand are a sum of sets of so many
-    numbers, of which at least 1 + sum (s_i - 1) differ. See `space.Space.unroll_sharing`.
-    """
-    factors = cs.factors[:, arrays].prod(axis=1)
-    distinct = np.ones(len(factors))
-    window = sp.window_of[sp.windows[t]]
-    single = np.flatnonzero(sp.relevant[t] & (window < 0))
-    for g in np.unique(cs.group[single]).tolist():
-        distinct *= factors[:, g]
-    for e in range(int(window.max()) + 1):
-        own = cs.group[window == e]
-        distinct *= 1 + (factors[:, own] - 1).sum(axis=1)
-    together: Floats = factors.prod(axis=1) / distinct
-    return together
-
-
-def words_at_cuts(chain: Chain, link: int, t: int, sp: Space, cs: Combinations) -> list[Floats]:
-    """Return T_j of a link at least, for every combination.
-
-    Each word of the tensor is received once by every group of instances that do not share it, and
-    by all that a factor irrelevant to it makes copies of.
-    """
-    lo, hi = chain.arrays[link].tolist()
-    words = float(sp.words[t, -1]) * cs.reuse[:, :lo, t].prod(axis=1)
-    if link < chain.length - 1:
-        cuts = [words * cs.reuse[:, lo:hi, t].prod(axis=1)]
-        shares = [cs.reuse[:, k, t] for k in range(lo, hi)]
-    else:
-        cuts = [np.full(len(words), sp.operations)]
-        # windows may overlap across arrays: only the innermost one's sharing is bounded
-        bounded = [sp.windows[t] < 0 or k == hi - 1 for k in range(lo, hi)]
-        shares = [
-            cs.sharing[:, lo + j, t] if known else cs.product[:, lo + j]
-            for j, known in enumerate(bounded)
-        ]
-    united: list[int] = []
-    for k, share in zip(range(hi - 1, lo - 1, -1), reversed(shares), strict=True):
-        moved = cuts[-1]
-        if chain.unites[k]:
-            united.append(k)
-            moved = np.maximum(moved / share, words)
-            if link == chain.length - 1 and sp.windows[t] >= 0 and cs.apart and len(united) > 1:
-                moved = np.maximum(moved, sp.operations / shared_in_windows(cs, sp, t, united))
-        cuts.append(moved)
-    return cuts[::-1]
 
 
 def weighted(rates: Floats, moved: list[Floats]) -> Floats:
@@ -329,14 +176,26 @@ class SpatialBounds:
 
     def added(self, energies: list[Floats], loads: list[Floats]) -> tuple[Floats, Floats]:
         """Return the energy (pJ) and cycles at least of tensors with these energies and loads."""
-        compute = float(self.architecture.compute.cycles) * self.space.operations
-        cycles = compute / self.all.product.prod(axis=1)
+        cycles = self.compute_cycles()
         for port in sum(loads[1:], loads[0]):
             cycles = np.maximum(cycles, port)
         energy = self.energy + leakage_per_cycle(self.architecture) * cycles
         return sum(energies, energy), cycles
 
     def reduce(self, keeps: Sequence[Keep], goal: Floats, value: float) -> None:
+        """Leave out the combinations that are worse than a value in every bypass choice.
+
+        Of what is left dimensions of windows are told apart, where that was too much before.
+        """
+        self.leave_out(keeps, goal, value)
+        if tells_apart(self.space) and not self.all.apart:
+            finer = combined(self.space, True, MOST, self.all)
+            if finer is not None:
+                self.all = finer
+                self.leave_out(keeps, goal, value)
+        self.reduced = True
+
+    def leave_out(self, keeps: Sequence[Keep], goal: Floats, value: float) -> None:
         """Leave out the combinations that are worse than a value in every bypass choice."""
         energies, loads = [], []
         for t, stored in enumerate(zip(*keeps, strict=True)):
@@ -354,8 +213,7 @@ class SpatialBounds:
         some = found <= max(value, float(found.min())) * (1 + TIE)
         self.all = self.all.some(some)
         self.costs = {}
-        self.beyond = float(found[~some].min(initial=np.inf))
-        self.reduced = True
+        self.beyond = min(self.beyond, float(found[~some].min(initial=np.inf)))
 
     def values_of(self, plan: Plan, goal: Floats) -> Floats:
         """Return the objective in every combination; infinite in those that a plan is not about."""
@@ -375,6 +233,39 @@ class SpatialBounds:
         least = float(values(goal, energy, cycles).min())
         plan.bound = max(plan.bound, (min(least, self.beyond), 0.0))
         plan.combined = True
+
+    def may_tighten(self) -> bool:
+        """Whether combinations are few enough, and tell what elements share of windows."""
+        windows = bool((self.space.windows >= 0).any())
+        return self.reduced and (self.all.apart or not windows)
+
+    def tighten(self, plan: Plan, goal: Floats, limit: float) -> None:
+        """Raise the bound of a bypass choice by what small memories cost in each combination.
+
+        Combinations that are then worse than a value are left out of it.
+        """
+        plain = self.values_of(plan, goal)
+        some = np.flatnonzero(plain <= limit * (1 + TIE))
+        if len(some) == 0:
+            return  # the bound is above the value
+        energy, cycles = with_small_memories(
+            self.layer, self.architecture, plan.keep, self.all.some(some),
+            self.compute_cycles()[some],
+        )  # fmt: skip
+        own_energy, own_cycles = (each[some] for each in self.least(plan.keep))
+        energy, cycles = np.maximum(energy, own_energy), np.maximum(cycles, own_cycles)
+        found = values(goal, energy, cycles)
+        least = float(found.min())
+        left_out = float(plain[plain > limit * (1 + TIE)].min(initial=np.inf))
+        plan.bound = max(plan.bound, (min(least, left_out, self.beyond), 0.0))
+        # the best one stays, so that there is one
+        plan.part = some[found <= max(limit, least) * (1 + TIE)]
+
+    def compute_cycles(self) -> Floats:
+        """Return the cycles of the operations alone, in every combination."""
+        compute = float(self.architecture.compute.cycles) * self.space.operations
+        cycles: Floats = compute / self.all.product.prod(axis=1)
+        return cycles
 
     def restrict(self, plan: Plan, goal: Floats, limit: float) -> None:
         """Tell the links of a bypass choice what combinations up to a value cost besides.

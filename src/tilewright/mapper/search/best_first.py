@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tilewright.mapper.bounds.combinations import combinations
 from tilewright.mapper.bounds.plan import MOST_SLACK, Plan, weigh
 from tilewright.mapper.bounds.root import First
-from tilewright.mapper.bounds.spatial_choices import SpatialBounds, combinations
+from tilewright.mapper.bounds.spatial_choices import SpatialBounds
 from tilewright.mapper.label import labels
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.search.bounds_of_all_sizes import closed_form
@@ -101,8 +102,7 @@ def explore(
             and not plan.weighed
             and (wide or (search.found.labels > LONG and not small))
         ):
-            search.least = search.least or Least(search.layer, search.architecture)
-            weigh(plan, search.goal, search.least)
+            weigh_closely(search, plan)
         elif on.dives and not plan.begun and search.best[0] == inf:
             begin_above(search, plan, stop)
         elif not plan.known:
@@ -205,6 +205,16 @@ def combine(search: Search, plan: Plan, whole: bool) -> bool:
         search.together.reduce(search.keeps(), search.goal, float(search.best[0]))
     search.together.weigh(plan, search.goal)
     return True
+
+
+def weigh_closely(search: Search, plan: Plan) -> None:
+    """Bound a bypass choice in closed form, in combinations of spatial choices where known."""
+    if search.together is not None and search.together.may_tighten():
+        search.together.tighten(plan, search.goal, float(search.best[0]))
+        plan.weighed = True
+        return
+    search.least = search.least or Least(search.layer, search.architecture)
+    weigh(plan, search.goal, search.least)
 
 
 def divided(search: Search, plan: Plan) -> list[Plan]:
