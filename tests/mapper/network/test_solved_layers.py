@@ -157,13 +157,13 @@ def test_a_known_layer_takes_no_share_of_the_time(monkeypatch: pytest.MonkeyPatc
     budgets = []
 
     class Watched(network_module.Budget):
-        def take(self) -> Callable[[], bool]:
+        def halves(self) -> tuple[Callable[[], bool], Callable[[], bool]]:
             budgets.append(self.waiting)
-            return super().take()
+            return super().halves()
 
     monkeypatch.setattr(network_module, "Budget", Watched)
     mapped(time_limit=60)
-    assert budgets == [1]
+    assert set(budgets) == {1}
     found, _ = mapped(time_limit=1e-9)
     assert found.optimal
 
