@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     from tilewright.api.fusion import evaluate_fused, fused_frontier, simulate_fused
     from tilewright.api.interop import compare_counts, export, export_topology, read_timeloop
     from tilewright.api.layout import best_layout
+    from tilewright.api.limits import explain, least_memory
     from tilewright.api.notation import convert
     from tilewright.api.offchip import least_traffic
-    from tilewright.api.search import explain, frontier, least_memory, map, pareto
+    from tilewright.api.search import map
     from tilewright.api.study import compare, mapspace
+    from tilewright.api.tradeoffs import frontier, pareto
 
 __all__ = [
     "best_layout",
@@ -49,10 +51,12 @@ HOMES = {
     "fusion": ("evaluate_fused", "fused_frontier", "simulate_fused"),
     "interop": ("compare_counts", "export", "export_topology", "read_timeloop"),
     "layout": ("best_layout",),
+    "limits": ("explain", "least_memory"),
     "notation": ("convert",),
     "offchip": ("least_traffic",),
-    "search": ("explain", "frontier", "least_memory", "map", "pareto"),
+    "search": ("map",),
     "study": ("compare", "mapspace"),
+    "tradeoffs": ("frontier", "pareto"),
 }
 HOME = {name: f"{__name__}.{module}" for module, names in HOMES.items() for name in names}
 
