@@ -73,7 +73,8 @@ if TYPE_CHECKING:
     from tilewright.model.network import NetworkEvaluation
     from tilewright.model.result import Evaluation
     from tilewright.model.statistics import Statistics
-    from tilewright.offchip.result import LayerTraffic, NetworkTraffic
+    from tilewright.offchip.network_result import NetworkTraffic
+    from tilewright.offchip.result import LayerTraffic
     from tilewright.report.page import write_report
     from tilewright.strategies.comparison import Comparison
     from tilewright.strategies.mapspace import MapSpace
