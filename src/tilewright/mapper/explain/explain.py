@@ -18,7 +18,8 @@ from tilewright.mapper.explain.alternatives import (
     other_spatial_sets,
     other_stationary,
 )
-from tilewright.mapper.explain.explanation import Alternative, Explanation, Relaxed, by_gain
+from tilewright.mapper.explain.entries import Alternative, Relaxed, by_gain
+from tilewright.mapper.explain.explanation import Explanation
 from tilewright.mapper.explain.relaxed_machines import Limit, limits, why_not
 from tilewright.mapper.network.cache import Cache
 from tilewright.mapper.network.network import map_network
