@@ -21,6 +21,9 @@ ProofLimit = Annotated[
     str,
     typer.Option("--time-limit", metavar="S", help="Seconds for the proof of an optimum."),
 ]
+Report = Annotated[
+    str | None, typer.Option("--report", metavar="FILE.html", help="Write table and figure.")
+]
 
 
 @commands.command("compare")
@@ -47,9 +50,7 @@ def compare_command(
     seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")] = 0,
     time_limit: ProofLimit = "60",
     json: Json = None,
-    report: Annotated[
-        str | None, typer.Option("--report", metavar="FILE.html", help="Write table and figure.")
-    ] = None,
+    report: Report = None,
 ) -> int:
     """Compare other search strategies with the proven optimum of a layer."""
     from tilewright import api
@@ -75,9 +76,7 @@ def mapspace_command(
     seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")] = 0,
     time_limit: ProofLimit = "60",
     json: Json = None,
-    report: Annotated[
-        str | None, typer.Option("--report", metavar="FILE.html", help="Write table and figure.")
-    ] = None,
+    report: Report = None,
 ) -> int:
     """Show how many mappings a layer has, how many fit, and what they cost."""
     from tilewright import api
