@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tilewright.api.inputs import (
@@ -23,8 +22,8 @@ from tilewright.api.searches import Exact, Fused, Heuristic, Search, Uniform, th
 from tilewright.architecture.machine import Architecture
 from tilewright.frontends.load import Options
 from tilewright.layout.moved import laid_out
-from tilewright.mapper.network.cache import Cache
 from tilewright.mapper.network.progress import Progress, watching
+from tilewright.mapper.network.run import Run
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.results.searched_space import ALL, DIVISORS
 from tilewright.mapping.constraints import under
@@ -138,16 +137,6 @@ def map(
     return map_exactly(network, machine, objective, how, kind, run)
 
 
-@dataclass(frozen=True)
-class Run:
-    """How long a search may take, on how many processors, and who is told of it."""
-
-    time_limit: float | None
-    workers: int | None
-    progress: Progress
-    cache: Cache | None
-
-
 def map_in_one_style(
     network: Network, machine: Architecture, objective: str, how: Uniform, kind: str, run: Run
 ) -> NetworkResult:
@@ -158,9 +147,7 @@ def map_in_one_style(
     # the compiled search is only imported once the input is known to be good
     from tilewright.mapper.styles.uniform import map_uniform
 
-    return map_uniform(
-        network, machine, objective, within=how.within or 0.0, tiles=tiles, **vars(run)
-    )
+    return map_uniform(network, machine, objective, within=how.within or 0.0, tiles=tiles, run=run)
 
 
 def map_fused_layers(
@@ -172,7 +159,7 @@ def map_fused_layers(
     from tilewright.mapper.fused.variants import map_variants
 
     search = map_variants if network.variants else map_fused
-    return search(network, machine, objective, tiles=how.tiles or DIVISORS, **vars(run))
+    return search(network, machine, objective, tiles=how.tiles or DIVISORS, run=run)
 
 
 def map_exactly(
@@ -188,24 +175,18 @@ def map_exactly(
         check_options(objective, None, None, movement=not pipelined)
         from tilewright.mapper.variants.offchip_tiles import map_movement
 
-        return map_movement(
-            network, machine, objective, how.layouts,
-            tiles=tiles, time_limit=run.time_limit, progress=run.progress,
-        )  # fmt: skip
+        return map_movement(network, machine, objective, how.layouts, tiles=tiles, run=run)
     check_together(kind, tiles, None, None, blocks)
     if pipelined:
         from tilewright.mapper.pipelined.pipelined import map_pipelined
 
-        return map_pipelined(
-            network, machine, objective,
-            time_limit=run.time_limit, progress=run.progress, cache=run.cache,
-        )  # fmt: skip
+        return map_pipelined(network, machine, objective, run=run)
     if blocks:
         from tilewright.mapper.variants.blocks import map_blocks
 
-        return map_blocks(network, machine, objective, how.layouts, **vars(run))
+        return map_blocks(network, machine, objective, how.layouts, run=run)
     if any(memory.retention != "tile" for memory in machine.memories):
         from tilewright.mapper.variants.retaining import map_retaining as map_network
     else:
         from tilewright.mapper.network.network import map_network
-    return map_network(network, machine, objective, tiles=tiles, **vars(run))
+    return map_network(network, machine, objective, tiles=tiles, run=run)
