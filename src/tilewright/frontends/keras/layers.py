@@ -10,7 +10,7 @@ from typing import Any
 
 from tilewright.errors import InputError
 from tilewright.frontends import operators, products
-from tilewright.frontends.keras_file import Operator, Use
+from tilewright.frontends.keras.file import Operator, Use
 from tilewright.frontends.operators import Window
 from tilewright.frontends.recurrent import GRU, LSTM, RNN, recurrent
 from tilewright.frontends.values import Value, joined

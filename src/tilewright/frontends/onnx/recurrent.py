@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tilewright.errors import InputError
 from tilewright.frontends import products
-from tilewright.frontends.onnx_model import Importer, NotUnderstoodError, OnnxNode
+from tilewright.frontends.onnx.model import Importer, NotUnderstoodError, OnnxNode
 from tilewright.frontends.recurrent import GRU, LSTM, RNN, recurrent
 from tilewright.frontends.values import Value, joined
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tilewright.frontends.builder import Builder
-from tilewright.frontends.decoders import learned_positions
-from tilewright.frontends.operators import Window, convolution, elementwise
-from tilewright.frontends.transformer import (
+from tilewright.frontends.configurations.decoders import learned_positions
+from tilewright.frontends.configurations.transformer import (
     Attention,
     FeedForward,
     Run,
@@ -18,6 +17,7 @@ from tilewright.frontends.transformer import (
     self_attention,
     windowed,
 )
+from tilewright.frontends.operators import Window, convolution, elementwise
 from tilewright.frontends.values import Value, joined
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from tilewright.errors import InputError
 from tilewright.frontends.builder import Builder
-from tilewright.frontends.torch_program import Call, Program, Ref, from_object, read_file
+from tilewright.frontends.torch.program import Call, Program, Ref, from_object, read_file
 from tilewright.frontends.values import Value, is_simple
 from tilewright.workload.graph import FOLDED, MOVES
 from tilewright.workload.layer import Network
@@ -95,7 +95,7 @@ class Importer:
 
     def network(self) -> Network:
         """Read all calls and return the network."""
-        from tilewright.frontends.torch_operators import OPERATORS
+        from tilewright.frontends.torch.operators import OPERATORS
 
         program = self.program
         for name in program.inputs:

@@ -7,8 +7,8 @@ from math import prod
 
 from tilewright.errors import InputError
 from tilewright.frontends import operators
-from tilewright.frontends.torch_export import Importer, NotUnderstoodError, Operator
-from tilewright.frontends.torch_program import Call
+from tilewright.frontends.torch.export import Importer, NotUnderstoodError, Operator
+from tilewright.frontends.torch.program import Call
 from tilewright.frontends.values import Value, joined
 
 RESHAPES = "view reshape _unsafe_view flatten unflatten squeeze unsqueeze view_as ravel"

@@ -8,7 +8,7 @@ import numpy as np
 
 from tilewright.errors import InputError
 from tilewright.frontends import operators
-from tilewright.frontends.onnx_model import Importer, NotUnderstoodError, OnnxNode, Operator
+from tilewright.frontends.onnx.model import Importer, NotUnderstoodError, OnnxNode, Operator
 from tilewright.frontends.values import joined
 from tilewright.workload.graph import MOVES
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tilewright.errors import InputError
 from tilewright.frontends.builder import Builder
-from tilewright.frontends.onnx_file import check_shape, read_model
+from tilewright.frontends.onnx.file import check_shape, read_model
 from tilewright.frontends.values import Value, is_simple
 from tilewright.workload.graph import MOVES, Node, in_order
 from tilewright.workload.layer import Network
@@ -137,7 +137,7 @@ class Importer:
 
     def run(self) -> None:
         """Read all nodes."""
-        from tilewright.frontends.onnx_operators import OPERATORS
+        from tilewright.frontends.onnx.operators import OPERATORS
 
         for info in self.graph.input:
             if info.name not in self.initializers:

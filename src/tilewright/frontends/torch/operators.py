@@ -8,9 +8,9 @@ from math import prod
 from tilewright.frontends import operators, products
 from tilewright.frontends.operators import Window
 from tilewright.frontends.recurrent import GRU, LSTM, RNN, recurrent
-from tilewright.frontends.torch_export import Importer, NotUnderstoodError, Operator
-from tilewright.frontends.torch_program import Call
-from tilewright.frontends.torch_views import VIEWS
+from tilewright.frontends.torch.export import Importer, NotUnderstoodError, Operator
+from tilewright.frontends.torch.program import Call
+from tilewright.frontends.torch.views import VIEWS
 from tilewright.frontends.values import Value, joined
 
 CONVOLUTIONS = (

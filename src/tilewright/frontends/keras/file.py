@@ -277,7 +277,7 @@ class Importer:
         expected: Shape | None,
     ) -> list[Value]:
         """Return what a layer makes."""
-        from tilewright.frontends.keras_layers import OPERATORS
+        from tilewright.frontends.keras.layers import OPERATORS
 
         kind, config = layer["class_name"], layer["config"]
         name = prefix + str(config["name"])

@@ -9,7 +9,7 @@ from typing import Any
 
 from tilewright.document import describe
 from tilewright.errors import InputError, nearest
-from tilewright.frontends.onnx_bytes import without_weights
+from tilewright.frontends.onnx.wire_format import without_weights
 
 OLDEST_OPSET = 13
 MAX_SIZE = 2**31

@@ -7,10 +7,23 @@ from typing import Any
 
 from tilewright.errors import InputError
 from tilewright.frontends.builder import Builder
-from tilewright.frontends.decoders import Decoder, Latent, build_decoder
-from tilewright.frontends.encoders import Encoder, build_bert, build_vit, build_whisper
+from tilewright.frontends.configurations.decoders import (
+    Decoder,
+    Latent,
+    build_decoder,
+)
+from tilewright.frontends.configurations.encoders import (
+    Encoder,
+    build_bert,
+    build_vit,
+    build_whisper,
+)
+from tilewright.frontends.configurations.transformer import (
+    Attention,
+    Experts,
+    FeedForward,
+)
 from tilewright.frontends.request import MAX_LAYERS, Config, Request
-from tilewright.frontends.transformer import Attention, Experts, FeedForward
 
 
 def gated(config: Config, hidden: str = "intermediate_size", bias: bool = False) -> FeedForward:

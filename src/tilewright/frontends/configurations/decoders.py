@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.frontends.builder import Builder
-from tilewright.frontends.operators import elementwise
-from tilewright.frontends.products import attention
-from tilewright.frontends.transformer import (
+from tilewright.frontends.configurations.transformer import (
     Attention,
     Experts,
     FeedForward,
@@ -22,6 +20,8 @@ from tilewright.frontends.transformer import (
     windowed,
     with_past,
 )
+from tilewright.frontends.operators import elementwise
+from tilewright.frontends.products import attention
 from tilewright.frontends.values import Value, joined
 
 
@@ -53,7 +53,7 @@ class Latent:
 
 @dataclass(frozen=True)
 class Decoder:
-    """Sizes of a model: see `tilewright.frontends.transformer` for those of its parts.
+    """Sizes of a model: those of its parts are explained in `transformer`.
 
     Attributes
     ----------

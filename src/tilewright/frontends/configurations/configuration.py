@@ -8,12 +8,12 @@ from pathlib import Path
 from tilewright.document import describe, load
 from tilewright.errors import InputError, nearest
 from tilewright.frontends.builder import Builder
-from tilewright.frontends.families import FAMILIES
+from tilewright.frontends.configurations.families import FAMILIES
 from tilewright.frontends.request import MAX_SIZE, Config, Request
 from tilewright.workload.layer import Network
 
 PHASES = ("prefill", "decode")
-MODELS = Path(__file__).parent / "models"
+MODELS = Path(__file__).parents[1] / "models"
 
 
 def load_configuration(

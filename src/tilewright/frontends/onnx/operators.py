@@ -7,9 +7,9 @@ from math import prod
 
 from tilewright.errors import InputError
 from tilewright.frontends import operators, products
-from tilewright.frontends.onnx_model import Importer, OnnxNode, Operator
-from tilewright.frontends.onnx_recurrent import attention, gru, lstm, rnn
-from tilewright.frontends.onnx_views import VIEWS
+from tilewright.frontends.onnx.model import Importer, OnnxNode, Operator
+from tilewright.frontends.onnx.recurrent import attention, gru, lstm, rnn
+from tilewright.frontends.onnx.views import VIEWS
 from tilewright.frontends.operators import Window
 from tilewright.frontends.values import Value
 
