@@ -9,10 +9,7 @@ from tilewright.mapping.nodes import Spatial, Store
 from tilewright.mapping.structure import Structure, resolve
 from tilewright.mapping.text import mapping_text
 from tilewright.model.result import Evaluation
-from tilewright.report.breakdown import energy_by_level
-from tilewright.report.occupancy import occupancy_html, roles
 from tilewright.report.palette import level_colours, tensor_colours
-from tilewright.report.proof import layer_proof_html, verdict
 from tilewright.report.quantities import (
     NOTHING,
     TIMES,
@@ -23,7 +20,10 @@ from tilewright.report.quantities import (
     si,
     whole,
 )
-from tilewright.report.statistics import statistics_html
+from tilewright.report.sections.breakdown import energy_by_level
+from tilewright.report.sections.occupancy import occupancy_html, roles
+from tilewright.report.sections.proof import layer_proof_html, verdict
+from tilewright.report.sections.statistics import statistics_html
 from tilewright.workload.layer import Tensor
 
 NEST_NOTE = (

@@ -7,8 +7,8 @@ from html import escape
 from math import log
 
 from tilewright.mapper.results.result import LayerResult
-from tilewright.report.breakdown import role_names
 from tilewright.report.quantities import NOTHING, digits
+from tilewright.report.sections.breakdown import role_names
 from tilewright.workload.footprint import footprint
 
 Factors = dict[tuple[str, str], float]

@@ -8,8 +8,8 @@ from math import isfinite
 
 from tilewright.mapper.results.result import NetworkResult
 from tilewright.mapper.styles.result import StyleBound, StyleResult, UniformResult
-from tilewright.report.proof import objective_value
 from tilewright.report.quantities import NOTHING, cycles, energy, percent
+from tilewright.report.sections.proof import objective_value
 
 MOST = 60
 HEADS = (

@@ -7,7 +7,7 @@ from html import escape
 from tilewright.mapper.results.result import NetworkResult
 from tilewright.report.palette import level_colours
 from tilewright.report.quantities import NOTHING, SPACE, digits, energy, percent, si
-from tilewright.report.shares import Share, share_bar
+from tilewright.report.sections.shares import Share, share_bar
 
 HEADS = ("component", "instances", "area", "share", "energy", "power", "leakage")
 

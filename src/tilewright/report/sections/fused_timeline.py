@@ -11,7 +11,7 @@ from tilewright.fusion.pipelines import slots_of
 from tilewright.fusion.result import FusedEvaluation, FusedNetworkEvaluation
 from tilewright.mapping.fused.scopes import resolve_fused
 from tilewright.report.figures import Figure
-from tilewright.report.timeline import PLAIN, ROW
+from tilewright.report.sections.timeline import PLAIN, ROW
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -11,10 +11,10 @@ from tilewright.fusion.room import Tile
 from tilewright.mapper.fused.result import FusedResult, SegmentResult, shortened
 from tilewright.mapper.results.result import NetworkResult
 from tilewright.mapping.fused.text import fused_text
-from tilewright.report.graph import Link
 from tilewright.report.palette import TENSORS
-from tilewright.report.proof import objective_value
 from tilewright.report.quantities import SPACE, TIMES, percent, size, whole
+from tilewright.report.sections.graph import Link
+from tilewright.report.sections.proof import objective_value
 
 SEGMENTS = (
     ("#7b3fa0", "#c79be8"), ("#0b7a75", "#5cc9c2"), ("#b3541e", "#f0a06a"),

@@ -7,7 +7,6 @@ from html import escape
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.results.result import NetworkResult
 from tilewright.mapper.styles.result import UniformResult
-from tilewright.report.proof import objective_text, objective_value, verdict
 from tilewright.report.quantities import (
     SPACE,
     TIMES,
@@ -18,6 +17,7 @@ from tilewright.report.quantities import (
     percent,
     si,
 )
+from tilewright.report.sections.proof import objective_text, objective_value, verdict
 
 
 def totals_html(result: NetworkResult) -> str:

@@ -7,9 +7,14 @@ from dataclasses import dataclass
 from html import escape
 
 from tilewright.mapper.results.result import NetworkResult
-from tilewright.report.breakdown import LEAKAGE, energy_by_level, energy_by_role, role_names
 from tilewright.report.palette import LEAKAGE_COLOUR, level_colours, tensor_colours
 from tilewright.report.quantities import energy, percent
+from tilewright.report.sections.breakdown import (
+    LEAKAGE,
+    energy_by_level,
+    energy_by_role,
+    role_names,
+)
 
 ROLES = {"I": "inputs", "W": "weights", "O": "outputs"}
 
