@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     )
     from tilewright.api.inputs import load_workload
     from tilewright.api.searches import Exact, Fused, Heuristic, Uniform
-    from tilewright.architecture.constraint_files import load_constraints
-    from tilewright.architecture.constraints import Constraint, Constraints, Limits
-    from tilewright.architecture.dataflow import load_dataflow
+    from tilewright.architecture.constraints.constraint import Constraint, Constraints, Limits
+    from tilewright.architecture.constraints.dataflow import load_dataflow
+    from tilewright.architecture.constraints.files import load_constraints
     from tilewright.architecture.files import load_architecture
     from tilewright.architecture.machine import Architecture
     from tilewright.errors import InputError, MappingError, NoMappingError, TilewrightError

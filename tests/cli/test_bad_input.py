@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tilewright.architecture import preset_names, technology_names
-from tilewright.architecture.dataflow import dataflow_names
+from tilewright.architecture.constraints.dataflow import dataflow_names
 from tilewright.cli import main
 from tilewright.document import load
 from tilewright.frontends.configurations.configuration import configuration_names

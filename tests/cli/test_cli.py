@@ -16,7 +16,7 @@ import pytest
 import tilewright as tw
 from tilewright import api
 from tilewright.architecture import preset_names
-from tilewright.architecture.dataflow import dataflow_names
+from tilewright.architecture.constraints.dataflow import dataflow_names
 from tilewright.cli import main
 from tilewright.interop.maestro.styles import style_names
 from tilewright.mapping import load_mapping

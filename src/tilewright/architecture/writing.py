@@ -7,7 +7,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from tilewright.architecture.constraint_files import constraint_data
+from tilewright.architecture.constraints.files import constraint_data
 from tilewright.architecture.machine import Architecture, Array, Compute, Level, Memory
 from tilewright.architecture.units import clock_text, size_text
 

@@ -29,7 +29,7 @@ from tilewright.errors import InputError
 from tilewright.mapper.results.searched_space import DIVISORS, SIZES
 
 if TYPE_CHECKING:
-    from tilewright.architecture.constraints import Constraints
+    from tilewright.architecture.constraints.constraint import Constraints
     from tilewright.architecture.machine import Architecture
     from tilewright.mapper.results.result import NetworkResult
 
@@ -175,7 +175,7 @@ def all_constraints(
     dataflows: list[str] | None, constraints: list[str] | None
 ) -> list[Constraints | str]:
     """Return the constraints of the dataflows that are named, and the others."""
-    from tilewright.architecture.dataflow import load_dataflow
+    from tilewright.architecture.constraints.dataflow import load_dataflow
 
     return [*(load_dataflow(name) for name in dataflows or ()), *(constraints or ())]
 

@@ -16,7 +16,7 @@ from math import exp, inf, log
 from random import Random
 from time import perf_counter
 
-from tilewright.architecture.constraints import Constraint
+from tilewright.architecture.constraints.constraint import Constraint
 from tilewright.architecture.machine import Architecture, Array, Level, Memory
 from tilewright.errors import MappingError, NoMappingError
 from tilewright.mapper.canonical.polish import Cost

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from tilewright.architecture.asked import (
+from tilewright.architecture.technology.asked import (
     Answer,
     Asked,
     Link,
@@ -15,7 +15,7 @@ from tilewright.architecture.asked import (
     Storage,
     StorageCost,
 )
-from tilewright.architecture.memory_table import OutOfTableError
+from tilewright.architecture.technology.memory_table import OutOfTableError
 from tilewright.errors import InputError
 
 PICO = 1e12

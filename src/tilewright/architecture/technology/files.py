@@ -14,13 +14,13 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from tilewright.architecture import units
-from tilewright.architecture.asked import Model
-from tilewright.architecture.components import component_names, load_components
-from tilewright.architecture.hwcomponents import hwcomponents
-from tilewright.architecture.interpolation import Points
-from tilewright.architecture.memory_table import MemoryTable, load_memory_table
 from tilewright.architecture.schema import Arithmetic, Kind, Positive
-from tilewright.architecture.technology import (
+from tilewright.architecture.technology.asked import Model
+from tilewright.architecture.technology.components import component_names, load_components
+from tilewright.architecture.technology.hwcomponents import hwcomponents
+from tilewright.architecture.technology.interpolation import Points
+from tilewright.architecture.technology.memory_table import MemoryTable, load_memory_table
+from tilewright.architecture.technology.technology import (
     EXPONENTS,
     Between,
     EnergyBySize,
@@ -31,7 +31,7 @@ from tilewright.architecture.technology import (
 from tilewright.document import Document, KeyPath, Strict, load
 from tilewright.errors import InputError, nearest
 
-FOLDER = Path(__file__).parent / "technologies"
+FOLDER = Path(__file__).parents[1] / "technologies"
 VARIABLE = "TILEWRIGHT_TECHNOLOGIES"
 NODE = re.compile(r"([a-z0-9-]*?)-([0-9]{1,3}(?:\.[0-9]+)?)nm")
 PYTHON = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")

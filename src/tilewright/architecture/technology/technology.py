@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tilewright.architecture.asked import (
+from tilewright.architecture.schema import Arithmetic, Kind
+from tilewright.architecture.technology.asked import (
     Answer,
     Asked,
     Link,
@@ -17,10 +18,9 @@ from tilewright.architecture.asked import (
     Storage,
     StorageCost,
 )
-from tilewright.architecture.components import ComponentTable
-from tilewright.architecture.interpolation import Points, beyond, log_log
-from tilewright.architecture.memory_table import MemoryTable
-from tilewright.architecture.schema import Arithmetic, Kind
+from tilewright.architecture.technology.components import ComponentTable
+from tilewright.architecture.technology.interpolation import Points, beyond, log_log
+from tilewright.architecture.technology.memory_table import MemoryTable
 from tilewright.architecture.units import size_text
 
 # How parts of an operation grow with its width (Timeloop, ISPASS 2019, section VI-C).

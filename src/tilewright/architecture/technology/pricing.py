@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from math import prod, sqrt
 from typing import Any
 
-from tilewright.architecture.asked import (
+from tilewright.architecture.machine import Array, Level
+from tilewright.architecture.technology.asked import (
     Link,
     LinkCost,
     Model,
@@ -16,9 +17,8 @@ from tilewright.architecture.asked import (
     Storage,
     StorageCost,
 )
-from tilewright.architecture.components import IMPLAUSIBLE
-from tilewright.architecture.machine import Array, Level
-from tilewright.architecture.technology import UM2_PER_MM2, PerBit
+from tilewright.architecture.technology.components import IMPLAUSIBLE
+from tilewright.architecture.technology.technology import UM2_PER_MM2, PerBit
 
 
 @dataclass(frozen=True)

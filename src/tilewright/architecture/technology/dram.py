@@ -9,7 +9,7 @@ from pathlib import Path
 from tilewright.architecture import units
 from tilewright.document import Strict, load
 
-FILE = Path(__file__).parent / "dram.yaml"
+FILE = Path(__file__).parents[1] / "dram.yaml"
 
 
 class _Keys(Strict):

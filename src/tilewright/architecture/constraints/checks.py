@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from tilewright.architecture.constraints import ARRAY_KEYS, MEMORY_KEYS, Constraint
+from tilewright.architecture.constraints.constraint import ARRAY_KEYS, MEMORY_KEYS, Constraint
+from tilewright.architecture.constraints.relevance import is_relevance, parse_relevance
 from tilewright.architecture.machine import Architecture, Memory
-from tilewright.architecture.relevance import is_relevance, parse_relevance
 from tilewright.architecture.roles import (
     ARRAY_ROLES,
     AXIS_ROLES,

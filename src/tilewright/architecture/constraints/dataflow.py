@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from tilewright.architecture.constraint_files import Check, parse_constraints
-from tilewright.architecture.constraints import Constraints
+from tilewright.architecture.constraints.constraint import Constraints
+from tilewright.architecture.constraints.files import Check, parse_constraints
 from tilewright.document import load
 from tilewright.errors import InputError, nearest
 
-FOLDER = Path(__file__).parent / "dataflows"
+FOLDER = Path(__file__).parents[1] / "dataflows"
 
 
 @cache

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilewright.architecture.asked import Storage, StorageCost
-from tilewright.architecture.interpolation import log_log
+from tilewright.architecture.technology.asked import Storage, StorageCost
+from tilewright.architecture.technology.interpolation import log_log
 from tilewright.architecture.units import size_text
 from tilewright.document import describe
 from tilewright.errors import InputError

@@ -12,8 +12,8 @@ from pydantic import BeforeValidator, Field
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
-from tilewright.architecture.constraint_checks import ErrorAt
-from tilewright.architecture.constraints import (
+from tilewright.architecture.constraints.checks import ErrorAt
+from tilewright.architecture.constraints.constraint import (
     ALL,
     ARRAY_KEYS,
     MEMORY_KEYS,

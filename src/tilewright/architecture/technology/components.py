@@ -14,7 +14,7 @@ from tilewright.architecture.machine import Architecture, Compute, Memory
 from tilewright.document import Strict, load
 from tilewright.errors import InputError, nearest
 
-FOLDER = Path(__file__).parent / "components"
+FOLDER = Path(__file__).parents[1] / "components"
 IMPLAUSIBLE = 0.5
 
 Positive = Annotated[float, Field(ge=0)]
