@@ -53,13 +53,13 @@ def compare_command(
     report: Report = None,
 ) -> int:
     """Compare other search strategies with the proven optimum of a layer."""
-    from tilewright import api
+    import tilewright
     from tilewright.cli.output.files import check_outputs
     from tilewright.cli.output.study import put_study
 
     check_outputs({"--json": json, "--report": report}, [workload, arch])
     time = seconds(budget, "seconds") or 0.0
-    result = api.compare(
+    result = tilewright.compare(
         workload, arch, objective, layer=layer, strategies=strategy, seconds=time, seed=seed,
         time_limit=seconds(time_limit), progress=say,
     )  # fmt: skip
@@ -79,12 +79,12 @@ def mapspace_command(
     report: Report = None,
 ) -> int:
     """Show how many mappings a layer has, how many fit, and what they cost."""
-    from tilewright import api
+    import tilewright
     from tilewright.cli.output.files import check_outputs
     from tilewright.cli.output.study import put_study
 
     check_outputs({"--json": json, "--report": report}, [workload, arch])
-    result = api.mapspace(
+    result = tilewright.mapspace(
         workload, arch, layer=layer, samples=samples, seed=seed, time_limit=seconds(time_limit),
         progress=say,
     )  # fmt: skip

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.api import evaluate
+from tilewright.api.cost import evaluate
 from tilewright.api.inputs import ArchitectureLike, the_architecture
 from tilewright.architecture.machine import Architecture, Array, Level, Memory
 from tilewright.architecture.technology.components import ComponentTable, load_components
