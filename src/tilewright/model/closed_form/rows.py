@@ -6,11 +6,11 @@ import numpy as np
 
 from tilewright.kernels.kernel import kernel, part
 from tilewright.kernels.types import Ints
-from tilewright.model.boxes import box_footprint, distinct_words
-from tilewright.model.fits import BLOCK
-from tilewright.model.program import CHAIN, DISTINCT, PEAK, TOTAL, WINDOW, Program
-from tilewright.model.windows import whole_window
-from tilewright.model.words import chains
+from tilewright.model.closed_form.boxes import box_footprint, distinct_words
+from tilewright.model.closed_form.fits import BLOCK
+from tilewright.model.closed_form.program import CHAIN, DISTINCT, PEAK, TOTAL, WINDOW, Program
+from tilewright.model.closed_form.windows import whole_window
+from tilewright.model.closed_form.words import chains
 
 
 @kernel

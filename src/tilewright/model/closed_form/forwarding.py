@@ -11,9 +11,9 @@ import numpy as np
 
 from tilewright.kernels.kernel import kernel, part
 from tilewright.kernels.types import Ints
-from tilewright.model.boxes import box_words, chunk_counts, descend, step_back
-from tilewright.model.program import HELD, Program
-from tilewright.model.words import F, S, T, U, temporal_loops
+from tilewright.model.closed_form.boxes import box_words, chunk_counts, descend, step_back
+from tilewright.model.closed_form.program import HELD, Program
+from tilewright.model.closed_form.words import F, S, T, U, temporal_loops
 
 
 @part

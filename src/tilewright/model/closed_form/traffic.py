@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from tilewright.architecture.machine import Architecture, Array
 from tilewright.mapping.nodes import For, Mapping, Spatial, Store
-from tilewright.model.words import F, G, H, J, S, T, U
+from tilewright.model.closed_form.words import F, G, H, J, S, T, U
 from tilewright.workload.layer import Layer
 
 Node = tuple[str, ...]

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.kernels.types import Ints
-from tilewright.model import program as kinds
-from tilewright.model.program import NONE, OWN_STEPS, Program
-from tilewright.model.traffic import Kind, Query, Structure
-from tilewright.model.words import F, G, H, S, T, U
+from tilewright.model.closed_form import program as kinds
+from tilewright.model.closed_form.program import NONE, OWN_STEPS, Program
+from tilewright.model.closed_form.traffic import Kind, Query, Structure
+from tilewright.model.closed_form.words import F, G, H, S, T, U
 from tilewright.workload.layer import Layer
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from tilewright.kernels.kernel import kernel, part
 from tilewright.kernels.record import record
 from tilewright.kernels.types import Bools, Ints
-from tilewright.model.boxes import box_footprint
+from tilewright.model.closed_form.boxes import box_footprint
 
 BLOCK = 128  # mappings that go through a kernel together: their state stays in the cache
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from tilewright.kernels.kernel import kernel, part
 from tilewright.kernels.types import Bools, Ints
-from tilewright.model.boxes import (
+from tilewright.model.closed_form.boxes import (
     box_words,
     chunk_counts,
     descend,
@@ -19,7 +19,7 @@ from tilewright.model.boxes import (
     touched_words,
     works,
 )
-from tilewright.model.words import F, G, T, U, temporal_loops
+from tilewright.model.closed_form.words import F, G, T, U, temporal_loops
 
 
 @kernel

@@ -9,7 +9,7 @@ import numpy as np
 
 from tilewright.kernels.kernel import part
 from tilewright.kernels.types import Bools, Ints
-from tilewright.model.words import F, G, T
+from tilewright.model.closed_form.words import F, G, T
 
 
 @part
