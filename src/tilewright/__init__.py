@@ -8,9 +8,6 @@ to and from DRAM. Names are imported when they are first used.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
-
 from tilewright.exports import homes
 
 HOMES = homes(f"{__file__.removesuffix('.py')}.pyi")
@@ -18,7 +15,7 @@ HOMES = homes(f"{__file__.removesuffix('.py')}.pyi")
 __all__ = [*sorted(HOMES), "__version__"]  # noqa: PLE0604
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name == "__version__":
         from importlib.metadata import PackageNotFoundError, version
 
@@ -28,6 +25,8 @@ def __getattr__(name: str) -> Any:
             return "unknown"
     if name not in HOMES:
         raise AttributeError(f"module 'tilewright' has no attribute '{name}'")
+    from importlib import import_module  # here, so that Ctrl-C is heeded sooner at the start
+
     value = getattr(import_module(HOMES[name]), name)
     globals()[name] = value
     return value
