@@ -18,8 +18,8 @@ from tilewright.architecture.files import load_architecture
 from tilewright.kernels.types import Ints
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.model import evaluate, evaluate_batch
+from tilewright.model.closed_form.traffic import with_tiles
 from tilewright.model.count import plan
-from tilewright.model.traffic import with_tiles
 from tilewright.workload.einsum import einsum
 from tilewright.workload.layer import Layer
 

@@ -17,7 +17,7 @@ from typing import Any
 from outputs import FILE, MARK, ROOT, TILEWRIGHT, run, shown
 
 import tilewright as tw
-from tilewright.frontends.configurations import configuration_names
+from tilewright.frontends.configurations.configuration import configuration_names
 from tilewright.workload import Block, Network, Node
 from tilewright.workload.view import Shape
 

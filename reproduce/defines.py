@@ -9,15 +9,13 @@ inputs/HW/Meta_prototype_DF.py of its repository, which the page describes).
 
 from __future__ import annotations
 
-import re
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 from pathlib import Path
 
-from reproduce.maestro import Rows, markdown
+from reproduce.pages import Rows, publish
 from tilewright.architecture.machine import Architecture
 from tilewright.architecture.reading import parse_architecture
 from tilewright.document import Document, parse
@@ -313,14 +311,7 @@ TABLES = {
 
 def main() -> None:
     """Print the tables, and put them into the page with --write."""
-    page = PAGE.read_text(encoding="utf-8") if "--write" in sys.argv[1:] else ""
-    for name, make in TABLES.items():
-        text = markdown(make())
-        print(f"{name}\n\n{text}\n")
-        mark = re.compile(rf"(<!-- table: {name} -->\n\n).*?(?=\n\n)", re.DOTALL)
-        page = mark.sub(lambda m, text=text: m[1] + text, page)
-    if page:
-        PAGE.write_text(page, encoding="utf-8")
+    publish(TABLES, PAGE)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import tilewright as tw
 from tilewright.architecture.machine import Memory
-from tilewright.architecture.technology_files import load_technology
+from tilewright.architecture.technology.files import load_technology
 from tilewright.interop.dmazerunner.counting import Passes
 from tilewright.interop.dmazerunner.method import Method, mapping_of
 from tilewright.interop.dmazerunner.result import MethodCost

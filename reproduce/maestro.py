@@ -8,15 +8,14 @@ Prints the tables of docs/reproductions/maestro.md; with --write puts them into 
 from __future__ import annotations
 
 import json
-import re
-import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from statistics import mean
 
 import tilewright
+from reproduce.pages import Rows, publish
 from tilewright import Architecture, Evaluation, Layer
 from tilewright.architecture.machine import Array
 from tilewright.interop.maestro.layers import network_of
@@ -29,7 +28,6 @@ CASES = ROOT / "tests" / "data" / "maestro"
 MACHINE = "maestro-256"
 MODELS = ("resnet50", "vgg16", "resnext50_32x4d", "mobilenet_v2", "unet")
 STYLES = ("c-p", "x-p", "yx-p", "yr-p", "kc-p")
-Rows = list[Sequence[str]]
 MEASURES: dict[str, Callable[[Evaluation], float]] = {
     "latency": lambda found: found.cycles,
     "energy": lambda found: found.energy_pj,
@@ -410,26 +408,10 @@ TABLES: dict[str, Callable[[], Rows]] = {
 }
 
 
-def markdown(rows: Rows) -> str:
-    """Return a table in Markdown."""
-    head, *rest = rows
-    lines = [head, ["---"] * len(head), *rest]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
-
-
 def main() -> None:
-    """Print the tables, or put them into the page."""
+    """Print the tables, and put them into the page with --write."""
     assert set(STYLES) == set(style_names())
-    tables = {name: markdown(make()) for name, make in TABLES.items()}
-    if "--write" in sys.argv[1:]:
-        page = PAGE.read_text(encoding="utf-8")
-        for name, table in tables.items():
-            mark = re.compile(rf"<!-- table: {name} -->\n\n.*?\n\n", re.DOTALL)
-            page = mark.sub(lambda _, n=name, t=table: f"<!-- table: {n} -->\n\n{t}\n\n", page)
-        PAGE.write_text(page, encoding="utf-8")
-        return
-    for name, table in tables.items():
-        print(f"\n{name}\n\n{table}")
+    publish(TABLES, PAGE)
 
 
 if __name__ == "__main__":

@@ -7,8 +7,6 @@ Prints the tables of docs/reproductions/maestro-designs.md; with --write puts th
 
 from __future__ import annotations
 
-import re
-import sys
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -16,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import tilewright
-from reproduce.maestro import Rows, markdown
+from reproduce.pages import Rows, publish
 from tilewright import Layer
 from tilewright.api.inputs import the_network
 from tilewright.architecture.machine import Array
@@ -135,17 +133,8 @@ TABLES = {"designs": designs, "bandwidths": bandwidths, "buffers": buffers, "sup
 
 def main() -> None:
     """Print the tables, and put them into the page with --write."""
-    page = PAGE.read_text(encoding="utf-8")
-    for name, table in TABLES.items():
-        text = markdown(table())
-        print(text, end="\n\n")
-        page = re.sub(
-            rf"(<!-- table: {name} -->\n\n).*?(?=\n\n|\n?\Z)", lambda m, t=text: m[1] + t, page,
-            flags=re.DOTALL,
-        )  # fmt: skip
+    publish(TABLES, PAGE)
     print(rates())
-    if "--write" in sys.argv:
-        PAGE.write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":

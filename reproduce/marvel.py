@@ -19,8 +19,8 @@ from time import perf_counter, process_time
 from typing import Any
 
 import tilewright as tw
-from tilewright.architecture.constraints import Constraint
-from tilewright.architecture.dataflow import load_dataflow
+from tilewright.architecture.constraints.constraint import Constraint
+from tilewright.architecture.constraints.dataflow import load_dataflow
 from tilewright.architecture.machine import Architecture
 from tilewright.layout.choose import Choice, Tiles, reordered, tiles_of
 from tilewright.layout.dmc import BOX, Cost

@@ -7,13 +7,11 @@ Prints the table of docs/reproductions/orojenesis.md; with --write puts it into 
 
 from __future__ import annotations
 
-import re
-import sys
 from math import sqrt
 from pathlib import Path
 
 import tilewright
-from reproduce.maestro import Rows, markdown
+from reproduce.pages import Rows, publish
 from tilewright.architecture.reading import parse_architecture
 from tilewright.document import parse
 from tilewright.workload.operators import matmul
@@ -54,12 +52,7 @@ def movement(extent: int = 4096, sizes: tuple[int, ...] = SIZES) -> Rows:
 
 def main() -> None:
     """Print the table, and put it into the page with --write."""
-    text = markdown(movement())
-    print(text)
-    if "--write" in sys.argv:
-        page = PAGE.read_text(encoding="utf-8")
-        mark = re.compile(r"(<!-- table: movement -->\n\n).*?(?=\n\n)", re.DOTALL)
-        PAGE.write_text(mark.sub(lambda m: m[1] + text, page), encoding="utf-8")
+    publish({"movement": movement}, PAGE)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,6 @@ The searches take some CPU minutes.
 
 from __future__ import annotations
 
-import re
-import sys
 from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
@@ -20,7 +18,7 @@ from statistics import median
 from docs.pictures import Picture
 
 import tilewright
-from reproduce.maestro import Rows, markdown
+from reproduce.pages import Rows, publish
 from reproduce.timeloop_eyeriss import LAYERS as ALEXNET
 from reproduce.timeloop_machines import diannao, eyeriss, nvdla
 from tilewright import Architecture, Evaluation, Layer
@@ -220,16 +218,7 @@ def figure() -> Picture:
 
 def main() -> None:
     """Print the tables, and put them and the figure into the page with --write."""
-    page = PAGE.read_text(encoding="utf-8")
-    for name, table in TABLES.items():
-        text = markdown(table())
-        print(text, end="\n\n", flush=True)
-        page = re.sub(
-            rf"(<!-- table: {name} -->\n\n).*?(?=\n\n|\n?\Z)", lambda m, t=text: m[1] + t, page,
-            flags=re.DOTALL,
-        )  # fmt: skip
-    if "--write" in sys.argv:
-        PAGE.write_text(page, encoding="utf-8")
+    if publish(TABLES, PAGE):
         FIGURE.write_text(figure().svg(), encoding="utf-8")
 
 

@@ -8,13 +8,11 @@ The searches take some CPU minutes.
 
 from __future__ import annotations
 
-import re
-import sys
 from functools import cache
 from pathlib import Path
 
 import tilewright
-from reproduce.maestro import Rows, markdown
+from reproduce.pages import Rows, publish
 from reproduce.timeloop_machines import REGISTERS, eyeriss
 from tilewright import Evaluation, Layer
 from tilewright.mapper.results.result import LayerResult
@@ -102,16 +100,7 @@ TABLES = {"breakdown": breakdown, "remapping": remapping, "registers": registers
 
 def main() -> None:
     """Print the tables, and put them into the page with --write."""
-    page = PAGE.read_text(encoding="utf-8")
-    for name, table in TABLES.items():
-        text = markdown(table())
-        print(text, end="\n\n", flush=True)
-        page = re.sub(
-            rf"(<!-- table: {name} -->\n\n).*?(?=\n\n|\n?\Z)", lambda m, t=text: m[1] + t, page,
-            flags=re.DOTALL,
-        )  # fmt: skip
-    if "--write" in sys.argv:
-        PAGE.write_text(page, encoding="utf-8")
+    publish(TABLES, PAGE)
 
 
 if __name__ == "__main__":

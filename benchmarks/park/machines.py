@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import log2, prod, sqrt
 from random import Random
 
-from tilewright.architecture.constraints import Constraint
+from tilewright.architecture.constraints.constraint import Constraint
 from tilewright.architecture.machine import Architecture, Array, Compute, Level, Memory
 from tilewright.architecture.units import size_text
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import subprocess
@@ -73,6 +74,19 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
             check=True,
         )
         assert shown.stdout.split() == [b"set()"], module
+
+
+def test_every_name_of_the_stub_is_public() -> None:
+    stub = ast.parse(Path(tw.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    listed = [
+        (alias.asname, node.module)
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    ]
+    assert len(listed) > 90
+    assert dict(listed) == tw.HOMES
+    assert set(tw.__all__) == {*dict(listed), "__version__"}
 
 
 def test_every_public_name_is_there() -> None:

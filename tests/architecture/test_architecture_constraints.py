@@ -15,11 +15,11 @@ from tilewright.architecture import (
     parse_constraints,
     preset_names,
 )
-from tilewright.architecture.constraint_checks import check_constraints
-from tilewright.architecture.constraint_files import parse_text
-from tilewright.architecture.constraints import ALL
-from tilewright.architecture.dataflow import dataflow_names, load_dataflow
-from tilewright.architecture.relevance import EXAMPLES
+from tilewright.architecture.constraints.checks import check_constraints
+from tilewright.architecture.constraints.constraint import ALL
+from tilewright.architecture.constraints.dataflow import dataflow_names, load_dataflow
+from tilewright.architecture.constraints.files import parse_text
+from tilewright.architecture.constraints.relevance import EXAMPLES
 from tilewright.architecture.roles import ARRAY_ROLES, MEMORY_ROLES, resolved
 from tilewright.document import parse
 from tilewright.errors import InputError

@@ -8,8 +8,8 @@ import pytest
 
 from tilewright.architecture import load_architecture, parse_architecture
 from tilewright.architecture.machine import Architecture, Array, Compute, Constraint, Memory
-from tilewright.architecture.technology import Technology
-from tilewright.architecture.technology_files import parse_technology
+from tilewright.architecture.technology.files import parse_technology
+from tilewright.architecture.technology.technology import Technology
 from tilewright.document import Document, parse
 
 DRAM = "- {memory: DRAM, word: 16 bits, energy: 200}"

@@ -12,7 +12,7 @@ from tilewright.architecture import (
     dump_architecture,
     parse_architecture,
 )
-from tilewright.architecture.relevance import EXAMPLES
+from tilewright.architecture.constraints.relevance import EXAMPLES
 from tilewright.document import parse
 
 NAMES = st.from_regex(r"[A-Za-z_][A-Za-z0-9_-]{0,7}", fullmatch=True)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright.architecture import Technology, load_technology, technology_names
-from tilewright.architecture.technology_files import parse_technology
+from tilewright.architecture.technology.files import parse_technology
 from tilewright.document import parse
 from tilewright.errors import InputError
 

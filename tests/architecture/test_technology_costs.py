@@ -16,7 +16,7 @@ from tilewright.architecture import (
     parse_architecture,
     register_technology,
 )
-from tilewright.architecture.asked import (
+from tilewright.architecture.technology.asked import (
     Answer,
     Asked,
     Link,
@@ -26,8 +26,8 @@ from tilewright.architecture.asked import (
     Storage,
     StorageCost,
 )
-from tilewright.architecture.memory_table import OutOfTableError
-from tilewright.architecture.technology_files import VARIABLE, load_model
+from tilewright.architecture.technology.files import VARIABLE, load_model
+from tilewright.architecture.technology.memory_table import OutOfTableError
 from tilewright.document import parse
 from tilewright.errors import InputError
 from tilewright.model.energy import area, areas, without_area

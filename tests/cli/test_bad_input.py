@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from tilewright.architecture import preset_names, technology_names
-from tilewright.architecture.dataflow import dataflow_names
+from tilewright.architecture.constraints.dataflow import dataflow_names
 from tilewright.cli import main
 from tilewright.document import load
-from tilewright.frontends.configurations import configuration_names
+from tilewright.frontends.configurations.configuration import configuration_names
 from tilewright.workload import OPERATORS, zoo_names
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "errors.md"

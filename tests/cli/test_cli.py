@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
+import tilewright
 import tilewright as tw
-from tilewright import api
 from tilewright.architecture import preset_names
-from tilewright.architecture.dataflow import dataflow_names
+from tilewright.architecture.constraints.dataflow import dataflow_names
 from tilewright.cli import main
 from tilewright.interop.maestro.styles import style_names
 from tilewright.mapping import load_mapping
@@ -230,7 +230,7 @@ def test_an_interrupted_map_writes_the_best_so_far(
         unmapped=(second.layer,),
         interrupted=True,
     )
-    monkeypatch.setattr(api, "map", lambda *_, **__: stopped)
+    monkeypatch.setattr(tilewright, "map", lambda *_, **__: stopped)
     words = ["--json", "out.json", "-o", "out.yaml", "--report", "out.html"]
     assert main(["map", "net.yaml", "simple", *words]) == 130
     written = json.loads((folder / "out.json").read_text())
@@ -259,7 +259,7 @@ def test_a_second_ctrl_c_ends_with_status_130(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(api, "map", interrupted)
+    monkeypatch.setattr(tilewright, "map", interrupted)
     assert main(["map", "net.yaml", "simple", "--json", "out.json"]) == 130
     assert not (folder / "out.json").exists()
 
@@ -270,7 +270,7 @@ def test_a_fault_of_the_program_ends_with_status_1(
     def faulty(*_: object, **__: object) -> None:
         raise ZeroDivisionError("division by zero")
 
-    monkeypatch.setattr(api, "map", faulty)
+    monkeypatch.setattr(tilewright, "map", faulty)
     monkeypatch.delenv("TILEWRIGHT_TRACEBACK", raising=False)
     assert main(["map", "net.yaml", "simple"]) == 1
     error = capsys.readouterr().err
@@ -283,7 +283,7 @@ def test_a_fault_of_the_program_ends_with_status_1(
 
 @pytest.fixture
 def quick(mapped: tw.NetworkResult, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api, "map", lambda *_, **__: mapped)
+    monkeypatch.setattr(tilewright, "map", lambda *_, **__: mapped)
 
 
 @pytest.mark.usefixtures("quick")

@@ -8,7 +8,7 @@ import pytest
 
 from tilewright import evaluate
 from tilewright.api.inputs import the_architecture
-from tilewright.architecture.components import load_components, parts
+from tilewright.architecture.technology.components import load_components, parts
 from tilewright.errors import InputError
 from tilewright.exploration.fixed import (
     explore_style,

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from tilewright.document import parse
 from tilewright.errors import InputError
-from tilewright.frontends.configurations import (
+from tilewright.frontends.configurations.configuration import (
     MODELS,
     configuration_names,
     load_configuration,
 )
-from tilewright.frontends.transformer import runs
+from tilewright.frontends.configurations.transformer import runs
 from tilewright.workload import Block, Network, dump_network, load_network, parse_network
 
 # Parameters: huggingface.co, "safetensors" of each model, but for those with another source.

@@ -14,7 +14,7 @@ from fuzzing import damaged
 from keras_files import Functional, save, sequential, small
 from tilewright.cli import main
 from tilewright.frontends.accounting import account, not_understood
-from tilewright.frontends.keras_file import load_keras
+from tilewright.frontends.keras.file import load_keras
 from tilewright.workload.graph_checks import check
 
 

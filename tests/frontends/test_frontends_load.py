@@ -12,7 +12,7 @@ import tilewright as tw
 from tilewright.cli import main
 from tilewright.errors import InputError
 from tilewright.frontends.accounting import account
-from tilewright.frontends.configurations import MODELS
+from tilewright.frontends.configurations.configuration import MODELS
 from tilewright.workload import load_network
 from torch_files import small_network
 

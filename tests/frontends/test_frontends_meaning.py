@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from test_frontends_onnx import CASES, Model, read
 
 from tilewright.frontends.builder import Builder
-from tilewright.frontends.decoders import Latent, latent_attention
-from tilewright.frontends.transformer import Attention, Run, self_attention
+from tilewright.frontends.configurations.decoders import Latent, latent_attention
+from tilewright.frontends.configurations.transformer import Attention, Run, self_attention
 from tilewright.workload import Block, Graph, Layer, Network
 from tilewright.workload.graph import tensor_shape
 

@@ -30,8 +30,8 @@ from onnx_models import (
 from tilewright.document import parse
 from tilewright.errors import InputError
 from tilewright.frontends.accounting import account
-from tilewright.frontends.onnx_bytes import without_weights
-from tilewright.frontends.onnx_model import load_onnx
+from tilewright.frontends.onnx.model import load_onnx
+from tilewright.frontends.onnx.wire_format import without_weights
 from tilewright.workload import Block, Network, dump_network, load_network, parse_network
 from tilewright.workload.graph_checks import check
 

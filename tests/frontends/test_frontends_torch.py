@@ -19,8 +19,8 @@ from fuzzing import damaged
 from tilewright.errors import InputError
 from tilewright.frontends.accounting import account, not_understood
 from tilewright.frontends.load import load_model
-from tilewright.frontends.torch_export import load_program, read_program
-from tilewright.frontends.torch_program import Sizes
+from tilewright.frontends.torch.export import load_program, read_program
+from tilewright.frontends.torch.program import Sizes
 from tilewright.workload import Network
 from tilewright.workload.graph_checks import check
 from torch_files import Exported, small_network

@@ -35,7 +35,8 @@ from tilewright.mapping.fused import (
 from tilewright.mapping.fused.pipelines import LayerPipeline
 from tilewright.mapping.fused.scopes import Leaf, resolve_fused
 from tilewright.mapping.fused.turns import Span
-from tilewright.reference.fused import FusedSimulation, Words, footprint, simulate_fused
+from tilewright.reference.fused import FusedSimulation, simulate_fused
+from tilewright.reference.fused_words import Words, footprint
 
 
 def assert_equal(case: FusedCase) -> None:
@@ -204,7 +205,7 @@ def alive(run: FusedSimulation, pipe: LayerPipeline, tensor: str) -> int:
                 own |= footprint(run.segment.layer_of[layer].output, box)
             for exchange in run.segment.exchanges:
                 if exchange.reader.layer == layer and exchange.tensor == tensor:
-                    read |= run.read(exchange, box)
+                    read |= run.words.read(exchange, box)
         reads.append(read)
         makes.append(own)
     for slot, own in enumerate(makes):

@@ -12,7 +12,8 @@ from tilewright.fusion.count import count_fused
 from tilewright.fusion.room import tiles_alive
 from tilewright.mapping.fused.scopes import Leaf, resolve_fused
 from tilewright.mapping.fused.turns import Span
-from tilewright.reference.fused import FusedSimulation, Words, footprint
+from tilewright.reference.fused import FusedSimulation
+from tilewright.reference.fused_words import Words, footprint
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Recorded(FusedSimulation):
         for exchange in self.segment.exchanges:
             if exchange.reader.layer == leaf.layer:
                 words = read.get(exchange.tensor, frozenset())
-                read[exchange.tensor] = words | self.read(exchange, box)
+                read[exchange.tensor] = words | self.words.read(exchange, box)
         name = self.segment.shared_name_of_output(leaf.layer)
         self.log.append(Turn(leaf.layer, read, {name: footprint(layer.output, box)}))
 

@@ -19,7 +19,7 @@ from enumeration import Enumeration, Optimum, replaced
 from problems import layer, machine
 from set_counts import NO_ARRAY, Chain, Nest
 from strategies import layer_of
-from tilewright.architecture.constraints import ALL, Constraint, Limits
+from tilewright.architecture.constraints.constraint import ALL, Constraint, Limits
 from tilewright.architecture.machine import Architecture, Array
 from tilewright.mapping.constraints import violations
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial

@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 
 import tilewright as tw
 from tilewright.architecture import preset_names
-from tilewright.architecture.dataflow import dataflow_names
+from tilewright.architecture.constraints.dataflow import dataflow_names
 from tilewright.cli.options import commands
 from tilewright.interop.maestro.styles import style_names
 from tilewright.workload import zoo_names

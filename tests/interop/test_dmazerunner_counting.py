@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dmazerunner_cases import MACHINE, NAMES, orderings_of
-from tilewright.api import evaluate
+from tilewright.api.cost import evaluate
 from tilewright.cli import main
 from tilewright.errors import MappingError
 from tilewright.interop.dmazerunner.counting import count_method

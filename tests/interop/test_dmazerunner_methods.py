@@ -15,11 +15,12 @@ from dmazerunner_cases import MACHINE, SPACE, case, convolution
 from dmazerunner_methods import all_methods, all_tilings, machine_of, small_layers
 from small import PRODUCT, small_machine
 from strategies import EINSUMS
-from tilewright.api import evaluate, methods
+from tilewright.api.cost import evaluate
+from tilewright.api.execution import methods
 from tilewright.cli import main
 from tilewright.errors import InputError
+from tilewright.interop.dmazerunner.bounds import array_bounds, tile_bounds
 from tilewright.interop.dmazerunner.counting import LEVELS, Passes
-from tilewright.interop.dmazerunner.kernel import array_bounds, tile_bounds
 from tilewright.interop.dmazerunner.search import GOALS, best_of, least_above
 from tilewright.interop.dmazerunner.space import PRUNED, Pruning, Space
 from tilewright.interop.dmazerunner.tables import tables

@@ -13,7 +13,7 @@ import tilewright as tw
 from even_mappings import even_mappings
 from problems import layer as random_layer
 from problems import machine as random_machine
-from tilewright.api import read_timeloop
+from tilewright.api.interop import read_timeloop
 from tilewright.architecture.machine import Array
 from tilewright.cli import main
 from tilewright.interop.timeloop.differences import UNKNOWN, Differences, differences

@@ -8,7 +8,7 @@ import pytest
 
 from strategies import layer_of
 from tilewright.architecture import Architecture, Array, Compute, Memory
-from tilewright.architecture.constraint_files import parse_text
+from tilewright.architecture.constraints.files import parse_text
 from tilewright.errors import MappingError
 from tilewright.mapping import For, Mapping, Spatial, Store, check, under, violations
 

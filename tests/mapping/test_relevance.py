@@ -6,10 +6,10 @@ import pytest
 
 import tilewright as tw
 from tilewright.architecture import load_architecture, preset_names
-from tilewright.architecture.constraint_files import dump_constraints, parse_constraints
-from tilewright.architecture.dataflow import dataflow_names
+from tilewright.architecture.constraints.dataflow import dataflow_names
+from tilewright.architecture.constraints.files import dump_constraints, parse_constraints
+from tilewright.architecture.constraints.relevance import EXAMPLES
 from tilewright.architecture.files import dump_architecture, parse_architecture
-from tilewright.architecture.relevance import EXAMPLES
 from tilewright.document import parse
 from tilewright.errors import InputError
 from tilewright.mapping import under, violations

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilewright
-from tilewright.architecture.components import component_names, load_components
 from tilewright.architecture.machine import Architecture, Array, Compute, Memory
+from tilewright.architecture.technology.components import component_names, load_components
 from tilewright.errors import InputError
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.mapping.structure import resolve
@@ -182,7 +182,7 @@ def test_area_and_power_of_the_published_constants() -> None:
     # the published model's own area and power for 256 elements, 32 words per cycle, 54 and 5768 B
     assert component_names() == ["maestro-28nm"]
     machine = tilewright.load_architecture("maestro-256")
-    from tilewright.architecture.components import parts
+    from tilewright.architecture.technology.components import parts
 
     found = parts(load_components("maestro-28nm"), machine, {"L1": 54 * 8, "L2": 5768 * 8})
     assert found.total_area_mm2 == pytest.approx(46.3484, rel=1e-5)

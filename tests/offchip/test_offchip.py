@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright.offchip.belady import trace
-from tilewright.offchip.bound import raise_bound, raise_with_drift, raise_with_inner
+from tilewright.offchip.bound import raise_bound, raise_with_inner
+from tilewright.offchip.drift import raise_with_drift
 from tilewright.offchip.exact import NO_BLOCK, least_spills, spills
 from tilewright.offchip.least import least_of_layer
 from tilewright.offchip.nest import Nest, block_sizes, read_nest
@@ -148,10 +149,8 @@ def bounds_of(nest: Nest, tensor: int, loops: list[tuple[int, int]]) -> np.ndarr
     blocks = np.ones(len(nest.bounds), np.int64)
     for d, block in loops:
         blocks[d] = block
-    arrays = (
-        order, blocks, nest.bounds, nest.expressions, nest.axes, nest.relevant, nest.sliding,
-        nest.words, np.ones_like(nest.weights), 1,
-    )  # fmt: skip
+    unweighted = nest.arrays._replace(weights=np.ones_like(nest.weights))
+    arrays = (order, blocks, unweighted, 1)
     curve = np.zeros(int(nest.words[tensor]) + 1)
     repeats = ~nest.relevant[tensor] | nest.sliding[tensor]
     for level, (d, _) in enumerate(loops):

@@ -25,7 +25,7 @@ LONGER = {
     "mapper/problem/space.py: space": "fills the fields of one record",
     "mapper/problem/tensor_costs.py: chain_costs": "fills the fields of one record",
     "model/costs.py: cost_plan": "fills the fields of one record",
-    "model/windows.py: window": "one pass over a window, case by case",
+    "model/closed_form/windows.py: window": "one pass over a window, case by case",
 }
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -13,8 +13,8 @@ from tilewright.mapper.fused.network import map_fused
 from tilewright.mapper.fused.result import FusedResult
 from tilewright.mapping.fused.text import fused_text
 from tilewright.report import html
-from tilewright.report.fused import alone_of, links
 from tilewright.report.quantities import TIMES
+from tilewright.report.sections.fused import alone_of, links
 
 WORDS = 8  # of the buffer
 MACHINE = Architecture(

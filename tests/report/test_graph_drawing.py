@@ -9,7 +9,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.report import html
-from tilewright.report.graph import Lanes, graph_section, rows_of
+from tilewright.report.sections.graph import Lanes, graph_section, rows_of
 from tilewright.workload import load_network, zoo_names
 from tilewright.workload.graph import Block, Graph, Node
 from tilewright.workload.view import View

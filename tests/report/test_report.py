@@ -23,11 +23,11 @@ from tilewright.mapper.results.result import LayerResult, NetworkResult, Proof
 from tilewright.mapping import For, Mapping, Spatial, Store, mapping_text
 from tilewright.model import evaluate
 from tilewright.report import html, page, quantities, roofline, write_report
-from tilewright.report.layers import layer_html
-from tilewright.report.occupancy import occupancy_html
 from tilewright.report.palette import TENSORS, level_colours, variables
 from tilewright.report.quantities import TIMES
-from tilewright.report.reuse import factors
+from tilewright.report.sections.layers import layer_html
+from tilewright.report.sections.occupancy import occupancy_html
+from tilewright.report.sections.reuse import factors
 from tilewright.workload import einsum
 from tilewright.workload.layer import Layer, Network
 

@@ -12,7 +12,7 @@ from tilewright.cli import main
 from tilewright.mapper.pipelined import pipelined
 from tilewright.mapping.files import dump_mappings
 from tilewright.report import html
-from tilewright.report.timeline import timeline, timeline_plot
+from tilewright.report.sections.timeline import timeline, timeline_plot
 
 LAYER = tw.matmul(name="m", M=4, N=4, K=4)
 WORKLOAD = "name: net\nlayers:\n  - {name: m, op: matmul, M: 4, N: 4, K: 4}\n"

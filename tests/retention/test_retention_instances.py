@@ -18,8 +18,8 @@ from tilewright.errors import InputError, MappingError
 from tilewright.mapping.nodes import For, Mapping, Spatial, Store
 from tilewright.mapping.structure import resolve
 from tilewright.mapping.validity import element_bits
+from tilewright.model.closed_form.words import S, U
 from tilewright.model.evaluate import evaluate as evaluate_tiles
-from tilewright.model.words import S, U
 from tilewright.retention.blocks import blocks_of, moves, strides
 from tilewright.retention.evaluate import RetainingSimulation, evaluate, simulate
 from tilewright.retention.lockstep import groups, received, spills_of

@@ -11,7 +11,7 @@ import pytest
 
 import tilewright as tw
 from small import small_machine
-from tilewright.architecture.dataflow import load_dataflow
+from tilewright.architecture.constraints.dataflow import load_dataflow
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import InputError
 from tilewright.mapper.problem.lattice import divisors

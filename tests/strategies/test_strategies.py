@@ -19,7 +19,7 @@ from tilewright.mapper.problem.lattice import divisors
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.mapping.validity import check
 from tilewright.model import evaluate, evaluate_batch
-from tilewright.model.traffic import with_tiles
+from tilewright.model.closed_form.traffic import with_tiles
 from tilewright.strategies.canonical import canonical_order, canonical_orders, without_idle_loops
 from tilewright.strategies.catalogue import chosen, strategy
 from tilewright.strategies.dmazerunner import DMazeRunner

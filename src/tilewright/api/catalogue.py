@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilewright.architecture.dataflow import dataflow_names
+from tilewright.architecture.constraints.dataflow import dataflow_names
 from tilewright.architecture.files import preset_names
 from tilewright.interop.maestro.styles import style_names
 from tilewright.workload.network import zoo_names

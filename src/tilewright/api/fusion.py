@@ -26,9 +26,10 @@ from tilewright.errors import InputError, MappingError
 from tilewright.fusion import evaluation
 from tilewright.fusion.result import FusedEvaluation, FusedNetworkEvaluation
 from tilewright.mapper.network.progress import counted
+from tilewright.mapping.fused.connected_layers import segment
 from tilewright.mapping.fused.files import is_fused, parse_fused
 from tilewright.mapping.fused.paths import key_path
-from tilewright.mapping.fused.segments import Segment, segment
+from tilewright.mapping.fused.segments import Segment
 from tilewright.mapping.fused.tree import FusedMapping
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.validity import check as check_mapping

@@ -10,7 +10,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from tilewright.architecture.constraints import Constraints
+from tilewright.architecture.constraints.constraint import Constraints
 from tilewright.architecture.files import load_architecture
 from tilewright.architecture.machine import Architecture
 from tilewright.document import describe

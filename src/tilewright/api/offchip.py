@@ -8,7 +8,8 @@ from math import inf
 from tilewright.api.inputs import WorkloadLike, check_count, check_seconds, listener, the_network
 from tilewright.architecture.units import bits
 from tilewright.errors import InputError
-from tilewright.offchip.result import Banks, NetworkTraffic
+from tilewright.offchip.network_result import NetworkTraffic
+from tilewright.offchip.result import Banks
 
 MOST_BANKS = 4096
 MOST_ELEMENTS = 64

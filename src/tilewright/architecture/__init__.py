@@ -1,11 +1,11 @@
 """What computes: machines as chains of memories, arrays and a compute unit."""
 
-from tilewright.architecture.constraint_files import (
+from tilewright.architecture.constraints.constraint import Constraint, Constraints, Limits
+from tilewright.architecture.constraints.files import (
     dump_constraints,
     load_constraints,
     parse_constraints,
 )
-from tilewright.architecture.constraints import Constraint, Constraints, Limits
 from tilewright.architecture.files import (
     dump_architecture,
     load_architecture,
@@ -19,12 +19,12 @@ from tilewright.architecture.machine import (
     Level,
     Memory,
 )
-from tilewright.architecture.technology import Technology
-from tilewright.architecture.technology_files import (
+from tilewright.architecture.technology.files import (
     load_technology,
     register_technology,
     technology_names,
 )
+from tilewright.architecture.technology.technology import Technology
 
 __all__ = [
     "Architecture",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from tilewright.architecture.constraint_checks import check_constraint
+from tilewright.architecture.constraints.checks import check_constraint
 from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.architecture.units import size_text
 from tilewright.document import Document, KeyPath

@@ -8,11 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tilewright.architecture import units
-from tilewright.architecture.asked import Model, Operation, OperationCost, Storage, StorageCost
-from tilewright.architecture.dram import Dram, dram_kinds
 from tilewright.architecture.machine import Array, Compute, Memory
-from tilewright.architecture.memory_table import OutOfTableError
-from tilewright.architecture.pricing import Wiring, operation_cost, storage_cost
 from tilewright.architecture.schema import (
     MAX_NUMBER,
     Arithmetic,
@@ -26,7 +22,17 @@ from tilewright.architecture.schema import (
     NetworkKeys,
     NetworksKeys,
 )
-from tilewright.architecture.technology_files import load_model, technology_names
+from tilewright.architecture.technology.asked import (
+    Model,
+    Operation,
+    OperationCost,
+    Storage,
+    StorageCost,
+)
+from tilewright.architecture.technology.dram import Dram, dram_kinds
+from tilewright.architecture.technology.files import load_model, technology_names
+from tilewright.architecture.technology.memory_table import OutOfTableError
+from tilewright.architecture.technology.pricing import Wiring, operation_cost, storage_cost
 from tilewright.architecture.transfers import Dma, Networks
 from tilewright.document import Document, KeyPath, describe
 from tilewright.errors import InputError, nearest

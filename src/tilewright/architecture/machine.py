@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 
-from tilewright.architecture.constraints import Constraint
-from tilewright.architecture.relevance import is_relevance
+from tilewright.architecture.constraints.constraint import Constraint
+from tilewright.architecture.constraints.relevance import is_relevance
 from tilewright.architecture.roles import resolved
 from tilewright.architecture.transfers import Dma, Networks
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tilewright.architecture import units
 from tilewright.architecture.checks import check_machine
-from tilewright.architecture.constraint_files import read_constraint
+from tilewright.architecture.constraints.files import read_constraint
 from tilewright.architecture.levels import (
     Surroundings,
     named_technology,
@@ -16,8 +16,8 @@ from tilewright.architecture.levels import (
     read_memory,
 )
 from tilewright.architecture.machine import Architecture, Array, Level
-from tilewright.architecture.pricing import Wiring, wired
 from tilewright.architecture.schema import LEVELS, ArchitectureFile, Kind
+from tilewright.architecture.technology.pricing import Wiring, wired
 from tilewright.document import Document, KeyPath, describe
 from tilewright.errors import nearest
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tilewright.architecture.constraints import Constraint
+from tilewright.architecture.constraints.constraint import Constraint
 
 if TYPE_CHECKING:
     from tilewright.architecture.machine import Architecture, Array, Memory

@@ -5,7 +5,7 @@ from __future__ import annotations
 from io import StringIO
 from typing import Any
 
-from tilewright.architecture.constraint_files import constraint_data
+from tilewright.architecture.constraints.files import constraint_data
 from tilewright.architecture.machine import Architecture, Array, Compute, Level, Memory
 from tilewright.architecture.units import clock_text, size_text
 

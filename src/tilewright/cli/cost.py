@@ -90,7 +90,7 @@ def evaluate_command(
 
     Without --layer, a file that `map -o` wrote or a style evaluates all layers.
     """
-    from tilewright import api
+    import tilewright
     from tilewright.api.mappings import is_for_networks
     from tilewright.cli.output.files import check_outputs
     from tilewright.cli.output.results import (
@@ -113,10 +113,12 @@ def evaluate_command(
         refuse({**single, **others}, "not with --counting")
         from tilewright.cli.output.methods import put_cost
 
-        put_cost(api.evaluate(workload, arch, mapping, layer=layer, counting="dmazerunner"), json)
+        put_cost(
+            tilewright.evaluate(workload, arch, mapping, layer=layer, counting="dmazerunner"), json
+        )
         return 0
     if layer is None and is_for_networks(mapping):
-        found = api.evaluate_network(workload, arch, mapping, latency=latency)
+        found = tilewright.evaluate_network(workload, arch, mapping, latency=latency)
         if len(found.layers) > 1:
             refuse(single, "is for one layer: add --layer")
             if trace is not None:
@@ -126,7 +128,7 @@ def evaluate_command(
     layouts = read_layouts(layout)
     # another name of a counting is refused there
     own = cast("Literal['tilewright']", counting)
-    one = api.evaluate(
+    one = tilewright.evaluate(
         workload, arch, mapping, layer=layer, latency=latency, layouts=layouts, counting=own
     )
     if timeline is not None:
@@ -145,7 +147,7 @@ def simulate_command(
     latency: Latency = None, layout: Layouts = None, json: Json = None,
 ) -> int:  # fmt: skip
     """Evaluate a mapping by brute-force simulation (small layers only)."""
-    from tilewright import api
+    import tilewright
     from tilewright.cli.output.files import check_outputs
     from tilewright.cli.output.results import put_evaluation
 
@@ -154,6 +156,8 @@ def simulate_command(
     if put_fused(workload, arch, mapping, json, "simulate", others, latency=latency):
         return 0
     layouts = read_layouts(layout)
-    found = api.simulate(workload, arch, mapping, layer=layer, latency=latency, layouts=layouts)
+    found = tilewright.simulate(
+        workload, arch, mapping, layer=layer, latency=latency, layouts=layouts
+    )
     put_evaluation(found, json)
     return 0

@@ -40,7 +40,7 @@ def export_command(
     layer: LayerName = None,
 ) -> int:
     """Write a layer, a machine and an even mapping for Timeloop, or layers for SCALE-Sim."""
-    from tilewright import api
+    import tilewright
     from tilewright.api.inputs import the_network
     from tilewright.api.interop import Exported
     from tilewright.cli.output.files import write_folder, write_out
@@ -49,11 +49,11 @@ def export_command(
     results: list[tuple[str, str, Exported]] = []
     if scalesim is not None:
         network = the_network(workload, layer)
-        results.append(("--scalesim", scalesim, api.export_topology(network)))
+        results.append(("--scalesim", scalesim, tilewright.export_topology(network)))
     if timeloop is not None or scalesim is None:
         if arch is None:
             raise InputError("is missing: Timeloop's files are about a machine", key="ARCH")
-        found = api.export(workload, arch, mapping, layer=layer)
+        found = tilewright.export(workload, arch, mapping, layer=layer)
         results.append(("--timeloop", timeloop or "timeloop", found))
     for option, folder, found in results:
         write_out("\n".join(write_folder(option, folder, found.files, inputs)))
@@ -72,13 +72,13 @@ def import_command(
     output: Folder = None,
 ) -> int:
     """Read Timeloop's files, and list what has no meaning in tilewright."""
-    from tilewright import api
+    import tilewright
     from tilewright.architecture.files import dump_architecture
     from tilewright.cli.output.files import write_folder, write_out
     from tilewright.mapping.files import dump_mapping
     from tilewright.workload.network import dump_network
 
-    found = api.read_timeloop(problem, arch, mapping)
+    found = tilewright.read_timeloop(problem, arch, mapping)
     if output is not None:
         files = {
             "workload.yaml": dump_network(found.network),
@@ -103,10 +103,10 @@ def compare_counts_command(
     json: Json = None,
 ) -> int:
     """Compare Timeloop's reads, fills and updates with tilewright's, and explain differences."""
-    from tilewright import api
+    import tilewright
     from tilewright.cli.output.files import check_outputs
     from tilewright.cli.output.results import put_result
 
     check_outputs({"--json": json}, [workload, arch, mapping, stats])
-    put_result(api.compare_counts(workload, arch, mapping, stats, layer=layer), json)
+    put_result(tilewright.compare_counts(workload, arch, mapping, stats, layer=layer), json)
     return 0

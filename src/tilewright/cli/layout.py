@@ -30,13 +30,13 @@ def layout_command(
     json: Json = None,
 ) -> int:
     """Find the off-chip tiles and data layouts that move the fewest DRAM blocks."""
-    from tilewright import api
+    import tilewright
     from tilewright.cli.output.files import check_outputs
     from tilewright.cli.output.results import put_result
 
     check_outputs({"--json": json}, [workload, arch])
     dims = [name.strip() for name in whole.split(",") if name.strip()]
-    found = api.best_layout(
+    found = tilewright.best_layout(
         workload, arch,
         layer=layer, integers=integers, whole=dims, extents=extents, uniform=uniform,
     )  # fmt: skip

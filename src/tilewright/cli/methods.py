@@ -21,10 +21,10 @@ def methods_command(
     json: Json = None,
 ) -> int:
     """Count dMazeRunner's execution methods, and find the best by its cost model."""
-    from tilewright import api
+    import tilewright
     from tilewright.cli.output.files import check_outputs
     from tilewright.cli.output.methods import put_methods
 
     check_outputs({"--json": json}, [workload, arch])
-    put_methods(api.methods(workload, arch, layer=layer, best=best, progress=say), json)
+    put_methods(tilewright.methods(workload, arch, layer=layer, best=best, progress=say), json)
     return 0

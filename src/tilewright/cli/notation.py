@@ -32,7 +32,7 @@ def convert_command(
     ] = None,
 ) -> int:  # fmt: skip
     """Convert mappings to MAESTRO's data-centric directives, or directives to mappings."""
-    from tilewright import api
+    import tilewright
     from tilewright.cli.output.files import check_outputs, write_file, write_out
 
     if to is not None and to not in NOTATIONS:
@@ -41,7 +41,7 @@ def convert_command(
         )
     outputs = {"--output": output, "--workload": workload_file, "--machine": machine_file}
     check_outputs(outputs, [workload, arch, mapping])
-    found = api.convert(workload, arch, mapping, layer=layer)
+    found = tilewright.convert(workload, arch, mapping, layer=layer)
     wanted = to or ("mapping" if found.notation == "directives" else "directives")
     text = found.directives() if wanted == "directives" else found.mappings()
     if machine_file is not None and len({machine for _, machine, _ in found.layers}) > 1:

@@ -38,12 +38,12 @@ def traffic_command(
     json: Json = None,
 ) -> int:
     """Find the least off-chip traffic with a memory that keeps what is reused soonest."""
-    from tilewright import api
+    import tilewright
     from tilewright.cli.output.files import STANDARD_OUTPUT, check_outputs, write_file, write_out
     from tilewright.cli.output.rendering import width
 
     check_outputs({"--json": json}, [workload])
-    result = api.least_traffic(
+    result = tilewright.least_traffic(
         workload, banks=banks, bank=bank, word=word, layer=layer,
         weight=weight, elements=elements, registers=registers,
         time_limit=seconds(time_limit), progress=say,

@@ -29,7 +29,7 @@ from tilewright.errors import InputError
 from tilewright.mapper.results.searched_space import DIVISORS, SIZES
 
 if TYPE_CHECKING:
-    from tilewright.architecture.constraints import Constraints
+    from tilewright.architecture.constraints.constraint import Constraints
     from tilewright.architecture.machine import Architecture
     from tilewright.mapper.results.result import NetworkResult
 
@@ -126,7 +126,7 @@ def map_command(
     fuse: Fuse = False,
 ) -> int:
     """Find the best mapping of every layer, with a proof."""
-    from tilewright import api
+    import tilewright
     from tilewright.api.inputs import check_options, check_tiles, the_architecture, the_network
     from tilewright.cli.output.files import check_outputs
     from tilewright.cli.output.results import put_figures, put_mappings, put_result, put_trace
@@ -145,7 +145,7 @@ def map_command(
             uniform=uniform, within=within, layout=layout, trace=trace,
             figures=figures, fuse=fuse,
         )  # fmt: skip
-        front = api.pareto(
+        front = tilewright.pareto(
             workload, arch, objective,
             layer=layer, constraints=given, time_limit=limit, progress=True,
         )  # fmt: skip
@@ -157,7 +157,7 @@ def map_command(
         say(line)
     network, machine = the_network(network, layer), the_architecture(arch)
     check_drawings(machine, latency, trace, figures)
-    result = api.map(
+    result = tilewright.map(
         network, machine, objective,
         constraints=given, latency=latency, time_limit=limit, progress=True, cache=not no_cache,
         tiles=tiles, strategy=strategy, uniform=uniform,
@@ -175,7 +175,7 @@ def all_constraints(
     dataflows: list[str] | None, constraints: list[str] | None
 ) -> list[Constraints | str]:
     """Return the constraints of the dataflows that are named, and the others."""
-    from tilewright.architecture.dataflow import load_dataflow
+    from tilewright.architecture.constraints.dataflow import load_dataflow
 
     return [*(load_dataflow(name) for name in dataflows or ()), *(constraints or ())]
 
@@ -270,7 +270,7 @@ def frontier_command(
     ] = False,
 ) -> int:
     """Show the least cost for every size of one or two memories (tile sizes that divide)."""
-    from tilewright import api
+    import tilewright
     from tilewright.cli.output.files import check_outputs
     from tilewright.cli.output.results import put_frontier
 
@@ -280,12 +280,12 @@ def frontier_command(
         if layer is not None or len(over) > 1:
             key = "--layer" if layer is not None else "--over"
             raise InputError("--fuse is about a whole network and one memory", key=key)
-        fused = api.fused_frontier(
+        fused = tilewright.fused_frontier(
             workload, arch, over[0], objective, traffic=traffic, time_limit=limit, progress=True
         )
         put_frontier(fused, json, plot)
         return INTERRUPTED if fused.interrupted else 0
-    found = api.frontier(
+    found = tilewright.frontier(
         workload, arch, over, objective, traffic=traffic, layer=layer, time_limit=limit,
         progress=True,
     )  # fmt: skip
@@ -318,12 +318,12 @@ def explain_command(
 
     Only tile sizes that divide are searched.
     """
-    from tilewright import api
+    import tilewright
     from tilewright.cli.output.files import check_outputs
     from tilewright.cli.output.results import put_result
 
     check_outputs({"--json": json}, [workload, arch])
-    result = api.explain(
+    result = tilewright.explain(
         workload, arch, objective,
         layer=layer, within=share(within), time_limit=seconds(time_limit), progress=True,
         constraints=all_constraints(dataflow, constraint),

@@ -21,6 +21,9 @@ ProofLimit = Annotated[
     str,
     typer.Option("--time-limit", metavar="S", help="Seconds for the proof of an optimum."),
 ]
+Report = Annotated[
+    str | None, typer.Option("--report", metavar="FILE.html", help="Write table and figure.")
+]
 
 
 @commands.command("compare")
@@ -47,18 +50,16 @@ def compare_command(
     seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")] = 0,
     time_limit: ProofLimit = "60",
     json: Json = None,
-    report: Annotated[
-        str | None, typer.Option("--report", metavar="FILE.html", help="Write table and figure.")
-    ] = None,
+    report: Report = None,
 ) -> int:
     """Compare other search strategies with the proven optimum of a layer."""
-    from tilewright import api
+    import tilewright
     from tilewright.cli.output.files import check_outputs
     from tilewright.cli.output.study import put_study
 
     check_outputs({"--json": json, "--report": report}, [workload, arch])
     time = seconds(budget, "seconds") or 0.0
-    result = api.compare(
+    result = tilewright.compare(
         workload, arch, objective, layer=layer, strategies=strategy, seconds=time, seed=seed,
         time_limit=seconds(time_limit), progress=say,
     )  # fmt: skip
@@ -75,17 +76,15 @@ def mapspace_command(
     seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")] = 0,
     time_limit: ProofLimit = "60",
     json: Json = None,
-    report: Annotated[
-        str | None, typer.Option("--report", metavar="FILE.html", help="Write table and figure.")
-    ] = None,
+    report: Report = None,
 ) -> int:
     """Show how many mappings a layer has, how many fit, and what they cost."""
-    from tilewright import api
+    import tilewright
     from tilewright.cli.output.files import check_outputs
     from tilewright.cli.output.study import put_study
 
     check_outputs({"--json": json, "--report": report}, [workload, arch])
-    result = api.mapspace(
+    result = tilewright.mapspace(
         workload, arch, layer=layer, samples=samples, seed=seed, time_limit=seconds(time_limit),
         progress=say,
     )  # fmt: skip

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.api import evaluate
+from tilewright.api.cost import evaluate
 from tilewright.api.inputs import ArchitectureLike, the_architecture
-from tilewright.architecture.components import ComponentTable, load_components
 from tilewright.architecture.machine import Architecture, Array, Level, Memory
+from tilewright.architecture.technology.components import ComponentTable, load_components
 from tilewright.errors import InputError, TilewrightError
 from tilewright.kernels.kernel import leaf, leaf_kernel
 from tilewright.kernels.types import Floats, Ints

@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.architecture.asked import Link, LinkCost
 from tilewright.architecture.machine import Architecture, Array, Compute, Level, Memory
-from tilewright.architecture.pricing import Wiring
 from tilewright.architecture.reading import Parts, parse_parts
-from tilewright.architecture.technology import Technology
+from tilewright.architecture.technology.asked import Link, LinkCost
+from tilewright.architecture.technology.pricing import Wiring
+from tilewright.architecture.technology.technology import Technology
 from tilewright.errors import InputError
 from tilewright.exploration.relaxation import MOST_COMBINATIONS, at_least_as_good
 from tilewright.exploration.space import Box, Indices, Space

@@ -10,7 +10,7 @@ from typing import Any
 
 from tilewright.document import load
 from tilewright.errors import InputError
-from tilewright.frontends.torch_module import is_module
+from tilewright.frontends.torch.module import is_module
 from tilewright.workload.layer import Network
 from tilewright.workload.network import load_network, zoo_names
 
@@ -113,7 +113,7 @@ def load_model(name: object, options: Options | None = None) -> Network:
         When it cannot be read, or an option means nothing for it.
     """
     if not isinstance(name, str | PathLike):
-        from tilewright.frontends.torch_export import read_program
+        from tilewright.frontends.torch.export import read_program
 
         said = options or Options()
         if is_jaxpr(name):
@@ -122,7 +122,7 @@ def load_model(name: object, options: Options | None = None) -> Network:
             return read_jaxpr(name, **said.given("only"))
         if is_program(name):
             return read_program(name, **said.given("bind", "only"))
-        from tilewright.frontends.torch_module import exported
+        from tilewright.frontends.torch.module import exported
 
         keys = said.given("bind", "only", "example_inputs")
         program = exported(name, keys.pop("example_inputs", None))
@@ -130,21 +130,21 @@ def load_model(name: object, options: Options | None = None) -> Network:
     said = options or options_of(name)
     text = str(fspath(name))
     if text.startswith(CONFIGURATION) or _is_configuration(text):
-        from tilewright.frontends.configurations import load_configuration
+        from tilewright.frontends.configurations.configuration import load_configuration
 
         given = said.given("phase", "batch", "tokens", "context", "only")
         return load_configuration(text.removeprefix(CONFIGURATION), **given)
     suffix = Path(text).suffix.lower()
     if suffix == ".onnx":
-        from tilewright.frontends.onnx_model import load_onnx
+        from tilewright.frontends.onnx.model import load_onnx
 
         return load_onnx(text, **said.given("bind", "only"))
     if suffix == ".pt2":
-        from tilewright.frontends.torch_export import load_program
+        from tilewright.frontends.torch.export import load_program
 
         return load_program(text, **said.given("bind", "only"))
     if suffix == ".keras":
-        from tilewright.frontends.keras_file import load_keras
+        from tilewright.frontends.keras.file import load_keras
 
         return load_keras(text, **said.given("bind", "only"))
     said.given()

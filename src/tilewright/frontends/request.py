@@ -6,7 +6,7 @@ from typing import Any
 
 from tilewright.document import Document, describe
 from tilewright.errors import InputError
-from tilewright.frontends.transformer import Attention, Run
+from tilewright.frontends.configurations.transformer import Attention, Run
 
 TOKENS = 2048
 MAX_SIZE = 2**31

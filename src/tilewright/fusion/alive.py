@@ -65,10 +65,7 @@ def held_words(
     keeps : bool
         Whether words stay beyond the tile.
     """
-    layer = segment.layer_of[readers[0].producer.layer]
-    own = families(layer, store.loops, segment)
-    looped = {family.dimension for family in own}
-    fixed = prod(layer.bounds[d] for d in layer.output.dimensions if d not in looped)
+    own, fixed = cut_and_whole(store, readers, segment)
     if all(follows(family, readers) for family in own):
         return fixed * prod(max(_size(span) for _, span in family.spans) for family in own), 0
     seen = [extents(family, readers) for family in own]
@@ -90,6 +87,16 @@ def held_words(
         table = np.array([[each.get(kind, 0) for kind in own_kinds] for each in found], np.int64)
         alive = np.tensordot(alive, table, axes=(1, 1))
     return fixed * int(alive[0].max()), fixed * int(alive[1].max())
+
+
+def cut_and_whole(
+    store: SharedStore, readers: Sequence[Exchange], segment: Segment
+) -> tuple[list[Family], int]:
+    """Return the dimensions that loops above a store cut, and the words of those that none cuts."""
+    layer = segment.layer_of[readers[0].producer.layer]
+    own = families(layer, store.loops, segment)
+    looped = {family.dimension for family in own}
+    return own, prod(layer.bounds[d] for d in layer.output.dimensions if d not in looped)
 
 
 def follows(family: Family, readers: Sequence[Exchange]) -> bool:

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from tilewright.fusion.alive import extents
-from tilewright.fusion.families import Family, Group, Part, families, nested
+from tilewright.fusion.alive import cut_and_whole, extents
+from tilewright.fusion.families import Family, Group, Part, nested
 from tilewright.fusion.traffic import sliding_run
 from tilewright.mapping.fused.scopes import SharedStore
 from tilewright.mapping.fused.segments import Exchange, Segment
@@ -43,17 +43,11 @@ def refetched_words(store: SharedStore, readers: Sequence[Exchange], segment: Se
 
     Parameters
     ----------
-    store : SharedStore
-        The store, of a tensor that is made and read below it.
-    readers : sequence of Exchange
-        The ways of the tensor to its readers below.
-    segment : Segment
-        Where all this belongs.
+    store, readers, segment
+        As for `alive.held_words`.
     """
     layer = segment.layer_of[readers[0].producer.layer]
-    own = families(layer, store.loops, segment)
-    looped = {family.dimension for family in own}
-    fixed = prod(layer.bounds[d] for d in layer.output.dimensions if d not in looped)
+    own, fixed = cut_and_whole(store, readers, segment)
     trees = []
     for family in own:
         parts = [

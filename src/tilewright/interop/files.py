@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tilewright.architecture.constraint_files import Check
-from tilewright.architecture.constraints import Constraints
+from tilewright.architecture.constraints.constraint import Constraints
+from tilewright.architecture.constraints.files import Check
 from tilewright.architecture.machine import Architecture
 from tilewright.document import Document, load, read_text
 from tilewright.interop.accelforge import workload as accelforge

@@ -55,10 +55,8 @@ def simulate_blocks(
 
     Parameters
     ----------
-    layer, architecture, mapping
-        What is computed, on what, and how; the mapping is valid.
-    layouts : mapping of str to Layout
-        By tensor.
+    layer, architecture, mapping, layouts
+        As for `layout.count.count_blocks`.
 
     Raises
     ------

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
-from tilewright.architecture.constraints import Constraint, used_enough
+from tilewright.architecture.constraints.constraint import Constraint, used_enough
 from tilewright.architecture.machine import Architecture
 from tilewright.mapping.names import role_names
 from tilewright.mapping.nodes import Mapping, Spatial, Store

@@ -7,22 +7,22 @@ from inspect import signature
 from os import PathLike, fspath
 from typing import Any
 
-from tilewright.architecture.constraint_checks import (
+from tilewright.architecture.constraints.checks import (
     ErrorAt,
     check_constraint,
     check_constraints,
     numbered,
 )
-from tilewright.architecture.constraint_files import (
+from tilewright.architecture.constraints.constraint import Constraint, Constraints
+from tilewright.architecture.constraints.dataflow import dataflow_names, load_dataflow
+from tilewright.architecture.constraints.files import (
     Check,
     load_constraints,
     parse_constraints,
     parse_text,
 )
-from tilewright.architecture.constraints import Constraint, Constraints
-from tilewright.architecture.dataflow import dataflow_names, load_dataflow
+from tilewright.architecture.constraints.relevance import EXAMPLES, is_relevance, parse_relevance
 from tilewright.architecture.machine import Architecture
-from tilewright.architecture.relevance import EXAMPLES, is_relevance, parse_relevance
 from tilewright.document import describe, is_path
 from tilewright.errors import InputError, nearest
 from tilewright.mapping.names import ROLE_WORDS

@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import product
 
-from tilewright.architecture.constraints import Constraint, Limits
+from tilewright.architecture.constraints.constraint import Constraint, Limits
+from tilewright.architecture.constraints.relevance import Relevance, is_relevance, parse_relevance
 from tilewright.architecture.machine import Architecture
-from tilewright.architecture.relevance import Relevance, is_relevance, parse_relevance
 from tilewright.mapping.names import role_names
 from tilewright.workload.layer import ROLES, Layer, Tensor
 

@@ -13,13 +13,13 @@ from tilewright.kernels.types import Bools, Floats, Ints
 from tilewright.mapping import validity
 from tilewright.mapping.nodes import Mapping
 from tilewright.model import energy
+from tilewright.model.closed_form.fits import Limits
+from tilewright.model.closed_form.limits import limits_of
+from tilewright.model.closed_form.locate import Trees
+from tilewright.model.closed_form.memo import trees_of
+from tilewright.model.closed_form.sweep import NO_SUM, Costs
+from tilewright.model.closed_form.traffic import Query, Structure, Sum, Traffic, with_tiles
 from tilewright.model.count import Plan, check_size, plan_sums
-from tilewright.model.fits import Limits
-from tilewright.model.limits import limits_of
-from tilewright.model.locate import Trees
-from tilewright.model.memo import trees_of
-from tilewright.model.sweep import NO_SUM, Costs
-from tilewright.model.traffic import Query, Structure, Sum, Traffic, with_tiles
 from tilewright.workload.layer import Layer
 
 

@@ -14,13 +14,13 @@ from tilewright.counts import Counts, NetworkCounts, TensorCounts
 from tilewright.errors import InputError
 from tilewright.kernels.types import Ints
 from tilewright.mapping.nodes import Mapping, Store
-from tilewright.model.combine import all_values
-from tilewright.model.forwarding import fill_held_rows, missing_words
-from tilewright.model.plan import Compiled, compile_queries, word_numbers
-from tilewright.model.program import HELD
-from tilewright.model.rows import fill_rows
-from tilewright.model.shapes import MOST_DIMENSIONS, Shape, prototype
-from tilewright.model.traffic import Kind, Query, Structure, Sum, Traffic
+from tilewright.model.closed_form.combine import all_values
+from tilewright.model.closed_form.forwarding import fill_held_rows, missing_words
+from tilewright.model.closed_form.plan import Compiled, compile_queries, word_numbers
+from tilewright.model.closed_form.program import HELD
+from tilewright.model.closed_form.rows import fill_rows
+from tilewright.model.closed_form.shapes import MOST_DIMENSIONS, Shape, prototype
+from tilewright.model.closed_form.traffic import Kind, Query, Structure, Sum, Traffic
 from tilewright.workload.einsum import MAX_OPERATIONS
 from tilewright.workload.layer import Layer
 

@@ -10,13 +10,8 @@ from tilewright.mapping.validity import check as check_mapping
 from tilewright.model import energy
 from tilewright.model import latency as throughput
 from tilewright.model.count import count
-from tilewright.model.result import (
-    ComputeResult,
-    Evaluation,
-    MemoryResult,
-    NetworkResult,
-    TensorResult,
-)
+from tilewright.model.level_results import ComputeResult, MemoryResult, NetworkResult, TensorResult
+from tilewright.model.result import Evaluation
 from tilewright.timing.latency import pipelined_latency
 from tilewright.timing.result import Pipeline
 from tilewright.timing.stages import Layouts

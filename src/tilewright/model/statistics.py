@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tilewright.architecture.components import Parts, load_components, parts
+from tilewright.architecture.technology.components import Parts, load_components, parts
 from tilewright.mapping.structure import resolve
 from tilewright.model.demand import Bandwidth, Flow, peak_words
 from tilewright.model.energy import element_bits
@@ -93,7 +93,7 @@ class Statistics:
         Parameters
         ----------
         table : str
-            Name of a component table, see `tilewright.architecture.components`.
+            Name of a component table, see `tilewright.architecture.technology.components`.
         """
         bits = {name: buffer.bits for name, buffer in self.buffers.items()}
         return parts(load_components(table), self.evaluation.architecture, bits)

@@ -19,8 +19,8 @@ from functools import lru_cache
 import numpy as np
 
 from tilewright.errors import NoMappingError
-from tilewright.offchip.bound import block_words
 from tilewright.offchip.extents import Boxes, Elements, largest_extents, list_boxes, spreads
+from tilewright.offchip.moves import block_words
 from tilewright.offchip.nest import Array, Flags, Nest
 from tilewright.offchip.tables import Inside, Tables, moved_words, read_inside, tree
 

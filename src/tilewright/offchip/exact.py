@@ -20,7 +20,7 @@ from math import prod
 import numpy as np
 
 from tilewright.offchip.belady import Loops, Trace, trace
-from tilewright.offchip.bound import block_words
+from tilewright.offchip.moves import block_words
 from tilewright.offchip.nest import Array, Flags, Nest
 
 NO_BLOCK = -1

@@ -19,7 +19,8 @@ import numpy as np
 from tilewright.errors import InputError
 from tilewright.kernels.kernel import kernel, part
 from tilewright.offchip.belady import Loops
-from tilewright.offchip.bound import INSIDE, Floats, block_words, divide
+from tilewright.offchip.bound import INSIDE, divide
+from tilewright.offchip.moves import Floats, block_words
 from tilewright.offchip.nest import Array
 from tilewright.offchip.tables import DEEPEST, NONE, Inside, Tables, fewest
 from tilewright.offchip.walk import (
@@ -88,7 +89,7 @@ def new_joint(room: Space, inside: Inside, weight: float) -> Joint:
         place=last.copy(),
         rest=np.zeros(len(lists), np.int64),
         small=room.smallest.copy(),
-        least=np.ones(len(room.axes), np.int64),
+        least=np.ones(len(room.nest.axes), np.int64),
         waiting=np.zeros(DEEPEST, np.int64),
         likely=np.array([inside.tables.roots[0]]),
         keys=np.full(MOST_KNOWN, -1, np.int64),
@@ -132,7 +133,7 @@ def array_words(below: float, state: State, joint: Joint, tables: Tables) -> flo
 def spilled(curves: Floats, extents: Array, space: Space, joint: Joint, state: State) -> float:
     """Return the bound on the spills when blocks have these extents; infinite: they do not fit."""
     for t in range(len(joint.least)):
-        own = block_words(t, extents, space.expressions, space.axes)
+        own = block_words(t, extents, space.nest.expressions, space.nest.axes)
         joint.least[t] = -(-own // space.bank)
     return divide(curves, joint.least, state.shares)
 
@@ -230,7 +231,7 @@ def expand(
             state.child[depth, 0] = NEST
             state.child_bound[depth, 0] = alone
             state.children[depth] = 1
-    for d in range(state.flags[EXPAND] - 1, len(space.bounds)):
+    for d in range(state.flags[EXPAND] - 1, len(space.nest.bounds)):
         if state.place[d] != INSIDE or (space.twins[d] == 2 and not first):
             continue
         if state.flags[NODES] >= stop:

@@ -12,14 +12,8 @@ from time import perf_counter
 from tilewright.errors import NoMappingError
 from tilewright.offchip.extents import Elements
 from tilewright.offchip.nest import Nest, read_nest
-from tilewright.offchip.result import (
-    ArrayTraffic,
-    Banks,
-    BlockLoop,
-    LayerTraffic,
-    NetworkTraffic,
-    TensorTraffic,
-)
+from tilewright.offchip.network_result import NetworkTraffic
+from tilewright.offchip.result import ArrayTraffic, Banks, BlockLoop, LayerTraffic, TensorTraffic
 from tilewright.offchip.search import Found, Schedule, block_sizes_of, search, simplified
 from tilewright.offchip.weighted import WeightedFound, search_weighted
 from tilewright.workload.layer import Layer, Network

@@ -4,18 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.errors import InputError
+from tilewright.kernels.record import record
 from tilewright.workload.footprint import footprint
 from tilewright.workload.layer import Layer, Term
 
 Array = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 NONE = -1
+
+
+@record
+class NestArrays(NamedTuple):
+    """What kernels read of a nest; see `Nest`."""
+
+    bounds: Array
+    expressions: Array
+    axes: Array
+    relevant: Flags
+    sliding: Flags
+    words: Array
+    weights: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +70,19 @@ class Nest:
     def dimensions(self) -> tuple[str, ...]:
         """Names of the dimensions, in the order of the arrays."""
         return self.layer.dimensions
+
+    @cached_property
+    def arrays(self) -> NestArrays:
+        """What kernels read."""
+        return NestArrays(
+            bounds=self.bounds,
+            expressions=self.expressions,
+            axes=self.axes,
+            relevant=self.relevant,
+            sliding=self.sliding,
+            words=self.words,
+            weights=self.weights,
+        )
 
     def order(self, names: Sequence[str]) -> list[int]:
         """Return the numbers of dimensions."""

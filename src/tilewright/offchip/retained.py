@@ -15,8 +15,8 @@ from math import inf
 import numpy as np
 
 from tilewright.offchip.array import Batches, box_words
-from tilewright.offchip.bound import Floats
 from tilewright.offchip.extents import Elements, spread_vectors, spreads
+from tilewright.offchip.moves import Floats
 from tilewright.offchip.nest import Array, Nest
 from tilewright.offchip.registers import MOST_USES, Schedule, array_words, loops_of, uses
 from tilewright.offchip.search import best_division

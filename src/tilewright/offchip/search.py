@@ -15,8 +15,8 @@ import numpy as np
 
 from tilewright.errors import InputError, NoMappingError
 from tilewright.offchip.belady import Loops
-from tilewright.offchip.bound import Floats, block_words
 from tilewright.offchip.exact import NO_BLOCK, box_words, collapsed, least_spills, spills
+from tilewright.offchip.moves import Floats, block_words
 from tilewright.offchip.nest import Array, Nest
 from tilewright.offchip.walk import (
     AT_NEST,

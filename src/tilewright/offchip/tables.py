@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.kernels.kernel import kernel, part
-from tilewright.offchip.bound import Floats, index_words
 from tilewright.offchip.extents import batches
+from tilewright.offchip.moves import Floats, index_words
 from tilewright.offchip.nest import Array, Flags, Nest
 
 NONE = -1

@@ -17,31 +17,21 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.kernels.kernel import kernel, part
-from tilewright.offchip.bound import (
-    INSIDE,
-    Floats,
-    block_words,
-    divide,
-    raise_bound,
-    raise_with_drift,
-    raise_with_inner,
-)
-from tilewright.offchip.nest import Array, Flags, Nest, block_sizes
+from tilewright.kernels.record import record
+from tilewright.offchip.bound import INSIDE, divide, raise_bound, raise_with_inner
+from tilewright.offchip.drift import raise_with_drift
+from tilewright.offchip.moves import Floats, block_words
+from tilewright.offchip.nest import Array, Nest, NestArrays, block_sizes
 
 ENDED, AT_NEST, PAUSED = 0, 1, 2
 DEPTH, EXPAND, NODES = 0, 1, 2
 
 
+@record
 class Space(NamedTuple):
     """What is walked: the arrays of a nest, the memory, and the block sizes to choose from."""
 
-    bounds: Array
-    expressions: Array
-    axes: Array
-    relevant: Flags
-    sliding: Flags
-    words: Array
-    weights: Array
+    nest: NestArrays
     bank: int
     banks: int
     sizes: Array
@@ -80,13 +70,7 @@ def space(nest: Nest, bank: int, banks: int, whole: Sequence[int] = ()) -> Space
     for d, each in enumerate(lists):
         sizes[d, : len(each)] = each
     return Space(
-        bounds=nest.bounds,
-        expressions=nest.expressions,
-        axes=nest.axes,
-        relevant=nest.relevant,
-        sliding=nest.sliding,
-        words=nest.words,
-        weights=nest.weights,
+        nest=nest.arrays,
         bank=bank,
         banks=banks,
         sizes=sizes,
@@ -124,12 +108,12 @@ def twin_dimensions(nest: Nest) -> Array:
 
 def start(space: Space) -> State:
     """Return the state of a walk that has not begun."""
-    loops, tensors = space.loops, len(space.axes)
+    loops, tensors = space.loops, len(space.nest.axes)
     wide = int(space.choices.sum()) + 1
     return State(
-        order=np.full(len(space.bounds), -1, np.int64),
-        place=np.full(len(space.bounds), INSIDE, np.int64),
-        blocks=np.ones(len(space.bounds), np.int64),
+        order=np.full(len(space.nest.bounds), -1, np.int64),
+        place=np.full(len(space.nest.bounds), INSIDE, np.int64),
+        blocks=np.ones(len(space.nest.bounds), np.int64),
         curves=np.zeros((loops + 1, tensors, space.banks + 1)),
         child=np.zeros((loops + 1, wide), np.int64),
         child_block=np.zeros((loops + 1, wide), np.int64),
@@ -145,41 +129,35 @@ def start(space: Space) -> State:
 @part
 def add_loop(d: int, block: int, depth: int, space: Space, state: State) -> float:
     """Put a loop inside those that there are and return the bound; infinite: no block fits."""
+    nest = space.nest
     state.order[depth] = d
     state.place[d] = depth
     state.blocks[d] = block
-    least = np.ones(len(space.axes), np.int64)
+    least = np.ones(len(space.nest.axes), np.int64)
     extents = space.smallest.copy()
     for q in range(depth + 1):
         extents[state.order[q]] = state.blocks[state.order[q]]
     banks = 0
     for t in range(len(least)):
-        least[t] = -(-block_words(t, extents, space.expressions, space.axes) // space.bank)
+        least[t] = -(-block_words(t, extents, nest.expressions, nest.axes) // space.bank)
         banks += least[t]
     if banks > space.banks:
         return inf
     for t in range(len(least)):
         state.curves[depth + 1, t] = state.curves[depth, t]
-        if not space.relevant[t, d] or space.sliding[t, d]:
-            raise_bound(
-                t, depth, state.order, state.blocks, space.bounds, space.expressions, space.axes,
-                space.relevant, space.sliding, space.words, space.weights, space.bank,
-                state.curves[depth + 1, t],
-            )  # fmt: skip
+        if not nest.relevant[t, d] or nest.sliding[t, d]:
+            curve = state.curves[depth + 1, t]
+            raise_bound(t, depth, state.order, state.blocks, nest, space.bank, curve)
             for q in range(depth):
-                if space.sliding[t, state.order[q]]:
+                if nest.sliding[t, state.order[q]]:
                     raise_with_inner(
-                        t, q, depth, state.order, state.blocks, space.bounds, space.expressions,
-                        space.axes, space.relevant, space.sliding, space.words, space.weights,
-                        space.bank, state.curves[depth + 1, t],
-                    )  # fmt: skip
-                elif not space.relevant[t, state.order[q]]:
+                        t, q, depth, state.order, state.blocks, nest, space.bank, curve
+                    )
+                elif not nest.relevant[t, state.order[q]]:
                     for s in range(q + 1, depth + 1):
                         raise_with_drift(
-                            t, q, s, depth if s < depth else -1, state.order, state.blocks,
-                            space.bounds, space.expressions, space.axes, space.relevant,
-                            space.sliding, space.words, space.weights, space.bank,
-                            state.curves[depth + 1, t],
+                            t, q, s, depth if s < depth else -1, state.order, state.blocks, nest,
+                            space.bank, curve,
                         )  # fmt: skip
     return divide(state.curves[depth + 1], least, state.shares)
 
@@ -192,7 +170,7 @@ def expand(depth: int, best: float, space: Space, state: State) -> None:
         if space.twins[state.order[q]] == 1:
             first = True
     found = 0
-    for d in range(len(space.bounds)):
+    for d in range(len(space.nest.bounds)):
         if state.place[d] != INSIDE:
             continue
         if space.twins[d] == 2 and not first:

@@ -22,9 +22,9 @@ import numpy as np
 from tilewright.errors import NoMappingError
 from tilewright.offchip.array import Batches, OnArray, batches_of, on_array
 from tilewright.offchip.belady import Loops
-from tilewright.offchip.bound import Floats
 from tilewright.offchip.extents import Elements
 from tilewright.offchip.joint import Joint, advance, loops_of, new_joint
+from tilewright.offchip.moves import Floats
 from tilewright.offchip.nest import Array, Nest, block_sizes
 from tilewright.offchip.registers import Schedule as Worked
 from tilewright.offchip.retained import BUDGET as BUDGET_RETAINED

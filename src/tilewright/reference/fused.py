@@ -12,10 +12,6 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as Dict
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import product
-from math import prod
-
-import numpy as np
 
 from tilewright.architecture.machine import Architecture
 from tilewright.counts import Counts
@@ -36,14 +32,9 @@ from tilewright.mapping.fused.turns import Span, cut, most_chunks
 from tilewright.mapping.fused.validity import split_among
 from tilewright.mapping.structure import resolve
 from tilewright.reference.fused_slots import Log, most_tiles, pipeline_cycles
+from tilewright.reference.fused_words import Boxes, SegmentWords, Word, Words, alive, footprint
 from tilewright.reference.simulate import LIMIT, Simulation
-from tilewright.workload.graph import tensor_shape
-from tilewright.workload.layer import Tensor
 
-Word = tuple[int, ...]
-Words = frozenset[Word]
-# what is left of each dimension of each layer
-Boxes = Dict[str, Dict[str, Span]]
 # index of each shared loop above
 At = tuple[int, ...]
 
@@ -108,6 +99,7 @@ class FusedSimulation:
 
     def __init__(self, segment: Segment, architecture: Architecture, resolved: Resolved) -> None:
         self.segment = segment
+        self.words = SegmentWords(segment)
         self.architecture = architecture
         self.resolved = resolved
         self.held = {store: Held() for store in resolved.stores}
@@ -119,7 +111,6 @@ class FusedSimulation:
         self.at: At = ()  # the step of the layer that has its turn
         self.happened = Log()
         self.turn_counts = cache(self._turn_counts)
-        self.seen = cache(self._seen)
 
     def counts(self) -> FusedCounts:
         """Carry out the whole tree and return its counts."""
@@ -217,7 +208,7 @@ class FusedSimulation:
             return
         for exchange in self.segment.exchanges:
             if exchange.reader.layer == leaf.layer:
-                missing = self.read(exchange, box) - self.made[exchange.tensor]
+                missing = self.words.read(exchange, box) - self.made[exchange.tensor]
                 assert not missing, f"{leaf.layer} reads {exchange.tensor} before it is made"
         reduced = [d for d in layer.bounds if d not in layer.output.dimensions]
         fresh = all(box[d][0] == 0 for d in reduced)
@@ -245,7 +236,7 @@ class FusedSimulation:
             return
         readers = [access for access in tensor.readers if access.layer in store.below]
         words = frozenset().union(
-            *(footprint(self.local(a.layer, a.tensor), boxes[a.layer]) for a in readers)
+            *(footprint(self.words.local(a.layer, a.tensor), boxes[a.layer]) for a in readers)
         )
         held = self.held[store]
         if not words:
@@ -283,7 +274,7 @@ class FusedSimulation:
                 back = 0 if fresh else len(moved)
                 self.drain(store, producer.tensor, layer.name, len(moved), back)
         if readers:
-            held.events.append((self.tile(store, readers, boxes, own), own))
+            held.events.append((self.words.tile(readers, boxes, own), own))
 
     def drain(self, store: SharedStore, name: str, layer: str, words: int, back: int) -> None:
         """Enter words that leave for the store above, of which some came from there."""
@@ -301,7 +292,7 @@ class FusedSimulation:
         at: At,
     ) -> None:
         """Read back from the store above what enters a tile and is not made in it."""
-        tile = self.tile(store, readers, boxes, own)
+        tile = self.words.tile(readers, boxes, own)
         held = self.tiles[store]
         if not tile:
             return
@@ -339,7 +330,7 @@ class FusedSimulation:
     def run_of(self, store: SharedStore, layer: str) -> set[int]:
         """Return the positions of the loops above a store along which its tile slides."""
         access = next(a for a in self.segment.tensor_of[store.tensor].accesses if a.layer == layer)
-        relevant = self.local(layer, access.tensor).dimensions
+        relevant = self.words.local(layer, access.tensor).dimensions
         run: set[int] = set()
         slides: str | None = None
         for position in reversed(range(len(store.loops))):
@@ -353,87 +344,3 @@ class FusedSimulation:
             slides = dimension
             run.add(position)
         return run
-
-    # words
-
-    def local(self, layer: str, tensor: str) -> Tensor:
-        """Return a tensor of a layer."""
-        return next(t for t in self.segment.layer_of[layer].tensors if t.name == tensor)
-
-    def tile(
-        self, store: SharedStore, readers: Sequence[Exchange], boxes: Boxes, own: Words
-    ) -> Words:
-        """Return the smallest box around the words of a tensor that are made and needed."""
-        words = set(own)
-        output = self.local(readers[0].producer.layer, readers[0].producer.tensor)
-        bounds = self.segment.layer_of[readers[0].producer.layer].bounds
-        free = [expression[0].dimension for expression in output.expressions]
-        axes: list[set[int]] = [{word[i] for word in own} for i in range(len(free))]
-        for exchange in readers:
-            tied = {tie.made for tie in exchange.ties}
-            read = self.read(exchange, boxes[exchange.reader.layer])
-            words |= read
-            for i, dimension in enumerate(free):
-                axes[i] |= {word[i] for word in read}
-                if read and dimension not in tied:
-                    axes[i] |= set(range(bounds[dimension]))
-        if not words:
-            return frozenset()
-        return frozenset(product(*(range(min(axis), max(axis) + 1) for axis in axes)))
-
-    def read(self, exchange: Exchange, box: Dict[str, Span]) -> Words:
-        """Return the words of the producer's tensor that a reader's box reads."""
-        local = self.local(exchange.reader.layer, exchange.reader.tensor)
-        numbers = self.seen(exchange)
-        shape = self.shape(exchange)
-        found = {int(numbers[word]) for word in footprint(local, box)}
-        return frozenset(
-            tuple(int(i) for i in np.unravel_index(n - 1, shape)) for n in found if n > 0
-        )
-
-    def shape(self, exchange: Exchange) -> tuple[int, ...]:
-        """Return the shape of an exchanged tensor."""
-        layer = self.segment.layer_of[exchange.producer.layer]
-        return tensor_shape(layer.output, layer.bounds)
-
-    def _seen(self, exchange: Exchange) -> np.ndarray:
-        """Return the words of a tensor, numbered from 1, as a reader sees them; 0 is no data."""
-        shape = self.shape(exchange)
-        array = np.arange(1, prod(shape) + 1).reshape(shape)
-        for step in exchange.steps:
-            array = step.apply(array)
-        return array
-
-
-def footprint(tensor: Tensor, box: Dict[str, Span]) -> Words:
-    """Return the words of a tensor that the iterations of a box touch."""
-    if any(first >= end for first, end in box.values()):
-        return frozenset()
-    axes = []
-    for terms in tensor.expressions:
-        points = product(*(range(*box[term.dimension]) for term in terms))
-        factors = [term.coefficient for term in terms]
-        axes.append({sum(c * i for c, i in zip(factors, point, strict=True)) for point in points})
-    return frozenset(product(*axes))
-
-
-def alive(events: Sequence[tuple[Words, Words]], *, keeps: bool) -> tuple[int, int]:
-    """Return the most words that are held at a step, and between two steps.
-
-    A word stays from a step to the next one if it has been made and a later tile needs it before
-    it is made again; nothing stays where it `keeps` nothing but the tile.
-    """
-    stays: list[set[Word]] = [set() for _ in events]
-    if keeps:
-        wanted: set[Word] = set()
-        for i in reversed(range(len(events))):
-            stays[i] = set(wanted)
-            tile, made = events[i]
-            # what is made here is not wanted from before
-            wanted = (wanted | tile) - made
-        made_before: set[Word] = set()
-        for i, (_, made) in enumerate(events):
-            made_before |= made
-            stays[i] &= made_before
-    peak = max(len(tile | stays[i]) for i, (tile, _) in enumerate(events))
-    return peak, max(map(len, stays))

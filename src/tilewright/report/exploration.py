@@ -21,27 +21,19 @@ from tilewright.report.exploration_figures import (
     parallel_figure,
 )
 from tilewright.report.page import package_text, package_version
+from tilewright.report.plain_page import head
 
 BUDGETS = ("area", "power", "leakage")
 
-PAGE = Template("""\
-<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="generator" content="$generator">
-<title>$title · tilewright</title>
-<style>
-body { font: 15px system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem }
-pre { overflow-x: auto }
+STYLES = """\
 table { border-collapse: collapse }
 td, th { padding: .2rem .6rem; text-align: right }
 th { border-bottom: 1px solid } .wide { overflow-x: auto }
 details { margin: .4rem 0 } details details { margin-left: 1rem }
-</style>
-</head>
-<body>
-<h1>$title</h1>
+"""
+PAGE = Template(
+    head("76rem", STYLES)
+    + """\
 <p>$statement</p>
 <p>Click a design to see its area, its mappings and its file. Drag a box around some to see their
 parameters below.</p>
@@ -64,7 +56,8 @@ $designs
 <script>$script</script>
 </body>
 </html>
-""")
+"""
+)
 
 
 def exploration_html(found: Exploration) -> str:

@@ -14,9 +14,14 @@ from typing import Any
 
 from tilewright.mapper.results.result import LayerResult, NetworkResult
 from tilewright.model.result import Evaluation
-from tilewright.report.breakdown import LEAKAGE, energy_by_level, energy_by_role, role_names
 from tilewright.report.palette import LEAKAGE_COLOUR, level_colours, tensor_colours
 from tilewright.report.quantities import NOTHING, TIMES, cycles, percent
+from tilewright.report.sections.breakdown import (
+    LEAKAGE,
+    energy_by_level,
+    energy_by_role,
+    role_names,
+)
 
 ROW = 22
 LONGEST_LABEL = 30

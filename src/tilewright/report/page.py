@@ -18,19 +18,25 @@ from tilewright.mapper.fused.result import FusedResult
 from tilewright.mapper.results.result import NetworkResult
 from tilewright.mapper.styles.result import UniformResult
 from tilewright.report import figures
-from tilewright.report.fused import ALONE, alone_of, fused_proof_html, links, segments_section
-from tilewright.report.graph import graph_section
-from tilewright.report.hardware import hardware_section
-from tilewright.report.layers import layer_sections
-from tilewright.report.machine import idle_html, machine_html
-from tilewright.report.overview import layers_table, totals_html
 from tilewright.report.palette import variables
-from tilewright.report.proof import proof_html
-from tilewright.report.reuse import reuse_table
 from tilewright.report.roofline import roofline
-from tilewright.report.shares import whole_energy_html
-from tilewright.report.styles import styles_section
-from tilewright.report.timeline import timeline_section
+from tilewright.report.sections.fused import (
+    ALONE,
+    alone_of,
+    fused_proof_html,
+    links,
+    segments_section,
+)
+from tilewright.report.sections.graph import graph_section
+from tilewright.report.sections.hardware import hardware_section
+from tilewright.report.sections.layers import layer_sections
+from tilewright.report.sections.machine import idle_html, machine_html
+from tilewright.report.sections.overview import layers_table, totals_html
+from tilewright.report.sections.proof import proof_html
+from tilewright.report.sections.reuse import reuse_table
+from tilewright.report.sections.shares import whole_energy_html
+from tilewright.report.sections.styles import styles_section
+from tilewright.report.sections.timeline import timeline_section
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

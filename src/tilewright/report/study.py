@@ -6,28 +6,19 @@ from html import escape
 from string import Template
 
 from tilewright.report.page import figure_html, package_version
+from tilewright.report.plain_page import head
 from tilewright.strategies.comparison import Comparison
 from tilewright.strategies.mapspace import MapSpace
 
-PAGE = Template("""\
-<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="generator" content="$generator">
-<title>$title · tilewright</title>
-<style>
-body { font: 15px system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem }
-pre { overflow-x: auto }
-</style>
-</head>
-<body>
-<h1>$title</h1>
+PAGE = Template(
+    head("70rem")
+    + """\
 $figure
 <pre>$text</pre>
 </body>
 </html>
-""")
+"""
+)
 
 
 def study_html(study: Comparison | MapSpace) -> str:

@@ -51,11 +51,7 @@ def evaluate(
 
     Parameters
     ----------
-    layer, architecture, mapping
-        What is computed, on what, and how.
-    check : bool
-        Whether to check first that the mapping is valid and fits.
-    latency, layouts
+    layer, architecture, mapping, check, latency, layouts
         As for `model.evaluate`; only throughput latency where a memory retains optimally.
 
     Returns

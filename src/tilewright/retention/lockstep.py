@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 
 from tilewright.mapping.structure import Structure
-from tilewright.model.words import F, G, U
+from tilewright.model.closed_form.words import F, G, U
 from tilewright.retention import blocks
 from tilewright.retention.access import Access
 from tilewright.retention.count import SpillCounter

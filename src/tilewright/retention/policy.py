@@ -13,7 +13,7 @@ from tilewright.architecture.machine import Architecture, Memory
 from tilewright.errors import InputError, MappingError
 from tilewright.mapping.structure import Link, Structure
 from tilewright.mapping.validity import element_bits
-from tilewright.model.words import S
+from tilewright.model.closed_form.words import S
 from tilewright.retention.curve import Curve, curve_of
 from tilewright.retention.lockstep import groups, spills_of
 from tilewright.retention.nest import Nest

@@ -15,7 +15,7 @@ from tilewright.kernels.types import Floats, Ints
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapping.nodes import Mapping
 from tilewright.model.batch import evaluate_batch
-from tilewright.model.traffic import with_tiles
+from tilewright.model.closed_form.traffic import with_tiles
 from tilewright.strategies.canonical import without_idle_loops
 from tilewright.workload.layer import Layer
 

@@ -15,7 +15,7 @@ import tilewright as tw
 from enumeration import Enumeration, Optimum
 from problems import problem
 from set_counts import Chain, Nest
-from tilewright.architecture.constraints import Constraint
+from tilewright.architecture.constraints.constraint import Constraint
 from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.cli import main
 from tilewright.errors import InputError, NoMappingError

@@ -19,8 +19,8 @@ from tilewright.mapper.fused.segment_search import SegmentSearch
 from tilewright.mapper.network.network import map_network
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapping.fused import Branch, Fuse, FusedMapping
+from tilewright.mapping.fused.connected_layers import segment as make_segment
 from tilewright.mapping.fused.scopes import resolve_fused
-from tilewright.mapping.fused.segments import segment as make_segment
 from tilewright.mapping.nodes import For
 from tilewright.model.energy import read_cost, write_cost
 from tilewright.workload.network import parse_network

@@ -17,6 +17,7 @@ from tilewright.document import Document
 from tilewright.mapper.fused.frontier import fused_frontier
 from tilewright.mapper.fused.network import map_fused
 from tilewright.mapper.memory_sizes.frontier import sized
+from tilewright.mapper.network.run import Run
 from tilewright.workload.layer import Network
 from tilewright.workload.network import parse_network
 
@@ -36,7 +37,7 @@ TWO_LEVELS = Architecture(
 def best(net: Network, target: Architecture, bits: int) -> float:
     """Return the least energy of a network on a machine with a buffer of some size."""
     here = sized(target, ("GLB",), (max(bits, 1),))
-    found = map_fused(net, here, "energy", workers=1, tiles="divisors")
+    found = map_fused(net, here, "energy", run=Run(workers=1), tiles="divisors")
     assert found.optimal
     return found.value
 

@@ -8,10 +8,10 @@ from time import perf_counter
 
 import pytest
 
+import tilewright
 import tilewright as tw
 from fused_chains import chain, machine, network
 from fused_trees import every_branch, every_prefix, state_of
-from tilewright import api
 from tilewright.architecture.files import load_architecture
 from tilewright.architecture.machine import Architecture, Compute, Memory
 from tilewright.document import Document
@@ -60,7 +60,7 @@ def test_the_model_gives_mappings_the_value_that_was_found(seed):
         result = map_fused(found, target, objective)
     except NoMappingError:
         pytest.skip("no layer fits")
-    alone = api.map(found, target, objective, tiles="divisors", cache=False)
+    alone = tilewright.map(found, target, objective, tiles="divisors", cache=False)
     assert result.optimal
     assert isclose(result.value_alone, alone.value)
     assert result.value <= alone.value * (1 + 1e-12)
@@ -147,9 +147,9 @@ def test_branches_that_meet_again_are_fused():
 
 
 def test_a_time_limit_is_kept_and_the_bound_holds():
-    whole = api.map("bert_base", "tpu-v1", fuse=True)
+    whole = tilewright.map("bert_base", "tpu-v1", fuse=True)
     start = perf_counter()
-    found = api.map("bert_base", "tpu-v1", fuse=True, time_limit=0.3, cache=False)
+    found = tilewright.map("bert_base", "tpu-v1", fuse=True, time_limit=0.3, cache=False)
     assert perf_counter() - start < 3.0
     assert found.lower_bound <= whole.value * (1 + 1e-12)
     assert found.unmapped or found.value >= whole.value * (1 - 1e-12)
@@ -182,13 +182,13 @@ def test_totals_and_bounds_without_some_layers_say_so(count, monkeypatch):
 
 def test_layers_that_nothing_connects_are_refused():
     with pytest.raises(InputError, match="does not say how its layers are connected"):
-        api.map("alexnet", "tpu-v1", fuse=True)
+        tilewright.map("alexnet", "tpu-v1", fuse=True)
     with pytest.raises(InputError, match="has no effect with 'fuse'"):
-        api.map("bert_base", "tpu-v1", fuse=True, strategy="decoupled")
+        tilewright.map("bert_base", "tpu-v1", fuse=True, strategy="decoupled")
     with pytest.raises(InputError, match="constraints on arrays only; found one on 'UB'"):
-        api.map("bert_base", "tpu-v1", fuse=True, constraints="UB.bypass=O")
+        tilewright.map("bert_base", "tpu-v1", fuse=True, constraints="UB.bypass=O")
     with pytest.raises(InputError, match="limits cannot go with fused layers"):
-        api.map("bert_base", "tpu-v1", "energy, latency<=1e9", fuse=True)
+        tilewright.map("bert_base", "tpu-v1", "energy, latency<=1e9", fuse=True)
 
 
 def _data(text):

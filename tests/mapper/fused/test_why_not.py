@@ -27,7 +27,7 @@ from tilewright.mapper.fused.network import map_fused
 from tilewright.mapper.fused.partition import parts_of
 from tilewright.mapper.fused.segment_search import SegmentSearch
 from tilewright.mapper.objective.objective import parse_objective
-from tilewright.mapping.fused.segments import segment
+from tilewright.mapping.fused.connected_layers import segment
 from tilewright.workload.network import parse_network
 
 

@@ -22,6 +22,7 @@ from tilewright.mapper.network import compilation, layer_search
 from tilewright.mapper.network import network as network_module
 from tilewright.mapper.network.cache import Cache
 from tilewright.mapper.network.progress import Bars, Lines, Progress
+from tilewright.mapper.network.run import Run
 from tilewright.mapper.network.solution_key import solution_key
 from tilewright.mapper.search.found import Found
 from tilewright.mapper.search.search import Search
@@ -374,7 +375,9 @@ def test_what_is_found_needs_no_compiled_kernel(tmp_path: Path) -> None:
 
 
 def test_a_cache_without_room_keeps_nothing(cache_directory: Path) -> None:
-    result = network_module.map_network(NETWORK, MACHINE, "energy", cache=Cache(cache_directory, 0))
+    result = network_module.map_network(
+        NETWORK, MACHINE, "energy", run=Run(cache=Cache(cache_directory, 0))
+    )
     assert result.optimal
     assert files(cache_directory) == []
 

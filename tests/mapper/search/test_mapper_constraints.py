@@ -15,7 +15,7 @@ from constrained import ConstrainedEnumeration, constrained_problem, history_pro
 from strategies import layer_of
 from tilewright import Constraint, Constraints, InputError, NoMappingError, conv2d
 from tilewright.architecture import load_architecture
-from tilewright.architecture.constraint_files import parse_text
+from tilewright.architecture.constraints.files import parse_text
 from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.mapper.search.feasibility import some_mapping
 from tilewright.mapper.search.found import Found

@@ -23,6 +23,7 @@ from test_regular_mappings import awkward
 from tilewright.architecture.machine import Architecture
 from tilewright.cli import main
 from tilewright.errors import InputError, NoMappingError
+from tilewright.mapper.network.run import Run
 from tilewright.mapper.results.dataflow import dataflow
 from tilewright.mapper.styles.result import UniformResult
 from tilewright.mapper.styles.style import NOTHING, Style, spatial_styles, stationaries
@@ -294,7 +295,7 @@ def check_stopped(result: UniformResult, whole: UniformResult) -> None:
 
 def test_the_result_does_not_depend_on_workers() -> None:
     def run(workers: int) -> dict[str, Any]:
-        result = map_uniform(PAIR, tw.load_architecture("simple"), "edp", workers=workers)
+        result = map_uniform(PAIR, tw.load_architecture("simple"), "edp", run=Run(workers=workers))
         return dict(result.to_dict()["uniform"], mappings=[one.mapping for one in result.layers])
 
     assert run(1) == run(3)

@@ -14,6 +14,7 @@ import pytest
 import tilewright as tw
 from tilewright.architecture.machine import Architecture, Memory
 from tilewright.errors import NoMappingError, TilewrightError
+from tilewright.mapper.network.run import Run
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.results.dataflow import dataflow
 from tilewright.mapper.search.restricted import stationary_alone
@@ -84,7 +85,9 @@ def test_best_style_equals_separate_searches_in_all_styles(seed: int) -> None:
         with pytest.raises(NoMappingError):
             map_uniform(network, machine, objective)
         return
-    result = map_uniform(network, machine, objective, within=random.choice([0.0, 0.2]), workers=2)
+    result = map_uniform(
+        network, machine, objective, within=random.choice([0.0, 0.2]), run=Run(workers=2)
+    )
     assert result.optimal
     assert isclose(result.best.value, least, rel_tol=1e-9)
     known = {one.style: one.value for one in result.styles}

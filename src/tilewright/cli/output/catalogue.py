@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tilewright.architecture.constraint_files import parse_constraints
-from tilewright.architecture.dataflow import dataflow_names, load_dataflow
+from tilewright.architecture.constraints.dataflow import dataflow_names, load_dataflow
+from tilewright.architecture.constraints.files import parse_constraints
 from tilewright.architecture.files import load_architecture, preset_names
 from tilewright.architecture.reading import parse_architecture
 from tilewright.cli.output.tables import (

@@ -56,7 +56,7 @@ def digest(kind: str) -> str:
 
 def rows_of(kind: str) -> Iterator[Row]:
     """Yield the rows of a kind, from its files."""
-    from tilewright.architecture.dataflow import dataflow_names, load_dataflow
+    from tilewright.architecture.constraints.dataflow import dataflow_names, load_dataflow
     from tilewright.architecture.description import chain
     from tilewright.architecture.files import load_architecture, preset_names
     from tilewright.cli.output.tables import spread

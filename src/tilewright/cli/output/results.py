@@ -99,15 +99,15 @@ def put_frontier(frontier: Frontier | FusedFrontier, json: str | None, plot: str
 def put_timeline(evaluation: Evaluation, file: str) -> None:
     """Write the plot of the first steps of a pipelined execution."""
     from tilewright.report.page import figure_html
-    from tilewright.report.timeline import timeline_plot
+    from tilewright.report.sections.timeline import timeline_plot
 
     write_file(file, figure_html(timeline_plot(evaluation)))
 
 
 def put_slots(found: FusedEvaluation | FusedNetworkEvaluation, file: str) -> None:
     """Write the plot of the first slots of layers that run at the same time."""
-    from tilewright.report.fused_timeline import slots_plot
     from tilewright.report.page import figure_html
+    from tilewright.report.sections.fused_timeline import slots_plot
 
     write_file(file, figure_html(slots_plot(found)))
 

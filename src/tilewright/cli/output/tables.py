@@ -13,7 +13,7 @@ from tilewright.model.energy import area, areas, without_area
 from tilewright.workload.layer import Layer, Network, layer_cells
 
 if TYPE_CHECKING:
-    from tilewright.architecture.constraints import Constraints
+    from tilewright.architecture.constraints.constraint import Constraints
     from tilewright.interop.maestro.syntax import Dataflow
     from tilewright.mapper.results.result import NetworkResult
 

@@ -7,16 +7,11 @@ from math import inf, isclose
 import numpy as np
 
 from tilewright.errors import InputError, nearest
+from tilewright.interop.dmazerunner.best_method import best_method
+from tilewright.interop.dmazerunner.bounds import array_bounds, tile_bounds
 from tilewright.interop.dmazerunner.counting import check_covered, count_method
-from tilewright.interop.dmazerunner.kernel import (
-    CYCLES,
-    EDP,
-    ENERGY,
-    array_bounds,
-    best_method,
-    tile_bounds,
-)
 from tilewright.interop.dmazerunner.method import Loops, Method, mapping_of
+from tilewright.interop.dmazerunner.method_cost import CYCLES, EDP, ENERGY
 from tilewright.interop.dmazerunner.orderings import Ordering, covering_orderings
 from tilewright.interop.dmazerunner.result import MethodCost
 from tilewright.interop.dmazerunner.space import Space

@@ -7,7 +7,7 @@ from typing import Any
 
 from tilewright.architecture.machine import Architecture
 from tilewright.architecture.reading import parse_architecture
-from tilewright.architecture.technology_files import technology_names
+from tilewright.architecture.technology.files import technology_names
 from tilewright.document import Document, KeyPath, describe
 from tilewright.errors import InputError
 from tilewright.interop.timeloop.constraints import read_constraints

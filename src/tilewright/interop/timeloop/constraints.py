@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tilewright.architecture.constraints import ALL, Constraint, Limits
+from tilewright.architecture.constraints.constraint import ALL, Constraint, Limits
 from tilewright.architecture.machine import Architecture, Array, Memory
 from tilewright.document import Document, KeyPath, describe
 from tilewright.errors import nearest

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tilewright.architecture.constraint_files import Check, parse_constraints
-from tilewright.architecture.constraints import Constraints
+from tilewright.architecture.constraints.constraint import Constraints
+from tilewright.architecture.constraints.files import Check, parse_constraints
 from tilewright.architecture.machine import Architecture
 from tilewright.document import Document, KeyPath, describe, key_text
 from tilewright.errors import nearest

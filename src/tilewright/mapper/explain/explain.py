@@ -18,11 +18,13 @@ from tilewright.mapper.explain.alternatives import (
     other_spatial_sets,
     other_stationary,
 )
-from tilewright.mapper.explain.explanation import Alternative, Explanation, Relaxed, by_gain
+from tilewright.mapper.explain.entries import Alternative, Relaxed, by_gain
+from tilewright.mapper.explain.explanation import Explanation
 from tilewright.mapper.explain.relaxed_machines import Limit, limits, why_not
 from tilewright.mapper.network.cache import Cache
 from tilewright.mapper.network.network import map_network
 from tilewright.mapper.network.progress import Progress
+from tilewright.mapper.network.run import Run
 from tilewright.mapper.network.time_shares import Budget, run_together
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.objective.tolerances import TIE
@@ -78,9 +80,8 @@ def explain_layer(
             key="architecture",
         )
     network = Network(layer.name, (layer,))
-    mapped = map_network(
-        network, architecture, objective, time_limit=time_limit, progress=progress, cache=cache
-    )
+    run = Run(time_limit, progress=progress or Progress(), cache=cache)
+    mapped = map_network(network, architecture, objective, run=run)
     if not mapped.layers:
         raise NoMappingError(
             f"the search was stopped before it had any mapping of layer '{layer.name}'"
@@ -99,7 +100,7 @@ def explain_layer(
             interrupted=mapped.interrupted,
         )
     work = Work(optimum, architecture, within)
-    with (progress or Progress()).working(work.state):
+    with run.progress.working(work.state):
         interrupted = work.carry_out(deadline)
     return Explanation(
         optimum=optimum,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
@@ -12,7 +11,7 @@ from tilewright.architecture.machine import Architecture
 from tilewright.architecture.units import size_text
 from tilewright.fusion.result import FusedEvaluation
 from tilewright.mapper.fused.result import shortened
-from tilewright.mapper.objective.objective import parse_objective
+from tilewright.mapper.results.by_size import BySize
 from tilewright.mapper.results.frontier import Point, words
 from tilewright.mapping.files import mapping_data
 from tilewright.mapping.fused import FusedMapping, Segment
@@ -21,7 +20,6 @@ from tilewright.text import aligned, wrapped
 from tilewright.workload.layer import Network
 
 if TYPE_CHECKING:
-    import pandas as pd
     import plotly.graph_objects as go
 
 KIB = 8 * 1024
@@ -87,7 +85,7 @@ class FusedPoint:
 
 
 @dataclass(frozen=True, repr=False)
-class FusedFrontier:
+class FusedFrontier(BySize[FusedPoint]):
     """The least cost of a network for every size of a memory.
 
     Attributes
@@ -122,30 +120,10 @@ class FusedFrontier:
     seconds: float
     interrupted: bool = False
 
-    @property
-    def unit(self) -> str:
-        """Unit of the values."""
-        return "words" if self.traffic is not None else parse_objective(self.objective).unit
-
-    @property
-    def what(self) -> str:
-        """What is minimised, in words."""
-        return f"{self.traffic} traffic" if self.traffic is not None else self.objective
-
     def at(self, bits: float = inf) -> FusedPoint | None:
         """Return the optimum for a size in bits; None where nothing fits."""
         fitting = [point for point in self.points if point.bits <= bits]
         return fitting[-1] if fitting else None
-
-    def __len__(self) -> int:
-        return len(self.points)
-
-    def __iter__(self) -> Iterator[FusedPoint]:
-        return iter(self.points)
-
-    def __getitem__(self, i: int) -> FusedPoint:
-        """Return a point; 0 is that of the least size."""
-        return self.points[i]
 
     def __repr__(self) -> str:
         state = "exact" if self.optimal else "incomplete"
@@ -153,9 +131,6 @@ class FusedFrontier:
             f"<FusedFrontier of {self.network.name} on {self.architecture.name} over "
             f"{self.over}: {len(self.points)} points, {state}>"
         )
-
-    def __str__(self) -> str:
-        return self.text()
 
     def fused_from(self) -> dict[tuple[str, str], FusedPoint]:
         """Return by layers that exchange a tensor the point of least size that fuses them."""
@@ -238,12 +213,6 @@ class FusedFrontier:
             "fused": [list(own.names) for own in point.segments],
         }
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return a table with one row per point."""
-        import pandas as pd
-
-        return pd.DataFrame([self.record(point) for point in self.points])
-
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data: the tree of every segment of every point included."""
         points = []
@@ -267,10 +236,6 @@ class FusedFrontier:
             "interrupted": self.interrupted,
             "points": points,
         }
-
-    def to_json(self, indent: int | None = 2) -> str:
-        """Return `to_dict` as JSON text."""
-        return json.dumps(self.to_dict(), indent=indent)
 
     def plot(self) -> go.Figure:
         """Return a plot of the least value against the size, fused and not."""

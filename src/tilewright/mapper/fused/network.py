@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from time import perf_counter
 
@@ -35,9 +35,8 @@ from tilewright.mapper.fused.result import ExchangedTile, FusedResult, SegmentRe
 from tilewright.mapper.fused.segment_search import SegmentSearch
 from tilewright.mapper.fused.trees import tree_of
 from tilewright.mapper.fused.why_not import unfused_edges
-from tilewright.mapper.network.cache import Cache
 from tilewright.mapper.network.network import map_network
-from tilewright.mapper.network.progress import Progress
+from tilewright.mapper.network.run import UNLIMITED, Run
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.objective.tolerances import TIE, TOLERANCE
 from tilewright.mapper.results.result import LayerResult, NetworkResult
@@ -86,10 +85,7 @@ def map_fused(
     architecture: Architecture,
     objective: str,
     *,
-    time_limit: float | None = None,
-    workers: int | None = None,
-    progress: Progress | None = None,
-    cache: Cache | None = None,
+    run: Run = UNLIMITED,
     tiles: str = DIVISORS,
 ) -> FusedResult:
     """Find the best mapping of a network with a graph, layers by themselves or fused.
@@ -102,10 +98,8 @@ def map_fused(
         What computes it.
     objective : str
         What to minimise: energy, summed over segments and layers.
-    time_limit : float, optional
-        Seconds for everything.
-    workers, progress, cache
-        As for `map_network`, of layers by themselves.
+    run : Run
+        How long everything may take; the rest as for `map_network`, of layers by themselves.
     tiles : str
         Tile sizes of layers by themselves. Those of fused layers divide.
 
@@ -115,11 +109,9 @@ def map_fused(
         When no mapping can run one of the layers.
     """
     start = perf_counter()
-    last = start + (inf if time_limit is None else time_limit * SEARCH)
-    alone = map_network(
-        network, architecture, objective, time_limit=time_limit and time_limit * SHARE,
-        workers=workers, progress=progress, cache=cache, tiles=tiles,
-    )  # fmt: skip
+    last = start + run.seconds * SEARCH
+    first = replace(run, time_limit=run.share(SHARE))
+    alone = map_network(network, architecture, objective, run=first, tiles=tiles)
     searching = NetworkSearch(network, architecture, alone.objective, alone.layers)
     searching.interrupted = alone.interrupted
     assert network.graph is not None

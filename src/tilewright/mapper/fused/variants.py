@@ -8,8 +8,7 @@ from time import perf_counter
 from tilewright.architecture.machine import Architecture
 from tilewright.mapper.fused.network import map_fused
 from tilewright.mapper.fused.result import FusedResult, Variant
-from tilewright.mapper.network.cache import Cache
-from tilewright.mapper.network.progress import Progress
+from tilewright.mapper.network.run import UNLIMITED, Run
 from tilewright.mapper.results.searched_space import DIVISORS
 from tilewright.workload.layer import Network
 
@@ -19,10 +18,7 @@ def map_variants(
     architecture: Architecture,
     objective: str,
     *,
-    time_limit: float | None = None,
-    workers: int | None = None,
-    progress: Progress | None = None,
-    cache: Cache | None = None,
+    run: Run = UNLIMITED,
     tiles: str = DIVISORS,
 ) -> FusedResult:
     """Find the best mapping of the variant that costs least.
@@ -31,23 +27,19 @@ def map_variants(
     ----------
     network : Network
         With variants.
-    time_limit : float, optional
-        Seconds for all of them; each gets its share of what is left.
-    architecture, objective, workers, progress, cache, tiles
+    architecture, objective, tiles
         As for `map_fused`.
+    run : Run
+        As for `map_fused`; of the time each variant gets its share of what is left.
     """
     start = perf_counter()
     found: list[FusedResult] = []
     for i, own in enumerate(network.variants):
         left = None
-        if time_limit is not None:
-            left = max(time_limit - (perf_counter() - start), 0.1) / (len(network.variants) - i)
-        found.append(
-            map_fused(
-                own, architecture, objective,
-                time_limit=left, workers=workers, progress=progress, cache=cache, tiles=tiles,
-            )
-        )  # fmt: skip
+        if run.time_limit is not None:
+            left = max(run.time_limit - (perf_counter() - start), 0.1) / (len(network.variants) - i)
+        part = replace(run, time_limit=left)
+        found.append(map_fused(own, architecture, objective, run=part, tiles=tiles))
         if found[-1].interrupted:
             break
     whole = [result for result in found if not result.unmapped] or found

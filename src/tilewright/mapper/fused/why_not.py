@@ -26,7 +26,7 @@ from tilewright.mapper.fused.edges import (
 from tilewright.mapper.fused.partition import MOST_LAYERS, Names, Part
 from tilewright.mapper.fused.segment_search import SegmentSearch
 from tilewright.mapper.objective.tolerances import TOLERANCE
-from tilewright.mapping.fused.segments import segment
+from tilewright.mapping.fused.connected_layers import segment
 
 if TYPE_CHECKING:
     from tilewright.mapper.fused.network import NetworkSearch

@@ -24,15 +24,14 @@ from tilewright.mapper.label.labels import (
     objective_value,
     with_room,
 )
-from tilewright.mapper.memory_sizes.below_array import Below
 from tilewright.mapper.memory_sizes.expand_sizes import file
 from tilewright.mapper.memory_sizes.label_sizes import least_size
 from tilewright.mapper.memory_sizes.points import VALUE, Aim, fitting
+from tilewright.mapper.memory_sizes.segment_walk import SegmentWalk
 from tilewright.mapper.objective.tolerances import TIE
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints
-    from tilewright.mapper.bounds.above_array import Outer
     from tilewright.mapper.problem.link_costs import Links
     from tilewright.mapper.problem.space import Space
 
@@ -140,67 +139,45 @@ def enter(
 
 @kernel
 def cross_all(
-    sp: Space,
-    lk: Links,
-    outer: Outer,
-    below: Below,
-    aim: Aim,
-    array: int,
+    walk: SegmentWalk,
     it: Ints,
     fl: Floats,
     n: int,
     rows: Ints,
     choices: Ints,
-    heads_below: Ints,
-    buckets: Ints,
-    first_below: Ints,
-    spread_left: float,
     points: Floats,
     count: int,
 ) -> tuple[Ints, Floats, int]:
-    """Send some labels through an array, each in its spatial choice."""
-    scratch = scratch_for(sp)
-    for t in range(len(first_below)):
-        scratch.placed[t] = first_below[t]
+    """Send some labels through the array above a segment, each in its spatial choice."""
+    scratch = scratch_for(walk.sp)
+    for t in range(len(walk.first)):
+        scratch.placed[t] = walk.first[t]
     for q in range(len(rows)):
         it, fl = with_room(it, fl, n)
-        n = send(
-            sp, lk, outer, below, aim, array, it, fl, n, rows[q], choices[q], heads_below, buckets,
-            spread_left, points, count, scratch,
-        )  # fmt: skip
+        n = send(walk, it, fl, n, rows[q], choices[q], points, count, scratch)
     return it, fl, n
 
 
 @leaf
 def send(
-    sp: Space,
-    lk: Links,
-    outer: Outer,
-    below: Below,
-    aim: Aim,
-    array: int,
+    walk: SegmentWalk,
     it: Ints,
     fl: Floats,
     n: int,
     i: int,
     choice: int,
-    heads_below: Ints,
-    buckets: Ints,
-    spread_left: float,
     points: Floats,
     count: int,
     scratch: Scratch,
 ) -> int:
     """Send label i through an array in a spatial choice; return the number of labels."""
+    sp, lk, aim = walk.sp, walk.lk, walk.aim
     bits_at = LOADS + aim.resources
     for t in range(sp.relevant.shape[0]):
         scratch.words[t] = least_words(sp, it[i], t)
     inner = shape_inside(sp, it[i, SHAPE], choice)
-    pass_array(sp, lk, array, it, fl, n, i, choice, inner, bits_at + aim.memories, scratch)
+    pass_array(sp, lk, walk.seg - 1, it, fl, n, i, choice, inner, bits_at + aim.memories, scratch)
     for m in range(aim.memories):
         if m != aim.varied[0] and m != aim.varied[1]:
             fl[n, bits_at + m] = 0.0
-    return file(
-        sp, lk, outer, below, aim, it, fl, n, heads_below, buckets, points, count, scratch.placed,
-        array + 1, spread_left, scratch.next_words,
-    )  # fmt: skip
+    return file(walk, it, fl, n, points, count, scratch.placed, scratch.next_words)

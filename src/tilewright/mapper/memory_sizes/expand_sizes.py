@@ -33,16 +33,14 @@ from tilewright.mapper.label.labels import (
     window_column,
     with_room,
 )
-from tilewright.mapper.memory_sizes.below_array import Below
 from tilewright.mapper.memory_sizes.completion_sizes import can_be_completed
 from tilewright.mapper.memory_sizes.label_sizes import is_hopeful, use
 from tilewright.mapper.memory_sizes.points import Aim, add_point, beaten, with_place
+from tilewright.mapper.memory_sizes.segment_walk import SegmentWalk
 from tilewright.mapper.objective.tolerances import TIE
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints
-    from tilewright.mapper.bounds.above_array import Outer
-    from tilewright.mapper.problem.link_costs import Links
     from tilewright.mapper.problem.space import Space
 
 
@@ -91,24 +89,17 @@ def forget(sp: Space, aim: Aim, row: Ints, floats: Floats, seg: int) -> None:
 
 @leaf
 def file(
-    sp: Space,
-    lk: Links,
-    outer: Outer,
-    below: Below,
-    aim: Aim,
+    walk: SegmentWalk,
     it: Ints,
     fl: Floats,
     n: int,
-    heads: Ints,
-    buckets: Ints,
     points: Floats,
     count: int,
     placed: Ints,
-    seg: int,
-    spread_left: float,
     words: Floats,
 ) -> int:
     """File row n unless the points or another label make it superfluous."""
+    sp, lk, outer, below, aim, seg = walk.sp, walk.lk, walk.outer, walk.below, walk.aim, walk.seg
     forget(sp, aim, it[n], fl[n], seg)
     if (
         seg > 0
@@ -122,45 +113,35 @@ def file(
     energy = lower_energy(
         sp, lk, it[n], fl[n], aim.resources, seg, placed, outer, outer.memory, words
     )
-    cycles = fewest_cycles(sp, lk, it[n], fl[n], aim.limits, seg, placed, spread_left)
+    cycles = fewest_cycles(sp, lk, it[n], fl[n], aim.limits, seg, placed, walk.spread_left)
     fl[n, LEAST_CYCLES] = max(cycles, fl[n, LEAST_CYCLES])
     fl[n, LEAST_ENERGY] = max(energy + lk.leakage * cycles, fl[n, LEAST_ENERGY])
     if not is_hopeful(sp, lk, outer, aim, it[n], fl[n], points, count, placed, seg, words):
         return n
     return insert(
-        sp, lk, it, fl, n, heads, buckets, aim.resources, aim.memories, aim.goal, placed, seg
-    )
+        sp, lk, it, fl, n, walk.heads, walk.buckets, aim.resources, aim.memories, aim.goal, placed,
+        seg,
+    )  # fmt: skip
 
 
 @kernel
 def expand_all(
-    sp: Space,
-    lk: Links,
-    outer: Outer,
-    below: Below,
-    aim: Aim,
-    seg: int,
+    walk: SegmentWalk,
     last_segment: bool,
-    stage_count: Ints,
-    stage_next: Ints,
-    first: Ints,
-    spread_left: float,
     it: Ints,
     fl: Floats,
     n: int,
-    heads: Ints,
-    buckets: Ints,
     high: int,
     low: int,
     points: Floats,
     count: int,
 ) -> tuple[Ints, Floats, int, Floats, int]:
     """Walk the shapes of one segment from `high` down to `low`, placing its store nodes."""
-    stages = stage_count.shape[0]
-    scratch = scratch_for(sp)
+    stages = walk.stage_count.shape[0]
+    scratch = scratch_for(walk.sp)
     for shape in range(high, low - 1, -1):
         for stage in range(stages):
-            i = heads[shape, stage]
+            i = walk.heads[shape, stage]
             while i >= 0:
                 current = i
                 i = it[i, NEXT]
@@ -168,41 +149,28 @@ def expand_all(
                     continue
                 it, fl = with_room(it, fl, n)
                 points = with_place(points, count)
-                for t in range(len(first)):
-                    scratch.placed[t] = first[t] + stage_count[stage, t]
+                for t in range(len(walk.first)):
+                    scratch.placed[t] = walk.first[t] + walk.stage_count[stage, t]
                 if last_segment and stage == stages - 1:
-                    n, count = complete(
-                        sp, lk, aim, it, fl, n, current, points, count, seg, scratch
-                    )
+                    n, count = complete(walk, it, fl, n, current, points, count, scratch)
                 else:
-                    n = grow(
-                        sp, lk, outer, below, aim, seg, stage_next, spread_left, it, fl, n,
-                        current, heads, buckets, points, count, scratch,
-                    )  # fmt: skip
+                    n = grow(walk, it, fl, n, current, points, count, scratch)
     return it, fl, n, points, count
 
 
 @leaf
 def grow(
-    sp: Space,
-    lk: Links,
-    outer: Outer,
-    below: Below,
-    aim: Aim,
-    seg: int,
-    stage_next: Ints,
-    spread_left: float,
+    walk: SegmentWalk,
     it: Ints,
     fl: Floats,
     n: int,
     current: int,
-    heads: Ints,
-    buckets: Ints,
     points: Floats,
     count: int,
     scratch: Scratch,
 ) -> int:
     """File what a label becomes with one more store node, or one more loop."""
+    sp, lk, aim, seg = walk.sp, walk.lk, walk.aim, walk.seg
     nt = sp.relevant.shape[0]
     bits_at = LOADS + aim.resources
     placed = scratch.placed
@@ -210,18 +178,16 @@ def grow(
         if action < nt:
             t = action
             if not place(
-                sp, lk, None, seg, aim.slots, stage_next, it, fl, n, current, t, placed[t], bits_at
-            ):
+                sp, lk, None, seg, aim.slots, walk.stage_next, it, fl, n, current, t, placed[t],
+                bits_at,
+            ):  # fmt: skip
                 continue
             charge(sp, lk, it[n], fl[n], aim.resources, aim.memories, t, placed[t], seg, scratch)
             placed[t] += 1
         elif not loop(sp, None, seg, it, fl, n, current, action - nt, bits_at + aim.memories):
             continue
         it[n, PARENT] = current
-        n = file(
-            sp, lk, outer, below, aim, it, fl, n, heads, buckets, points, count, placed, seg,
-            spread_left, scratch.words,
-        )  # fmt: skip
+        n = file(walk, it, fl, n, points, count, placed, scratch.words)
         if action < nt:
             placed[action] -= 1
     return n
@@ -229,19 +195,17 @@ def grow(
 
 @leaf
 def complete(
-    sp: Space,
-    lk: Links,
-    aim: Aim,
+    walk: SegmentWalk,
     it: Ints,
     fl: Floats,
     n: int,
     current: int,
     points: Floats,
     count: int,
-    seg: int,
     scratch: Scratch,
 ) -> tuple[int, int]:
     """Charge what the compute unit costs a complete label, and file it as a point if it is one."""
+    sp, lk, aim, seg = walk.sp, walk.lk, walk.aim, walk.seg
     copy_label(it, fl, current, n)
     for t in range(sp.relevant.shape[0]):
         charge(sp, lk, it[n], fl[n], aim.resources, aim.memories, t, lk.length[t] - 1, seg, scratch)

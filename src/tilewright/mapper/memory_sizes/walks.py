@@ -28,6 +28,7 @@ from tilewright.mapper.memory_sizes.points import (
     add_point,
     fitting,
 )
+from tilewright.mapper.memory_sizes.segment_walk import SegmentWalk
 from tilewright.mapper.problem.link_costs import Links
 from tilewright.mapper.search.search import Search
 from tilewright.mapping.nodes import Mapping
@@ -197,13 +198,11 @@ class Walks:
         """
         search, plan = self.search, choice.plan
         part, sp = plan.parts[s], search.space
-        buckets = np.full(BUCKETS, -1, np.int64)
+        here = self.of_segment(choice, s, heads, below)
         for high, low in self.slices(SLICES if s == 0 else 1):
             it, fl, n, points, count = expand_all(
-                sp, plan.lk, plan.outer, below, choice.aim, s, s == search.na,
-                part.stage_count, part.stage_next, part.first, search.spread_left[s], it, fl, n,
-                heads, buckets, high, low, self.points.copy(), self.count,
-            )  # fmt: skip
+                here, s == search.na, it, fl, n, high, low, self.points.copy(), self.count
+            )
             self.take(choice, it, points, count)
         if s == search.na:
             return it, fl
@@ -214,17 +213,33 @@ class Walks:
         )  # fmt: skip
         for chosen, known in self.batches(plan, s, np.diff(begin)):
             heads_below = np.full((len(heads), len(plan.parts[s + 1].stage_count)), -1, np.int64)
-            buckets = np.full(BUCKETS, -1, np.int64)
             own = [rows[begin[c] : begin[c + 1]] for c in chosen]
             through = np.repeat(sp.unroll_start[s] + chosen, [len(each) for each in own])
             it, fl, more = cross_all(
-                sp, plan.lk, plan.outer, known, choice.aim, s, it, fl, n, np.concatenate(own),
-                through, heads_below, buckets, plan.parts[s + 1].first, search.spread_left[s + 1],
-                self.points, self.count,
+                self.of_segment(choice, s + 1, heads_below, known), it, fl, n,
+                np.concatenate(own), through, self.points, self.count,
             )  # fmt: skip
             if more > n:
                 it, fl = self.segment(choice, s + 1, it, fl, more, heads_below, known)
         return it, fl
+
+    def of_segment(self, choice: Bypass, s: int, heads: Ints, below: Below) -> SegmentWalk:
+        """Return what kernels need of a segment, with no labels in common yet."""
+        part = choice.plan.parts[s]
+        return SegmentWalk(
+            sp=self.search.space,
+            lk=choice.plan.lk,
+            outer=choice.plan.outer,
+            below=below,
+            aim=choice.aim,
+            seg=s,
+            stage_count=part.stage_count,
+            stage_next=part.stage_next,
+            first=part.first,
+            spread_left=self.search.spread_left[s],
+            heads=heads,
+            buckets=np.full(BUCKETS, -1, np.int64),
+        )
 
     def batches(self, plan: Plan, s: int, number: Ints) -> Iterator[tuple[Ints, Below]]:
         """Yield spatial choices that labels go through together, with bounds of what is below.

@@ -16,6 +16,7 @@ from tilewright.architecture.machine import Architecture
 from tilewright.errors import NoMappingError
 from tilewright.mapper.network.cache import Cache
 from tilewright.mapper.network.progress import Progress
+from tilewright.mapper.network.run import UNLIMITED, Run
 from tilewright.mapper.network.solution_key import likeness
 from tilewright.mapper.network.solved_layers import Searched, SolvedLayers
 from tilewright.mapper.network.time_shares import Budget, collect
@@ -36,10 +37,7 @@ def map_network(
     architecture: Architecture,
     objective: str,
     *,
-    time_limit: float | None = None,
-    workers: int | None = None,
-    progress: Progress | None = None,
-    cache: Cache | None = None,
+    run: Run = UNLIMITED,
     tiles: str = DIVISORS,
 ) -> NetworkResult:
     """Find the best mapping of every layer of a network.
@@ -52,16 +50,8 @@ def map_network(
         What computes it.
     objective : str
         What to minimise for each layer, see `objective.parse_objective`.
-    time_limit : float, optional
-        Seconds for all layers together. What some layers leave goes to others.
-    workers : int, optional
-        Layers searched at the same time; by default the number of processors. The result does not
-        depend on it, unless a time limit cuts the search short.
-    progress : Progress, optional
-        What is told meanwhile.
-    cache : Cache, optional
-        Where results are looked up before a search and kept after it: proven ones, and those of all
-        tile sizes that no limit of time has ended.
+    run : Run
+        How long it may take, with what, and who is told of it.
     tiles : str
         ``"divisors"``, or ``"all"``: their best mapping is then improved with other sizes, and
         compared with a bound of all.
@@ -79,18 +69,18 @@ def map_network(
     """
     start = perf_counter()
     objective = str(parse_objective(objective))
-    progress = progress or Progress()
+    progress, limited = run.progress, run.time_limit is not None
     layers = different_layers(network)
-    work = NetworkSearch(architecture, objective, tiles, time_limit is not None, progress, cache)
+    work = NetworkSearch(architecture, objective, tiles, limited, progress, run.cache)
     waiting = work.recall(layers)
     compiling = 0.0
     if waiting:
-        waiting = checked(waiting, architecture, time_limit is not None)
+        waiting = checked(waiting, architecture, limited)
         compiling = compiled(progress)
-    workers = max(1, min(workers or processors(), len(waiting)))
+    workers = max(1, min(run.workers or processors(), len(waiting)))
     progress.begin(len(layers), objective, tiles)
     work.tell_recalled(layers)
-    deadline = start + compiling + (inf if time_limit is None else time_limit)
+    deadline = start + compiling + run.seconds
     interrupted = work.run(waiting, Budget(deadline, len(waiting), workers))
     results, unmapped = work.results(network.layers)
     return NetworkResult(

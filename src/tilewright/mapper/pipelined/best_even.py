@@ -23,13 +23,8 @@ from tilewright.architecture.machine import Architecture
 from tilewright.kernels.kernel import interruptible
 from tilewright.kernels.types import Bools, Floats, Ints
 from tilewright.mapper.objective.objective import parse_objective
-from tilewright.mapper.pipelined.even_search import (
-    Rates,
-    outer_energies,
-    survey,
-    unit_energies,
-    whole_mappings,
-)
+from tilewright.mapper.pipelined.even_energies import outer_energies, unit_energies
+from tilewright.mapper.pipelined.even_search import Rates, survey, whole_mappings
 from tilewright.mapper.pipelined.move_tables import Tables, sequences, tables
 from tilewright.mapper.pipelined.word_costs import (
     COLLECT,

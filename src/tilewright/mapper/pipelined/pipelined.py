@@ -16,17 +16,16 @@ from math import exp, inf, log
 from random import Random
 from time import perf_counter
 
-from tilewright.architecture.constraints import Constraint
+from tilewright.architecture.constraints.constraint import Constraint
 from tilewright.architecture.machine import Architecture, Array, Level, Memory
 from tilewright.errors import MappingError, NoMappingError
 from tilewright.mapper.canonical.polish import Cost
 from tilewright.mapper.canonical.tidy import tidied
 from tilewright.mapper.heuristics.greedy import greedy_mapping
 from tilewright.mapper.heuristics.neighbourhood import Items, items_of, mapping_of, neighbour
-from tilewright.mapper.network.cache import Cache
 from tilewright.mapper.network.in_turn import InTurn
 from tilewright.mapper.network.layer_search import beyond_limits, check_possible
-from tilewright.mapper.network.progress import Progress
+from tilewright.mapper.network.run import UNLIMITED, Run
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.pipelined.best_even import CLOSE, EvenFound, EvenSearch
 from tilewright.mapper.pipelined.even_count import even_mappings
@@ -192,9 +191,7 @@ def map_pipelined(
     architecture: Architecture,
     objective: str,
     *,
-    time_limit: float | None = None,
-    progress: Progress | None = None,
-    cache: Cache | None = None,
+    run: Run = UNLIMITED,
 ) -> NetworkResult:
     """Look for the best mapping of every layer of a network under pipelined latency.
 
@@ -202,12 +199,9 @@ def map_pipelined(
     ----------
     network, architecture, objective
         What is mapped onto what, and what is minimised for each layer.
-    time_limit : float, optional
-        Seconds for all layers together.
-    progress : Progress, optional
-        What is told meanwhile.
-    cache : Cache, optional
-        Where the best even mappings are looked up before a search and kept after it.
+    run : Run
+        How long it may take, who is told of it, and where the best even mappings are looked up
+        before a search and kept after it.
 
     Returns
     -------
@@ -221,11 +215,10 @@ def map_pipelined(
     """
     start = perf_counter()
     objective = str(parse_objective(objective))
-    progress = progress or Progress()
     for layer in network.layers:
         check_possible(layer, architecture)
         check_feasible(layer, architecture)
-    solved = SolvedEvenly(cache, architecture, objective)
+    solved = SolvedEvenly(run.cache, architecture, objective)
 
     def recall(layer: Layer) -> LayerResult | None:
         hit = solved.find(layer)
@@ -243,11 +236,10 @@ def map_pipelined(
             solved.keep(layer, searched_evenly(found))
         return found
 
-    deadline = start + (inf if time_limit is None else time_limit)
-    work = InTurn(solve, objective, deadline, progress, recall=recall)
+    work = InTurn(solve, objective, start + run.seconds, run.progress, recall=recall)
     work.run(network.layers)
     if solved.failure:
-        progress.unkept(solved.failure)
+        run.progress.unkept(solved.failure)
     results, missing = work.results(network.layers)
     return NetworkResult(
         network=network,

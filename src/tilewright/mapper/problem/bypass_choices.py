@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import product
 
-from tilewright.architecture.constraints import Constraint, used_enough
+from tilewright.architecture.constraints.constraint import Constraint, used_enough
 from tilewright.architecture.machine import Architecture, Level, Memory
 from tilewright.errors import NoMappingError
 from tilewright.mapping.names import role_names

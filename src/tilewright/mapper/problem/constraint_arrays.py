@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.architecture.constraints import ROUNDING, Constraint
+from tilewright.architecture.constraints.constraint import ROUNDING, Constraint
 from tilewright.architecture.machine import Architecture
 from tilewright.kernels.record import record
 from tilewright.kernels.types import Bools, Floats, Ints

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.architecture.constraints import Constraint
+from tilewright.architecture.constraints.constraint import Constraint
 from tilewright.architecture.machine import Architecture, Array, Memory
 from tilewright.kernels.record import record
 from tilewright.kernels.types import Bools, Floats, Ints

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
@@ -13,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.architecture.machine import Architecture
 from tilewright.architecture.units import size_text
 from tilewright.errors import InputError, nearest
-from tilewright.mapper.objective.objective import parse_objective
+from tilewright.mapper.results.by_size import BySize
 from tilewright.mapper.results.searched_space import DIVISORS, SIZES
 from tilewright.mapping.files import mapping_data
 from tilewright.mapping.nodes import Mapping
@@ -22,7 +20,6 @@ from tilewright.text import aligned, wrapped
 from tilewright.workload.layer import Layer
 
 if TYPE_CHECKING:
-    import pandas as pd
     import plotly.graph_objects as go
 
 
@@ -48,7 +45,7 @@ class Point:
 
 
 @dataclass(frozen=True, repr=False)
-class Frontier:
+class Frontier(BySize[Point]):
     """The least cost for every size of one or two memories.
 
     Attributes
@@ -83,11 +80,6 @@ class Frontier:
     seconds: float
     interrupted: bool = False
 
-    @property
-    def unit(self) -> str:
-        """Unit of the values."""
-        return "words" if self.traffic is not None else parse_objective(self.objective).unit
-
     def at(self, **bits: float) -> Point | None:
         """Return the optimum for some sizes in bits; memories not named are unlimited.
 
@@ -111,16 +103,6 @@ class Frontier:
         fitting = [p for p in self.points if all(b <= r for b, r in zip(p.bits, room, strict=True))]
         return min(fitting, key=lambda p: (p.value, p.bits), default=None)
 
-    def __len__(self) -> int:
-        return len(self.points)
-
-    def __iter__(self) -> Iterator[Point]:
-        return iter(self.points)
-
-    def __getitem__(self, i: int) -> Point:
-        """Return a point; 0 is that of the least size."""
-        return self.points[i]
-
     def __repr__(self) -> str:
         state = "exact" if self.optimal else "incomplete"
         return (
@@ -128,20 +110,12 @@ class Frontier:
             f"{' and '.join(self.over)}: {len(self.points)} points, {state}>"
         )
 
-    def __str__(self) -> str:
-        return self.text()
-
     @property
     def headers(self) -> tuple[str, ...]:
         """Heads of the columns of `rows`."""
         outermost = self.architecture.memories[0].name
         wanted = f"least {self.what} ({self.unit})"
         return (*self.over, wanted, "energy (pJ)", "cycles", f"{outermost} words")
-
-    @property
-    def what(self) -> str:
-        """What is minimised, in words."""
-        return f"{self.traffic} traffic" if self.traffic is not None else self.objective
 
     def rows(self) -> list[tuple[str, ...]]:
         """Return the cells of a table: one row per point under `headers`."""
@@ -179,12 +153,6 @@ class Frontier:
         statement = wrapped(self.statement(), width)
         return "\n".join([wrapped(title, width), "", *lines, "", statement])
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return a table with one row per point: sizes in bits, value, words of every memory."""
-        import pandas as pd
-
-        return pd.DataFrame([self.record(p) for p in self.points])
-
     def record(self, point: Point) -> dict[str, Any]:
         """Return the numbers of one point."""
         sizes = {f"{name}_bits": bits for name, bits in zip(self.over, point.bits, strict=True)}
@@ -219,10 +187,6 @@ class Frontier:
                 for p in self.points
             ],
         }
-
-    def to_json(self, indent: int | None = 2) -> str:
-        """Return `to_dict` as JSON text."""
-        return json.dumps(self.to_dict(), indent=indent)
 
     def _repr_html_(self) -> str:
         table = self.to_frame().to_html(index=False, border=0)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from tilewright.architecture.constraints import Constraint
+from tilewright.architecture.constraints.constraint import Constraint
 from tilewright.architecture.machine import Architecture, Level, Memory
 from tilewright.errors import NoMappingError
 from tilewright.mapper.problem.bypass_choices import whole_bits

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from tilewright.architecture.constraints import Constraint
+from tilewright.architecture.constraints.constraint import Constraint
 from tilewright.architecture.machine import Architecture
 from tilewright.mapper.results.dataflow import Dataflow
 from tilewright.mapping.constraints import under

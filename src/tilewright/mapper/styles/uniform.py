@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import inf
 from time import perf_counter
 
@@ -11,7 +12,7 @@ from tilewright.errors import InputError, NoMappingError
 from tilewright.mapper.network.cache import Cache
 from tilewright.mapper.network.layer_search import search_effort
 from tilewright.mapper.network.network import map_network
-from tilewright.mapper.network.progress import Progress
+from tilewright.mapper.network.run import UNLIMITED, Run
 from tilewright.mapper.network.solution_key import likeness
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.objective.tolerances import TIE
@@ -36,17 +37,14 @@ def map_uniform(
     objective: str,
     *,
     within: float = 0.0,
-    time_limit: float | None = None,
-    workers: int | None = None,
-    progress: Progress | None = None,
-    cache: Cache | None = None,
+    run: Run = UNLIMITED,
     tiles: str = DIVISORS,
 ) -> UniformResult:
     """Find the style that is best for all layers of a network together, with their mappings.
 
     Parameters
     ----------
-    network, architecture, objective, time_limit, workers, progress, cache
+    network, architecture, objective, run
         As for `network.map_network`.
     tiles : str
         ``"divisors"``, or ``"all"``: the best styles are then improved with other sizes, and
@@ -68,22 +66,20 @@ def map_uniform(
         When no style has a mapping of every layer, or none was found in time.
     """
     start = perf_counter()
-    end = start + (inf if time_limit is None else time_limit)
+    end = start + run.seconds
     check_machine(architecture)
-    progress = progress or Progress()
-    share = None if time_limit is None else FREE * time_limit
+    share = run.share(FREE)
     free = map_network(
-        network, architecture, objective, time_limit=share,
-        workers=workers, progress=progress, cache=cache, tiles=tiles,
-    )  # fmt: skip
+        network, architecture, objective, run=replace(run, time_limit=share), tiles=tiles
+    )
     spatial = list(spatial_styles(network, architecture))
     roles = stationaries(network, architecture)
     goal = parse_objective(free.objective)
-    kinds = kinds_of(free, spatial, cache)
+    kinds = kinds_of(free, spatial, run.cache)
     search = BestStyle(
         kinds, spatial, roles, architecture, Totals(goal, [kind.runs for kind in kinds]),
-        within=within, workers=workers or processors(),
-        stop=lambda: free.interrupted or perf_counter() >= end, progress=progress,
+        within=within, workers=run.workers or processors(),
+        stop=lambda: free.interrupted or perf_counter() >= end, progress=run.progress,
     )  # fmt: skip
     interrupted = search.search() or free.interrupted
     if not search.ended:

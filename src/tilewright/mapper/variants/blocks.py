@@ -23,10 +23,9 @@ from tilewright.layout.dmc import Cost
 from tilewright.layout.evaluate import BlockEvaluation, in_blocks
 from tilewright.layout.moved import BlockCounts, block_words, laid_out
 from tilewright.mapper.heuristics.neighbourhood import items_of, mapping_of
-from tilewright.mapper.network.cache import Cache
 from tilewright.mapper.network.in_turn import InTurn
 from tilewright.mapper.network.network import map_network
-from tilewright.mapper.network.progress import Progress
+from tilewright.mapper.network.run import UNLIMITED, Run
 from tilewright.mapper.network.solution_key import likeness
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.pipelined.pipelined import Climb, plain_mapping
@@ -65,10 +64,7 @@ def map_blocks(
     objective: str,
     layouts: LayoutsLike,
     *,
-    time_limit: float | None = None,
-    workers: int | None = None,
-    progress: Progress | None = None,
-    cache: Cache | None = None,
+    run: Run = UNLIMITED,
 ) -> NetworkResult:
     """Look for the best mapping of every layer, counted in blocks of the outermost memory.
 
@@ -80,7 +76,7 @@ def map_blocks(
         How tensors lie, by name or role; with ``"best"``, in the orders of axes that a mapping
         moves the fewest blocks with; with None, as the workload says. Layers of which neither says
         anything are counted in words.
-    time_limit, workers, progress, cache
+    run : Run
         As for `network.map_network`, which finds the lower bounds.
 
     Returns
@@ -97,17 +93,13 @@ def map_blocks(
         When no mapping can run one of the layers, or none was found within the limits.
     """
     start = perf_counter()
-    progress = progress or Progress()
     chosen = {
         likeness(layer): layout_choices(layer, architecture, layouts)
         for layer in network.layers
         if layouts is not None or laid_out(layer, architecture)
     }
-    in_words = map_network(
-        network, architecture, objective,
-        time_limit=None if time_limit is None else PROVE * time_limit, workers=workers,
-        progress=progress, cache=cache,
-    )  # fmt: skip
+    first = replace(run, time_limit=run.share(PROVE))
+    in_words = map_network(network, architecture, objective, run=first)
     counted = [result.layer for result in in_words.layers if likeness(result.layer) in chosen]
     words = {likeness(result.layer): result for result in in_words.layers}
     begun: dict[object, BlockSearch] = {}
@@ -123,7 +115,7 @@ def map_blocks(
         return found
 
     work = InTurn(
-        solve, in_words.objective, start + (inf if time_limit is None else time_limit), progress,
+        solve, in_words.objective, start + run.seconds, run.progress,
         after_interrupt=True, interrupted=in_words.interrupted,
     )  # fmt: skip
     work.run(counted)

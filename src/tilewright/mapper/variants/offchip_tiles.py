@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping as Dict
 from dataclasses import replace
-from math import inf, prod
+from math import prod
 from time import perf_counter
 
 from tilewright.architecture.machine import Architecture, Memory
@@ -18,7 +18,7 @@ from tilewright.layout.choose import Choice, tiles_of
 from tilewright.layout.dmc import Cost, allowed_axes
 from tilewright.layout.moved import laid_out
 from tilewright.mapper.network.in_turn import InTurn
-from tilewright.mapper.network.progress import Progress
+from tilewright.mapper.network.run import UNLIMITED, Run
 from tilewright.mapper.objective.objective import Objective, name_of, parse_objective
 from tilewright.mapper.results.proof import Proof
 from tilewright.mapper.results.result import LayerResult, NetworkResult
@@ -36,8 +36,7 @@ def map_movement(
     layouts: LayoutsLike,
     *,
     tiles: str = DIVISORS,
-    time_limit: float | None = None,
-    progress: Progress | None = None,
+    run: Run = UNLIMITED,
 ) -> NetworkResult:
     """Find the off-chip tile of least data-movement cost of every layer, and a mapping of it.
 
@@ -52,10 +51,9 @@ def map_movement(
         wants them. With None the layouts are those of the workload where it has some.
     tiles : str
         ``"divisors"`` or ``"all"``: which sizes off-chip tiles have.
-    time_limit : float, optional
-        Seconds for all layers together: the mappings of tiles are then not proven.
-    progress : Progress, optional
-        What is told meanwhile.
+    run : Run
+        How long it may take, for all layers together, and who is told of it. With a limit the
+        mappings of tiles are not proven.
 
     Returns
     -------
@@ -72,15 +70,14 @@ def map_movement(
         When no tile fits, or the machine allows no mapping of the best one.
     """
     start = perf_counter()
-    end = start + (inf if time_limit is None else time_limit)
-    progress = progress or Progress()
+    end = start + run.seconds
     goal = parse_objective(objective)
 
     def solve(layer: Layer, until: float) -> LayerResult:
         given = fixed_layouts(layer, architecture, layouts)
         return least_movement(layer, architecture, goal, given, tiles, until)
 
-    work = InTurn(solve, objective, end, progress, tiles)
+    work = InTurn(solve, objective, end, run.progress, tiles)
     work.run(network.layers)
     results, missing = work.results(network.layers)
     return NetworkResult(

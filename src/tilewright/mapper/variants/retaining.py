@@ -19,9 +19,9 @@ from time import perf_counter
 from tilewright.architecture.checks import ROLES
 from tilewright.architecture.machine import Architecture, Array, Level, Memory
 from tilewright.errors import InputError, MappingError, NoMappingError
-from tilewright.mapper.network.cache import Cache
 from tilewright.mapper.network.network import map_network
 from tilewright.mapper.network.progress import Progress
+from tilewright.mapper.network.run import UNLIMITED, Run
 from tilewright.mapper.results.result import LayerResult, NetworkResult
 from tilewright.mapper.results.searched_space import ALL, DIVISORS, space_text
 from tilewright.mapper.search.confirmed import objective_value
@@ -38,17 +38,14 @@ def map_retaining(
     architecture: Architecture,
     objective: str,
     *,
-    time_limit: float | None = None,
-    workers: int | None = None,
-    progress: Progress | None = None,
-    cache: Cache | None = None,
+    run: Run = UNLIMITED,
     tiles: str,
 ) -> NetworkResult:
     """Find good mappings of every layer on a machine some memories of which retain optimally.
 
     Parameters
     ----------
-    network, architecture, objective, time_limit, workers, progress, cache, tiles
+    network, architecture, objective, run, tiles
         As for `network.map_network`. The time is divided among the searches evenly.
 
     Returns
@@ -80,13 +77,12 @@ def map_retaining(
     results: list[NetworkResult] = []
     for at, (machine, sizes) in enumerate(machines):
         left = None
-        if time_limit is not None:
-            left = max((time_limit - perf_counter() + begin) / (len(machines) - at), 1e-3)
+        if run.time_limit is not None:
+            left = max((run.time_limit - perf_counter() + begin) / (len(machines) - at), 1e-3)
         try:
-            found = map_network(
-                network, machine, objective, time_limit=left, workers=workers,
-                progress=progress if at == 1 else None, cache=cache, tiles=sizes,
-            )  # fmt: skip
+            told = run.progress if at == 1 else Progress()
+            part = replace(run, time_limit=left, progress=told)
+            found = map_network(network, machine, objective, run=part, tiles=sizes)
         except NoMappingError:
             # smaller tiles may be too small; on the whole memory it is an error
             if at < 2:

@@ -1,5 +1,6 @@
 """How several connected layers run together: trees, the segments they cover, files, text."""
 
+from tilewright.mapping.fused.connected_layers import segment
 from tilewright.mapping.fused.files import (
     FusedFile,
     dump_fused,
@@ -8,14 +9,7 @@ from tilewright.mapping.fused.files import (
     load_fused,
     parse_fused,
 )
-from tilewright.mapping.fused.segments import (
-    Access,
-    Exchange,
-    Segment,
-    SharedTensor,
-    Tie,
-    segment,
-)
+from tilewright.mapping.fused.segments import Access, Exchange, Segment, SharedTensor, Tie
 from tilewright.mapping.fused.text import fused_text, parse_fused_text
 from tilewright.mapping.fused.tree import (
     HALO_MODES,

@@ -1,0 +1,1 @@
+"""Language models from the configurations that come with their weights."""

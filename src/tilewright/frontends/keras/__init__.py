@@ -1,0 +1,1 @@
+"""Keras models as they are saved."""

@@ -1,0 +1,1 @@
+"""PyTorch: live modules, and programs that torch.export has written."""
