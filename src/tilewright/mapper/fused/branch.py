@@ -65,11 +65,6 @@ class Point:
     used: Room
     mapping: Mapping | None
 
-    @property
-    def proven(self) -> bool:
-        """Whether no mapping of the room is better."""
-        return self.bound >= self.value
-
 
 class BranchSearch(Search):
     """Search of a chunk of a layer, whose tensors come from given memories.
@@ -146,6 +141,8 @@ class BranchSearch(Search):
         stop: Callable[[], bool],
         below: float = inf,
         begun: Begun = NOTHING_BEGUN,
+        *,
+        roughly: bool = False,
     ) -> Point:
         """Return the best mapping in some room.
 
@@ -159,6 +156,8 @@ class BranchSearch(Search):
             Mappings of this value and more are of no interest.
         begun : (float, tuple of float)
             What moves on behalf of the chunk outside of it; counted in what is returned.
+        roughly : bool
+            Whether to anneal for a mapping only, and to bound all of them without a search.
         """
         self.begin_anew()
         self.begun = begun
@@ -169,15 +168,31 @@ class BranchSearch(Search):
         if below < inf:
             self.best[:2] = below, -inf
         keeps = keeps_of(self.layer, self.architecture, sources)
+
         with interruptible():
-            if self.na > 1:
+            if self.na > 1 or roughly:
                 self.improve(keeps, stop)
                 self.combine(keeps)
             plans = [self.plan(keep) for keep in keeps]
+            if roughly:
+                return self.point(room, self.rough_bound(plans))
             _, queue = explore(self, stop, lambda best, bound: None, plans)
-        mapping = self.found.mapping
-        value = float(self.best[0])  # what is to be undercut, where there is no mapping
-        bound = self.found.bound if queue else value
+        # without a queue nothing is left, and the best is what is to be undercut or a mapping
+        return self.point(room, self.found.bound if queue else float(self.best[0]))
+
+    def rough_bound(self, plans: list[Plan]) -> float:
+        """Return what no mapping of some bypass choices undercuts, or the best value if less."""
+        least = float(self.best[0])
+        for first, plan in zip(self.first([plan.keep for plan in plans]), plans, strict=True):
+            plan.bound = labels.objective_value(self.goal, first.energy, first.cycles)
+            if self.together is not None and plan.bound[0] < least:
+                self.together.weigh(plan, self.goal)
+            least = min(least, plan.bound[0])
+        return least
+
+    def point(self, room: Room, bound: float) -> Point:
+        """Return what has been found in some room."""
+        mapping, value = self.found.mapping, float(self.best[0])
         if mapping is None:
             return Point(inf, bound, room, (0.0,) * len(room), None)
         bits = occupied(mapping, self.layer, self.architecture)
