@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from math import inf
+from math import inf, isfinite
 from time import perf_counter
 
 import numpy as np
@@ -126,7 +126,8 @@ def map_fused(
     assert network.graph is not None
     parts = list(parts_of(network.graph))
     searching.list_segments(parts)
-    if time_limit is not None:
+    if time_limit is not None or len(architecture.arrays) > 1:
+        # trees that are found in little time leave out most searches of the second round
         searching.search(last, roughly=True)
     searching.search(last)
     chosen = [(part, searching.chosen(part)) for part in parts]
@@ -170,7 +171,8 @@ class NetworkSearch:
     def search(self, last: float, *, roughly: bool = False) -> None:
         """Search all segments, those of a part with fewer layers first.
 
-        In a limited time each has its share, and what is left goes to those that come later.
+        In a limited time each has its share, by what is not known of it yet; what is left of that
+        goes to those that come later.
 
         Parameters
         ----------
@@ -181,12 +183,17 @@ class NetworkSearch:
         """
         self.chunks.roughly = roughly
         todo = [own for own in self.alike.values() if not self.outcomes[own[0][1]].searched]
+        unknown = [sum(self.unknown(*each) for each in own) for own in todo]
+        if isfinite(last) and not roughly:
+            order = sorted(range(len(todo)), key=lambda n: -unknown[n])
+            todo, unknown = [todo[n] for n in order], [unknown[n] for n in order]
         for n, own in enumerate(todo):
             part, names = own[0]
             now = perf_counter()
             if self.interrupted or now >= last:
                 return
-            end = now + (last - now) / (len(todo) - n)
+            share = unknown[n] / sum(unknown[n:]) if unknown[n] > 0.0 else 0.0
+            end = now + (last - now) * share if isfinite(last) else inf
             try:
                 most = self.otherwise(part, names)
                 found = self.segment(
@@ -197,6 +204,11 @@ class NetworkSearch:
                 self.interrupted = True
                 return
             self.outcomes.update({each: found for _, each in own})
+
+    def unknown(self, part: Part, names: Names) -> float:
+        """Return by how much a fused mapping of some layers may be better than what is known."""
+        known = min(self.otherwise(part, names), self.outcomes[names].value)
+        return max(known - self.outcomes[names].bound, 0.0) * part.repeat
 
     def segment(
         self, segment: Segment, most: float, stop: Callable[[], bool], earlier: Outcome
