@@ -20,7 +20,9 @@ from tilewright.architecture.machine import Architecture
 from tilewright.kernels.kernel import interruptible
 from tilewright.kernels.types import Floats, Ints
 from tilewright.mapper.bounds.plan import Plan
+from tilewright.mapper.bounds.spatial_choices import SpatialBounds, combinations
 from tilewright.mapper.canonical.polish import occupied
+from tilewright.mapper.heuristics.annealing import Annealing
 from tilewright.mapper.label import labels
 from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.problem.bypass_choices import Keep, worth_walking
@@ -28,6 +30,8 @@ from tilewright.mapper.search.best_first import explore
 from tilewright.mapper.search.search import Search
 from tilewright.mapping.nodes import Mapping
 from tilewright.workload.layer import Layer
+
+WALKS, STEPS = 16, 1000  # of annealing, where there are several arrays
 
 Room = tuple[float, ...]
 """Bits of each memory that are left."""
@@ -60,11 +64,6 @@ class Point:
     room: Room
     used: Room
     mapping: Mapping | None
-
-    @property
-    def proven(self) -> bool:
-        """Whether no mapping of the room is better."""
-        return self.bound >= self.value
 
 
 class BranchSearch(Search):
@@ -103,11 +102,37 @@ class BranchSearch(Search):
         """Return a bypass choice in the room that is left."""
         plan = super().plan(keep)
         plan.lk = plan.lk._replace(capacity=self.left)
-        # the closed form takes all tensors from the outermost memory, and combinations of spatial
-        # choices take all partial sums from zero
-        plan.weighed = plan.combined = True
-        plan.combined_below = inf
+        # the closed form takes all tensors from the outermost memory
+        plan.weighed = True
         return plan
+
+    def improve(self, keeps: list[Keep], stop: Callable[[], bool]) -> None:
+        """Take the best mapping that annealing finds as the best so far, if it is better."""
+        top = np.array([len(self.space.repeats) - 1])
+        it, fl = self.roots(top, 1)
+        annealing = Annealing(
+            self.layer, self.architecture, self.tiles, self.space, self.unrollings, self.goal,
+            self.operations_energy(), keeps=keeps, first=(it[0], fl[0]), capacity=self.left,
+        )  # fmt: skip
+        for walk in annealing.rounds(WALKS, STEPS, stop):
+            if labels.worse(walk.value, walk.tie, float(self.best[0]), float(self.best[1])):
+                continue
+            self.best = np.array([walk.value, walk.tie, inf, inf])
+            self.found.mapping = annealing.mapping(walk)
+
+    def combine(self, keeps: list[Keep]) -> None:
+        """Leave out combinations of spatial choices in which nothing is better than the best.
+
+        Their bounds take as many partial sums from zero as a layer by itself has, at least as many
+        as a chunk.
+        """
+        combined = combinations(self.space)
+        if combined is not None:
+            self.together = SpatialBounds(
+                self.layer, self.architecture, self.space, self.operations_energy(), self.chains,
+                combined,
+            )  # fmt: skip
+            self.together.reduce(keeps, self.goal, float(self.best[0]))
 
     def best_in(
         self,
@@ -116,6 +141,8 @@ class BranchSearch(Search):
         stop: Callable[[], bool],
         below: float = inf,
         begun: Begun = NOTHING_BEGUN,
+        *,
+        roughly: bool = False,
     ) -> Point:
         """Return the best mapping in some room.
 
@@ -129,6 +156,8 @@ class BranchSearch(Search):
             Mappings of this value and more are of no interest.
         begun : (float, tuple of float)
             What moves on behalf of the chunk outside of it; counted in what is returned.
+        roughly : bool
+            Whether to anneal for a mapping only, and to bound all of them without a search.
         """
         self.begin_anew()
         self.begun = begun
@@ -139,12 +168,31 @@ class BranchSearch(Search):
         if below < inf:
             self.best[:2] = below, -inf
         keeps = keeps_of(self.layer, self.architecture, sources)
-        plans = [self.plan(keep) for keep in keeps]
+
         with interruptible():
+            if self.na > 1 or roughly:
+                self.improve(keeps, stop)
+                self.combine(keeps)
+            plans = [self.plan(keep) for keep in keeps]
+            if roughly:
+                return self.point(room, self.rough_bound(plans))
             _, queue = explore(self, stop, lambda best, bound: None, plans)
-        mapping = self.found.mapping
-        value = float(self.best[0])  # what is to be undercut, where there is no mapping
-        bound = self.found.bound if queue else value
+        # without a queue nothing is left, and the best is what is to be undercut or a mapping
+        return self.point(room, self.found.bound if queue else float(self.best[0]))
+
+    def rough_bound(self, plans: list[Plan]) -> float:
+        """Return what no mapping of some bypass choices undercuts, or the best value if less."""
+        least = float(self.best[0])
+        for first, plan in zip(self.first([plan.keep for plan in plans]), plans, strict=True):
+            plan.bound = labels.objective_value(self.goal, first.energy, first.cycles)
+            if self.together is not None and plan.bound[0] < least:
+                self.together.weigh(plan, self.goal)
+            least = min(least, plan.bound[0])
+        return least
+
+    def point(self, room: Room, bound: float) -> Point:
+        """Return what has been found in some room."""
+        mapping, value = self.found.mapping, float(self.best[0])
         if mapping is None:
             return Point(inf, bound, room, (0.0,) * len(room), None)
         bits = occupied(mapping, self.layer, self.architecture)

@@ -47,9 +47,9 @@ class BranchBounds:
 
     def whole(self, i: int, sources: Sources, goal: Objective, stop: Callable[[], bool]) -> float:
         """Return what a whole layer costs at least when its outermost memory costs no energy."""
-        layer = self.problem.layers[i]
-        kind = self.chunks.kind(layer, 1.0, sources, goal=goal, free=True)
-        return self.chunks.solve(layer, kind, self.chunks.capacity, stop).bound
+        layer, chunks = self.problem.layers[i], self.chunks
+        kind = chunks.kind(layer, 1.0, sources, goal=goal, free=True)
+        return chunks.solve(layer, kind, chunks.capacity, stop).bound
 
     def moved(self, i: int, sources: Sources) -> tuple[Floats, Floats]:
         """Return for every shape of chunks what a branch moves at the outermost memory, in pJ.

@@ -46,13 +46,18 @@ class Solved:
 
     points: list[Point]
 
-    def exact(self, room: Room) -> Point | None:
-        """Return the best mapping in some room, if it is known."""
+    def settled(self, room: Room, *, roughly: bool) -> Point | None:
+        """Return the best mapping in some room, or the best that is known, if there is one."""
+        best = None
         for point in self.points:
             fits = within(point.used, room) and within(room, point.room)
-            if point.mapping is not None and point.proven and fits:
+            if point.mapping is None or not fits:
+                continue
+            if point.bound >= point.value:
                 return point
-        return None
+            if roughly and (best is None or point.value < best.value):
+                best = point
+        return best
 
     def bound(self, room: Room) -> float:
         """Return what no mapping in some room undercuts."""
@@ -71,6 +76,8 @@ class Chunks:
     ----------
     searches : int
         How many were started.
+    roughly : bool
+        Whether mappings of chunks need not be the best ones.
     """
 
     def __init__(self, architecture: Architecture, objective: Objective) -> None:
@@ -87,6 +94,7 @@ class Chunks:
             for m in architecture.memories
         )
         self.searches = 0
+        self.roughly = False
         self._searches: dict[object, BranchSearch] = {}
         self._solved: dict[object, Solved] = {}
 
@@ -117,7 +125,7 @@ class Chunks:
     ) -> Point:
         """Return the best mapping of a chunk in some room, if it is below a value."""
         known = self.solved(kind)
-        point = known.exact(room)
+        point = known.settled(room, roughly=self.roughly)
         if point is None:
             key = kind.layer, kind.fresh, kind.goal, kind.free
             if key not in self._searches:
@@ -125,6 +133,8 @@ class Chunks:
                 self._searches[key] = BranchSearch(layer, machine, kind.goal, kind.fresh)
             self.searches += 1
             search = self._searches[key]
-            point = search.best_in(kind.sources, room, stop, below, kind.begun)
+            point = search.best_in(
+                kind.sources, room, stop, below, kind.begun, roughly=self.roughly
+            )
             known.points.append(point)
         return point

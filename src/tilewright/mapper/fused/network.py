@@ -8,9 +8,9 @@ those that gain most together are chosen.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, isfinite
 from time import perf_counter
 
 import numpy as np
@@ -48,6 +48,7 @@ from tilewright.workload.layer import Network
 
 SHARE = 0.4  # of a limited time, for layers by themselves
 SEARCH = 0.95  # of it, until the last search ends
+ROUGHLY = 0.005  # by how much segments may be worse than the best at first, in a limited time
 
 
 @dataclass(frozen=True)
@@ -115,10 +116,13 @@ def map_fused(
     searching = NetworkSearch(network, architecture, alone.objective, alone.layers)
     searching.interrupted = alone.interrupted
     assert network.graph is not None
-    chosen: list[tuple[Part, list[Names]]] = []
-    for part in parts_of(network.graph):
-        searching.search(part, lambda: perf_counter() >= last)
-        chosen.append((part, searching.chosen(part)))
+    parts = list(parts_of(network.graph))
+    searching.list_segments(parts)
+    if time_limit is not None or len(architecture.arrays) > 1:
+        # trees that are found in little time leave out most searches of the second round
+        searching.search(last, roughly=True)
+    searching.search(last)
+    chosen = [(part, searching.chosen(part)) for part in parts]
     stopped = alone.stopped or perf_counter() >= last
     return searching.result(chosen, alone, seconds=perf_counter() - start, stopped=stopped)
 
@@ -140,50 +144,92 @@ class NetworkSearch:
         self.chunks = Chunks(architecture, parse_objective(objective))
         self.segments: dict[Names, Segment] = {}
         self.outcomes: dict[Names, Outcome] = {}
-        self.alike: dict[object, Outcome] = {}
+        self.alike: dict[object, list[tuple[Part, Names]]] = {}
         self.interrupted = False
 
-    def search(self, part: Part, stop: Callable[[], bool]) -> None:
-        """Search all segments of a part of the graph, those with fewer layers first."""
-        for segment in segments_of(part, self.network):
-            names = frozenset(layer.name for layer in segment.layers)
-            if any(part.layer_of[name] not in self.alone for name in names):
-                continue  # of a layer there is no mapping yet
-            self.segments[names] = segment
-            self.outcomes[names] = self.unsearched(segment)
-            key = alike(segment)
+    def list_segments(self, parts: Sequence[Part]) -> None:
+        """List the segments of all parts of the graph, and bound them."""
+        for part in parts:
+            for segment in segments_of(part, self.network):
+                names = frozenset(layer.name for layer in segment.layers)
+                if any(part.layer_of[name] not in self.alone for name in names):
+                    continue  # of a layer there is no mapping yet
+                own = self.alike.setdefault(alike(segment), [])
+                own.append((part, names))
+                self.segments[names] = segment
+                first = own[0][1]
+                self.outcomes[names] = self.outcomes.get(first) or self.unsearched(segment)
+
+    def search(self, last: float, *, roughly: bool = False) -> None:
+        """Search all segments, those of a part with fewer layers first.
+
+        In a limited time each has its share, by what is not known of it yet; what is left of that
+        goes to those that come later.
+
+        Parameters
+        ----------
+        last : float
+            When the time is over, as a time of the clock.
+        roughly : bool
+            Whether to look for good mappings only, in little time.
+        """
+        self.chunks.roughly = roughly
+        todo = [own for own in self.alike.values() if not self.outcomes[own[0][1]].searched]
+        unknown = [sum(self.unknown(*each) for each in own) for own in todo]
+        if isfinite(last) and not roughly:
+            order = sorted(range(len(todo)), key=lambda n: -unknown[n])
+            todo, unknown = [todo[n] for n in order], [unknown[n] for n in order]
+        for n, own in enumerate(todo):
+            part, names = own[0]
+            now = perf_counter()
+            if self.interrupted or now >= last:
+                return
+            share = unknown[n] / sum(unknown[n:]) if unknown[n] > 0.0 else 0.0
+            end = now + (last - now) * share if isfinite(last) else inf
             try:
-                if key not in self.alike and not (self.interrupted or stop()):
-                    self.alike[key] = self.segment(segment, self.otherwise(part, names), stop)
+                most = self.otherwise(part, names)
+                found = self.segment(
+                    self.segments[names], most, lambda end=end: perf_counter() >= end,  # type: ignore[misc]
+                    self.outcomes[names],
+                )  # fmt: skip
             except KeyboardInterrupt:
                 self.interrupted = True
-            self.outcomes[names] = self.alike.get(key, self.outcomes[names])
+                return
+            self.outcomes.update({each: found for _, each in own})
 
-    def segment(self, segment: Segment, most: float, stop: Callable[[], bool]) -> Outcome:
-        """Search one segment for a fused mapping below some value."""
+    def unknown(self, part: Part, names: Names) -> float:
+        """Return by how much a fused mapping of some layers may be better than what is known."""
+        known = min(self.otherwise(part, names), self.outcomes[names].value)
+        return max(known - self.outcomes[names].bound, 0.0) * part.repeat
+
+    def segment(
+        self, segment: Segment, most: float, stop: Callable[[], bool], earlier: Outcome
+    ) -> Outcome:
+        """Search one segment for a fused mapping below some value, and one that is known."""
         start = perf_counter()
         problem = SegmentProblem(segment, self.architecture)
         if not problem.possible:
             return Outcome(None, inf, inf)
         before = self.chunks.searches
-        search = SegmentSearch(problem, self.chunks)
-        best = search.solve(most, stop)
-        searches, seconds = self.chunks.searches - before, perf_counter() - start
-        value = inf if best.candidate is None else best.value
-        floor = self.floor(segment, search.bounds)
+        floor = earlier.bound
+        tolerance = ROUGHLY if self.chunks.roughly else 0.0
+        search = SegmentSearch(problem, self.chunks, floor, tolerance)
+        known = earlier.best if earlier.value < most else None
+        best = search.solve(min(most, earlier.value), stop)
+        candidate = best.candidate or known
         # where there is nothing better, smaller segments say what is possible
-        nothing = best.candidate is None and best.bound >= most * (1 - TIE)
+        nothing = candidate is None and best.bound >= most * (1 - TIE)
         bound = inf if nothing else max(best.bound, min(floor, best.value))
         ended = best.bound >= best.value * (1 - TIE)
         return Outcome(
-            best=best.candidate,
-            value=value,
+            best=candidate,
+            value=inf if candidate is None else best.value,
             bound=bound,
             least=search.least if ended else max(best.bound, min(floor, best.value)),
             searched=ended,
-            candidates=search.candidates,
-            searches=searches,
-            seconds=seconds,
+            candidates=earlier.candidates + search.candidates,
+            searches=earlier.searches + self.chunks.searches - before,
+            seconds=earlier.seconds + perf_counter() - start,
         )
 
     def unsearched(self, segment: Segment) -> Outcome:

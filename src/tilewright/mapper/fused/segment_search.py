@@ -50,6 +50,13 @@ class Best:
 class SegmentSearch:
     """The search for the best fused mapping of one segment.
 
+    Parameters
+    ----------
+    floor : float
+        What is known that no fused mapping undercuts.
+    tolerance : float
+        It ends where nothing can be better by more than this share.
+
     Attributes
     ----------
     candidates : int
@@ -59,9 +66,18 @@ class SegmentSearch:
         given; infinite where none fits. It holds for a search that was not stopped.
     """
 
-    def __init__(self, problem: SegmentProblem, chunks: Chunks) -> None:
+    def __init__(
+        self,
+        problem: SegmentProblem,
+        chunks: Chunks,
+        floor: float = 0.0,
+        tolerance: float = 0.0,
+    ) -> None:
         self.problem = problem
         self.chunks = chunks
+        self.floor = floor
+        self.tolerance = tolerance
+        self.close = 1 - max(TIE, tolerance)
         self.candidates = 0
         self.least = inf
         # the largest first: of equals the one with fewer loops is taken
@@ -109,7 +125,7 @@ class SegmentSearch:
         p = self.problem
         capacity = np.array(self.chunks.capacity)
         need = np.array([self.reserved(places, shape) for shape in self.shapes])
-        most *= 1 - TIE
+        most *= self.close
         bound_of = self.bounds.least(places, stop)
 
         def least(holding: Holding) -> float:
@@ -176,6 +192,8 @@ class SegmentSearch:
         The bound is that value where there is none and none was left out.
         """
         best = Best(None, most, most)
+        if self.enough(most):
+            return replace(best, bound=self.floor)
         # first what holds nothing: its value leaves out most of the rest
         for fewest in (True, False):
             self.least = inf
@@ -185,16 +203,22 @@ class SegmentSearch:
             cut = stop()
             better = self.best_of(found, best.value, stop)
             best = better if better.candidate else replace(best, bound=better.bound)
-            if cut:
-                return replace(best, bound=0.0)  # there may be other candidates
+            if cut or self.enough(best.value):
+                return replace(best, bound=self.floor)  # there may be other candidates
         if self.problem.windows.loops:
             plain = best.bound
             opened = list(self.windows.below(best.value, stop))
             cut = stop()
             better = self.best_of(opened, best.value, stop)
             best = better if better.candidate else best
-            best = replace(best, bound=0.0 if cut else min(plain, better.bound))
+            best = replace(best, bound=self.floor if cut else min(plain, better.bound))
+        if self.tolerance > 0.0:
+            best = replace(best, bound=min(best.bound, self.least))  # some were left out
         return best
+
+    def enough(self, value: float) -> bool:
+        """Whether nothing can be better than a value by more than the tolerance."""
+        return self.tolerance > 0.0 and self.floor >= value * self.close
 
     def best_of(
         self, candidates: Sequence[Candidate | Opened], most: float, stop: Callable[[], bool]
@@ -207,9 +231,9 @@ class SegmentSearch:
         heapify(heap)
         best: Candidate | None = None
         value = bound = most
-        while heap and not stop():
+        while heap and not stop() and not self.enough(value):
             least, _, head = heap[0]
-            if least >= value * (1 - TIE):
+            if least >= value * self.close:
                 self.least = min(self.least, least)
                 heap.clear()
                 break
@@ -271,7 +295,7 @@ class SegmentSearch:
         ]
         for i, turns, kind in open_:
             known = self.chunks.solved(kind)
-            turns.point = point = known.exact(head.rooms[i])
+            turns.point = point = known.settled(head.rooms[i], roughly=self.chunks.roughly)
             turns.least = max(turns.least, point.bound if point else known.bound(head.rooms[i]))
         for i, own in enumerate(head.turns):
             head.bounds[i] = self.total(own, head.bounds[i])
@@ -287,7 +311,10 @@ class SegmentSearch:
                     # many candidates have this turn, each with another room: first without a limit
                     room = self.chunks.capacity
                 point = self.chunks.solve(turns.layer, kind, room, stop, below)
-                turns.point = known.exact(head.rooms[i]) if room != head.rooms[i] else point
+                if room != head.rooms[i]:
+                    turns.point = known.settled(head.rooms[i], roughly=self.chunks.roughly)
+                else:
+                    turns.point = point
                 turns.least = max(turns.least, point.bound)
                 head.bounds[i] = self.total(own, head.bounds[i])
                 return

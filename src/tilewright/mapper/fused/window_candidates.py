@@ -22,7 +22,6 @@ from tilewright.mapper.fused.choices import Shape
 from tilewright.mapper.fused.chunks import Sources
 from tilewright.mapper.fused.holding import Holding, holdings, retains_windows
 from tilewright.mapper.fused.windows import Kept, Windowing
-from tilewright.mapper.objective.tolerances import TIE
 from tilewright.mapper.problem.widest_choices import widest_choices
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.model.energy import leakage_per_cycle, operation_cost, read_cost, write_cost
@@ -76,7 +75,7 @@ class WindowCandidates:
         if not self.every:
             self.prepare()
         search, p = self.search, self.problem
-        most *= 1 - TIE
+        most *= self.search.close
         capacity = search.chunks.capacity
         for places in p.places():
             base = self.least(places)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
@@ -51,7 +51,19 @@ class Walk:
 
 
 class Annealing:
-    """Annealing of the mappings of one layer on one machine whose tile sizes divide."""
+    """Annealing of the mappings of one layer on one machine whose tile sizes divide.
+
+    Parameters
+    ----------
+    energy : float
+        pJ of the operations.
+    keeps : sequence of Keep, optional
+        Bypass choices; by default all of a layer whose tensors come from the outermost memory.
+    first : (array, array), optional
+        The label that walks begin with; by default that of a layer by itself.
+    capacity : array of memories, optional
+        Bits that are left of each memory, if that is not all.
+    """
 
     def __init__(
         self,
@@ -62,6 +74,10 @@ class Annealing:
         unrollings: list[Unrolling],
         goal: Floats,
         energy: float,
+        *,
+        keeps: Sequence[Keep] | None = None,
+        first: tuple[Ints, Floats] | None = None,
+        capacity: Floats | None = None,
     ) -> None:
         self.layer, self.architecture, self.tiles = layer, architecture, tiles
         self.unrollings, self.goal = unrollings, goal
@@ -73,11 +89,15 @@ class Annealing:
         self.resources = len(ports(architecture))
         segment = segment_of(architecture)
         self.memories = max(segment.count(s) for s in range(len(architecture.arrays) + 1))
-        top = np.array([len(sp.repeats) - 1])
-        it, fl = roots(self.space, top, self.resources, self.memories, energy, 1)
-        self.row, self.floats = it[0], fl[0]
-        self.keeps: list[Keep] = list(keep_choices(layer, architecture))
+        if first is None:
+            top = np.array([len(sp.repeats) - 1])
+            it, fl = roots(self.space, top, self.resources, self.memories, energy, 1)
+            first = it[0], fl[0]
+        self.row, self.floats = first
+        self.keeps = list(keep_choices(layer, architecture) if keeps is None else keeps)
         self.tokens, self.chains, self.lk = self.everything(segment)
+        if capacity is not None:
+            self.lk = self.lk._replace(capacity=capacity)
 
     def everything(self, segment: list[int]) -> tuple[Tokens, Chains, Links]:
         """Return tokens, the chains of all tensors, and room for the links of one bypass choice."""
