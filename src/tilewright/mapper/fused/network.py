@@ -118,7 +118,7 @@ def map_fused(
     assert network.graph is not None
     parts = list(parts_of(network.graph))
     searching.list_segments(parts)
-    if time_limit is not None or len(architecture.arrays) > 1:
+    if run.time_limit is not None or len(architecture.arrays) > 1:
         # trees that are found in little time leave out most searches of the second round
         searching.search(last, roughly=True)
     searching.search(last)
