@@ -40,11 +40,14 @@ from tilewright.workload.layer import Network
 
 if TYPE_CHECKING:
     from tilewright.mapper.explain.explanation import Explanation
+    from tilewright.mapper.fused.explanation import FusedExplanation
     from tilewright.mapper.network.front_of_network import NetworkFront
     from tilewright.mapper.results.frontier import Frontier
     from tilewright.mapper.results.result import LayerResult, NetworkResult
     from tilewright.mapper.search.front import Front
     from tilewright.mapper.search.least_memory import LeastMemory
+
+WITHIN = 0.05  # how far above the optimum runner-ups are looked for, by default
 
 
 def map(
@@ -357,11 +360,15 @@ def explain(
     *,
     layer: str | None = None,
     constraints: ConstraintsLike = None,
-    within: float = 0.05,
+    within: float = WITHIN,
     time_limit: float | None = None,
     progress: bool | Progress = False,
-) -> Explanation:
+    fuse: bool = False,
+) -> Explanation | FusedExplanation:
     """Say what limits the best mapping of a layer, and what else is nearly as good.
+
+    With `fuse`, say of a whole network why layers that exchange tensors are not fused, what memory
+    fusing them takes, and what they move instead.
 
     Tile sizes divide; mappings with others, as `map` finds them, may cost less.
 
@@ -389,11 +396,13 @@ def explain(
         Seconds, more than 0; the result then says what is not proven.
     progress : bool or Progress
         Whether to show the search for the optimum on the standard error stream, or who is told.
+    fuse : bool
+        Whether it is about fused layers; then `layer`, `constraints` and `within` have no meaning.
 
     Returns
     -------
-    Explanation
-        Ctrl-C ends the searches with what is known so far.
+    Explanation or FusedExplanation
+        The second with `fuse`. Ctrl-C ends the searches with what is known so far.
 
     Raises
     ------
@@ -405,6 +414,23 @@ def explain(
     """
     check_options(objective, time_limit, None)
     check_within(within)
+    if fuse:
+        given = {
+            "layer": layer is not None,
+            "constraints": constraints is not None and constraints != [],
+            "within": within != WITHIN,
+        }
+        if useless := [key for key, is_given in given.items() if is_given]:
+            key = useless[0]
+            raise InputError("has no effect with 'fuse': leave out one of the two", key=key)
+        from tilewright.mapper.fused.explanation import FusedExplanation
+        from tilewright.mapper.fused.result import FusedResult
+
+        found = map(
+            workload, architecture, objective, fuse=True, time_limit=time_limit, progress=progress
+        )
+        assert isinstance(found, FusedResult)
+        return FusedExplanation(found)
     chosen = the_layer(workload, layer)
     machine = the_searched_architecture(architecture)
     check_own_names(machine, [chosen])
