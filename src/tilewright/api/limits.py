@@ -24,8 +24,11 @@ from tilewright.mapping.given import ConstraintsLike, check_own_names
 
 if TYPE_CHECKING:
     from tilewright.mapper.explain.explanation import Explanation
+    from tilewright.mapper.fused.explanation import FusedExplanation
     from tilewright.mapper.results.result import LayerResult
     from tilewright.mapper.search.least_memory import LeastMemory
+
+WITHIN = 0.05  # how far above the optimum runner-ups are looked for, by default
 
 
 def explain(
@@ -35,11 +38,15 @@ def explain(
     *,
     layer: str | None = None,
     constraints: ConstraintsLike = None,
-    within: float = 0.05,
+    within: float = WITHIN,
     time_limit: float | None = None,
     progress: bool | Progress = False,
-) -> Explanation:
+    fuse: bool = False,
+) -> Explanation | FusedExplanation:
     """Say what limits the best mapping of a layer, and what else is nearly as good.
+
+    With `fuse`, say of a whole network why layers that exchange tensors are not fused, what memory
+    fusing them takes, and what they move instead.
 
     Tile sizes divide; mappings with others, as `map` finds them, may cost less.
 
@@ -67,11 +74,13 @@ def explain(
         Seconds, more than 0; the result then says what is not proven.
     progress : bool or Progress
         Whether to show the search for the optimum on the standard error stream, or who is told.
+    fuse : bool
+        Whether it is about fused layers; then `layer`, `constraints` and `within` have no meaning.
 
     Returns
     -------
-    Explanation
-        Ctrl-C ends the searches with what is known so far.
+    Explanation or FusedExplanation
+        The second with `fuse`. Ctrl-C ends the searches with what is known so far.
 
     Raises
     ------
@@ -83,6 +92,24 @@ def explain(
     """
     check_options(objective, time_limit, None)
     check_within(within)
+    if fuse:
+        given = {
+            "layer": layer is not None,
+            "constraints": constraints is not None and constraints != [],
+            "within": within != WITHIN,
+        }
+        if useless := [key for key, is_given in given.items() if is_given]:
+            key = useless[0]
+            raise InputError("has no effect with 'fuse': leave out one of the two", key=key)
+        from tilewright.api.search import map as map_workload
+        from tilewright.mapper.fused.explanation import FusedExplanation
+        from tilewright.mapper.fused.result import FusedResult
+
+        found = map_workload(
+            workload, architecture, objective, fuse=True, time_limit=time_limit, progress=progress
+        )
+        assert isinstance(found, FusedResult)
+        return FusedExplanation(found)
     chosen = the_layer(workload, layer)
     machine = the_searched_architecture(architecture)
     check_own_names(machine, [chosen])

@@ -313,6 +313,9 @@ def explain_command(
     dataflow: DataflowNames = None,
     constraint: ConstraintTexts = None,
     json: Json = None,
+    fuse: Annotated[
+        bool, typer.Option("--fuse", help="Say why layers that exchange tensors are not fused.")
+    ] = False,
 ) -> int:
     """Say what limits the best mapping of a layer, and what else is nearly as good.
 
@@ -326,7 +329,7 @@ def explain_command(
     result = tilewright.explain(
         workload, arch, objective,
         layer=layer, within=share(within), time_limit=seconds(time_limit), progress=True,
-        constraints=all_constraints(dataflow, constraint),
+        constraints=all_constraints(dataflow, constraint), fuse=fuse,
     )  # fmt: skip
     put_result(result, json)
     return INTERRUPTED if result.interrupted else 0

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tilewright.interop.timeloop.differences import Differences
     from tilewright.layout.result import LayoutResult
     from tilewright.mapper.explain.explanation import Explanation
+    from tilewright.mapper.fused.explanation import FusedExplanation
     from tilewright.mapper.fused.frontier_result import FusedFrontier
     from tilewright.mapper.fused.result import FusedResult
     from tilewright.mapper.network.front_of_network import NetworkFront
@@ -70,7 +71,8 @@ def put_result(
     | LayoutResult
     | Differences
     | FusedEvaluation
-    | FusedNetworkEvaluation,
+    | FusedNetworkEvaluation
+    | FusedExplanation,
     json: str | None,
 ) -> None:
     """Write a result as JSON, show it as text, or both."""

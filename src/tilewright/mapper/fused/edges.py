@@ -59,6 +59,12 @@ class UnfusedEdge:
         reason, in the unit of the objective; of one run.
     share : float or None
         The same as a share of what the layers that would be fused cost by themselves.
+    outer_words, outer_pj : int or None, float or None
+        What the outermost memory moves of the tensor in one run, with layers by themselves, and
+        the energy of that there; None where a layer has no mapping yet.
+    smallest_memory, smallest_bits : str or None, int or None
+        What the smallest tiles of a segment with both layers take at once, and where; None without
+        such a segment.
     """
 
     edge: Edge
@@ -70,6 +76,10 @@ class UnfusedEdge:
     bits: int | None = None
     extra: float | None = None
     share: float | None = None
+    outer_words: int | None = None
+    outer_pj: float | None = None
+    smallest_memory: str | None = None
+    smallest_bits: int | None = None
 
     @property
     def amount(self) -> str:
@@ -83,6 +93,8 @@ class UnfusedEdge:
         known = {
             "memory": self.memory, "bits_needed": self.bits_needed, "bits": self.bits,
             "extra": self.extra, "share": self.share,
+            "outer_words": self.outer_words, "outer_pj": self.outer_pj,
+            "smallest_memory": self.smallest_memory, "smallest_bits": self.smallest_bits,
         }  # fmt: skip
         return {
             "tensor": self.edge.tensor,

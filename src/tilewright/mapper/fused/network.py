@@ -21,6 +21,7 @@ from tilewright.mapper.fused.branch_bounds import BranchBounds
 from tilewright.mapper.fused.candidate import Candidate
 from tilewright.mapper.fused.choices import SegmentProblem, alike
 from tilewright.mapper.fused.chunks import Chunks
+from tilewright.mapper.fused.edge_details import detailed_edges
 from tilewright.mapper.fused.edges import UnfusedEdge
 from tilewright.mapper.fused.partition import (
     MOST_LAYERS,
@@ -34,7 +35,6 @@ from tilewright.mapper.fused.partition import (
 from tilewright.mapper.fused.result import ExchangedTile, FusedResult, SegmentResult, Unfused
 from tilewright.mapper.fused.segment_search import SegmentSearch
 from tilewright.mapper.fused.trees import tree_of
-from tilewright.mapper.fused.why_not import unfused_edges
 from tilewright.mapper.network.network import map_network
 from tilewright.mapper.network.run import UNLIMITED, Run
 from tilewright.mapper.objective.objective import parse_objective
@@ -296,7 +296,7 @@ class NetworkSearch:
         bound = 0.0
         for part, sets in chosen:
             bound += self.bound(part) * part.repeat
-            edges += unfused_edges(self, part, sets)
+            edges += detailed_edges(self, part, sets)
             fused = frozenset[str]().union(*sets)
             for name in part.names:
                 if name not in fused:

@@ -1,0 +1,84 @@
+"""Chunks on machines of several arrays: annealing and combined bounds change no optimum."""
+
+from dataclasses import replace
+from math import inf
+from random import Random
+
+import pytest
+
+from tilewright.architecture.machine import Architecture, Array, Compute, Memory
+from tilewright.document import Document
+from tilewright.mapper.fused.branch import BranchSearch
+from tilewright.mapper.objective.objective import parse_objective
+from tilewright.mapper.objective.settings import EVERY_PART
+from tilewright.workload.network import parse_network
+
+OBJECTIVES = ["energy", "latency", "edp"]
+
+
+def never():
+    return False
+
+
+def several_arrays(random):
+    """Return a machine with two arrays and memories above, between and below them."""
+
+    def memory(name, words, energy):
+        return Memory(
+            name, 16, capacity_bits=None if words is None else 16 * words,
+            read_energy=energy, write_energy=energy * random.choice((1.0, 1.2)),
+            read_bandwidth=random.choice((None, 2.0)), write_bandwidth=random.choice((None, 1.0)),
+        )  # fmt: skip
+
+    def array(name):
+        return Array(
+            name, {"X": random.choice((2, 3, 4))}, hop_energy=random.choice((0.0, 0.5)),
+            multicast=random.random() < 0.8, reduction=random.random() < 0.8,
+        )  # fmt: skip
+
+    levels = [memory("DRAM", None, 100.0), memory("L2", random.choice((24, 60)), 8.0), array("A")]
+    if random.random() < 0.7:
+        levels.append(memory("L1", random.choice((8, 16)), 2.0))
+    levels.append(array("B"))
+    if random.random() < 0.7:
+        levels.append(memory("RF", random.choice((2, 4)), 0.5))
+    return Architecture("arrays", (*levels, Compute("MAC", energy=1.0)))
+
+
+def chunk(random):
+    """Return a small product, or one whose input slides."""
+    bounds = {d: random.choice((1, 2, 3, 4, 6)) for d in "MNK"}
+    einsum = random.choice(
+        ("O[M,N] += I[M,K] * W[K,N]", "O[N,M] += I[K,M+R] * W[N,K,R]", "O[M,N] += I[M+N,K] * W[K]")
+    )
+    if "R" in einsum:
+        bounds["R"] = random.choice((2, 3))
+    data = {"name": "n", "layers": [{"name": "l", "einsum": einsum, "bounds": bounds}]}
+    return parse_network(Document(data, "n")).layers[0]
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("seed", range(40))
+def test_the_optimum_of_a_chunk_is_that_of_labels_alone(seed, objective):
+    random = Random(seed)
+    machine, layer = several_arrays(random), chunk(random)
+    fresh = random.choice((1.0, 1.0, 0.5, 0.25))
+    sources = tuple(random.choice((0, 0, 1)) for _ in layer.tensors)
+    room = [inf if m.capacity_bits is None else m.capacity_bits for m in machine.memories]
+    room[1] *= random.choice((1.0, 0.5))
+    goal = parse_objective(objective)
+
+    search = BranchSearch(layer, machine, goal, fresh)
+    found = search.best_in(sources, tuple(room), never)
+    rough = search.best_in(sources, tuple(room), never, roughly=True)
+
+    plain = BranchSearch(layer, machine, goal, fresh)
+    plain.settings = replace(EVERY_PART, combinations=False)
+    plain.improve = plain.combine = lambda *_: None
+    expected = plain.best_in(sources, tuple(room), never)
+
+    assert found.value == pytest.approx(expected.value, rel=1e-9)
+    assert (found.mapping is None) == (expected.mapping is None)
+    assert found.bound >= found.value or found.mapping is None
+    assert rough.bound <= expected.value * (1 + 1e-9)
+    assert rough.value >= expected.value * (1 - 1e-9)
