@@ -70,14 +70,15 @@ def test_boxes_end_with_the_best_choice_of_every_array(seed: int) -> None:
         root = boxes.bound
         boxes.lower(np.inf, lambda: False)
         assert boxes.finished
-        rows = np.array(list(product(*(each.choices for each in boxes.halves))))
-        every = boxes.every.values(Least(layer, machine, rows), objective)
+        single = [np.flatnonzero(each.ranges == 0).tolist() for each in boxes.halves]
+        rows = boxes.costs.at(np.array(list(product(*single))))
+        every = boxes.every.values(rows, objective)
         assert boxes.bound == pytest.approx(every.min(), rel=1e-9)
         assert root <= boxes.bound * (1 + 1e-12)
         # where no link passes a memory, there is one way to count what it costs
         for keep, values in zip(boxes.every.keeps, every, strict=True):
             if all(chain == tuple(range(len(chain))) for chain in keep):
-                alone = objective.values(*Least(layer, machine, rows).cost(keep))
+                alone = objective.values(*rows.cost(keep))
                 assert values == pytest.approx(alone, rel=1e-9)
 
 

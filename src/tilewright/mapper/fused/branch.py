@@ -19,8 +19,9 @@ import numpy as np
 from tilewright.architecture.machine import Architecture
 from tilewright.kernels.kernel import interruptible
 from tilewright.kernels.types import Floats, Ints
+from tilewright.mapper.bounds.combinations import combinations
 from tilewright.mapper.bounds.plan import Plan
-from tilewright.mapper.bounds.spatial_choices import SpatialBounds, combinations
+from tilewright.mapper.bounds.spatial_choices import SpatialBounds
 from tilewright.mapper.canonical.polish import occupied
 from tilewright.mapper.heuristics.annealing import Annealing
 from tilewright.mapper.label import labels

@@ -12,7 +12,7 @@ from tilewright.mapper.fused.edges import UnfusedEdge
 from tilewright.mapper.fused.partition import Names, Part
 from tilewright.mapper.fused.segment_search import SegmentSearch
 from tilewright.mapper.fused.why_not import unfused_edges
-from tilewright.mapping.fused.segments import traced
+from tilewright.mapping.fused.connected_layers import traced
 from tilewright.model.energy import read_cost, write_cost
 
 if TYPE_CHECKING:

@@ -382,8 +382,9 @@ class Least:
         result = np.ones(len(self.cycles))
         for i, (d, bound) in enumerate(self.layer.bounds.items()):
             if d in dimensions and own:
-                # each of them has an iteration of its own
-                result = result * np.minimum(self.spread[own, i].prod(axis=0), bound)
+                along = self.spread[own, i].prod(axis=0)
+                # each has an iteration of its own; other numbers may stand for several dimensions
+                result = result * (np.minimum(along, bound) if self.most else along)
         if self.most and own:
             result = np.minimum(result, np.prod([self.most[k](dimensions) for k in own], axis=0))
         return result
