@@ -8,6 +8,8 @@ from types import ModuleType
 
 import pytest
 
+from reproduce.pages import markdown
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "reproductions" / "maestro.md").read_text(encoding="utf-8")
 SLOW = ("models", "classes", "adaptive", "reuse")
@@ -21,7 +23,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def shown(script: ModuleType, name: str) -> bool:
-    return f"<!-- table: {name} -->\n\n{script.markdown(script.TABLES[name]())}\n" in PAGE
+    return f"<!-- table: {name} -->\n\n{markdown(script.TABLES[name]())}\n" in PAGE
 
 
 @pytest.mark.parametrize("name", TABLES)

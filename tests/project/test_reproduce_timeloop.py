@@ -8,6 +8,7 @@ from types import ModuleType
 
 import pytest
 
+from reproduce.pages import markdown
 from tilewright.model.energy import area
 
 ROOT = Path(__file__).parents[2]
@@ -38,7 +39,7 @@ def test_tables_are_what_the_scripts_compute(
     """Of layers whose searches take seconds."""
     monkeypatch.setattr(script, "LAYERS", [x for x in script.LAYERS if x.name in QUICK])
     page = script.PAGE.read_text(encoding="utf-8")
-    rows = script.markdown(script.TABLES[name]()).splitlines()
+    rows = markdown(script.TABLES[name]()).splitlines()
     assert len(rows) > len(script.LAYERS)
     assert all(f"\n{row}\n" in page for row in rows)
 
@@ -55,7 +56,7 @@ def test_machines_of_one_size_have_the_largest_buffers_that_fit(script: ModuleTy
     larger = f"{kib + 1} KiB"
     assert area(script.eyeriss(script.TECHNOLOGY, columns=32, rows=32, buffer=larger)) > limit
     page = script.PAGE.read_text(encoding="utf-8")
-    assert script.markdown(script.areas()) in page
+    assert markdown(script.areas()) in page
 
 
 @pytest.mark.parametrize("script", ["timeloop_designs"], indirect=True)
