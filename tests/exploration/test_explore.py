@@ -65,7 +65,7 @@ def random_space(random: Random) -> Space:
     """Return a space of some dozen designs with other parameters, technologies and limits."""
     leak = random.choice(["", ", leakage: 0.5", ", leakage: $columns * 0.1"])
     limits = random.choice(["", "area: 0.15 mm2", "power: 40 mW", "glb + 4 * rf: <= 96 B"])
-    whole = space(random.choice(["interstellar-28nm", "cacti7-45nm"]), leak, limits)
+    whole = space(random.choice(["interstellar-28nm", "cacti7-45nm", "cacti7-28nm"]), leak, limits)
     kept = tuple(
         replace(p, values=tuple(random.sample(p.values, random.randint(1, min(3, len(p.values))))))
         for p in whole.parameters

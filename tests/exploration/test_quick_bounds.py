@@ -13,10 +13,12 @@ from tilewright.document import parse
 from tilewright.errors import NoMappingError
 from tilewright.exploration import Box, Space, explore, parse_space
 from tilewright.exploration.cutting import only_bandwidths
+from tilewright.exploration.numbers import Numbers
 from tilewright.exploration.quick import QuickBounds, Solved
 from tilewright.exploration.solver import Solver
 from tilewright.exploration.store import Store
 from tilewright.exploration.totals import Corners, Runs, least_product
+from tilewright.model.energy import area
 from tilewright.workload.layer import Layer, Network
 from tilewright.workload.operators import conv1d, conv2d, matmul
 
@@ -203,6 +205,33 @@ def test_mappings_of_other_machines_are_optima_where_they_reach_the_bound() -> N
         assert answer[0] == pytest.approx(best[0], rel=1e-9)
         assert answer[1] / machine.clock_hz == pytest.approx(best[1], rel=1e-9)
     assert solver.matched > 0
+
+
+@pytest.mark.parametrize("technology", ["cacti7-45nm", "cacti7-28nm", "cacti7-${node}nm"])
+def test_hops_of_a_box_cost_no_more_than_on_its_designs_and_as_much_on_one(technology: str) -> None:
+    text = f"""
+name: s
+parameters: {{columns: [4, 8], rf: [64 B, 256 B], node: ["28", "32", "40"]}}
+machine:
+  technology: {technology}
+  levels:
+    - {{memory: D, kind: LPDDR4, word: 16 bits}}
+    - {{array: PE, axes: {{X: $columns}}}}
+    - {{memory: R, word: 16 bits, size: $rf}}
+    - {{compute: M}}
+"""
+    drawn = parse_space(parse(text, "space.yaml"))
+    numbers = Numbers(drawn)
+    whole = numbers.of(drawn.whole)
+    assert whole is not None
+    assert whole.hops[0] > 0.0
+    for index in range(len(drawn)):
+        (array,) = drawn.design(index).arrays
+        own = numbers.of(Box(tuple((i, i + 1) for i in drawn.indices(index))))
+        assert own is not None
+        assert own.hops[0] == pytest.approx(array.hop_energy, rel=1e-12)
+        assert own.area_mm2 == pytest.approx(area(drawn.design(index)), rel=1e-12)
+        assert whole.hops[0] <= array.hop_energy
 
 
 def test_designs_whose_levels_make_no_machine_together_are_told() -> None:

@@ -18,7 +18,7 @@ from tilewright.architecture.machine import Architecture, Array, Compute, Level,
 from tilewright.architecture.reading import Parts, parse_parts
 from tilewright.architecture.technology.asked import Link, LinkCost
 from tilewright.architecture.technology.pricing import Wiring
-from tilewright.architecture.technology.technology import Technology
+from tilewright.architecture.technology.technology import Between, Technology
 from tilewright.errors import InputError
 from tilewright.exploration.relaxation import MOST_COMBINATIONS, at_least_as_good
 from tilewright.exploration.space import Box, Indices, Space
@@ -299,11 +299,13 @@ def _network(
     """Return what the network of an array costs at least."""
     if wires is None:
         return LinkCost(array.hop_energy, array.area)
-    found: LinkCost | None = None
-    if isinstance(wires.technology, Technology):
-        found = wires.technology.link(Link(wires.word_bits, length, int(elements), rate))
-    hop = found.hop if found else 0.0
-    area = (found.area if found else 0.0) or 0.0
+    found: object = None
+    # tables charge no less for longer wires, more elements or more words; of a function of
+    # somebody's own that is not known
+    if isinstance(wires.technology, (Technology, Between)):
+        found = wires.technology(Link(wires.word_bits, length, int(elements), rate))
+    cost = found if isinstance(found, LinkCost) else LinkCost(0.0)
+    hop, area = cost.hop, cost.area or 0.0
     return LinkCost(
         hop if wires.hop_energy is None else wires.hop_energy,
         area if wires.area is None else wires.area,
