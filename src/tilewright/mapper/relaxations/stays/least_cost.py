@@ -68,7 +68,6 @@ class Least:
         Instances along each dimension of the spatial choices; by default `widest_choices`.
     sources : sequence of int, optional
         Positions of the memories that tensors come from; by default the outermost one.
-
     most : sequence of callable, optional
         For each array the most elements along some dimensions together, for every choice. By
         default the product of the numbers along each.
