@@ -67,7 +67,8 @@ def bound_of_all(
         Whether it knows what each element pays of a word, too.
     """
     keeps = [keep for _, keep in sorted(first)]
-    keeps += [keep for keep in keep_choices(layer, architecture) if keep not in set(keeps)]
+    known = set(keeps)
+    keeps += [keep for keep in keep_choices(layer, architecture) if keep not in known]
     if len(architecture.arrays) > 1 or len(keeps) > MOST_KEEPS:
         return min(ceiling, operations_alone(layer, architecture, objective))
     least = Least(layer, architecture)
