@@ -21,6 +21,8 @@ from tilewright.mapper.search.bounds_of_all_sizes import closed_form
 from tilewright.mapping.nodes import Spatial
 from tilewright.workload.layer import Layer
 
+NEAR = 0.02
+
 EXPRESSIONS = [
     ("O[M,N] += I[M,K] * W[K,N]", {"M": (1, 2, 3), "N": (2, 3), "K": (2, 3, 5)}),
     ("O[K,P] += I[P+R] * W[K,R]", {"K": (1, 2), "P": (2, 3, 4), "R": (2, 3)}),
@@ -71,15 +73,26 @@ def test_boxes_end_with_the_best_choice_of_every_array(seed: int) -> None:
         boxes.lower(np.inf, lambda: False)
         assert boxes.finished
         single = [np.flatnonzero(each.ranges == 0).tolist() for each in boxes.halves]
-        rows = boxes.costs.at(np.array(list(product(*single))))
-        every = boxes.every.values(rows, objective)
-        assert boxes.bound == pytest.approx(every.min(), rel=1e-9)
+        choices = np.array(list(product(*single)))
+        rows = boxes.costs.at(choices)
+        values = boxes.every.values(rows, objective)
+        before = values.copy()
+        # each bypass choice may be counted in a better way for one choice than for others
+        every = np.arange(len(boxes.every.keeps))
+        for i in range(len(rows.cycles)):
+            row = boxes.costs.at(choices[i : i + 1])
+            boxes.every.count_best(row, every, row.crossing, each=True)
+            most = boxes.every.values(row, objective)[:, 0]
+            assert (values[:, i] <= most * (1 + 1e-5)).all()
+            values[:, i] = most
+        assert boxes.bound <= values.min() * (1 + 1e-9)
+        assert boxes.bound >= before.min() * (1 - 1e-9)
         assert root <= boxes.bound * (1 + 1e-12)
         # where no link passes a memory, there is one way to count what it costs
-        for keep, values in zip(boxes.every.keeps, every, strict=True):
+        for keep, own in zip(boxes.every.keeps, values, strict=True):
             if all(chain == tuple(range(len(chain))) for chain in keep):
                 alone = objective.values(*rows.cost(keep))
-                assert values == pytest.approx(alone, rel=1e-9)
+                assert own == pytest.approx(alone, rel=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -92,14 +105,16 @@ def test_a_ceiling_only_leaves_out_what_reaches_it(seed: int) -> None:
     for share in (0.5, 0.999, 1.001, 2.0):
         some = closed_form(layer, machine, objective)
         some.lower(share * whole.bound, lambda: False)
-        assert some.bound == pytest.approx(min(share, 1.0) * whole.bound, rel=1e-9)
+        assert some.bound <= share * whole.bound * (1 + 1e-9)
+        # other bypass choices are counted in a better way when others are left out
+        assert some.bound >= min(share, 1.0) * whole.bound * (1 - NEAR)
     # what was left out does not come back, and a search that was stopped goes on
     some = closed_form(layer, machine, objective)
     some.lower(2 * whole.bound, lambda: True)
     assert some.bound <= whole.bound * (1 + 1e-9)
     some.lower(1.5 * whole.bound, lambda: False)
-    assert some.bound == pytest.approx(whole.bound, rel=1e-9)
-    assert all(bound >= whole.bound * (1 - 1e-9) for bound, _ in some.keeps())
+    assert some.bound == pytest.approx(whole.bound, rel=NEAR)
+    assert all(bound >= some.bound * (1 - 1e-9) for bound, _ in some.keeps())
 
 
 @settings(max_examples=60, deadline=None)

@@ -3,13 +3,15 @@
 A link costs what it has to bring into the memories that it reaches, whichever memories other links
 pass. So what comes into one memory has few different costs, and thousands of bypass choices are
 sums of these.
+
+What a link sends that passes memories may count at any of those that it reaches, or a share of it
+at each: every word is counted once. Some ways to count give higher bounds than others. Each bypass
+choice has the one that was best where it was last looked for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,44 +26,22 @@ from tilewright.model.energy import leakage_per_cycle
 if TYPE_CHECKING:
     from tilewright.mapper.problem.tensor_costs import Port
 
-    Crossing = Callable[[int, tuple[tuple[Link, Price], ...], Sequence[Link]], Floats]
-    Entry = tuple[Link, Price] | None
-    Part = tuple[int, Sequence[tuple[tuple[Link, Price], ...]], Sequence[Sequence[Link]], Ints]
+Priced = tuple[tuple[Link, Price], ...]
+Crossing = Callable[[int, Priced, Sequence[Link]], Floats]
 
-
-class Cut(Enum):
-    """Where what is sent over a link counts that passes memories.
-
-    At the first memory that it reaches, at the last before it has crossed an array, or at its end.
-    """
-
-    FIRST = auto()
-    BEFORE = auto()
-    LAST = auto()
-
-
-@dataclass(frozen=True)
-class Sum:
-    """What one cost of all bypass choices is the sum of.
-
-    Attributes
-    ----------
-    once : array of bypass choices
-        What they cost whatever the spatial choice.
-    direct : list of (links, array of bypass choices)
-        For each tensor the different links to the compute unit, and which each choice has.
-    ways : list of lists of (memory, what crosses into it, links that end there, array of choices)
-        Ways to count what links cost that pass memories. The highest sum counts.
-    """
-
-    once: Floats
-    direct: Sequence[tuple[Sequence[Sequence[tuple[Link, Price]]], Ints]]
-    ways: Sequence[Sequence[Part]]
-
-    @property
-    def free(self) -> bool:
-        """Whether nothing in it costs anything."""
-        return not self.once.any() and not self.direct and not any(self.ways)
+# Shares of what is sent that count at the first memory that a link reaches, at the last one before
+# it has crossed an array, and at its end. A small share is enough where words are sent once.
+SHARES = (
+    (1.0, 0.0, 0.0),
+    (0.0, 1.0, 0.0),
+    (0.0, 0.0, 1.0),
+    (0.96, 0.02, 0.02),
+    (0.02, 0.96, 0.02),
+    (0.02, 0.02, 0.96),
+    (1 / 3, 1 / 3, 1 / 3),
+)
+PLAIN = 3  # of these, the ones that are tried for all bypass choices
+BETTER = 1 + 1e-6  # times the bound, for another way to count to be worth it
 
 
 class EveryKeep:
@@ -80,115 +60,15 @@ class EveryKeep:
 
     def __init__(self, least: Least, keeps: Sequence[KeepChoice]) -> None:
         self.keeps = list(keeps)
-        self.compute = least.compute
-        self.chains = [sorted(set(own)) for own in zip(*self.keeps, strict=True)]
-        position = [{chain: i for i, chain in enumerate(own)} for own in self.chains]
-        self.which = np.array([[p[c] for p, c in zip(position, k, strict=True)] for k in keeps])
-        self.energy = self.summed(least, least.energy)
-        loads = [self.summed(least, loader(least, port)) for port in ports(least.architecture)]
-        self.loads = [load for load in loads if not load.free]
-
-    def links_of(self, t: int, chain: tuple[int, ...]) -> list[Link]:
-        """Return the links of a tensor."""
-        inside = (*chain[1:], self.compute)
-        return [Link(t, *pair) for pair in zip(chain, inside, strict=True)]
-
-    def summed(self, least: Least, price: Callable[[Link], Price]) -> Sum:
-        """Return what a cost is the sum of."""
-        once = np.zeros(len(self.keeps))
-        direct = []
-        for t, own in enumerate(self.chains):
-            priced = [[(link, price(link)) for link in self.links_of(t, chain)] for chain in own]
-            fixed = [
-                sum(p.once for _, p in each) + each[-1][1].received * least.layer.operations
-                for each in priced
-            ]
-            once += np.array(fixed)[self.which[:, t]]
-            if any(each[-1][1].sent for each in priced):
-                last = [[(each[-1][0], Price(each[-1][1].sent))] for each in priced]
-                direct.append((last, self.which[:, t]))
-        ways = [
-            [
-                part
-                for m in range(1, self.compute)
-                if (part := self.crossing(least, price, m, cut)) is not None
-            ]
-            for cut in Cut
+        chains = [sorted(set(own)) for own in zip(*self.keeps, strict=True)]
+        position = [{chain: i for i, chain in enumerate(own)} for own in chains]
+        which = np.array([[p[c] for p, c in zip(position, k, strict=True)] for k in keeps])
+        links = [
+            [links_of(t, chain, least.compute) for chain in own] for t, own in enumerate(chains)
         ]
-        different = {str([part[:2] for part in way]): way for way in ways}
-        return Sum(once, direct, list(different.values()))
-
-    def crossing(
-        self, least: Least, price: Callable[[Link], Price], m: int, cut: Cut
-    ) -> Part | None:
-        """Return what crosses into a memory, or None where that costs nothing."""
-        entries: list[list[Entry]] = []
-        codes = np.empty_like(self.which)
-        for t, own in enumerate(self.chains):
-            found: list[Entry] = []
-            code = []
-            for chain in own:
-                entry = self.entry(least, price, self.links_of(t, chain), m, cut)
-                if entry not in found:
-                    found.append(entry)
-                code.append(found.index(entry))
-            entries.append(found)
-            codes[:, t] = np.array(code)[self.which[:, t]]
-        rows, inverse = np.unique(codes, axis=0, return_inverse=True)
-        crosses, ends = [], []
-        for row in rows.tolist():
-            here = [e for own, c in zip(entries, row, strict=True) if (e := own[c]) is not None]
-            crosses.append(tuple((k, p) for k, p in here if p.sent or p.received))
-            ends.append([k for k, _ in here if k.receiver == m])
-        if not any(crosses):
-            return None
-        return m, crosses, ends, inverse.reshape(-1)
-
-    def entry(
-        self,
-        least: Least,
-        price: Callable[[Link], Price],
-        links: Sequence[Link],
-        m: int,
-        where: Cut,
-    ) -> Entry:
-        """Return the link of a tensor that ends at a memory or passes it, and what it costs there.
-
-        What is sent counts at one of the memories that a link reaches.
-        """
-        for link in links:
-            if not link.sender < m <= link.receiver or link.receiver == self.compute:
-                continue
-            same = least.segment[link.sender]
-            cuts = [
-                c for c in range(link.sender + 1, link.receiver + 1) if least.segment[c - 1] == same
-            ]
-            cut = {Cut.FIRST: cuts[0], Cut.BEFORE: cuts[-1], Cut.LAST: link.receiver}[where]
-            cost = price(link)
-            sent = cost.sent if m == cut else 0.0
-            received = cost.received if m == link.receiver else 0.0
-            if sent or link.receiver == m:
-                return link, Price(sent, received)
-        return None
-
-    def total(self, least: Least, cost: Sum, some: Ints, crossing: Crossing) -> Floats:
-        """Return a cost of some bypass choices, for each spatial choice."""
-        shape = len(some), len(least.cycles)
-        total = np.broadcast_to(cost.once[some, None], shape).copy()
-        for last, which in cost.direct:
-            total += np.array([least.direct(own) for own in last])[which[some]]
-        best = np.zeros(shape)
-        for way in cost.ways:
-            parts = np.zeros(shape)
-            for m, crosses, ends, which in way:
-                rows, own = np.unique(which[some], return_inverse=True)
-                costs = [
-                    crossing(m, crosses[r], ends[r]) if crosses[r] else np.zeros(shape[1])
-                    for r in rows.tolist()
-                ]
-                parts += np.array(costs)[own]
-            best = np.maximum(best, parts)
-        return total + best
+        self.energy = Cost(least, links, which, least.energy)
+        loads = [Cost(least, links, which, loader(least, p)) for p in ports(least.architecture)]
+        self.loads = [load for load in loads if not load.free]
 
     def values(
         self,
@@ -221,11 +101,226 @@ class EveryKeep:
         crossing = crossing or least.crossing
         cycles = np.broadcast_to(least.cycles, (len(some), len(least.cycles)))
         for load in self.loads:
-            cycles = np.maximum(cycles, self.total(least, load, some, crossing))
-        energy = least.work + self.total(least, self.energy, some, crossing)
+            cycles = np.maximum(cycles, load.total(least, some, crossing))
+        energy = least.work + self.energy.total(least, some, crossing)
         if leakage := leakage_per_cycle(least.architecture):
             energy = energy + leakage * cycles
         return objective.values(energy.ravel(), cycles.ravel()).reshape(energy.shape)
+
+    def count_best(self, least: Least, some: Ints, crossing: Crossing, each: bool) -> None:
+        """Find the best way to count what is sent, for one spatial choice.
+
+        Parameters
+        ----------
+        least : Least
+            With one spatial choice.
+        some : array of int
+            Bypass choices.
+        crossing : callable
+            As for `values`.
+        each : bool
+            Whether to try all ways for each tensor, not only the plain ones for all together.
+        """
+        if least.counts_crossing:
+            self.energy.count_best(least, some, crossing, each)
+            for load in self.loads:
+                load.count_best(least, some, crossing, each=False)
+
+
+class Cost:
+    """What one cost of all bypass choices is the sum of.
+
+    Parameters
+    ----------
+    least : Least
+    links : list of lists of lists of Link
+        For each tensor and each chain of memories that keep it.
+    which : array of (bypass choices, tensors)
+        Which chain each tensor has.
+    price : callable
+        Returns what a link costs.
+
+    Attributes
+    ----------
+    once : array of bypass choices
+        What they cost whatever the spatial choice.
+    way : array of (bypass choices, tensors)
+        Position in `SHARES` of how each tensor counts.
+    """
+
+    def __init__(
+        self,
+        least: Least,
+        links: Sequence[Sequence[Sequence[Link]]],
+        which: Ints,
+        price: Callable[[Link], Price],
+    ) -> None:
+        self.which = which
+        self.once = np.zeros(len(which))
+        self.way = np.zeros_like(which)
+        self.direct: list[tuple[list[tuple[Link, Price]], Ints]] = []
+        for t, own in enumerate(links):
+            priced = [[(link, price(link)) for link in each] for each in own]
+            fixed = [
+                sum(p.once for _, p in each) + each[-1][1].received * least.layer.operations
+                for each in priced
+            ]
+            self.once += np.array(fixed)[which[:, t]]
+            if any(each[-1][1].sent for each in priced):
+                last = [(each[-1][0], Price(each[-1][1].sent)) for each in priced]
+                found = list(dict.fromkeys(last))
+                self.direct.append(
+                    (found, np.array([found.index(one) for one in last])[which[:, t]])
+                )
+        self.memories = [
+            own
+            for m in range(1, least.compute)
+            if not (own := Crossings(least, links, price, m)).free
+        ]
+
+    @property
+    def free(self) -> bool:
+        """Whether nothing in it costs anything."""
+        return not self.once.any() and not self.direct and not self.memories
+
+    def total(self, least: Least, some: Ints, crossing: Crossing) -> Floats:
+        """Return the cost of some bypass choices, for each spatial choice."""
+        total = self.inward(least, some, crossing, self.way[some])
+        total += self.once[some, None]
+        for last, which in self.direct:
+            total += np.array([least.direct([own]) for own in last])[which[some]]
+        return total
+
+    def inward(self, least: Least, some: Ints, crossing: Crossing, way: Ints) -> Floats:
+        """Return what crosses into memories, with ways to count for each bypass choice."""
+        total = np.zeros((len(some), len(least.cycles)))
+        for own in self.memories:
+            keys, position = own.different(self.which[some], way)
+            costs = [crossing(own.m, *key) if key[0] else 0.0 * total[0] for key in keys]
+            total += np.array(costs)[position]
+        return total
+
+    def count_best(self, least: Least, some: Ints, crossing: Crossing, each: bool) -> None:
+        """Find the best way to count, see `EveryKeep.count_best`."""
+        best = self.way[some]
+        most = self.inward(least, some, crossing, best)[:, 0]
+
+        def attempt(way: Ints) -> bool:
+            nonlocal best, most
+            total = self.inward(least, some, crossing, way)[:, 0]
+            better = total > most * BETTER
+            best = np.where(better[:, None], way, best)
+            most = np.where(better, total, most)
+            return bool(better.any())
+
+        for n in range(len(SHARES) if each else PLAIN):
+            attempt(np.full_like(best, n))
+        improved = each
+        while improved:
+            improved = False
+            for t in range(best.shape[1]):
+                for n in self.different(some, t):
+                    way = best.copy()
+                    way[:, t] = n
+                    improved |= attempt(way)
+        self.way[some] = best
+
+    def different(self, some: Ints, t: int) -> list[int]:
+        """Return the ways to count a tensor that differ for some bypass choices."""
+        chains = np.unique(self.which[some, t])
+        rows = np.concatenate([own.index[t][chains] for own in self.memories])
+        first = np.unique(rows, axis=1, return_index=True)[1]
+        return sorted(first.tolist()) if len(first) > 1 else []
+
+
+class Crossings:
+    """What may cross into a memory, by tensor, chain and way to count.
+
+    Parameters
+    ----------
+    least, links, price
+        As for `Cost`.
+    m : int
+        The memory.
+
+    Attributes
+    ----------
+    entries : list of lists of (link and price, link)
+        For each tensor what may cross, and which link ends here, or None.
+    index : list of arrays of (chains, ways)
+        Which of these it is.
+    """
+
+    def __init__(
+        self,
+        least: Least,
+        links: Sequence[Sequence[Sequence[Link]]],
+        price: Callable[[Link], Price],
+        m: int,
+    ) -> None:
+        self.m = m
+        self.known: dict[int, tuple[Priced, list[Link]]] = {}
+        self.entries: list[list[tuple[tuple[Link, Price] | None, Link | None]]] = []
+        self.index = []
+        for own in links:
+            rows = [[entry(least, price, each, m, shares) for shares in SHARES] for each in own]
+            found = list(dict.fromkeys(one for row in rows for one in row))
+            self.entries.append(found)
+            self.index.append(np.array([[found.index(one) for one in row] for row in rows]))
+
+    @property
+    def free(self) -> bool:
+        """Whether nothing that crosses costs anything."""
+        return all(priced is None for own in self.entries for priced, _ in own)
+
+    def different(self, which: Ints, way: Ints) -> tuple[list[tuple[Priced, list[Link]]], Ints]:
+        """Return what crosses, and which of these it is for each bypass choice."""
+        codes = np.zeros(len(which), np.int64)
+        for t, index in enumerate(self.index):
+            codes = codes * len(self.entries[t]) + index[which[:, t], way[:, t]]
+        every, position = np.unique(codes, return_inverse=True)
+        return [self.crossing(code) for code in every.tolist()], position
+
+    def crossing(self, code: int) -> tuple[Priced, list[Link]]:
+        """Return what crosses, and the links that end here."""
+        if code not in self.known:
+            left, parts = code, []
+            for own in reversed(self.entries):
+                left, at = divmod(left, len(own))
+                parts.append(own[at])
+            parts.reverse()
+            priced = tuple(one for one, _ in parts if one is not None)
+            self.known[code] = priced, [link for _, link in parts if link is not None]
+        return self.known[code]
+
+
+def links_of(t: int, chain: tuple[int, ...], compute: int) -> list[Link]:
+    """Return the links of a tensor."""
+    return [Link(t, *pair) for pair in zip(chain, (*chain[1:], compute), strict=True)]
+
+
+def entry(
+    least: Least,
+    price: Callable[[Link], Price],
+    links: Sequence[Link],
+    m: int,
+    shares: Sequence[float],
+) -> tuple[tuple[Link, Price] | None, Link | None]:
+    """Return the link of a tensor that brings words into a memory, and the link that ends there."""
+    for link in links:
+        if not link.sender < m <= link.receiver or link.receiver == least.compute:
+            continue
+        ends = link if link.receiver == m else None
+        same = least.segment[link.sender]
+        cuts = [
+            c for c in range(link.sender + 1, link.receiver + 1) if least.segment[c - 1] == same
+        ]
+        places = cuts[0], cuts[-1], link.receiver
+        cost = price(link)
+        share = sum(part for place, part in zip(places, shares, strict=True) if place == m)
+        here = Price(cost.sent * share, cost.received if ends else 0.0)
+        return (link, here) if here.sent or here.received else None, ends
+    return None, None
 
 
 def loader(least: Least, port: Port) -> Callable[[Link], Price]:

@@ -16,7 +16,7 @@ from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.problem.bypass_choices import KeepChoice, keep_choices
 from tilewright.mapper.problem.link_costs import ports, segment_of
 from tilewright.mapper.problem.widest_choices import widest_choices
-from tilewright.mapper.relaxations.stays.crossing import Stay, least_crossing
+from tilewright.mapper.relaxations.stays.crossing import Orders, Stay, least_crossing
 from tilewright.mapper.relaxations.stays.elements import Pace, Pays, by_element, mixes
 from tilewright.mapper.windows.pairs import Windows
 from tilewright.model.energy import (
@@ -124,13 +124,16 @@ class Least:
         ]
         self.work = layer.operations * operation_cost(architecture, layer)
         self.known: dict[object, Floats] = {}
+        self.orders: dict[object, Orders] = {}
         # else a word may stay further in while it goes further out, and is not fetched again
         adds = all(array.reduction for array in architecture.arrays)
         self.counts_crossing = adds or not self.windows[-1]
 
     def at(self, choices: Ints, most: Sequence[Callable[[frozenset[str]], Floats]] = ()) -> Least:
         """Return the same for other spatial choices."""
-        return Least(self.layer, self.architecture, choices, self.sources, most, self.windows)
+        least = Least(self.layer, self.architecture, choices, self.sources, most, self.windows)
+        least.orders = self.orders
+        return least
 
     def all_costs(self) -> Iterator[tuple[KeepChoice, Floats, Floats]]:
         """Yield every bypass choice and its `cost`."""
@@ -303,9 +306,12 @@ class Least:
         """Return what sends cost of words that operations read from a memory, or update."""
         parts = np.zeros(len(self.cycles))
         for link, price in passing:
-            sharing = self.sharing(link, self.segment[link.sender], self.segment[link.receiver])
-            words = np.maximum(self.layer.operations / sharing, self.words[link.tensor])
-            parts += price.sent * words
+            key = "direct", link
+            if key not in self.known:
+                arrays = self.segment[link.sender], self.segment[link.receiver]
+                words = self.layer.operations / self.sharing(link, *arrays)
+                self.known[key] = np.maximum(words, self.words[link.tensor])
+            parts += price.sent * self.known[key]
         return parts
 
     def sharing(self, link: Link, outside: int, inside: int) -> Floats:
@@ -336,30 +342,41 @@ class Least:
                 each = self.instances(t, self.irrelevant[t], crossed, united=False)
                 sent, received = price.sent * operations, price.received * operations
                 # arrays between the sender and here share what is sent as well
-                shared = self.sharing(link, min(outside, self.segment[link.sender]), outside)
-                if self.unites(link, outside):
-                    every, each_one = sent / shared, received * np.ones(len(each))
-                else:
-                    every, each_one = 0.0 * shared, sent / shared + received
+                outer = min(outside, self.segment[link.sender]), outside
+                # all elements together have no more iterations of a window that give a word
+                shared = self.instances(t, self.irrelevant[t], outer)
+                every, each_one = sent / shared, 0.0 * shared
+                if not self.unites(link, outside):
+                    every, each_one = each_one, every
                 # of dimensions irrelevant to others as well, narrower choices may receive less
                 own = self.instances(t, self.irrelevant[t] & self.single, crossed, united=False)
-                arrays = self.spread[outside : self.segment[link.receiver]]
-                spread = dict(zip(self.layer.bounds, arrays.prod(axis=0), strict=True))
+                windows = frozenset().union(*self.windows[t].dimensions)
+                sent_to = self.instances(
+                    t, windows, (outer[0], self.segment[link.receiver]), united=False
+                )
                 stay = Stay(
                     sent=every,
-                    received=each_one * own,
+                    received=(each_one + received) * own,
                     relevant=self.relevant[t],
                     irrelevant=self.irrelevant[t],
                     windows=self.windows[t],
                     pairs=self.windows[t].most,
                     longest=operations / self.words[t],
                     room=words,
-                    spread=spread,
+                    spread={},
                     instances=each,
                     most=partial(self.along, crossed, self.segment[link.receiver]),
+                    again=each_one * own,
+                    sharing=sent_to,
+                    place=self.shared_place(link),
+                    bits=self.bits(link),
                 )
                 stays.append(stay)
-            self.known[key] = least_crossing(stays, self.layer.bounds)
+            ends = tuple((link.tensor, link.receiver) for link, _ in priced), room
+            if ends not in self.orders and min(room) > 0:
+                self.orders[ends] = Orders(stays, self.layer.bounds)
+            ways = self.orders.get(ends)
+            self.known[key] = least_crossing(stays, self.layer.bounds, ways)
         return self.known[key]
 
     def instances(
@@ -390,9 +407,15 @@ class Least:
 
     def along(self, crossed: tuple[int, int], inside: int, dimensions: frozenset[str]) -> Floats:
         """Return the instances along dimensions of the arrays crossed, and of those further in."""
-        own = self.together(dimensions, range(*crossed))
-        where = [d in dimensions for d in self.layer.bounds]
-        return np.asarray(own * self.spread[crossed[1] : inside, where].prod(axis=(0, 1)))
+        key = "along", crossed, inside, dimensions
+        if key not in self.known:
+            found = self.together(dimensions, range(*crossed))
+            where = [i for i, d in enumerate(self.layer.bounds) if d in dimensions]
+            if inside > crossed[1]:
+                found = found * self.spread[crossed[1] : inside, where].prod(axis=(0, 1))
+            every = self.spread[crossed[0] : inside, where].prod(axis=(0, 1))
+            self.known[key] = np.minimum(found, every)
+        return self.known[key]
 
     def unites(self, link: Link, outside: int) -> bool:
         """Whether some array that a link crosses, or none at all, brings a word to several."""
@@ -421,6 +444,12 @@ class Least:
         if free < bits:
             return 0.0
         return free // bits if free < inf else inf
+
+    def shared_place(self, link: Link) -> int | None:
+        """Return the memory that a link ends in, if tensors share its room."""
+        memory = self.architecture.memories[link.receiver]
+        shares = memory.tensor_bits is None and memory.capacity_bits is not None
+        return link.receiver if shares else None
 
     def bits(self, link: Link) -> int:
         """Return the bits that a word of a link takes in the memory that receives it."""

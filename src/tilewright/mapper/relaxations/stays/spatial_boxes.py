@@ -19,12 +19,13 @@ import numpy as np
 from tilewright.kernels.types import Bools, Floats, Ints
 from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.problem.bypass_choices import KeepChoice
-from tilewright.mapper.relaxations.stays.every_keep import EveryKeep
+from tilewright.mapper.relaxations.stays.every_keep import Crossing, EveryKeep
 from tilewright.mapper.relaxations.stays.halves import Halves
 from tilewright.mapper.relaxations.stays.least_cost import Least, Link, Price
 from tilewright.workload.layer import Layer
 
 FIRST, BATCH = 16, 256  # boxes that are divided at once: at first, and later
+FEW = 4  # boxes whose best bypass choices are counted in a better way at once
 MOST_BOXES = 1 << 18
 MOST_TOGETHER = 1 << 15  # parts of several arrays that are priced at once
 OFTEN = 1 / 64  # of all parts: when more have been priced one by one, all are
@@ -67,9 +68,12 @@ class SpatialBoxes:
         self.objective = objective
         self.boxes = np.zeros((1, len(halves)), np.int64)
         every = np.arange(len(self.every.keeps))
+        self.costs.count_best(self.every, self.boxes, every, each=False)
         self.of_keep = self.costs.values(self.every, objective, self.boxes, every)[:, 0]
         self.values = np.array([self.of_keep.min(initial=inf)])
         self.alive = [every]  # bypass choices that may be better in each box
+        self.best = np.array([self.of_keep.argmin() if len(every) else 0])  # the best one of them
+        self.counted: set[tuple[int, ...]] = set()
         self.bound = float(self.values[0])
         self.finished = False
 
@@ -90,7 +94,12 @@ class SpatialBoxes:
         while len(self.boxes) and len(self.boxes) < MOST_BOXES and most > 0:
             order = np.argsort(self.values, kind="stable")
             single = self.are_single()
-            if single[order[0]] or stop():
+            if stop():
+                break
+            self.count_better(order[:FEW], single)
+            if single[order[0]]:
+                if self.look_again(int(order[0]), ceiling):
+                    continue
                 break
             picked = [i for i in order[:batch].tolist() if not single[i]]
             most -= self.divide(picked, ceiling)
@@ -98,11 +107,33 @@ class SpatialBoxes:
         self.bound = min(ceiling, float(self.values.min(initial=inf)))
         self.finished = len(self.boxes) == 0 or bool(self.are_single()[self.values.argmin()])
 
+    def count_better(self, some: Ints, single: Bools) -> None:
+        """Find a better way to count for the best bypass choices of some boxes."""
+        for i in some.tolist():
+            keep = int(self.best[i])
+            # as soon as it is among the best, and once more for single choices
+            key = keep, *(self.boxes[i].tolist() if single[i] else ())
+            if key not in self.counted:
+                self.counted.add(key)
+                box, own = self.boxes[i : i + 1], np.array([keep])
+                self.costs.count_best(self.every, box, own, each=True)
+
+    def look_again(self, i: int, ceiling: float) -> bool:
+        """Bound a box again, and return whether its bound is a higher one."""
+        own = self.alive[i]
+        values = self.costs.values(self.every, self.objective, self.boxes[i : i + 1], own)[:, 0]
+        values = np.maximum(values, self.values[i])
+        before = self.values[i]
+        self.values[i], self.best[i] = values.min(), own[values.argmin()]
+        self.alive[i] = own[values < ceiling]
+        self.leave_out(ceiling)
+        return bool(values.min() > before * (1 + CLOSE))
+
     def leave_out(self, ceiling: float) -> None:
         """Leave out the boxes that reach a ceiling."""
         low = self.values < ceiling * (1 - CLOSE)
         self.alive = [own for own, stays in zip(self.alive, low.tolist(), strict=True) if stays]
-        self.boxes, self.values = self.boxes[low], self.values[low]
+        self.boxes, self.values, self.best = self.boxes[low], self.values[low], self.best[low]
 
     def divide(self, picked: Sequence[int], ceiling: float) -> int:
         """Divide some boxes, leave out what reaches a ceiling, and return the number of sums."""
@@ -115,6 +146,7 @@ class SpatialBoxes:
         self.values[picked] = inf
         new = [some[values[:, i] < ceiling] for i in range(len(children))]
         self.boxes = np.concatenate((self.boxes, children))
+        self.best = np.concatenate((self.best, some[values.argmin(axis=0)]))
         self.values = np.concatenate((self.values, least))
         self.alive += new
         self.leave_out(ceiling)
@@ -165,6 +197,15 @@ class BoxCosts:
     def values(self, every: EveryKeep, objective: Objective, boxes: Ints, some: Ints) -> Floats:
         """Return the bounds of some bypass choices in boxes."""
         own = self.at(boxes)
+        return every.values(own, objective, some, self.crossing(own, boxes))
+
+    def count_best(self, every: EveryKeep, box: Ints, some: Ints, each: bool) -> None:
+        """Find the best way to count what bypass choices send, for a box."""
+        own = self.at(box)
+        every.count_best(own, some, self.crossing(own, box), each)
+
+    def crossing(self, own: Least, boxes: Ints) -> Crossing:
+        """Return a function that prices what crosses into a memory, or looks it up."""
 
         def crossing(
             m: int, priced: tuple[tuple[Link, Price], ...], links: Sequence[Link]
@@ -179,7 +220,7 @@ class BoxCosts:
             found = self.of_arrays(first, last).crossing(m, priced, links)
             return found[self.position(boxes, first, last)]
 
-        return every.values(own, objective, some, crossing)
+        return crossing
 
     def at(self, boxes: Ints) -> Least:
         """Return the bounds of single boxes."""
