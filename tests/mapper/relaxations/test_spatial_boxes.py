@@ -83,16 +83,16 @@ def test_boxes_end_with_the_best_choice_of_every_array(seed: int) -> None:
             row = boxes.costs.at(choices[i : i + 1])
             boxes.every.count_best(row, every, row.crossing, each=True)
             most = boxes.every.values(row, objective)[:, 0]
-            assert (values[:, i] <= most * (1 + 1e-5)).all()
-            values[:, i] = most
-        assert boxes.bound <= values.min() * (1 + 1e-9)
+            assert (most >= values[:, i] * (1 - NEAR)).all()
+            values[:, i] = np.maximum(values[:, i], most)
+        assert boxes.bound <= values.min() * (1 + NEAR)
         assert boxes.bound >= before.min() * (1 - 1e-9)
         assert root <= boxes.bound * (1 + 1e-12)
-        # where no link passes a memory, there is one way to count what it costs
+        # what elements further in hold at least is known for these choices
         for keep, own in zip(boxes.every.keeps, values, strict=True):
             if all(chain == tuple(range(len(chain))) for chain in keep):
                 alone = objective.values(*rows.cost(keep))
-                assert own == pytest.approx(alone, rel=1e-9)
+                assert (own >= alone * (1 - 1e-9)).all()
 
 
 @pytest.mark.parametrize("seed", range(6))

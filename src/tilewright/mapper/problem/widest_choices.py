@@ -63,13 +63,6 @@ def different(rows: Ints) -> Ints:
 
 def axis_factors(bounds: Ints, free: Sequence[int], size: int) -> list[tuple[int, ...]]:
     """Return the ways to unroll dimensions along one axis that leave no room for another unit."""
-    choices = [(1,) * len(bounds)]
-    for i in free:
-        choices += [
-            (*choice[:i], factor, *choice[i + 1 :])
-            for choice in choices
-            for factor in range(2, min(int(bounds[i]), size // prod(choice)) + 1)
-        ]
 
     def fills(choice: tuple[int, ...]) -> bool:
         used = prod(choice)
@@ -77,7 +70,19 @@ def axis_factors(bounds: Ints, free: Sequence[int], size: int) -> list[tuple[int
             choice[i] < bounds[i] and used // choice[i] * (choice[i] + 1) <= size for i in free
         )
 
-    return [choice for choice in choices if fills(choice)]
+    return [choice for choice in every_axis_factors(bounds, free, size) if fills(choice)]
+
+
+def every_axis_factors(bounds: Ints, free: Sequence[int], size: int) -> list[tuple[int, ...]]:
+    """Return all ways to unroll dimensions along one axis."""
+    choices = [(1,) * len(bounds)]
+    for i in free:
+        choices += [
+            (*choice[:i], factor, *choice[i + 1 :])
+            for choice in choices
+            for factor in range(2, min(int(bounds[i]), size // prod(choice)) + 1)
+        ]
+    return choices
 
 
 def rounded_up(choices: Ints, step: int) -> Ints:

@@ -31,19 +31,21 @@ def closed_form(layer: Layer, architecture: Architecture, objective: Objective) 
     """
     halves = halves_of(layer, architecture)
     whole = np.zeros((1, len(halves)), np.int64)
-    least = Least(layer, architecture, widest_of(layer, halves, whole))
+    arrays = len(architecture.arrays)
+    least = Least(layer, architecture, widest_of(layer, halves, whole, arrays))
     return SpatialBoxes(least, halves, list(keep_choices(layer, architecture)), objective)
 
 
 def operations_alone(layer: Layer, architecture: Architecture, objective: Objective) -> float:
     """Return what the operations cost at least."""
-    halves = halves_of(layer, architecture)
-    boxes = np.zeros((1, len(halves)), np.int64)
-    if len(halves) == 1:
-        boxes = np.flatnonzero(halves[0].ranges == 0)[:, None]
-    least = Least(layer, architecture, widest_of(layer, halves, boxes))
-    least = BoxCosts(least, halves).at(boxes)
-    return float(objective.values(np.full(len(boxes), least.work), least.cycles).min())
+    if len(architecture.arrays) == 1:
+        least = Least(layer, architecture)
+    else:
+        halves = halves_of(layer, architecture)
+        whole = np.zeros((1, len(halves)), np.int64)
+        widest = widest_of(layer, halves, whole, len(architecture.arrays))
+        least = BoxCosts(Least(layer, architecture, widest), halves).at(whole)
+    return float(objective.values(np.full(len(least.cycles), least.work), least.cycles).min())
 
 
 def bound_of_all(

@@ -82,13 +82,15 @@ class Windows:
         if words in (0.0, inf) or not self:
             return words
         names = [own & spanned for own in self.dimensions]
-        key = words, frozenset().union(*names)
+        key = words, self.relevant & spanned
         if key not in self.known:
             several = [i for i, own in enumerate(names) if len(own) > 1]
             tiles = [self.tiles(self.terms[i]) for i in several]
             fewest, most = together([steps(t.words, t.iterations, words) for t in tiles], words)
             rest = self.relevant.difference(*(self.dimensions[i] for i in several))
-            others = np.minimum(np.floor(words / fewest), prod(self.bounds[d] for d in rest))
+            others = np.minimum(
+                np.floor(words / fewest), prod(self.bounds[d] for d in rest & spanned)
+            )
             self.known[key] = float((most * others).max())
         return self.known[key]
 

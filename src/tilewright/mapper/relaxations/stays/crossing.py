@@ -27,6 +27,8 @@ from tilewright.mapper.windows.pairs import Windows
 MOST_ORDERED = 4  # tensors whose orders are all looked at
 MOST_DIVIDED = 4096  # words of a tile, above which the others are small next to it
 MOST_SPLITS = 24
+SINGLY = 6  # times that words are sent that are looked at one by one
+EQUAL = 1e-9
 # of words that the stay of a tile spans to those of a tile inside that slides, in ranges
 RATIOS = ((1.0, 2.0), (2.0, 8.0), (8.0, 64.0), (64.0, inf))
 TINY, LEAST = 1e-30, 1e-300  # relative, and absolute
@@ -65,6 +67,13 @@ class Stay:
         Instances along dimensions of windows that a word is sent to at most.
     place, bits : int, optional
         The memory whose room tiles share, and the bits of a word. By default each has room alone.
+    whole : array of choices, optional
+        Operations that a word serves if it is sent once, where all are sent a whole number of
+        times.
+    held : dict of str to array of choices, optional
+        Iterations of each dimension in the tile at least.
+    left : array of choices, optional
+        Words of its tile at most, if those of others have the fewest that they can.
     """
 
     sent: Floats
@@ -82,6 +91,9 @@ class Stay:
     sharing: Floats | None = None
     place: int | None = None
     bits: int = 1
+    whole: Floats | None = None
+    held: Mapping[str, Floats] | None = None
+    left: Floats | None = None
 
     def along(self, dimensions: frozenset[str]) -> Floats:
         """Return the instances along some dimensions together, at most."""
@@ -104,11 +116,7 @@ class Stay:
         return self.windows.most_reuse(words) / self.windows.most
 
 
-def least_crossing(
-    stays: Sequence[Stay],
-    bounds: Mapping[str, int],
-    ways: Orders | None = None,
-) -> Floats:
+def least_crossing(stays: Sequence[Stay], bounds: Mapping[str, int]) -> Floats:
     """Return the least total price of tensors that cross inward together, for every choice.
 
     Parameters
@@ -117,8 +125,6 @@ def least_crossing(
         At least one.
     bounds : mapping of str to int
         Iterations of every dimension.
-    ways : Orders, optional
-        Those of the stays, where they are known.
 
     Returns
     -------
@@ -127,28 +133,40 @@ def least_crossing(
     """
     if any(stay.room == 0 for stay in stays):
         return np.full(len(stays[0].sent), inf)
-    ways = ways or Orders(stays, bounds)
-    one = np.ones(len(stays[0].sent))
-    again = [0.0 * one if stay.again is None else stay.again for stay in stays]
-    sharing = [one if stay.sharing is None else stay.sharing for stay in stays]
-    prices = np.array(
-        [
-            [stay.sent for stay in stays],
-            again,
-            [stay.received - own for stay, own in zip(stays, again, strict=True)],
-        ]
-    )
-    caps = np.array(
-        [
-            [stay.longest * one for stay in stays],
-            [stay.instances * one for stay in stays],
-            sharing,
-        ]
-    )
-    limits = np.array([inside.limit(stays[i]) for i, inside in ways.insides])
-    return np.asarray(
-        least_of_orders(prices, caps, limits, ways.order, ways.start, ways.splits, ways.which)
-    )
+    return Crossing(stays, Orders(stays, bounds)).least([(1.0, 1.0)] * len(stays))
+
+
+class Crossing:
+    """Tensors that cross inward together, for a number of spatial choices.
+
+    Parameters
+    ----------
+    stays : sequence of Stay
+        Their prices may be multiplied later.
+    ways : Orders
+        Those of the stays.
+    """
+
+    def __init__(self, stays: Sequence[Stay], ways: Orders) -> None:
+        one = np.ones(len(stays[0].sent))
+        again = [0.0 * one if stay.again is None else stay.again for stay in stays]
+        received = [stay.received - own for stay, own in zip(stays, again, strict=True)]
+        sharing = [one if stay.sharing is None else stay.sharing for stay in stays]
+        longest = [stay.longest * one for stay in stays]
+        self.prices = np.array([[stay.sent for stay in stays], again, received])
+        whole = [0.0 * one if stay.whole is None else stay.whole for stay in stays]
+        self.caps = np.array([longest, [stay.instances * one for stay in stays], sharing, whole])
+        self.limits = np.array([inside.limit(stays[i]) for i, inside in ways.insides])
+        self.rooms = np.array([inside.room(stays[i]) for i, inside in ways.insides])
+        self.ways = ways
+
+    def least(self, times: Sequence[tuple[float, float]]) -> Floats:
+        """Return the least total, with prices of what is sent and received multiplied."""
+        sent, received = (np.array(own)[:, None] for own in zip(*times, strict=True))
+        prices = self.prices * np.array([sent, sent, received])
+        ways = self.ways
+        places = ways.order, ways.start, ways.splits, ways.which
+        return np.asarray(least_of_orders(prices, self.caps, self.limits, self.rooms, *places))
 
 
 class Orders:
@@ -258,7 +276,7 @@ class Order:
                         row[4, n] = high * rooms[n + 1]
                 rows.append(row)
         self.splits = undominated(np.array(rows))
-        none = Inside(frozenset(), 1.0, ())
+        none = Inside(frozenset(), 1.0, frozenset(), ())
         self.insides = [
             [
                 (self.outer[n], self.inside[n]),
@@ -290,12 +308,15 @@ class Inside:
         Dimensions of which the stays span several iterations.
     most : float
         The limit, of one iteration in the tile and one instance.
+    held : frozenset of str
+        Other dimensions of the outer tile, of which it has iterations for all elements further in.
     together : tuple of frozensets of str
         Dimensions, the instances along each of which together multiply the limit.
     """
 
     spanned: frozenset[str]
     most: float
+    held: frozenset[str]
     together: tuple[frozenset[str], ...]
 
     @classmethod
@@ -335,7 +356,9 @@ class Inside:
         alone = frozenset(d for d in takes_room if counts[d] == 1)
         together = [stay.irrelevant & alone for stay in stays]
         together += [frozenset((d,)) for d in sorted(takes_room - alone)]
-        return cls(spanned, most, tuple(own for own in together if own))
+        # what fits a tile that slides is no product
+        held = frozenset() if outer.windows else outer.relevant - spanned
+        return cls(spanned, most, held, tuple(own for own in together if own))
 
     @classmethod
     def spanned_by(cls, outer: Stay, inner: Stay, bounds: Mapping[str, int]) -> Inside:
@@ -343,14 +366,23 @@ class Inside:
         free = outer.irrelevant & inner.irrelevant
         most = outer.pairs * prod(float(bounds[d]) for d in free)
         spanned = outer.irrelevant - free
-        return cls(spanned, most, (spanned,) if spanned else ())
+        return cls(spanned, most, frozenset(), (spanned,) if spanned else ())
 
     def limit(self, outer: Stay) -> Floats:
         """Return the limit of one iteration in the tile, for every choice."""
         limit = np.full(len(outer.sent), self.most)
         for own in self.together:
             limit = limit * outer.along(own)
+        if outer.held is not None:
+            for d in sorted(self.held):
+                limit = limit / outer.held[d]
         return limit
+
+    def room(self, outer: Stay) -> Floats:
+        """Return the most iterations in the tile, for every choice."""
+        if outer.left is None or outer.windows:
+            return np.full(len(outer.sent), inf)
+        return outer.left
 
 
 def most_inside(outer: Stay, stays: Sequence[Stay], bounds: Mapping[str, int]) -> Floats:
@@ -395,6 +427,7 @@ def least_of_orders(
     prices: Floats,
     caps: Floats,
     limits: Floats,
+    rooms: Floats,
     order: Ints,
     start: Ints,
     splits: Floats,
@@ -405,15 +438,16 @@ def least_of_orders(
     Parameters
     ----------
     prices : array of (sent, sent to each, or received; stays; choices)
-    caps : array of (longest, instances, or sharing; stays; choices)
-    limits : array of (insides, choices)
+    caps : array of (longest, instances, sharing, or whole; stays; choices)
+    limits, rooms : arrays of (insides, choices)
+        What iterations in a tile are multiplied by, and how many these are at most.
     order, start, splits, which : arrays
         Of `Orders`.
     """
     count, number = prices.shape[1], prices.shape[2]
     found = np.empty(number)
     rest = count - 1
-    costs = np.empty((rest, 5))
+    costs = np.empty((rest, 6))
     points = np.empty(4 * rest)
     sizes = np.empty((2, rest))
     for c in range(number):
@@ -448,15 +482,70 @@ def least_of_orders(
                     cost[2] = prices[0, k, c] * max(some / longest, within / sharing)
                     cost[3] = prices[1, k, c] * all_sent
                     cost[3] += prices[2, k, c] * max(max(1.0, split[2, n]) / each, within)
-                    most = limits[which[o, n, 0], c] * split[0, n]
+                    u = which[o, n, 0]
+                    most = limits[u, c] * min(split[0, n], rooms[u, c])
                     cost[4] = max(1.0, min(most, split[4, n] * limits[which[o, n, 2], c]))
                     least += max(cost[0] / cost[4], cost[2]) + max(cost[1] / cost[4], cost[3])
                 if least >= best:
                     continue
-                limit = max(1.0, limits[which[o, 0, 0], c] * split[0, 0])
-                best = min(best, first + least_shared(costs, points, sizes, limit))
+                u = which[o, 0, 0]
+                limit = max(1.0, limits[u, c] * min(split[0, 0], rooms[u, c]))
+                for n in range(1, count):
+                    costs[n - 1, 5] = caps[3, order[o, n], c]
+                best = min(best, first + least_of_whole(costs, points, sizes, limit))
         found[c] = best
     return found
+
+
+@leaf
+def least_of_whole(costs: Floats, points: Floats, sizes: Floats, limit: float) -> float:
+    """Return the least sum of costs where words are sent a whole number of times.
+
+    Few times are looked at one by one, and more as if they were no whole numbers.
+
+    Parameters
+    ----------
+    costs, points, sizes, limit
+        As for `least_shared`. The last of each of the costs is how many operations a word serves
+        that is sent once, or 0 where words slide.
+    """
+    rest = len(costs)
+    if rest == 0:
+        return 0.0
+    if rest == 1:
+        return whole_cost(costs[0], min(limit, costs[0, 4]))
+    if rest > 2:
+        return least_shared(costs, points, sizes, limit)
+    best = np.inf
+    for n in range(2):
+        cost, other = costs[n], costs[1 - n]
+        once = cost[5]
+        if once == 0.0 or cost[0] == 0.0:
+            continue
+        for times in range(1, SINGLY + 1):
+            y = once / times
+            if y < 1.0:
+                break
+            if y > min(cost[4], limit) * (1 + EQUAL):
+                continue
+            # what is received may be almost as little as if it were sent once less
+            most = max(y, cost[4]) if times == 1 else once / (times - 1)
+            own = max(cost[0] / y, cost[2]) + max(cost[1] / most, cost[3])
+            best = min(best, own + whole_cost(other, min(limit / y, other[4])))
+        # from here on, more often
+        cost[4] = max(1.0, min(cost[4], once / SINGLY))
+        cost[2] = max(cost[2], cost[0] * (SINGLY + 1) / once)
+    return min(best, least_shared(costs, points, sizes, limit))
+
+
+@leaf
+def whole_cost(cost: Floats, y: float) -> float:
+    """Return what words cost that are sent a whole number of times, with at most this y."""
+    y = max(1.0, y)
+    sent = cost[0] / y
+    if cost[5] > 0.0:
+        sent = cost[0] * np.ceil(cost[5] / y * (1 - EQUAL)) / cost[5]
+    return max(sent, cost[2]) + max(cost[1] / y, cost[3])
 
 
 @leaf

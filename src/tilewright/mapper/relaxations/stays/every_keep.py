@@ -12,6 +12,7 @@ choice has the one that was best where it was last looked for.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -103,6 +104,8 @@ class EveryKeep:
         for load in self.loads:
             cycles = np.maximum(cycles, load.total(least, some, crossing))
         energy = least.work + self.energy.total(least, some, crossing)
+        # where tiles do not fit
+        cycles = np.where(energy < inf, cycles, inf)
         if leakage := leakage_per_cycle(least.architecture):
             energy = energy + leakage * cycles
         return objective.values(energy.ravel(), cycles.ravel()).reshape(energy.shape)
@@ -124,7 +127,7 @@ class EveryKeep:
         if least.counts_crossing:
             self.energy.count_best(least, some, crossing, each)
             for load in self.loads:
-                load.count_best(least, some, crossing, each=False)
+                load.count_best(least, some, crossing, each)
 
 
 class Cost:
@@ -196,7 +199,8 @@ class Cost:
         total = np.zeros((len(some), len(least.cycles)))
         for own in self.memories:
             keys, position = own.different(self.which[some], way)
-            costs = [crossing(own.m, *key) if key[0] else 0.0 * total[0] for key in keys]
+            none = np.zeros(len(least.cycles))
+            costs = [crossing(own.m, *key) if key[0] else none for key in keys]
             total += np.array(costs)[position]
         return total
 
@@ -215,7 +219,7 @@ class Cost:
 
         for n in range(len(SHARES) if each else PLAIN):
             attempt(np.full_like(best, n))
-        improved = each
+        improved = each and bool(self.memories)
         while improved:
             improved = False
             for t in range(best.shape[1]):

@@ -1,22 +1,29 @@
-"""The spatial choices of one array with any factors, halved until they are single."""
+"""The ways to unroll dimensions along one axis with any factors, halved until they are single."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from tilewright.architecture.machine import Architecture, Array
+from tilewright.architecture.machine import Architecture
 from tilewright.kernels.types import Floats, Ints
-from tilewright.mapper.problem.widest_choices import axis_factors, different, rounded_up
+from tilewright.mapper.problem.widest_choices import (
+    axis_factors,
+    different,
+    every_axis_factors,
+    rounded_up,
+)
 from tilewright.mapping.relevance import in_letters
 from tilewright.workload.layer import Layer
 
-MOST_CHOICES = 1 << 14  # of one array
-MOST_PRODUCTS = 1 << 22  # of choices for one axis and another
+MOST_CHOICES = 1 << 14
+MOST_ELEMENTS = 64  # of an axis for all choices to be looked at
 SINGLE = 0.1  # weight of one dimension; dimensions irrelevant to a tensor have 1 together
 
 
 class Halves:
-    """The spatial choices of one array, and parts of them.
+    """The spatial choices of one axis, and parts of them.
 
     The first part has all choices. Parts are halved where the elements along the dimensions
     irrelevant to some tensor differ most, for these share its words; at last along single ones.
@@ -26,6 +33,10 @@ class Halves:
     layer : Layer
     choices : array of (choices, dimensions)
         Elements along each dimension.
+    every : bool
+        Whether all choices are there, not only one as wide as each.
+    array : int
+        Position of the array.
 
     Attributes
     ----------
@@ -37,11 +48,12 @@ class Halves:
         Parts into which a part is divided; -1 for a single choice.
     ranges : array of parts
         How much the choices of a part differ, 0 for a single one.
-    widest : array of (parts, dimensions)
-        Most elements along each dimension of any choice of a part.
+    widest, fewest : arrays of (parts, dimensions)
+        Most and fewest elements along each dimension of any choice of a part.
     """
 
-    def __init__(self, layer: Layer, choices: Ints) -> None:
+    def __init__(self, layer: Layer, choices: Ints, every: bool, array: int = 0) -> None:
+        self.array = array
         self.dimensions = layer.dimensions
         self.choices = choices
         logs = np.log2(choices)
@@ -64,6 +76,9 @@ class Halves:
         self.children = np.array(children)
         self.ranges = np.array(ranges)
         self.widest = np.array([choices[part].max(axis=0) for part in self.parts])
+        self.fewest = np.ones_like(self.widest)
+        if every:
+            self.fewest = np.array([choices[part].min(axis=0) for part in self.parts])
         self.known: dict[frozenset[str], Floats] = {}
 
     def most(self, dimensions: frozenset[str]) -> Floats:
@@ -76,32 +91,37 @@ class Halves:
 
 
 def halves_of(layer: Layer, architecture: Architecture) -> list[Halves]:
-    """Return the spatial choices of every array."""
+    """Return the spatial choices of every axis of every array."""
     machine = in_letters(architecture, layer)
-    return [Halves(layer, choices_of(layer, machine, array)) for array in machine.arrays]
-
-
-def choices_of(layer: Layer, machine: Architecture, array: Array) -> Ints:
-    """Return spatial choices of one array, one at least as wide as each possible one.
-
-    Where they are too many, their numbers are rounded up.
-    """
     bounds = np.array(list(layer.bounds.values()), np.int64)
-    choices = np.ones((1, len(bounds)), np.int64)
-    for axis, size in array.axes.items():
-        allowed = machine.allowed_dimensions(array.name, axis)
-        free = [
-            i
-            for i, (d, bound) in enumerate(layer.bounds.items())
-            if bound > 1 and (allowed is None or d in allowed)
-        ]
-        factors = np.array(axis_factors(bounds, free, size), np.int64)
-        for step in (1, 2, 4):
-            if len(choices) * len(factors) > MOST_PRODUCTS:
-                choices, factors = rounded_up(choices, step), rounded_up(factors, step)
-        wider = np.repeat(choices, len(factors), axis=0) * np.tile(factors, (len(choices), 1))
-        choices = different(np.minimum(wider, bounds))
+    found = []
+    for k, array in enumerate(machine.arrays):
+        alike: dict[tuple[int, frozenset[str] | None], Halves] = {}
+        for axis, size in array.axes.items():
+            allowed = machine.allowed_dimensions(array.name, axis)
+            key = size, None if allowed is None else frozenset(allowed)
+            if key not in alike:
+                free = [
+                    i
+                    for i, (d, bound) in enumerate(layer.bounds.items())
+                    if bound > 1 and (allowed is None or d in allowed)
+                ]
+                alike[key] = Halves(layer, *choices_of(bounds, free, size), k)
+            found.append(alike[key])
+    return found
+
+
+def choices_of(bounds: Ints, free: Sequence[int], size: int) -> tuple[Ints, bool]:
+    """Return the spatial choices of an axis, and whether all are there.
+
+    Where they are too many, there is one at least as wide as each, or their numbers are rounded up.
+    """
+    if size <= MOST_ELEMENTS:
+        choices = np.array(every_axis_factors(bounds, free, size), np.int64)
+        if len(choices) <= MOST_CHOICES:
+            return choices, True
+    choices = np.array(axis_factors(bounds, free, size), np.int64)
     for step in (1, 2, 4):
         if len(choices) > MOST_CHOICES:
             choices = different(np.minimum(rounded_up(choices, step), bounds))
-    return choices
+    return choices, False

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import product
+from functools import partial, reduce
+from itertools import permutations, product
 from math import inf, prod
 
 import numpy as np
 
 from tilewright.architecture.machine import Architecture, Memory
-from tilewright.kernels.types import Floats, Ints
+from tilewright.kernels.types import Bools, Floats, Ints
 from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.problem.bypass_choices import KeepChoice, keep_choices
 from tilewright.mapper.problem.link_costs import ports, segment_of
 from tilewright.mapper.problem.widest_choices import widest_choices
-from tilewright.mapper.relaxations.stays.crossing import Orders, Stay, least_crossing
+from tilewright.mapper.relaxations.stays.crossing import Crossing, Orders, Stay
 from tilewright.mapper.relaxations.stays.elements import Pace, Pays, by_element, mixes
 from tilewright.mapper.windows.pairs import Windows
 from tilewright.model.energy import (
@@ -73,6 +73,9 @@ class Least:
         default the product of the numbers along each.
     windows : sequence of Windows, optional
         Those of the tensors, where they are known.
+    fewest : sequence of sequences of arrays of (choices, dimensions), optional
+        For each array and axis the fewest elements along each dimension. Tiles of regular mappings
+        have an iteration for each of them.
 
     Attributes
     ----------
@@ -92,9 +95,11 @@ class Least:
         sources: Sequence[int] = (),
         most: Sequence[Callable[[frozenset[str]], Floats]] = (),
         windows: Sequence[Windows] = (),
+        fewest: Sequence[Sequence[Ints]] = (),
     ) -> None:
         self.layer = layer
         self.most = most
+        self.fewest = fewest
         self.sources = tuple(sources) or (0,) * len(layer.tensors)
         self.architecture = architecture
         self.compute = len(architecture.memories)
@@ -124,14 +129,24 @@ class Least:
         ]
         self.work = layer.operations * operation_cost(architecture, layer)
         self.known: dict[object, Floats] = {}
+        self.crossings: dict[object, Crossing | None] = {}
+        self.known_fits: dict[tuple[Link, ...], Bools] = {}
         self.orders: dict[object, Orders] = {}
+        self.tiles: dict[int, dict[str, Floats]] = {}
         # else a word may stay further in while it goes further out, and is not fetched again
         adds = all(array.reduction for array in architecture.arrays)
         self.counts_crossing = adds or not self.windows[-1]
 
-    def at(self, choices: Ints, most: Sequence[Callable[[frozenset[str]], Floats]] = ()) -> Least:
+    def at(
+        self,
+        choices: Ints,
+        most: Sequence[Callable[[frozenset[str]], Floats]] = (),
+        fewest: Sequence[Sequence[Ints]] = (),
+    ) -> Least:
         """Return the same for other spatial choices."""
-        least = Least(self.layer, self.architecture, choices, self.sources, most, self.windows)
+        least = Least(
+            self.layer, self.architecture, choices, self.sources, most, self.windows, fewest
+        )
         least.orders = self.orders
         return least
 
@@ -315,69 +330,145 @@ class Least:
         return parts
 
     def sharing(self, link: Link, outside: int, inside: int) -> Floats:
-        """Return how many instances share a word for an iteration when it crosses some arrays."""
+        """Return how many instances share a word for an iteration when it crosses some arrays.
+
+        Of m instances along a dimension of a window, and n along another one, each has an iteration
+        of its own. Sums of m and of n numbers have at least m + n - 1 values.
+        """
         t = link.tensor
         arrays = outside, inside
         sharing = self.instances(t, self.irrelevant[t], arrays)
         windows = self.windows[t]
         for dimensions, pairs in zip(windows.dimensions, windows.pairs, strict=True):
             own = np.array([self.instances(t, frozenset([d]), arrays) for d in dimensions])
-            sharing = sharing * np.minimum(pairs, own.prod(axis=0) / own.max(axis=0))
+            several = own.prod(axis=0) / (own.sum(axis=0) - (len(own) - 1))
+            if len(own) == 2:
+                # as many of both have the fewest values
+                root = np.sqrt(self.instances(t, dimensions, arrays))
+                several = np.minimum(several, root * root / (2 * root - 1))
+            sharing = sharing * np.minimum(pairs, several)
         return sharing
 
     def crossing(
         self, m: int, priced: tuple[tuple[Link, Price], ...], links: Sequence[Link]
     ) -> Floats:
         """Return what links cost at least that cross inward to memory m."""
-        room = tuple(self.room(link, links) for link, _ in priced)
-        key = m, priced, room
+        ends = tuple(links)
+        key = m, priced, ends
         if key not in self.known:
-            outside = self.segment[m - 1]
-            stays = []
-            for (link, price), words in zip(priced, room, strict=True):
-                t = link.tensor
-                operations = float(self.layer.operations)
-                # further in fewer instances may be at work than there are
-                crossed = outside, self.segment[m]
-                each = self.instances(t, self.irrelevant[t], crossed, united=False)
-                sent, received = price.sent * operations, price.received * operations
-                # arrays between the sender and here share what is sent as well
-                outer = min(outside, self.segment[link.sender]), outside
-                # all elements together have no more iterations of a window that give a word
-                shared = self.instances(t, self.irrelevant[t], outer)
-                every, each_one = sent / shared, 0.0 * shared
-                if not self.unites(link, outside):
-                    every, each_one = each_one, every
-                # of dimensions irrelevant to others as well, narrower choices may receive less
-                own = self.instances(t, self.irrelevant[t] & self.single, crossed, united=False)
-                windows = frozenset().union(*self.windows[t].dimensions)
-                sent_to = self.instances(
-                    t, windows, (outer[0], self.segment[link.receiver]), united=False
-                )
-                stay = Stay(
-                    sent=every,
-                    received=(each_one + received) * own,
-                    relevant=self.relevant[t],
-                    irrelevant=self.irrelevant[t],
-                    windows=self.windows[t],
-                    pairs=self.windows[t].most,
-                    longest=operations / self.words[t],
-                    room=words,
-                    spread={},
-                    instances=each,
-                    most=partial(self.along, crossed, self.segment[link.receiver]),
-                    again=each_one * own,
-                    sharing=sent_to,
-                    place=self.shared_place(link),
-                    bits=self.bits(link),
-                )
-                stays.append(stay)
-            ends = tuple((link.tensor, link.receiver) for link, _ in priced), room
-            if ends not in self.orders and min(room) > 0:
-                self.orders[ends] = Orders(stays, self.layer.bounds)
-            ways = self.orders.get(ends)
-            self.known[key] = least_crossing(stays, self.layer.bounds, ways)
+            own = tuple(link for link, _ in priced)
+            place = m, own, ends
+            if place not in self.crossings:
+                self.crossings[place] = self.meeting(*place)
+            crossing = self.crossings[place]
+            if crossing is None:
+                self.known[key] = np.full(len(self.cycles), inf)
+            else:
+                least = crossing.least([(price.sent, price.received) for _, price in priced])
+                self.known[key] = np.where(self.fits(ends), least, inf)
         return self.known[key]
+
+    def meeting(self, m: int, own: tuple[Link, ...], links: tuple[Link, ...]) -> Crossing | None:
+        """Return what links bring that cross inward to memory m, if there is room for them."""
+        room = tuple(self.room(link, links) for link in own)
+        if min(room) == 0:
+            return None
+        stays = [self.stay(m, link, links) for link in own]
+        ends = tuple((link.tensor, link.receiver) for link in own), room
+        if ends not in self.orders:
+            self.orders[ends] = Orders(stays, self.layer.bounds)
+        return Crossing(stays, self.orders[ends])
+
+    def stay(self, m: int, link: Link, links: tuple[Link, ...]) -> Stay:
+        """Return the words of a link that cross inward to memory m, at a price of 1 each."""
+        t = link.tensor
+        outside, inside = self.segment[m - 1], self.segment[link.receiver]
+        operations = np.full(len(self.cycles), float(self.layer.operations))
+        # further in fewer instances may be at work than there are
+        crossed = outside, self.segment[m]
+        # arrays between the sender and here share what is sent as well
+        outer = min(outside, self.segment[link.sender]), outside
+        # all elements together have no more iterations of a window that give a word
+        sent = operations / self.instances(t, self.irrelevant[t], outer)
+        # of dimensions irrelevant to others as well, narrower choices may receive less
+        own = self.instances(t, self.irrelevant[t] & self.single, crossed, united=False)
+        windows = frozenset[str]().union(*self.windows[t].dimensions)
+        unites = self.unites(link, outside)
+        return Stay(
+            sent=sent if unites else 0.0 * sent,
+            received=operations * own if unites else (operations + sent) * own,
+            relevant=self.relevant[t],
+            irrelevant=self.irrelevant[t],
+            windows=self.windows[t],
+            pairs=self.windows[t].most,
+            longest=float(self.layer.operations) / self.words[t],
+            room=self.room(link, links),
+            spread={},
+            instances=self.instances(t, self.irrelevant[t], crossed, united=False),
+            most=partial(self.along, crossed, inside),
+            again=0.0 * sent if unites else sent * own,
+            sharing=self.instances(t, windows, (outer[0], inside), united=False),
+            place=self.shared_place(link),
+            bits=self.bits(link),
+            whole=sent / self.words[t] if self.windows[t].most == 1 and unites else None,
+            held=self.held(link.receiver) if self.fewest else None,
+            left=self.left(link.receiver, links, link) / self.bits(link) if self.fewest else None,
+        )
+
+    def fits(self, links: tuple[Link, ...]) -> Bools:
+        """Return for which choices there is room for what elements further in need at least."""
+        if links not in self.known_fits:
+            receivers = {link.receiver for link in links} if self.fewest else ()
+            fits = [self.left(m, links) >= 0.0 for m in receivers if m < self.compute]
+            self.known_fits[links] = np.all([np.ones(len(self.cycles), bool), *fits], axis=0)
+        return self.known_fits[links]
+
+    def held(self, m: int) -> Mapping[str, Floats]:
+        """Return how many iterations of each dimension a tile in a memory has at least.
+
+        It has some for each element further in.
+        """
+        if m not in self.tiles:
+            least = np.ones((len(self.layer.bounds), len(self.cycles)))
+            for array in reversed(self.fewest[self.segment[m] :]):
+                ways = [reduce(chunked, own, least) for own in permutations([n.T for n in array])]
+                least = np.min(ways, axis=0)
+            self.tiles[m] = dict(zip(self.layer.bounds, least, strict=True))
+        return self.tiles[m]
+
+    def fewest_words(self, link: Link) -> Floats:
+        """Return how many words of a link a tile in the memory that receives it has at least."""
+        held, windows = self.held(link.receiver), self.windows[link.tensor]
+        # sums of m and of n numbers have at least m + n - 1 values
+        several = [
+            np.sum([held[d] for d in own], axis=0) - (len(own) - 1) for own in windows.dimensions
+        ]
+        single = self.relevant[link.tensor].difference(*windows.dimensions)
+        return np.asarray(
+            np.prod([*several, *(held[d] for d in single), np.ones(len(self.cycles))], axis=0)
+        )
+
+    def left(self, m: int, links: Sequence[Link], more: Link | None = None) -> Floats:
+        """Return the bits of a memory that are left by the fewest words of links that end there.
+
+        Parameters
+        ----------
+        m : int
+        links : sequence of Link
+            Those that end elsewhere take nothing.
+        more : Link, optional
+            One that takes nothing.
+        """
+        memory = self.architecture.memories[m]
+        size = inf if memory.capacity_bits is None else float(memory.capacity_bits)
+        if memory.tensor_bits is not None:
+            size = inf  # each has room of its own
+        taken = [
+            self.bits(link) * self.fewest_words(link)
+            for link in links
+            if link.receiver == m and link != more
+        ]
+        return np.asarray(size - np.sum([np.zeros(len(self.cycles)), *taken], axis=0))
 
     def instances(
         self, t: int, dimensions: frozenset[str], arrays: tuple[int, int], united: bool = True
@@ -455,3 +546,11 @@ class Least:
         """Return the bits that a word of a link takes in the memory that receives it."""
         memory = self.architecture.memories[link.receiver]
         return element_bits(memory, self.layer.tensors[link.tensor]) * memory.buffering
+
+
+def chunked(inside: Floats, chunks: Ints) -> Floats:
+    """Return the fewest iterations of a number of chunks, the last of which may be short.
+
+    In regular mappings, it has several if the others have.
+    """
+    return np.where(chunks > 1, (chunks - 1) * inside + np.minimum(inside, 2.0), inside)

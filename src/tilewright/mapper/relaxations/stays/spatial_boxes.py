@@ -1,10 +1,10 @@
 """The closed-form bound over all spatial choices of several arrays, box by box.
 
 The ways to unroll dimensions on several arrays are too many to look at one by one. So the choices
-of each array are halved again and again. A *box* has some choices of every array. The bound of a
+of each axis are halved again and again. A *box* has some choices of every axis. The bound of a
 box takes the most elements along each dimension, and along dimensions together, of any choice in
 it, so that no mapping with these choices costs less. The box of the least bound is divided, until
-it has one choice of each array: its bound is then that of all.
+it has one choice of each axis: its bound is then that of all.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class SpatialBoxes:
     least : Least
         The layer and the machine.
     halves : sequence of Halves
-        The spatial choices of each array.
+        The spatial choices of each axis of each array. Axes that are alike share theirs.
     keeps : sequence of bypass choices
     objective : Objective
         What is minimised.
@@ -52,7 +52,7 @@ class SpatialBoxes:
     values : array of boxes
         The bound of each.
     finished : bool
-        Whether the box of the least bound has one choice of each array.
+        Whether the box of the least bound has one choice of each axis.
     """
 
     def __init__(
@@ -74,6 +74,7 @@ class SpatialBoxes:
         self.alive = [every]  # bypass choices that may be better in each box
         self.best = np.array([self.of_keep.argmin() if len(every) else 0])  # the best one of them
         self.counted: set[tuple[int, ...]] = set()
+        self.seen: set[tuple[int, ...]] = set()
         self.bound = float(self.values[0])
         self.finished = False
 
@@ -137,23 +138,39 @@ class SpatialBoxes:
 
     def divide(self, picked: Sequence[int], ceiling: float) -> int:
         """Divide some boxes, leave out what reaches a ceiling, and return the number of sums."""
-        parents = np.repeat(picked, 2)
+        bounds = np.repeat(self.values[picked], 2)
         children = np.concatenate([divided(self.boxes[i], self.halves) for i in picked])
+        new = self.not_seen(children)
+        self.values[picked], children = inf, children[new]
+        if not new.any():
+            self.leave_out(ceiling)
+            return len(new)
         some = np.unique(np.concatenate([self.alive[i] for i in picked]))
         values = self.costs.values(self.every, self.objective, children, some)
-        values = np.maximum(values, self.values[parents])
+        values = np.maximum(values, bounds[new])
         least = values.min(axis=0)
-        self.values[picked] = inf
-        new = [some[values[:, i] < ceiling] for i in range(len(children))]
+        alive = [some[values[:, i] < ceiling] for i in range(len(children))]
         self.boxes = np.concatenate((self.boxes, children))
         self.best = np.concatenate((self.best, some[values.argmin(axis=0)]))
         self.values = np.concatenate((self.values, least))
-        self.alive += new
+        self.alive += alive
         self.leave_out(ceiling)
         return int(values.size)
 
+    def not_seen(self, boxes: Ints) -> Bools:
+        """Return which boxes are new, and not another one with the axes of an array exchanged."""
+        new = np.zeros(len(boxes), bool)
+        for i, box in enumerate(boxes.tolist()):
+            groups: dict[int, list[int]] = {}
+            for each, part in zip(self.halves, box, strict=True):
+                groups.setdefault(id(each), []).append(part)
+            key = tuple(part for group in groups.values() for part in sorted(group))
+            new[i] = key not in self.seen
+            self.seen.add(key)
+        return new
+
     def are_single(self) -> Bools:
-        """Return whether boxes have one choice of each array."""
+        """Return whether boxes have one choice of each axis."""
         ranges = [each.ranges[self.boxes[:, k]] for k, each in enumerate(self.halves)]
         single = np.array(ranges).reshape(len(self.halves), len(self.boxes)) == 0
         return np.asarray(single.all(axis=0))
@@ -174,20 +191,21 @@ class SpatialBoxes:
 
     def widest(self) -> Ints:
         """Return the most elements along each dimension, box by box and array by array."""
-        return widest_of(self.costs.least.layer, self.halves, self.boxes)
+        least = self.costs.least
+        return widest_of(least.layer, self.halves, self.boxes, len(least.architecture.arrays))
 
 
 class BoxCosts:
     """What boxes cost, most of it looked up.
 
-    What crosses an array depends on the part of this array alone. So it is priced once for every
-    part of an array, or for every combination of parts of several arrays in a row.
+    What crosses an array depends on the parts of this array and those further in alone. So it is
+    priced once for every combination of these, where they are few.
     """
 
     def __init__(self, least: Least, halves: Sequence[Halves]) -> None:
         self.least = least
         self.halves = halves
-        self.tables: dict[tuple[int, int], Least] = {}
+        self.tables: dict[tuple[int, ...], Least] = {}
         self.asked: dict[Any, int] = {}  # parts priced one by one
 
     def __getstate__(self) -> dict[str, Any]:
@@ -211,54 +229,65 @@ class BoxCosts:
             m: int, priced: tuple[tuple[Link, Price], ...], links: Sequence[Link]
         ) -> Floats:
             first = min(own.segment[m - 1], *(own.segment[link.sender] for link, _ in priced))
-            last = max(own.segment[link.receiver] for link, _ in priced)
+            # what a tile holds at least depends on all arrays further in
+            axes = [k for k, each in enumerate(self.halves) if each.array >= first]
             key = m, priced, tuple(links)
-            together = prod(len(each.parts) for each in self.halves[first:last])
+            together = prod(len(self.halves[k].parts) for k in axes)
             self.asked[key] = self.asked.get(key, 0) + len(boxes)
             if together > MOST_TOGETHER or self.asked[key] < OFTEN * together:
                 return own.crossing(m, priced, links)
-            found = self.of_arrays(first, last).crossing(m, priced, links)
-            return found[self.position(boxes, first, last)]
+            found = self.of_axes(axes).crossing(m, priced, links)
+            return found[self.position(boxes, axes)]
 
         return crossing
 
     def at(self, boxes: Ints) -> Least:
         """Return the bounds of single boxes."""
-        most = [partial(most_in, each, boxes[:, k]) for k, each in enumerate(self.halves)]
-        return self.least.at(widest_of(self.least.layer, self.halves, boxes), most)
+        arrays = range(len(self.least.architecture.arrays))
+        axes = [[k for k, each in enumerate(self.halves) if each.array == a] for a in arrays]
+        most = [
+            partial(most_in, [self.halves[k] for k in own], [boxes[:, k] for k in own])
+            for own in axes
+        ]
+        fewest = [[self.halves[k].fewest[boxes[:, k]] for k in own] for own in axes]
+        widest = widest_of(self.least.layer, self.halves, boxes, len(axes))
+        return self.least.at(widest, most, fewest)
 
-    def of_arrays(self, first: int, last: int) -> Least:
-        """Return those of all parts of some arrays together."""
-        if (first, last) not in self.tables:
-            counts = [len(each.parts) for each in self.halves[first:last]]
+    def of_axes(self, axes: Sequence[int]) -> Least:
+        """Return those of all parts of some axes together."""
+        key = tuple(axes)
+        if key not in self.tables:
+            counts = [len(self.halves[k].parts) for k in axes]
             boxes = np.zeros((prod(counts), len(self.halves)), np.int64)
-            boxes[:, first:last] = np.indices(counts).reshape(len(counts), prod(counts)).T
-            self.tables[first, last] = self.at(boxes)
-        return self.tables[first, last]
+            boxes[:, axes] = np.indices(counts).reshape(len(counts), prod(counts)).T
+            self.tables[key] = self.at(boxes)
+        return self.tables[key]
 
-    def position(self, boxes: Ints, first: int, last: int) -> Ints:
-        """Return where boxes are among all parts of some arrays together."""
+    def position(self, boxes: Ints, axes: Sequence[int]) -> Ints:
+        """Return where boxes are among all parts of some axes together."""
         found = np.zeros(len(boxes), np.int64)
-        for k in range(first, last):
+        for k in axes:
             found = found * len(self.halves[k].parts) + boxes[:, k]
         return found
 
 
-def most_in(halves: Halves, parts: Ints, dimensions: frozenset[str]) -> Floats:
-    """Return the most elements along dimensions of any choice of some parts."""
-    return halves.most(dimensions)[parts]
+def most_in(halves: Sequence[Halves], parts: Sequence[Ints], dimensions: frozenset[str]) -> Floats:
+    """Return the most elements of an array along dimensions, of any choice of some parts."""
+    pairs = zip(halves, parts, strict=True)
+    return np.asarray(np.prod([each.most(dimensions)[own] for each, own in pairs], axis=0))
 
 
-def widest_of(layer: Layer, halves: Sequence[Halves], boxes: Ints) -> Ints:
+def widest_of(layer: Layer, halves: Sequence[Halves], boxes: Ints, arrays: int) -> Ints:
     """Return the most elements of each box along each dimension, array by array."""
-    widest = np.ones((len(boxes), len(halves), len(layer.bounds)), np.int64)
+    bounds = np.array(list(layer.bounds.values()))
+    widest = np.ones((len(boxes), arrays, len(bounds)), np.int64)
     for k, each in enumerate(halves):
-        widest[:, k] = each.widest[boxes[:, k]]
-    return widest
+        widest[:, each.array] *= each.widest[boxes[:, k]]
+    return np.minimum(widest, bounds)
 
 
 def divided(box: Ints, halves: Sequence[Halves]) -> Ints:
-    """Return the two parts of a box, along the array whose choices differ most."""
+    """Return the two parts of a box, along the axis whose choices differ most."""
     k = max(range(len(halves)), key=lambda k: float(halves[k].ranges[box[k]]))
     parts = np.repeat(box[None], 2, axis=0)
     parts[:, k] = halves[k].children[box[k]]
