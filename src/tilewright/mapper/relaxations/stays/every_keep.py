@@ -30,19 +30,42 @@ if TYPE_CHECKING:
 Priced = tuple[tuple[Link, Price], ...]
 Crossing = Callable[[int, Priced, Sequence[Link]], Floats]
 
-# Shares of what is sent that count at the first memory that a link reaches, at the last one before
-# it has crossed an array, and at its end. A small share is enough where words are sent once.
-SHARES = (
-    (1.0, 0.0, 0.0),
-    (0.0, 1.0, 0.0),
-    (0.0, 0.0, 1.0),
-    (0.96, 0.02, 0.02),
-    (0.02, 0.96, 0.02),
-    (0.02, 0.02, 0.96),
-    (1 / 3, 1 / 3, 1 / 3),
-)
-PLAIN = 3  # of these, the ones that are tried for all bypass choices
+# Shares of what is sent that count at one of the memories that a link reaches, whereas the rest
+# counts at all others alike. A small share is enough where words are sent once.
+MAIN_SHARES = (1.0, 0.96, 0.8)
 BETTER = 1 + 1e-6  # times the bound, for another way to count to be worth it
+
+
+class Ways:
+    """Ways to count what a link sends: at which memory, with which share, or at all alike.
+
+    Parameters
+    ----------
+    memories : int
+
+    Attributes
+    ----------
+    plain : int
+        How many of them count all at one memory. They come first.
+    """
+
+    def __init__(self, memories: int) -> None:
+        self.each = [(m, share) for share in MAIN_SHARES for m in range(1, memories)]
+        self.plain = memories - 1
+
+    def __len__(self) -> int:
+        return len(self.each) + 1
+
+    def share(self, way: int, m: int, places: Sequence[int]) -> float:
+        """Return the share that counts at a memory, of what may count at some places."""
+        if way == len(self.each):
+            return 1.0 / len(places)
+        place, most = self.each[way]
+        # the nearest one that the link reaches
+        place = min(places, key=lambda own: (abs(own - place), own))
+        if len(places) == 1:
+            return 1.0
+        return most if m == place else (1.0 - most) / (len(places) - 1)
 
 
 class EveryKeep:
@@ -148,7 +171,7 @@ class Cost:
     once : array of bypass choices
         What they cost whatever the spatial choice.
     way : array of (bypass choices, tensors)
-        Position in `SHARES` of how each tensor counts.
+        How each tensor counts, see `Ways`.
     """
 
     def __init__(
@@ -161,6 +184,7 @@ class Cost:
         self.which = which
         self.once = np.zeros(len(which))
         self.way = np.zeros_like(which)
+        self.ways = Ways(least.compute)
         self.direct: list[tuple[list[tuple[Link, Price]], Ints]] = []
         for t, own in enumerate(links):
             priced = [[(link, price(link)) for link in each] for each in own]
@@ -178,7 +202,7 @@ class Cost:
         self.memories = [
             own
             for m in range(1, least.compute)
-            if not (own := Crossings(least, links, price, m)).free
+            if not (own := Crossings(least, links, price, m, self.ways)).free
         ]
 
     @property
@@ -217,7 +241,7 @@ class Cost:
             most = np.where(better, total, most)
             return bool(better.any())
 
-        for n in range(len(SHARES) if each else PLAIN):
+        for n in range(len(self.ways) if each else self.ways.plain):
             attempt(np.full_like(best, n))
         improved = each and bool(self.memories)
         while improved:
@@ -246,6 +270,7 @@ class Crossings:
         As for `Cost`.
     m : int
         The memory.
+    ways : Ways
 
     Attributes
     ----------
@@ -261,13 +286,14 @@ class Crossings:
         links: Sequence[Sequence[Sequence[Link]]],
         price: Callable[[Link], Price],
         m: int,
+        ways: Ways,
     ) -> None:
         self.m = m
         self.known: dict[int, tuple[Priced, list[Link]]] = {}
         self.entries: list[list[tuple[tuple[Link, Price] | None, Link | None]]] = []
         self.index = []
         for own in links:
-            rows = [[entry(least, price, each, m, shares) for shares in SHARES] for each in own]
+            rows = [entries(least, price, each, m, ways) for each in own]
             found = list(dict.fromkeys(one for row in rows for one in row))
             self.entries.append(found)
             self.index.append(np.array([[found.index(one) for one in row] for row in rows]))
@@ -303,28 +329,36 @@ def links_of(t: int, chain: tuple[int, ...], compute: int) -> list[Link]:
     return [Link(t, *pair) for pair in zip(chain, (*chain[1:], compute), strict=True)]
 
 
-def entry(
+def entries(
     least: Least,
     price: Callable[[Link], Price],
     links: Sequence[Link],
     m: int,
-    shares: Sequence[float],
-) -> tuple[tuple[Link, Price] | None, Link | None]:
-    """Return the link of a tensor that brings words into a memory, and the link that ends there."""
+    ways: Ways,
+) -> list[tuple[tuple[Link, Price] | None, Link | None]]:
+    """Return the link of a tensor that brings words into a memory, and the one that ends there.
+
+    There is one of each for every way to count.
+    """
     for link in links:
         if not link.sender < m <= link.receiver or link.receiver == least.compute:
             continue
         ends = link if link.receiver == m else None
         same = least.segment[link.sender]
-        cuts = [
-            c for c in range(link.sender + 1, link.receiver + 1) if least.segment[c - 1] == same
+        places = [
+            place
+            for place in range(link.sender + 1, link.receiver + 1)
+            if place == link.receiver or least.segment[place - 1] == same
         ]
-        places = cuts[0], cuts[-1], link.receiver
         cost = price(link)
-        share = sum(part for place, part in zip(places, shares, strict=True) if place == m)
-        here = Price(cost.sent * share, cost.received if ends else 0.0)
-        return (link, here) if here.sent or here.received else None, ends
-    return None, None
+        received = cost.received if ends else 0.0
+        found: list[tuple[tuple[Link, Price] | None, Link | None]] = []
+        for way in range(len(ways)):
+            share = ways.share(way, m, places) if m in places else 0.0
+            here = Price(cost.sent * share, received)
+            found.append(((link, here) if here.sent or here.received else None, ends))
+        return found
+    return [(None, None)] * len(ways)
 
 
 def loader(least: Least, port: Port) -> Callable[[Link], Price]:
