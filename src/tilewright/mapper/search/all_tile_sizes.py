@@ -122,6 +122,9 @@ def with_all_sizes(
         if cut is not None:
             best.climb_from(cut)
     best.finish(bound)
+    if not best.reaches(bound):
+        boxes.refine(best.value, stop, SUMS << 2)
+        bound = max(bound, boxes.bound)
     certain = bound_of_all(layer, machine, wanted, keeps, best.value, stop, settings.shares)
     if layer.operations <= SMALL and not best.reaches(certain) and not stop():
         others = sorted(keeps)[:OTHERS] if layer.operations <= TINY else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -33,7 +34,8 @@ def closed_form(layer: Layer, architecture: Architecture, objective: Objective) 
     whole = np.zeros((1, len(halves)), np.int64)
     arrays = len(architecture.arrays)
     least = Least(layer, architecture, widest_of(layer, halves, whole, arrays))
-    return SpatialBoxes(least, halves, list(keep_choices(layer, architecture)), objective)
+    finer = partial(halves_of, layer, architecture, every=True)
+    return SpatialBoxes(least, halves, list(keep_choices(layer, architecture)), objective, finer)
 
 
 def operations_alone(layer: Layer, architecture: Architecture, objective: Objective) -> float:

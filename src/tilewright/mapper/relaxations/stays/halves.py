@@ -1,8 +1,10 @@
-"""The ways to unroll dimensions along one axis with any factors, halved until they are single."""
+"""The spatial choices of an array or an axis with any factors, halved until they are single."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,12 +20,34 @@ from tilewright.mapping.relevance import in_letters
 from tilewright.workload.layer import Layer
 
 MOST_CHOICES = 1 << 14
+MOST_PRODUCTS = 1 << 22  # of choices for one axis and another
+MOST_EVERY = 1 << 16  # of them, for all choices to be looked at, not only the widest
 MOST_ELEMENTS = 64  # of an axis for all choices to be looked at
 SINGLE = 0.1  # weight of one dimension; dimensions irrelevant to a tensor have 1 together
 
 
+class Choices(NamedTuple):
+    """Spatial choices of an array, or of one of its axes.
+
+    Of chunks along an axis, the last one may be short. So elements on several axes may have less
+    iterations of a dimension than there are elements.
+
+    Attributes
+    ----------
+    elements : array of (choices, dimensions)
+        Elements along each dimension.
+    alone, chunks : arrays of (choices, dimensions)
+        Iterations of each dimension in the tile of all elements at least, and how many times as
+        many as in the tile of one element.
+    """
+
+    elements: Ints
+    alone: Ints
+    chunks: Ints
+
+
 class Halves:
-    """The spatial choices of one axis, and parts of them.
+    """The spatial choices of one array or one axis, and parts of them.
 
     The first part has all choices. Parts are halved where the elements along the dimensions
     irrelevant to some tensor differ most, for these share its words; at last along single ones.
@@ -31,10 +55,7 @@ class Halves:
     Parameters
     ----------
     layer : Layer
-    choices : array of (choices, dimensions)
-        Elements along each dimension.
-    every : bool
-        Whether all choices are there, not only one as wide as each.
+    choices : Choices
     array : int
         Position of the array.
 
@@ -42,24 +63,31 @@ class Halves:
     ----------
     dimensions : tuple of str
     choices : array of (choices, dimensions)
+        Elements along each dimension.
     parts : list of arrays
         Positions of the choices of each part.
     children : array of (parts, 2)
         Parts into which a part is divided; -1 for a single choice.
     ranges : array of parts
         How much the choices of a part differ, 0 for a single one.
-    widest, fewest : arrays of (parts, dimensions)
-        Most and fewest elements along each dimension of any choice of a part.
+    widest : array of (parts, dimensions)
+        Most elements along each dimension of any choice of a part.
+    alone, chunks : arrays of (parts, dimensions)
+        As for `Choices`, the least of any choice of a part.
+    holds : bool
+        Whether tiles have more than one iteration for some choices.
     """
 
-    def __init__(self, layer: Layer, choices: Ints, every: bool, array: int = 0) -> None:
+    def __init__(self, layer: Layer, choices: Choices, array: int = 0) -> None:
+        elements = choices.elements
         self.array = array
         self.dimensions = layer.dimensions
-        self.choices = choices
-        logs = np.log2(choices)
+        self.choices = elements
+        logs = np.log2(elements)
         shared = [[d not in t.dimensions for d in self.dimensions] for t in layer.tensors]
-        features = np.column_stack([*(logs[:, own].sum(axis=1) for own in shared), SINGLE * logs])
-        self.parts = [np.arange(len(choices))]
+        features = [*(logs[:, own].sum(axis=1) for own in shared), SINGLE * logs]
+        features = np.column_stack(features)
+        self.parts = [np.arange(len(elements))]
         children, ranges = [], []
         for part in self.parts:
             if len(part) == 1:
@@ -75,10 +103,12 @@ class Halves:
             self.parts += [part[~above], part[above]]
         self.children = np.array(children)
         self.ranges = np.array(ranges)
-        self.widest = np.array([choices[part].max(axis=0) for part in self.parts])
-        self.fewest = np.ones_like(self.widest)
-        if every:
-            self.fewest = np.array([choices[part].min(axis=0) for part in self.parts])
+        self.widest = np.array([elements[part].max(axis=0) for part in self.parts])
+        self.alone, self.chunks = (
+            np.array([own[part].min(axis=0) for part in self.parts])
+            for own in (choices.alone, choices.chunks)
+        )
+        self.holds = bool((self.alone > 1).any())
         self.known: dict[frozenset[str], Floats] = {}
 
     def most(self, dimensions: frozenset[str]) -> Floats:
@@ -90,38 +120,94 @@ class Halves:
         return self.known[dimensions]
 
 
-def halves_of(layer: Layer, architecture: Architecture) -> list[Halves]:
-    """Return the spatial choices of every axis of every array."""
+def halves_of(layer: Layer, architecture: Architecture, every: bool = False) -> list[Halves]:
+    """Return the spatial choices of every array, or of its axes where there are too many.
+
+    Parameters
+    ----------
+    layer, architecture
+        What is mapped onto what.
+    every : bool
+        Whether all are wanted, not only one as wide as each.
+    """
     machine = in_letters(architecture, layer)
     bounds = np.array(list(layer.bounds.values()), np.int64)
     found = []
     for k, array in enumerate(machine.arrays):
-        alike: dict[tuple[int, frozenset[str] | None], Halves] = {}
+        axes = []
         for axis, size in array.axes.items():
             allowed = machine.allowed_dimensions(array.name, axis)
-            key = size, None if allowed is None else frozenset(allowed)
-            if key not in alike:
-                free = [
-                    i
-                    for i, (d, bound) in enumerate(layer.bounds.items())
-                    if bound > 1 and (allowed is None or d in allowed)
-                ]
-                alike[key] = Halves(layer, *choices_of(bounds, free, size), k)
-            found.append(alike[key])
+            free = [
+                i
+                for i, (d, bound) in enumerate(layer.bounds.items())
+                if bound > 1 and (allowed is None or d in allowed)
+            ]
+            axes.append((tuple(free), size))
+        together = of_array(bounds, axes, every)
+        if together is not None:
+            found.append(Halves(layer, together, k))
+            continue
+        # axes that are alike share theirs
+        alike = {key: Halves(layer, of_axis(bounds, *key, every), k) for key in dict.fromkeys(axes)}
+        found += [alike[key] for key in axes]
     return found
 
 
-def choices_of(bounds: Ints, free: Sequence[int], size: int) -> tuple[Ints, bool]:
-    """Return the spatial choices of an axis, and whether all are there.
+def of_array(
+    bounds: Ints, axes: Sequence[tuple[Sequence[int], int]], every: bool
+) -> Choices | None:
+    """Return the spatial choices of an array, or None if there are too many."""
+    if every:
+        if any(size > MOST_ELEMENTS for _, size in axes):
+            return None
+        ways = [np.array(every_axis_factors(bounds, *axis), np.int64) for axis in axes]
+        few = prod(len(own) for own in ways) <= MOST_EVERY
+        return every_choice(bounds, ways) if few else None
+    ways = [np.array(axis_factors(bounds, *axis), np.int64) for axis in axes]
+    if prod(len(own) for own in ways) > MOST_PRODUCTS:
+        return None
+    widest = np.ones((1, len(bounds)), np.int64)
+    for own in ways:
+        widest = different(np.minimum(products(widest, own), bounds))
+    if len(widest) > MOST_CHOICES:
+        return None
+    return Choices(widest, np.ones_like(widest), np.ones_like(widest))
 
-    Where they are too many, there is one at least as wide as each, or their numbers are rounded up.
+
+def every_choice(bounds: Ints, ways: Sequence[Ints]) -> Choices:
+    """Return all spatial choices of an array, from those of its axes."""
+    elements = alone = chunks = np.ones((1, len(bounds)), np.int64)
+    for own in ways:
+        fewer = np.maximum(own - 1, 1)
+        # whichever is outside of the other
+        outside = np.maximum(products(chunks, own), np.repeat(alone, len(own), axis=0))
+        inside = np.maximum(products(alone, fewer), np.tile(own, (len(alone), 1)))
+        alone = np.minimum(outside, inside)
+        elements = np.minimum(products(elements, own), bounds)
+        chunks = products(chunks, fewer)
+    rows, which = np.unique(elements, axis=0, return_inverse=True)
+    least = [np.full_like(rows, np.iinfo(np.int64).max) for _ in range(2)]
+    for own, to in zip((alone, chunks), least, strict=True):
+        np.minimum.at(to, which.reshape(-1), own)
+    return Choices(rows, *least)
+
+
+def of_axis(bounds: Ints, free: Sequence[int], size: int, every: bool) -> Choices:
+    """Return the spatial choices of an axis.
+
+    Where all are too many, there is one at least as wide as each, or their numbers are rounded up.
     """
-    if size <= MOST_ELEMENTS:
+    if every and size <= MOST_ELEMENTS:
         choices = np.array(every_axis_factors(bounds, free, size), np.int64)
         if len(choices) <= MOST_CHOICES:
-            return choices, True
+            return Choices(choices, choices, np.maximum(choices - 1, 1))
     choices = np.array(axis_factors(bounds, free, size), np.int64)
     for step in (1, 2, 4):
         if len(choices) > MOST_CHOICES:
             choices = different(np.minimum(rounded_up(choices, step), bounds))
-    return choices, False
+    return Choices(choices, np.ones_like(choices), np.ones_like(choices))
+
+
+def products(some: Ints, others: Ints) -> Ints:
+    """Return the product of each row with each of others."""
+    return np.asarray(np.repeat(some, len(others), axis=0) * np.tile(others, (len(some), 1)))

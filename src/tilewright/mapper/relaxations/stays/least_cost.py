@@ -73,9 +73,8 @@ class Least:
         default the product of the numbers along each.
     windows : sequence of Windows, optional
         Those of the tensors, where they are known.
-    fewest : sequence of sequences of arrays of (choices, dimensions), optional
-        For each array and axis the fewest elements along each dimension. Tiles of regular mappings
-        have an iteration for each of them.
+    fewest : sequence of sequences of (array, array), optional
+        For each array and its axes, `alone` and `chunks` of `Choices`, of (dimensions, choices).
 
     Attributes
     ----------
@@ -95,7 +94,7 @@ class Least:
         sources: Sequence[int] = (),
         most: Sequence[Callable[[frozenset[str]], Floats]] = (),
         windows: Sequence[Windows] = (),
-        fewest: Sequence[Sequence[Ints]] = (),
+        fewest: Sequence[Sequence[tuple[Ints, Ints]]] = (),
     ) -> None:
         self.layer = layer
         self.most = most
@@ -141,7 +140,7 @@ class Least:
         self,
         choices: Ints,
         most: Sequence[Callable[[frozenset[str]], Floats]] = (),
-        fewest: Sequence[Sequence[Ints]] = (),
+        fewest: Sequence[Sequence[tuple[Ints, Ints]]] = (),
     ) -> Least:
         """Return the same for other spatial choices."""
         least = Least(
@@ -431,7 +430,7 @@ class Least:
         if m not in self.tiles:
             least = np.ones((len(self.layer.bounds), len(self.cycles)))
             for array in reversed(self.fewest[self.segment[m] :]):
-                ways = [reduce(chunked, own, least) for own in permutations([n.T for n in array])]
+                ways = [reduce(chunked, own, least) for own in permutations(array)]
                 least = np.min(ways, axis=0)
             self.tiles[m] = dict(zip(self.layer.bounds, least, strict=True))
         return self.tiles[m]
@@ -548,9 +547,7 @@ class Least:
         return element_bits(memory, self.layer.tensors[link.tensor]) * memory.buffering
 
 
-def chunked(inside: Floats, chunks: Ints) -> Floats:
-    """Return the fewest iterations of a number of chunks, the last of which may be short.
-
-    In regular mappings, it has several if the others have.
-    """
-    return np.where(chunks > 1, (chunks - 1) * inside + np.minimum(inside, 2.0), inside)
+def chunked(inside: Floats, chunks: tuple[Ints, Ints]) -> Floats:
+    """Return the fewest iterations of chunks, the last of which may be short."""
+    alone, times = chunks
+    return np.maximum(alone, times * inside)

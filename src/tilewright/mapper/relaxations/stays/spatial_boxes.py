@@ -44,6 +44,8 @@ class SpatialBoxes:
     keeps : sequence of bypass choices
     objective : Objective
         What is minimised.
+    finer : callable, optional
+        Returns all spatial choices, where the others are only those as wide as any.
 
     Attributes
     ----------
@@ -61,21 +63,29 @@ class SpatialBoxes:
         halves: Sequence[Halves],
         keeps: Sequence[KeepChoice],
         objective: Objective,
+        finer: Callable[[], Sequence[Halves]] | None = None,
     ) -> None:
-        self.halves = halves
         self.every = EveryKeep(least, keeps)
-        self.costs = BoxCosts(least, halves)
         self.objective = objective
-        self.boxes = np.zeros((1, len(halves)), np.int64)
-        every = np.arange(len(self.every.keeps))
-        self.costs.count_best(self.every, self.boxes, every, each=False)
-        self.of_keep = self.costs.values(self.every, objective, self.boxes, every)[:, 0]
-        self.values = np.array([self.of_keep.min(initial=inf)])
-        self.alive = [every]  # bypass choices that may be better in each box
-        self.best = np.array([self.of_keep.argmin() if len(every) else 0])  # the best one of them
+        self.finer = finer
         self.counted: set[tuple[int, ...]] = set()
-        self.seen: set[tuple[int, ...]] = set()
+        self.bound = 0.0
+        every = np.arange(len(self.every.keeps))
+        costs, whole = BoxCosts(least, halves), np.zeros((1, len(halves)), np.int64)
+        costs.count_best(self.every, whole, every, each=False)
+        self.begin(costs, every)
+        self.of_keep = costs.values(self.every, objective, whole, every)[:, 0]
         self.bound = float(self.values[0])
+
+    def begin(self, costs: BoxCosts, alive: Ints) -> None:
+        """Begin with one box of all spatial choices."""
+        self.halves, self.costs = costs.halves, costs
+        self.boxes = np.zeros((1, len(self.halves)), np.int64)
+        values = self.costs.values(self.every, self.objective, self.boxes, alive)[:, 0]
+        self.values = np.maximum([values.min(initial=inf)], self.bound)
+        self.alive = [alive]  # bypass choices that may be better in each box
+        self.best = np.array([alive[values.argmin()] if len(alive) else 0])  # of these
+        self.seen: set[tuple[int, ...]] = set()
         self.finished = False
 
     def lower(self, ceiling: float, stop: Callable[[], bool], most: float = inf) -> None:
@@ -107,6 +117,19 @@ class SpatialBoxes:
             batch = min(2 * batch, BATCH)
         self.bound = min(ceiling, float(self.values.min(initial=inf)))
         self.finished = len(self.boxes) == 0 or bool(self.are_single()[self.values.argmin()])
+
+    def refine(self, ceiling: float, stop: Callable[[], bool], most: float = inf) -> None:
+        """Go on with all spatial choices, if the bound is that of a single one.
+
+        Tiles hold at least what arrays further in unroll. That is known of all choices, and not of
+        those that stand for others.
+        """
+        if self.finished and len(self.boxes) and self.finer is not None and not stop():
+            alive = np.unique(np.concatenate(self.alive))
+            self.begin(BoxCosts(self.costs.least, self.finer()), alive)
+            self.finer = None
+        if self.finer is None:
+            self.lower(ceiling, stop, most)
 
     def count_better(self, some: Ints, single: Bools) -> None:
         """Find a better way to count for the best bypass choices of some boxes."""
@@ -229,8 +252,13 @@ class BoxCosts:
             m: int, priced: tuple[tuple[Link, Price], ...], links: Sequence[Link]
         ) -> Floats:
             first = min(own.segment[m - 1], *(own.segment[link.sender] for link, _ in priced))
-            # what a tile holds at least depends on all arrays further in
-            axes = [k for k, each in enumerate(self.halves) if each.array >= first]
+            last = max(own.segment[link.receiver] for link, _ in priced)
+            # what a tile holds at least depends on all arrays further in, if that is known
+            axes = [
+                k
+                for k, each in enumerate(self.halves)
+                if each.array >= first and (each.array < last or each.holds)
+            ]
             key = m, priced, tuple(links)
             together = prod(len(self.halves[k].parts) for k in axes)
             self.asked[key] = self.asked.get(key, 0) + len(boxes)
@@ -249,7 +277,13 @@ class BoxCosts:
             partial(most_in, [self.halves[k] for k in own], [boxes[:, k] for k in own])
             for own in axes
         ]
-        fewest = [[self.halves[k].fewest[boxes[:, k]] for k in own] for own in axes]
+        fewest = [
+            [
+                (self.halves[k].alone[boxes[:, k]].T, self.halves[k].chunks[boxes[:, k]].T)
+                for k in own
+            ]
+            for own in axes
+        ]
         widest = widest_of(self.least.layer, self.halves, boxes, len(axes))
         return self.least.at(widest, most, fewest)
 
