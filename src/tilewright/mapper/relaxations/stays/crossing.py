@@ -67,9 +67,10 @@ class Stay:
         Instances along dimensions of windows that a word is sent to at most.
     place, bits : int, optional
         The memory whose room tiles share, and the bits of a word. By default each has room alone.
-    whole : array of choices, optional
-        Operations that a word serves if it is sent once, where all are sent a whole number of
-        times.
+    whole : three arrays of choices, optional
+        Where all words are sent anew for each round of irrelevant dimensions: operations that a
+        word serves at most in one round, the price of a round for a price of 1 for each operation,
+        and the share of all words that each word of a tile is, of which a round may find some.
     held : dict of str to array of choices, optional
         Iterations of each dimension in the tile at least.
     left : array of choices, optional
@@ -91,7 +92,7 @@ class Stay:
     sharing: Floats | None = None
     place: int | None = None
     bits: int = 1
-    whole: Floats | None = None
+    whole: tuple[Floats, Floats, Floats] | None = None
     held: Mapping[str, Floats] | None = None
     left: Floats | None = None
 
@@ -154,8 +155,11 @@ class Crossing:
         sharing = [one if stay.sharing is None else stay.sharing for stay in stays]
         longest = [stay.longest * one for stay in stays]
         self.prices = np.array([[stay.sent for stay in stays], again, received])
-        whole = [0.0 * one if stay.whole is None else stay.whole for stay in stays]
-        self.caps = np.array([longest, [stay.instances * one for stay in stays], sharing, whole])
+        none = (0.0 * one, 0.0 * one, 0.0 * one)
+        whole = [none if stay.whole is None else stay.whole for stay in stays]
+        self.caps = np.array(
+            [longest, [stay.instances * one for stay in stays], sharing, *zip(*whole, strict=True)]
+        )
         self.limits = np.array([inside.limit(stays[i]) for i, inside in ways.insides])
         self.rooms = np.array([inside.room(stays[i]) for i, inside in ways.insides])
         self.ways = ways
@@ -185,7 +189,7 @@ class Orders:
     order : array of (orders, stays)
     start : array of orders + 1
         First row of each order in `splits`.
-    splits : array of (splits, 5, stays)
+    splits : array of (splits, 6, stays)
         See `Order`.
     which : array of (orders, stays, 3)
         Positions in `insides`.
@@ -229,14 +233,15 @@ class Order:
     Attributes
     ----------
     order : tuple of int
-    splits : array of (splits, 5, stays)
+    splits : array of (splits, 6, stays)
         For each way to divide the room, by stay:
 
         - iterations that it may span of the tile outside, for the first one all others together;
         - iterations of windows that give a word while it is in its tile, relative to the most;
         - how many times a word comes in for that reason, if it stays for all other iterations;
         - iterations that it may span of the tile outside, with those of windows;
-        - of the tile of the next one, words that its own stay may span.
+        - of the tile of the next one, words that its own stay may span;
+        - words of its tile.
     """
 
     def __init__(
@@ -264,11 +269,12 @@ class Order:
             room = dict(zip(order, rooms, strict=True))
             for low, high in RATIOS if slides else [(1.0, inf)]:
                 more = inf if low == 1.0 else low / (low - 1)
-                row = np.full((5, len(own)), inf)
+                row = np.full((6, len(own)), inf)
                 for n, each in enumerate(own):
                     spans = outer[n].windows.most_iterations
                     row[0, n] = spans(room[self.outer[n]], self.inside[n].spanned)
                     row[1, n] = each.reused(rooms[n])
+                    row[5, n] = rooms[n]
                     row[2, n] = each.windows.mean / (each.windows.most * row[1, n])
                     if (within := self.within[n]) is not None:
                         row[3, n] = more * spans(room[self.outer[n]], within.spanned)
@@ -438,7 +444,7 @@ def least_of_orders(
     Parameters
     ----------
     prices : array of (sent, sent to each, or received; stays; choices)
-    caps : array of (longest, instances, sharing, or whole; stays; choices)
+    caps : array of (longest, instances, sharing, or three of `whole`; stays; choices)
     limits, rooms : arrays of (insides, choices)
         What iterations in a tile are multiplied by, and how many these are at most.
     order, start, splits, which : arrays
@@ -447,7 +453,7 @@ def least_of_orders(
     count, number = prices.shape[1], prices.shape[2]
     found = np.empty(number)
     rest = count - 1
-    costs = np.empty((rest, 6))
+    costs = np.empty((rest, 7))
     points = np.empty(4 * rest)
     sizes = np.empty((2, rest))
     for c in range(number):
@@ -491,7 +497,10 @@ def least_of_orders(
                 u = which[o, 0, 0]
                 limit = max(1.0, limits[u, c] * min(split[0, 0], rooms[u, c]))
                 for n in range(1, count):
-                    costs[n - 1, 5] = caps[3, order[o, n], c]
+                    k = order[o, n]
+                    costs[n - 1, 5] = caps[3, k, c]
+                    anew = max(0.0, 1.0 - split[5, n] * caps[5, k, c])
+                    costs[n - 1, 6] = prices[0, k, c] * caps[4, k, c] * anew
                 best = min(best, first + least_of_whole(costs, points, sizes, limit))
         found[c] = best
     return found
@@ -506,8 +515,9 @@ def least_of_whole(costs: Floats, points: Floats, sizes: Floats, limit: float) -
     Parameters
     ----------
     costs, points, sizes, limit
-        As for `least_shared`. The last of each of the costs is how many operations a word serves
-        that is sent once, or 0 where words slide.
+        As for `least_shared`. The last two of each of the costs are how many operations a word
+        serves at most that is sent once, or 0 where that is not known, and what it costs to send
+        all words once.
     """
     rest = len(costs)
     if rest == 0:
@@ -528,13 +538,15 @@ def least_of_whole(costs: Floats, points: Floats, sizes: Floats, limit: float) -
                 break
             if y > min(cost[4], limit) * (1 + EQUAL):
                 continue
-            # what is received may be almost as little as if it were sent once less
-            most = max(y, cost[4]) if times == 1 else once / (times - 1)
-            own = max(cost[0] / y, cost[2]) + max(cost[1] / most, cost[3])
+            # others may be almost as few as if it were sent once less
+            most = max(y, cost[4])
+            if times > 1:
+                most = min(most, max(1.0, once / (times - 1)))
+            own = max(cost[0] / most, times * cost[6], cost[2]) + max(cost[1] / most, cost[3])
             best = min(best, own + whole_cost(other, min(limit / y, other[4])))
         # from here on, more often
         cost[4] = max(1.0, min(cost[4], once / SINGLY))
-        cost[2] = max(cost[2], cost[0] * (SINGLY + 1) / once)
+        cost[2] = max(cost[2], cost[6] * (SINGLY + 1))
     return min(best, least_shared(costs, points, sizes, limit))
 
 
@@ -542,10 +554,10 @@ def least_of_whole(costs: Floats, points: Floats, sizes: Floats, limit: float) -
 def whole_cost(cost: Floats, y: float) -> float:
     """Return what words cost that are sent a whole number of times, with at most this y."""
     y = max(1.0, y)
-    sent = cost[0] / y
+    sent = max(cost[0] / y, cost[2])
     if cost[5] > 0.0:
-        sent = cost[0] * np.ceil(cost[5] / y * (1 - EQUAL)) / cost[5]
-    return max(sent, cost[2]) + max(cost[1] / y, cost[3])
+        sent = max(sent, cost[6] * np.ceil(cost[5] / y * (1 - EQUAL)))
+    return sent + max(cost[1] / y, cost[3])
 
 
 @leaf

@@ -409,10 +409,24 @@ class Least:
             sharing=self.instances(t, windows, (outer[0], inside), united=False),
             place=self.shared_place(link),
             bits=self.bits(link),
-            whole=sent / self.words[t] if self.windows[t].most == 1 and unites else None,
+            whole=self.rounds(t, (outer[0], inside), sent) if unites else None,
             held=self.held(link.receiver) if self.fewest else None,
             left=self.left(link.receiver, links, link) / self.bits(link) if self.fewest else None,
         )
+
+    def rounds(
+        self, t: int, arrays: tuple[int, int], sent: Floats
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return `whole` of a `Stay`, of a tensor that crosses some arrays.
+
+        In each round of irrelevant dimensions outside of a tile, all words are needed again. Of a
+        tile that slides, the elements may still have some.
+        """
+        slides = self.windows[t].most > 1
+        once = self.words[t] / sent
+        kept = self.instances(t, self.relevant[t], arrays, united=False) / self.words[t]
+        iterations = self.windows[t].most / self.windows[t].mean if slides else 1.0
+        return iterations / once, once, kept if slides else 0.0 * once
 
     def fits(self, links: tuple[Link, ...]) -> Bools:
         """Return for which choices there is room for what elements further in need at least."""
