@@ -245,7 +245,10 @@ def divided(search: Search, plan: Plan) -> list[Plan]:
 def is_hard(search: Search, rounds: int, steps: int, bound: float) -> bool:
     """Whether it is time to anneal, after some rounds of that and steps of the queue."""
     best = float(search.best[0])
-    if rounds == 0 and (search.na > 1 or (best == inf and len(search.tiles.repeats) >= LARGE)):
+    shapes = len(search.tiles.repeats)
+    # constraints about memories leave nothing in the tables, and dives look no further
+    blind = search.constrained and shapes >= WIDE
+    if rounds == 0 and (search.na > 1 or blind or (best == inf and shapes >= LARGE)):
         return True
     if search.is_small() and best < inf:
         return False  # what annealing may find is searched sooner

@@ -88,6 +88,7 @@ class Search:
         self.layer = layer
         self.settings = settings
         self.architecture = architecture = narrowed(architecture, layer)
+        self.constrained = bool(about_memories(architecture))
         self.objective = parse_objective(objective)
         self.goal = self.objective.goal()
         self.tiles: Lattice = lattice(layer)
@@ -107,7 +108,7 @@ class Search:
     def unroll(self, sp: Space, unrollings: list[Unrolling], slides: Slides | None = None) -> None:
         """Take these spatial choices; those of each array come with the largest product first."""
         # constraints may tell dimensions apart
-        mirrors = self.settings.symmetry and not about_memories(self.architecture)
+        mirrors = self.settings.symmetry and not self.constrained
         self.space = sp = mirrored(sp) if mirrors else sp
         self.unrollings = unrollings
         self.chains: dict[Stored, Chain] = {}
@@ -161,8 +162,8 @@ class Search:
 
     def anneal(self, walks: int, steps: int, stop: Callable[[], bool]) -> None:
         """Take the best mapping that annealing finds as the best so far, if it is better."""
-        if about_memories(self.architecture) or not self.settings.annealing:
-            return  # walks know nothing of constraints about memories
+        if not self.settings.annealing:
+            return
         if self.annealing is None:
             self.annealing = Annealing(
                 self.layer, self.architecture, self.tiles, self.space, self.unrollings, self.goal,
