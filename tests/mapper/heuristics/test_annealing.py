@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import inf
 from random import Random
 
 import pytest
 
 import problems
+from constrained import constraint
 from tilewright.architecture.files import load_architecture
 from tilewright.mapper.heuristics.annealing import Annealing
 from tilewright.mapper.search.search import Search
@@ -55,6 +58,29 @@ def test_annealed_mappings_are_no_better_than_the_optimum_and_close_to_it(seed: 
     optimum = search.solve()
     assert optimum.finished
     assert optimum.value * (1 - 1e-9) <= best <= optimum.value * 1.05
+
+
+@pytest.mark.sampled(40)
+@pytest.mark.parametrize("seed", range(200))
+def test_walks_keep_to_constraints_and_come_close_to_the_optimum(seed: int) -> None:
+    random = Random(f"annealed {seed}")
+    layer, machine = problems.layer(random), problems.machine(random)
+    own = tuple(constraint(random, layer, machine) for _ in range(random.choice((1, 2, 3))))
+    machine = replace(machine, constraints=own)
+    search = Search(layer, machine, "edp")
+    if not search.constrained or not search.keeps():
+        return
+    annealing = annealing_of(search)
+    best = inf
+    for walk in annealing.rounds(8, 1000, lambda: False):
+        check(annealing.mapping(walk), search.layer, search.architecture)
+        best = min(best, walk.value)
+    optimum = search.solve()
+    assert optimum.finished
+    if optimum.mapping is None:
+        assert best == inf
+    elif not any(array.forwarding for array in machine.arrays):
+        assert optimum.value * (1 - 1e-9) <= best <= optimum.value * 1.1
 
 
 def test_equal_searches_anneal_to_equal_mappings() -> None:

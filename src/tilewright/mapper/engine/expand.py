@@ -42,6 +42,7 @@ from tilewright.mapper.problem.constraint_rules import (
     may_pass,
     may_place,
     may_swap,
+    stands_above,
 )
 
 if TYPE_CHECKING:
@@ -332,7 +333,9 @@ def loop(
         if lm is None:
             if free:
                 return False
-        elif free and (not lm.active or may_pass(lm, seg, sp.unroll_product[choice])):
+        elif free and (not lm.active or may_pass(lm, seg)):
+            return False
+        elif lm.active and stands_above(lm, seg, sp.unroll_product[choice]):
             return False
     digit = sp.digits[shape, d]
     smaller = sp.quotient[d, digit, sp.moves[move, 1]]

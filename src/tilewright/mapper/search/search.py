@@ -29,6 +29,7 @@ from tilewright.mapper.bounds.spatial_choices import SpatialBounds
 from tilewright.mapper.bounds.tables import Slides, Tables, slides_above
 from tilewright.mapper.engine.cross import cross
 from tilewright.mapper.engine.dive import narrow
+from tilewright.mapper.engine.end_block import end_block
 from tilewright.mapper.engine.expand import expand
 from tilewright.mapper.heuristics.annealing import CHUNK, Annealing
 from tilewright.mapper.heuristics.greedy import greedy_mapping
@@ -365,6 +366,8 @@ class Search:
             if s == self.na:
                 break
             full = len(part.stage_count) - 1
+            if plan.limits.active:
+                end_block(it[first:n], full)
             if least is not None:
                 bits = fl[first:n, labels.LOADS + self.resources :]
                 drop_emptier(it[first:n], bits, full, part.place_memory, least)
