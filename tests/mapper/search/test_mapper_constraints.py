@@ -108,6 +108,19 @@ def test_an_array_ends_a_block_as_a_store_node_does(innermost: str, words: int) 
     assert compare(layer, under(Architecture("an array alone", levels), given))
 
 
+@pytest.mark.parametrize("innermost", ["K", "P", "C"])
+def test_a_store_node_of_an_outer_memory_stands_in_a_block(innermost: str) -> None:
+    layer = layer_of("conv1d", {"K": 2, "C": 4, "P": 2, "R": 1})
+    levels = (
+        Memory("DRAM", 16, read_energy=4.0, write_energy=4.0),
+        Memory("W", 16, 16, read_energy=0.5, keep=frozenset("W"), must_keep=frozenset("W")),
+        Memory("O", 16, 16, read_energy=0.5, keep=frozenset("O"), must_keep=frozenset("O")),
+        Compute("MAC", 1.0),
+    )
+    given = parse_text(f"O.innermost={innermost}; W.tile.P=1")
+    assert compare(layer, under(Architecture("apart", levels), given))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(300))
 def test_search_remembers_it_on_many_problems(seed: int) -> None:

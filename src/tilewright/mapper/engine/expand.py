@@ -157,7 +157,8 @@ def expand(
                     sp, lk, lm, outer, seg, place_memory, stage_next, spread_left, it, fl, n,
                     current, final, heads, buckets, resources, memories, goal, best, scratch,
                 )  # fmt: skip
-                if final:
+                # below the last store node the compute unit runs what is left: no loops of a block
+                if final and (not lm.active or it[current, BLOCK] & 1 == 0):
                     n = complete(sp, lk, it, fl, n, current, resources, goal, best, best_row)
         shape = next_shape(heads, shape - 1)
     return it, fl, n, -1

@@ -112,8 +112,8 @@ def missed(
     """Return the logarithm of the factors by which a walk misses demands, 0 where it meets them.
 
     At most one memory has an open block: the innermost one with a store node, when it has all. A
-    store node of a memory further in or an array at work ends it; without one the compute unit runs
-    its loops, and they stand in no block.
+    store node of a memory further in or an array at work ends it, or else the last store node of
+    all: the compute unit runs what is left, and those loops stand in no block.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def missed(
         waiting[tokens.memory[node]] += (stored[tokens.tensor[node]] >> tokens.slot[node]) & 1
     total = 0.0
     inside, is_open = 0, True
-    seen, last, wrong = 0, -1, 0.0
+    seen, last, wrong, sure = 0, -1, 0.0, 0.0
     between = 0  # even memories, as bits, that have some of their nodes
     for token in order:
         if token < factors:
@@ -160,12 +160,13 @@ def missed(
             waiting[m] -= 1
             if dm.even[m]:
                 between = between | 1 << m if waiting[m] > 0 else between & ~(1 << m)
+            if is_open:
+                sure = wrong
+                if last >= 0 and not dm.ends[inside, last]:
+                    sure += MISSED
             if m > inside:
-                if is_open:
-                    total += wrong
-                    if last >= 0 and not dm.ends[inside, last]:
-                        total += MISSED
-                inside, is_open = m, False
+                total += sure
+                inside, is_open, sure = m, False, 0.0
             if m == inside and waiting[m] == 0:
                 is_open = True
                 seen, last, wrong = 0, -1, 0.0
@@ -181,7 +182,8 @@ def missed(
                 total += wrong
                 if last >= 0 and not dm.ends[inside, last]:
                     total += MISSED
-                is_open = False
+                is_open, sure = False, 0.0
+    total += sure
     for m in range(len(used)):
         if used[m] < dm.bits[m]:
             total += np.log(dm.bits[m] / max(used[m], 1.0))
