@@ -125,7 +125,7 @@ class ConstrainedEnumeration(Enumeration):
         return None
 
     def with_some_axes(self, mapping: Mapping, nest: Nest) -> Mapping | None:
-        """Return a mapping with a choice of axes that satisfies the constraints, if there is one."""
+        """Return a mapping with axes that satisfy the constraints, if there are such."""
         blocks = [
             (array, start, end) for array, (start, end) in enumerate(nest.blocks) if end > start
         ]

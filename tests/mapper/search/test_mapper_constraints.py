@@ -100,7 +100,9 @@ def test_an_array_ends_a_block_as_a_store_node_does(innermost: str, words: int) 
     layer = layer_of("conv1d", {"K": 2, "C": 1, "P": 4, "R": 2})
     levels = (
         Memory("DRAM", 16, read_energy=4.0, write_energy=4.0),
-        Memory("BUF", 16, 16 * max(words, 1), read_energy=1.0, keep=frozenset("W" if words else "")),
+        Memory(
+            "BUF", 16, 16 * max(words, 1), read_energy=1.0, keep=frozenset("W" if words else "")
+        ),
         Array("A", {"X": 4}),
         Compute("MAC", 1.0),
     )

@@ -334,9 +334,9 @@ def loop(
         if lm is None:
             if free:
                 return False
-        elif free and (not lm.active or may_pass(lm, seg)):
-            return False
-        elif lm.active and stands_above(lm, seg, sp.unroll_product[choice]):
+        elif (free and (not lm.active or may_pass(lm, seg))) or (
+            lm.active and stands_above(lm, seg, sp.unroll_product[choice])
+        ):
             return False
     digit = sp.digits[shape, d]
     smaller = sp.quotient[d, digit, sp.moves[move, 1]]

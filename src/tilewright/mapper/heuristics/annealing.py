@@ -214,8 +214,8 @@ class Annealing:
         for _ in range(parts):
             value, tie = anneal(
                 self.space, self.lk, self.chains, self.tokens, self.demands, self.goal, self.row,
-                self.floats, self.resources, self.memories, order, unrolled, stored, self.state, steps // parts,
-                hot, hot * cooling,
+                self.floats, self.resources, self.memories, order, unrolled, stored, self.state,
+                steps // parts, hot, hot * cooling,
             )  # fmt: skip
             hot *= cooling
             if stop():

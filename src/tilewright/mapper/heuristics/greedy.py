@@ -27,8 +27,8 @@ def greedy_mapping(
     """Return a mapping in which every memory keeps what it may, in one tile of all tensors.
 
     All loops stand outermost at first. Then prime factors move to other levels at random, and stay
-    where that costs no more, or nothing valid has been met. Loops of one level have the sums inside,
-    so that they stay.
+    where that costs no more, or nothing valid has been met. Loops of one level have the sums
+    inside, so that they stay.
 
     Parameters
     ----------
