@@ -12,6 +12,8 @@ import problems
 from constrained import constraint
 from tilewright.architecture.files import load_architecture
 from tilewright.mapper.heuristics.annealing import Annealing
+from tilewright.mapper.objective.settings import EVERY_PART
+from tilewright.mapper.search import best_first
 from tilewright.mapper.search.search import Search
 from tilewright.mapping.validity import check
 from tilewright.model.evaluate import evaluate
@@ -81,6 +83,24 @@ def test_walks_keep_to_constraints_and_come_close_to_the_optimum(seed: int) -> N
         assert best == inf
     elif not any(array.forwarding for array in machine.arrays):
         assert optimum.value * (1 - 1e-9) <= best <= optimum.value * 1.1
+
+
+@pytest.mark.sampled(15)
+@pytest.mark.parametrize("seed", range(60))
+def test_a_search_that_is_broken_off_to_anneal_ends_with_the_same_optimum(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = random_search(seed, "edp")
+    if search is None:
+        return
+    # without dives the first labels are those of a search
+    again = Search(search.layer, search.architecture, "edp", replace(EVERY_PART, dives=False))
+    optimum = search.solve()
+    monkeypatch.setattr(best_first, "HARD", 8)
+    monkeypatch.setattr(again, "anneal", lambda *_: None)
+    found = again.solve()
+    assert found.finished
+    assert found.value == pytest.approx(optimum.value, rel=1e-9)
 
 
 def test_equal_searches_anneal_to_equal_mappings() -> None:
