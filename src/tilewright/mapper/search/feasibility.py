@@ -33,9 +33,8 @@ def some_mapping(layer: Layer, architecture: Architecture) -> Mapping | None:
     choices = list(keep_choices(layer, search.architecture))[::-1]
     if not choices:
         return None
-    search.anneal(WALKS, CHUNK, lambda: search.found.mapping is not None)
-    if search.found.mapping is not None:
-        return search.found.mapping
+    if (found := annealed(search)) is not None:
+        return found
     statements = about_memories(search.architecture)
     if not any(s.order or s.innermost or s.min_utilization for s in statements):
         choices = choices[:1]
@@ -46,6 +45,12 @@ def some_mapping(layer: Layer, architecture: Architecture) -> Mapping | None:
         if search.found.mapping is not None:
             return search.found.mapping
     return None
+
+
+def annealed(search: Search) -> Mapping | None:
+    """Return the first mapping that a few walks find."""
+    search.anneal(WALKS, CHUNK, lambda: search.found.mapping is not None)
+    return search.found.mapping
 
 
 def without_costs(lk: Links) -> Links:
