@@ -115,10 +115,17 @@ class ConstrainedEnumeration(Enumeration):
 
     def allowed(self, nest: Nest, chains: list[Chain]) -> Mapping | None:
         """Return the mapping if some choice of axes satisfies the constraints."""
-        nodes = list(self.mapping(nest, chains).nodes)
+        whole = self.mapping(nest, chains)
+        nodes = list(whole.nodes)
         while isinstance(nodes[-1], For):
             nodes.pop()  # left to the compute unit, in any order
-        mapping = Mapping(tuple(nodes))
+        for mapping in dict.fromkeys((Mapping(tuple(nodes)), whole)):
+            if (found := self.with_some_axes(mapping, nest)) is not None:
+                return found
+        return None
+
+    def with_some_axes(self, mapping: Mapping, nest: Nest) -> Mapping | None:
+        """Return a mapping with axes that satisfy the constraints, if there are such."""
         blocks = [
             (array, start, end) for array, (start, end) in enumerate(nest.blocks) if end > start
         ]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import inf
 from random import Random
 
 import pytest
 
 import problems
+from constrained import constraint
 from tilewright.architecture.files import load_architecture
 from tilewright.mapper.heuristics.annealing import Annealing
-from tilewright.mapper.problem.bypass_choices import about_memories
+from tilewright.mapper.objective.settings import EVERY_PART
+from tilewright.mapper.search import best_first
 from tilewright.mapper.search.search import Search
 from tilewright.mapping.validity import check
 from tilewright.model.evaluate import evaluate
@@ -27,7 +31,7 @@ def random_search(seed: int, objective: str) -> Search | None:
     """Return a search of a random problem, unless no walk can be made for it."""
     random = Random(seed)
     search = Search(problems.layer(random), problems.machine(random), objective)
-    return None if about_memories(search.architecture) or not search.keeps() else search
+    return search if search.keeps() else None
 
 
 @pytest.mark.sampled(30)
@@ -56,6 +60,47 @@ def test_annealed_mappings_are_no_better_than_the_optimum_and_close_to_it(seed: 
     optimum = search.solve()
     assert optimum.finished
     assert optimum.value * (1 - 1e-9) <= best <= optimum.value * 1.05
+
+
+@pytest.mark.sampled(40)
+@pytest.mark.parametrize("seed", range(200))
+def test_walks_keep_to_constraints_and_come_close_to_the_optimum(seed: int) -> None:
+    random = Random(f"annealed {seed}")
+    layer, machine = problems.layer(random), problems.machine(random)
+    own = tuple(constraint(random, layer, machine) for _ in range(random.choice((1, 2, 3))))
+    machine = replace(machine, constraints=own)
+    search = Search(layer, machine, "edp")
+    if not search.constrained or not search.keeps():
+        return
+    annealing = annealing_of(search)
+    best = inf
+    for walk in annealing.rounds(8, 1000, lambda: False):
+        check(annealing.mapping(walk), search.layer, search.architecture)
+        best = min(best, walk.value)
+    optimum = search.solve()
+    assert optimum.finished
+    if optimum.mapping is None:
+        assert best == inf
+    elif not any(array.forwarding for array in machine.arrays):
+        assert optimum.value * (1 - 1e-9) <= best <= optimum.value * 1.1
+
+
+@pytest.mark.sampled(15)
+@pytest.mark.parametrize("seed", range(60))
+def test_a_search_that_is_broken_off_to_anneal_ends_with_the_same_optimum(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = random_search(seed, "edp")
+    if search is None:
+        return
+    # without dives the first labels are those of a search
+    again = Search(search.layer, search.architecture, "edp", replace(EVERY_PART, dives=False))
+    optimum = search.solve()
+    monkeypatch.setattr(best_first, "HARD", 8)
+    monkeypatch.setattr(again, "anneal", lambda *_: None)
+    found = again.solve()
+    assert found.finished
+    assert found.value == pytest.approx(optimum.value, rel=1e-9)
 
 
 def test_equal_searches_anneal_to_equal_mappings() -> None:

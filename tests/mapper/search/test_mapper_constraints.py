@@ -94,6 +94,35 @@ def test_a_loop_that_may_not_stand_above_an_array_stands_below_it(
     assert compare(layer, under(machine, given))
 
 
+@pytest.mark.parametrize("innermost", ["P", "R", "K"])
+@pytest.mark.parametrize("words", [0, 2])
+def test_an_array_ends_a_block_as_a_store_node_does(innermost: str, words: int) -> None:
+    layer = layer_of("conv1d", {"K": 2, "C": 1, "P": 4, "R": 2})
+    levels = (
+        Memory("DRAM", 16, read_energy=4.0, write_energy=4.0),
+        Memory(
+            "BUF", 16, 16 * max(words, 1), read_energy=1.0, keep=frozenset("W" if words else "")
+        ),
+        Array("A", {"X": 4}),
+        Compute("MAC", 1.0),
+    )
+    given = parse_text(f"DRAM.innermost={innermost}")
+    assert compare(layer, under(Architecture("an array alone", levels), given))
+
+
+@pytest.mark.parametrize("innermost", ["K", "P", "C"])
+def test_a_store_node_of_an_outer_memory_stands_in_a_block(innermost: str) -> None:
+    layer = layer_of("conv1d", {"K": 2, "C": 4, "P": 2, "R": 1})
+    levels = (
+        Memory("DRAM", 16, read_energy=4.0, write_energy=4.0),
+        Memory("W", 16, 16, read_energy=0.5, keep=frozenset("W"), must_keep=frozenset("W")),
+        Memory("O", 16, 16, read_energy=0.5, keep=frozenset("O"), must_keep=frozenset("O")),
+        Compute("MAC", 1.0),
+    )
+    given = parse_text(f"O.innermost={innermost}; W.tile.P=1")
+    assert compare(layer, under(Architecture("apart", levels), given))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(300))
 def test_search_remembers_it_on_many_problems(seed: int) -> None:

@@ -5,9 +5,14 @@ from __future__ import annotations
 import pytest
 
 import tilewright as tw
+from tilewright.architecture.constraints.files import parse_text
+from tilewright.mapper.search import feasibility
 from tilewright.mapper.search import vast_layers as vast
+from tilewright.mapper.search.infeasibility import check_feasible
 from tilewright.mapper.search.search import Search
 from tilewright.mapper.search.vast_layers import found_greedily, is_vast
+from tilewright.mapping import under
+from tilewright.mapping.validity import check
 from tilewright.model import evaluate
 
 VAST = tw.matmul(M=55440, N=55440, K=55440)  # 120 divisors each
@@ -45,3 +50,20 @@ def test_the_bound_is_below_the_optimum(monkeypatch: pytest.MonkeyPatch) -> None
         best = Search(layer, machine, objective).solve()
         found = found_greedily(layer, machine, objective, lambda: False)
         assert found.bound <= best.value <= found.value
+
+
+@pytest.mark.parametrize(
+    "given", ["GLB.even=true", "PE.min_utilization=0.5", "GLB.tile.N=..1001", "DRAM.order=M,N"]
+)
+def test_a_vast_layer_is_mapped_under_constraints_without_tables(
+    given: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def tables(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(feasibility, "Search", tables)
+    machine = under(tw.load_architecture("simple"), parse_text(given))
+    check_feasible(VAST, machine)
+    found = found_greedily(VAST, machine, "edp", lambda: False)
+    assert found.mapping is not None
+    check(found.mapping, VAST, machine)

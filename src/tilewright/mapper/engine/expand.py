@@ -42,6 +42,7 @@ from tilewright.mapper.problem.constraint_rules import (
     may_pass,
     may_place,
     may_swap,
+    stands_above,
 )
 
 if TYPE_CHECKING:
@@ -156,7 +157,8 @@ def expand(
                     sp, lk, lm, outer, seg, place_memory, stage_next, spread_left, it, fl, n,
                     current, final, heads, buckets, resources, memories, goal, best, scratch,
                 )  # fmt: skip
-                if final:
+                # below the last store node the compute unit runs what is left: no loops of a block
+                if final and (not lm.active or it[current, BLOCK] & 1 == 0):
                     n = complete(sp, lk, it, fl, n, current, resources, goal, best, best_row)
         shape = next_shape(heads, shape - 1)
     return it, fl, n, -1
@@ -332,7 +334,9 @@ def loop(
         if lm is None:
             if free:
                 return False
-        elif free and (not lm.active or may_pass(lm, seg, sp.unroll_product[choice])):
+        elif (free and (not lm.active or may_pass(lm, seg))) or (
+            lm.active and stands_above(lm, seg, sp.unroll_product[choice])
+        ):
             return False
     digit = sp.digits[shape, d]
     smaller = sp.quotient[d, digit, sp.moves[move, 1]]

@@ -13,6 +13,7 @@ import numpy as np
 
 from tilewright.architecture.machine import Architecture
 from tilewright.kernels.types import Floats, Ints
+from tilewright.mapper.heuristics.demands import demands
 from tilewright.mapper.heuristics.walks import Chains, Tokens, anneal
 from tilewright.mapper.label.roots import roots
 from tilewright.mapper.problem.bypass_choices import Keep, keep_choices
@@ -96,6 +97,7 @@ class Annealing:
         self.row, self.floats = first
         self.keeps = list(keep_choices(layer, architecture) if keeps is None else keeps)
         self.tokens, self.chains, self.lk = self.everything(segment)
+        self.demands = demands(layer, architecture, tiles)
         if capacity is not None:
             self.lk = self.lk._replace(capacity=capacity)
 
@@ -211,9 +213,9 @@ class Annealing:
         cooling = (COLD / hot) ** (1 / parts)
         for _ in range(parts):
             value, tie = anneal(
-                self.space, self.lk, self.chains, self.tokens, self.goal, self.row, self.floats,
-                self.resources, self.memories, order, unrolled, stored, self.state, steps // parts,
-                hot, hot * cooling,
+                self.space, self.lk, self.chains, self.tokens, self.demands, self.goal, self.row,
+                self.floats, self.resources, self.memories, order, unrolled, stored, self.state,
+                steps // parts, hot, hot * cooling,
             )  # fmt: skip
             hot *= cooling
             if stop():

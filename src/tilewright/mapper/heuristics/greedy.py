@@ -27,7 +27,8 @@ def greedy_mapping(
     """Return a mapping in which every memory keeps what it may, in one tile of all tensors.
 
     All loops stand outermost at first. Then prime factors move to other levels at random, and stay
-    where that costs no more. Loops of one level have the sums inside, so that they stay.
+    where that costs no more, or nothing valid has been met. Loops of one level have the sums
+    inside, so that they stay.
 
     Parameters
     ----------
@@ -43,7 +44,8 @@ def greedy_mapping(
     Returns
     -------
     Mapping or None
-        None when memories have no room for a word of everything that they may keep.
+        None when no valid one is met: memories have no room for a word of everything that they may
+        keep, or constraints exclude what a few steps lead to.
     """
     places = list(loop_places(layer, architecture))
     factors: Factors = dict.fromkeys(places, 1)
@@ -52,8 +54,6 @@ def greedy_mapping(
         factors[outermost, "", dimension] = bound
     best = nest(factors, layer, architecture)
     value = cost(best, inf)
-    if value == inf:
-        return None
     for _ in range(TRIES if layer.operations > 1 else 0):
         if stop():
             break
@@ -71,7 +71,7 @@ def greedy_mapping(
         found = cost(mapping, value)
         if found <= value:
             value, best, factors = found, mapping, changed
-    return best
+    return best if value < inf else None
 
 
 def loop_places(layer: Layer, architecture: Architecture) -> list[tuple[str, str, str]]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from tilewright.kernels.kernel import kernel, leaf
 from tilewright.kernels.record import record
+from tilewright.mapper.heuristics.demands import missed
 from tilewright.mapper.label.charge import Scratch, charge, scratch_for
 from tilewright.mapper.label.labels import (
     ENERGY,
@@ -28,10 +29,11 @@ from tilewright.mapper.objective.tolerances import TIE
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints
+    from tilewright.mapper.heuristics.demands import Demands
     from tilewright.mapper.problem.link_costs import Links
     from tilewright.mapper.problem.space import Space
 
-OVERFLOW = 4.0  # what a memory that is too small costs, per factor of e by which it is
+OVERFLOW = 4.0  # what a memory that is too small costs, or a demand, per factor of e by which it is
 WORSE = 1e30
 
 
@@ -314,6 +316,7 @@ def anneal(
     lk: Links,
     every: Chains,
     tokens: Tokens,
+    dm: Demands,
     goal: Floats,
     first_row: Ints,
     first_floats: Floats,
@@ -345,6 +348,7 @@ def anneal(
     arrays = len(sp.unroll_start) - 1
     row, floats = first_row.copy(), first_floats.copy()
     used = np.zeros(len(lk.capacity))
+    digits, waiting = np.empty(len(sp.sizes), np.int64), np.empty(len(used), np.int64)
     old_order, old_unrolled, old_stored = order.copy(), unrolled.copy(), stored.copy()
     best_order, best_unrolled, best_stored = order.copy(), unrolled.copy(), stored.copy()
     best, best_tie = np.inf, np.inf
@@ -369,6 +373,8 @@ def anneal(
         overflow = price(
             sp, lk, tokens, order, unrolled, stored, row, floats, used, resources, memories, scratch
         )
+        if dm.active and overflow >= 0.0:
+            overflow += missed(sp, tokens, dm, order, unrolled, stored, used, digits, waiting)
         cost = WORSE
         if overflow >= 0.0:
             value, tie = walk_value(sp, lk, goal, floats, resources)

@@ -27,12 +27,19 @@ def may_swap(lm: Limits, seg: int, t: int, link: int, d: int) -> bool:
 
 
 @leaf
-def may_pass(lm: Limits, seg: int, spread: float) -> bool:
-    """Whether a loop right below the array above a segment could as well stand above it.
+def may_pass(lm: Limits, seg: int) -> bool:
+    """Whether a loop right below the array above a segment could as well stand above it."""
+    return not lm.below[seg]
 
-    Nothing stands between where the array is idle: `spread` is the product of its factors.
+
+@leaf
+def stands_above(lm: Limits, seg: int, spread: float) -> bool:
+    """Whether loops right below the array above a segment have to stand above it, for it is idle.
+
+    Nothing stands between then, and they are of the block that is open there. `spread` is the
+    product of the factors of the array.
     """
-    return not lm.below[seg] or spread == 1.0
+    return lm.below[seg] and spread == 1.0
 
 
 @leaf

@@ -108,7 +108,8 @@ def explore(
         elif not plan.known:
             search.prepare(plan, search.ceiling(plan))
         else:
-            advance(search, plan, stop)
+            anneals = given is None and on.annealing and rounds == 0
+            advance(search, plan, stop, HARD - search.found.labels if anneals else inf)
         heappop(queue)
         steps += 1
         filled += plan.table_bytes
@@ -245,7 +246,10 @@ def divided(search: Search, plan: Plan) -> list[Plan]:
 def is_hard(search: Search, rounds: int, steps: int, bound: float) -> bool:
     """Whether it is time to anneal, after some rounds of that and steps of the queue."""
     best = float(search.best[0])
-    if rounds == 0 and (search.na > 1 or (best == inf and len(search.tiles.repeats) >= LARGE)):
+    shapes = len(search.tiles.repeats)
+    # constraints about memories leave nothing in the tables, and dives look no further
+    blind = search.constrained and shapes >= WIDE
+    if rounds == 0 and (search.na > 1 or blind or (best == inf and shapes >= LARGE)):
         return True
     if search.is_small() and best < inf:
         return False  # what annealing may find is searched sooner
@@ -273,9 +277,10 @@ def dive(search: Search, plan: Plan, slacks: tuple[float, ...], stop: Callable[[
             search.dive(plan, plan.bound[0] * slack, stop)
 
 
-def advance(search: Search, plan: Plan, stop: Callable[[], bool]) -> None:
+def advance(search: Search, plan: Plan, stop: Callable[[], bool], soon: float = inf) -> None:
     """Search a bypass choice a little above its bound, which rises to there or to the end.
 
+    After `soon` labels it is broken off, for annealing may find a mapping below which few are left.
     A search whose labels take too much memory is broken off, and raises nothing. Where there is no
     mapping yet, one is looked for further up: with it, labels that are no better are dropped.
     """
@@ -289,7 +294,7 @@ def advance(search: Search, plan: Plan, stop: Callable[[], bool]) -> None:
         return
     before = search.found.labels
     most = MOST_BYTES // (8 * search.columns)
-    done = search.run(plan, ceiling, stop, most=most)
+    done = search.run(plan, ceiling, stop, most=min(most, soon))
     plan.labels = search.found.labels - before
     if done:
         plan.bound = (inf, inf)
@@ -299,7 +304,7 @@ def advance(search: Search, plan: Plan, stop: Callable[[], bool]) -> None:
         plan.slack **= 0.5
         plan.stuck = plan.slack < LEAST_SLACK
         return
-    elif stop():
+    elif stop() or plan.labels > soon:
         return
     else:
         growth = 2.0 if plan.labels < EASY else 1.25

@@ -13,6 +13,7 @@ from tilewright.mapper.problem.bypass_choices import whole_bits
 from tilewright.mapper.problem.lattice import divisors, lattice
 from tilewright.mapper.problem.space import array_choices
 from tilewright.mapper.search.feasibility import some_mapping
+from tilewright.mapper.search.vast_layers import is_vast
 from tilewright.mapping.relevance import in_letters
 from tilewright.workload.layer import Layer
 
@@ -50,6 +51,8 @@ def check_feasible(layer: Layer, architecture: Architecture) -> None:
     architecture = in_letters(architecture, layer)
     if all(statement.keys[-1] in HARMLESS for statement in architecture.statements):
         return
+    if is_vast(layer):
+        return  # shapes are too many to look at all
     if some_mapping(layer, architecture) is not None:
         return
     core = smallest_core(layer, architecture, demands(architecture))

@@ -29,6 +29,7 @@ from tilewright.mapper.bounds.spatial_choices import SpatialBounds
 from tilewright.mapper.bounds.tables import Slides, Tables, slides_above
 from tilewright.mapper.engine.cross import cross
 from tilewright.mapper.engine.dive import narrow
+from tilewright.mapper.engine.end_block import end_block
 from tilewright.mapper.engine.expand import expand
 from tilewright.mapper.heuristics.annealing import CHUNK, Annealing
 from tilewright.mapper.heuristics.greedy import greedy_mapping
@@ -88,6 +89,7 @@ class Search:
         self.layer = layer
         self.settings = settings
         self.architecture = architecture = narrowed(architecture, layer)
+        self.constrained = bool(about_memories(architecture))
         self.objective = parse_objective(objective)
         self.goal = self.objective.goal()
         self.tiles: Lattice = lattice(layer)
@@ -107,7 +109,7 @@ class Search:
     def unroll(self, sp: Space, unrollings: list[Unrolling], slides: Slides | None = None) -> None:
         """Take these spatial choices; those of each array come with the largest product first."""
         # constraints may tell dimensions apart
-        mirrors = self.settings.symmetry and not about_memories(self.architecture)
+        mirrors = self.settings.symmetry and not self.constrained
         self.space = sp = mirrored(sp) if mirrors else sp
         self.unrollings = unrollings
         self.chains: dict[Stored, Chain] = {}
@@ -161,8 +163,8 @@ class Search:
 
     def anneal(self, walks: int, steps: int, stop: Callable[[], bool]) -> None:
         """Take the best mapping that annealing finds as the best so far, if it is better."""
-        if about_memories(self.architecture) or not self.settings.annealing:
-            return  # walks know nothing of constraints about memories
+        if not self.settings.annealing:
+            return
         if self.annealing is None:
             self.annealing = Annealing(
                 self.layer, self.architecture, self.tiles, self.space, self.unrollings, self.goal,
@@ -364,6 +366,8 @@ class Search:
             if s == self.na:
                 break
             full = len(part.stage_count) - 1
+            if plan.limits.active:
+                end_block(it[first:n], full)
             if least is not None:
                 bits = fl[first:n, labels.LOADS + self.resources :]
                 drop_emptier(it[first:n], bits, full, part.place_memory, least)
