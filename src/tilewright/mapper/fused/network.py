@@ -46,7 +46,7 @@ from tilewright.mapping.fused import Segment
 from tilewright.workload.footprint import expression_words
 from tilewright.workload.layer import Network
 
-SHARE = 0.4  # of a limited time, for layers by themselves
+SHARE = 0.5  # of a limited time, for layers by themselves; what they cost at least bounds segments
 SEARCH = 0.95  # of it, until the last search ends
 ROUGHLY = 0.005  # by how much segments may be worse than the best at first, in a limited time
 
@@ -120,8 +120,10 @@ def map_fused(
     searching.list_segments(parts)
     if run.time_limit is not None or len(architecture.arrays) > 1:
         # trees that are found in little time leave out most searches of the second round
-        searching.search(last, roughly=True)
-    searching.search(last)
+        searching.search_hoped(parts, last, roughly=True)
+        searching.search_hoped(parts, last)
+    else:
+        searching.search(last)
     chosen = [(part, searching.chosen(part)) for part in parts]
     stopped = alone.stopped or perf_counter() >= last
     return searching.result(chosen, alone, seconds=perf_counter() - start, stopped=stopped)
@@ -145,6 +147,7 @@ class NetworkSearch:
         self.segments: dict[Names, Segment] = {}
         self.outcomes: dict[Names, Outcome] = {}
         self.alike: dict[object, list[tuple[Part, Names]]] = {}
+        self.group: dict[Names, list[tuple[Part, Names]]] = {}
         self.interrupted = False
 
     def list_segments(self, parts: Sequence[Part]) -> None:
@@ -156,46 +159,75 @@ class NetworkSearch:
                     continue  # of a layer there is no mapping yet
                 own = self.alike.setdefault(alike(segment), [])
                 own.append((part, names))
+                self.group[names] = own
                 self.segments[names] = segment
                 first = own[0][1]
                 self.outcomes[names] = self.outcomes.get(first) or self.unsearched(segment)
 
-    def search(self, last: float, *, roughly: bool = False) -> None:
+    def search(self, last: float) -> None:
         """Search all segments, those of a part with fewer layers first.
 
-        In a limited time each has its share, by what is not known of it yet; what is left of that
-        goes to those that come later.
+        Parameters
+        ----------
+        last : float
+            When the time is over, as a time of the clock.
+        """
+        for own in self.alike.values():
+            if self.interrupted or perf_counter() >= last:
+                return
+            if not self.outcomes[own[0][1]].searched:
+                self.search_one(own, last)
+
+    def search_hoped(self, parts: Sequence[Part], last: float, *, roughly: bool = False) -> None:
+        """Search the segments that the bound rests on, that of which least is known first.
+
+        Those that would save most together, were their bounds attained, are all that has to be
+        known: when nothing is left to know of them, no other choice of segments is better. In a
+        limited time each has its share, by what is not known of it yet.
 
         Parameters
         ----------
         last : float
             When the time is over, as a time of the clock.
         roughly : bool
-            Whether to look for good mappings only, in little time.
+            Whether to look for good mappings only, in little time, once for each segment.
         """
         self.chunks.roughly = roughly
-        todo = [own for own in self.alike.values() if not self.outcomes[own[0][1]].searched]
-        unknown = [sum(self.unknown(*each) for each in own) for own in todo]
-        if isfinite(last) and not roughly:
-            order = sorted(range(len(todo)), key=lambda n: -unknown[n])
-            todo, unknown = [todo[n] for n in order], [unknown[n] for n in order]
-        for n, own in enumerate(todo):
-            part, names = own[0]
-            now = perf_counter()
-            if self.interrupted or now >= last:
-                return
-            share = unknown[n] / sum(unknown[n:]) if unknown[n] > 0.0 else 0.0
-            end = now + (last - now) * share if isfinite(last) else inf
-            try:
-                most = self.otherwise(part, names)
-                found = self.segment(
-                    self.segments[names], most, lambda end=end: perf_counter() >= end,  # type: ignore[misc]
-                    self.outcomes[names],
-                )  # fmt: skip
-            except KeyboardInterrupt:
-                self.interrupted = True
-                return
-            self.outcomes.update({each: found for _, each in own})
+        tried: set[Names] = set()
+        while not self.interrupted and perf_counter() < last:
+            left: dict[Names, float] = {}
+            for part in parts:
+                for names in self.hoped(part):
+                    first = self.group[names][0][1]
+                    if not self.outcomes[first].searched:
+                        left[first] = left.get(first, 0.0) + self.unknown(part, names)
+            untried = left.keys() - tried
+            if not left or (roughly and not untried):
+                break
+            if not untried:
+                tried.clear()
+                continue
+            names = max(sorted(untried, key=sorted), key=lambda own: left[own])
+            tried.add(names)
+            end = last
+            if isfinite(last) and (every := sum(left[own] for own in untried)):
+                now = perf_counter()
+                end = now + (last - now) * left[names] / every
+            self.search_one(self.group[names], end)
+        self.chunks.roughly = False
+
+    def search_one(self, own: list[tuple[Part, Names]], end: float) -> None:
+        """Search segments that are alike, until some time of the clock."""
+        part, names = own[0]
+        try:
+            found = self.segment(
+                self.segments[names], self.otherwise(part, names),
+                lambda: perf_counter() >= end, self.outcomes[names],
+            )  # fmt: skip
+        except KeyboardInterrupt:
+            self.interrupted = True
+            return
+        self.outcomes.update({each: found for _, each in own})
 
     def unknown(self, part: Part, names: Names) -> float:
         """Return by how much a fused mapping of some layers may be better than what is known."""
@@ -214,6 +246,8 @@ class NetworkSearch:
         floor = earlier.bound
         tolerance = ROUGHLY if self.chunks.roughly else 0.0
         search = SegmentSearch(problem, self.chunks, floor, tolerance)
+        if search.bounds.additive:
+            search.apart = self.least_alone(segment) - search.bounds.saved_at_most()
         known = earlier.best if earlier.value < most else None
         best = search.solve(min(most, earlier.value), stop)
         candidate = best.candidate or known
@@ -243,8 +277,11 @@ class NetworkSearch:
 
     def floor(self, segment: Segment, bounds: BranchBounds) -> float:
         """Return what no fused mapping of a segment undercuts, without any search."""
-        alone = sum(self.alone[name].proof.lower_bound for name in segment.sources)
-        return max(bounds.floor(), alone - bounds.saved_at_most())
+        return bounds.least_of_layers(self.least_alone(segment))
+
+    def least_alone(self, segment: Segment) -> float:
+        """Return what the layers of a segment cost at least by themselves."""
+        return sum(self.alone[name].proof.lower_bound for name in segment.sources)
 
     def values(self, part: Part, names: Names) -> float:
         """Return what layers cost by themselves."""
@@ -271,15 +308,24 @@ class NetworkSearch:
 
     def bound(self, part: Part, among: Names | None = None) -> float:
         """Return what a part costs at least, or some of its layers when no others join them."""
+        least, gains = self.most_gained(part, among)
+        return least - sum(gains[names] for names in self.hoped(part, among))
+
+    def hoped(self, part: Part, among: Names | None = None) -> list[Names]:
+        """Return the segments that would save most together, were their bounds attained."""
+        _, gains = self.most_gained(part, among)
+        useful = sorted((names for names, gain in gains.items() if gain > 0.0), key=sorted)
+        return packed(useful, gains, part)
+
+    def most_gained(self, part: Part, among: Names | None) -> tuple[float, dict[Names, float]]:
+        """Return what layers cost at least by themselves, and what each segment saves at most."""
         own = self.mapped(part) if among is None else self.mapped(part) & among
         least = {name: self.alone[part.layer_of[name]].proof.lower_bound for name in own}
-        gains = {
+        return sum(least.values()), {
             names: sum(least[name] for name in names) - outcome.bound
             for names, outcome in self.outcomes.items()
             if names <= own
         }
-        useful = sorted((names for names, gain in gains.items() if gain > 0.0), key=sorted)
-        return sum(least.values()) - sum(gains[names] for names in packed(useful, gains, part))
 
     def result(
         self,
