@@ -118,11 +118,13 @@ def map_fused(
     assert network.graph is not None
     parts = list(parts_of(network.graph))
     searching.list_segments(parts)
-    if run.time_limit is not None or len(architecture.arrays) > 1:
-        # trees that are found in little time leave out most searches of the second round
+    # trees that are found in little time leave out most searches of the second round
+    if len(architecture.arrays) > 1:
         searching.search_hoped(parts, last, roughly=True)
         searching.search_hoped(parts, last)
     else:
+        if run.time_limit is not None:
+            searching.search(last, roughly=True)
         searching.search(last)
     chosen = [(part, searching.chosen(part)) for part in parts]
     stopped = alone.stopped or perf_counter() >= last
@@ -164,22 +166,37 @@ class NetworkSearch:
                 first = own[0][1]
                 self.outcomes[names] = self.outcomes.get(first) or self.unsearched(segment)
 
-    def search(self, last: float) -> None:
+    def search(self, last: float, *, roughly: bool = False) -> None:
         """Search all segments, those of a part with fewer layers first.
+
+        In a limited time each has its share, by what is not known of it yet; what is left of that
+        goes to those that come later.
 
         Parameters
         ----------
         last : float
             When the time is over, as a time of the clock.
+        roughly : bool
+            Whether to look for good mappings only, in little time.
         """
-        for own in self.alike.values():
-            if self.interrupted or perf_counter() >= last:
+        self.chunks.roughly = roughly
+        todo = [own for own in self.alike.values() if not self.outcomes[own[0][1]].searched]
+        unknown = [sum(self.unknown(*each) for each in own) for own in todo]
+        if isfinite(last) and not roughly:
+            order = sorted(range(len(todo)), key=lambda n: -unknown[n])
+            todo, unknown = [todo[n] for n in order], [unknown[n] for n in order]
+        for n, own in enumerate(todo):
+            now = perf_counter()
+            if self.interrupted or now >= last:
                 return
-            if not self.outcomes[own[0][1]].searched:
-                self.search_one(own, last)
+            share = unknown[n] / sum(unknown[n:]) if unknown[n] > 0.0 else 0.0
+            self.search_one(own, now + (last - now) * share if isfinite(last) else inf)
 
     def search_hoped(self, parts: Sequence[Part], last: float, *, roughly: bool = False) -> None:
         """Search the segments that the bound rests on, that of which least is known first.
+
+        This is for machines where a search takes long: larger segments are searched before smaller
+        ones, whose values would leave out most of them.
 
         Those that would save most together, were their bounds attained, are all that has to be
         known: when nothing is left to know of them, no other choice of segments is better. In a
@@ -246,7 +263,9 @@ class NetworkSearch:
         floor = earlier.bound
         tolerance = ROUGHLY if self.chunks.roughly else 0.0
         search = SegmentSearch(problem, self.chunks, floor, tolerance)
-        if search.bounds.additive:
+        if search.bounds.additive and len(self.architecture.arrays) > 1:
+            # this leaves out more, but says less of what it leaves out than searches do, which
+            # take long with several arrays
             search.apart = self.least_alone(segment) - search.bounds.saved_at_most()
         known = earlier.best if earlier.value < most else None
         best = search.solve(min(most, earlier.value), stop)

@@ -11,7 +11,7 @@ from tilewright.mapping.fused.segments import Segment
 from tilewright.workload.graph import Block, Graph, Node
 from tilewright.workload.layer import Network
 
-MOST_LAYERS = 6
+MOST_LAYERS = 8
 """Layers of a segment, by default."""
 
 Names = frozenset[str]

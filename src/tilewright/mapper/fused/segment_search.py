@@ -199,9 +199,6 @@ class SegmentSearch:
         best = Best(None, most, most)
         if self.enough(most):
             return replace(best, bound=self.floor)
-        if self.floor >= most * (1 - TIE):
-            self.least = self.floor
-            return best
         # first what holds nothing: its value leaves out most of the rest
         for fewest in (True, False):
             self.least = inf
