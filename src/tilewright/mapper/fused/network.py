@@ -211,6 +211,7 @@ class NetworkSearch:
         """
         self.chunks.roughly = roughly
         tried: set[Names] = set()
+        stopped = False
         while not self.interrupted and perf_counter() < last:
             left: dict[Names, float] = {}
             for part in parts:
@@ -219,10 +220,10 @@ class NetworkSearch:
                     if not self.outcomes[first].searched:
                         left[first] = left.get(first, 0.0) + self.unknown(part, names)
             untried = left.keys() - tried
-            if not left or (roughly and not untried):
-                break
+            if not untried and (roughly or not stopped):
+                break  # none is left, or what is left ran out of memory
             if not untried:
-                tried.clear()
+                tried, stopped = set(), False
                 continue
             names = max(sorted(untried, key=sorted), key=lambda own: left[own])
             tried.add(names)
@@ -231,6 +232,7 @@ class NetworkSearch:
                 now = perf_counter()
                 end = now + (last - now) * left[names] / every
             self.search_one(self.group[names], end)
+            stopped = stopped or perf_counter() >= end
         self.chunks.roughly = False
 
     def search_one(self, own: list[tuple[Part, Names]], end: float) -> None:
