@@ -24,10 +24,10 @@ from tilewright.mapper.fused.chunks import Chunks
 from tilewright.mapper.fused.edge_details import detailed_edges
 from tilewright.mapper.fused.edges import UnfusedEdge
 from tilewright.mapper.fused.partition import (
-    MOST_LAYERS,
     Names,
     Part,
     best_packing,
+    most_layers,
     packed,
     parts_of,
     segments_of,
@@ -390,7 +390,7 @@ class NetworkSearch:
             unfused=layers,
             unfused_edges=tuple(edges),
             bound=bound,
-            most_layers=MOST_LAYERS,
+            most_layers=min(most_layers(part) for part, _ in chosen),
         )
 
     def confirmed(self, names: Names, before: tuple[LayerResult, ...]) -> SegmentResult:
