@@ -8,8 +8,8 @@ those that gain most together are chosen.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import inf, isfinite
 from time import perf_counter
 
@@ -18,11 +18,11 @@ import numpy as np
 from tilewright.architecture.machine import Architecture
 from tilewright.fusion.evaluation import evaluate as evaluate_fused
 from tilewright.mapper.fused.branch_bounds import BranchBounds
-from tilewright.mapper.fused.candidate import Candidate
 from tilewright.mapper.fused.choices import SegmentProblem, alike
 from tilewright.mapper.fused.chunks import Chunks
 from tilewright.mapper.fused.edge_details import detailed_edges
 from tilewright.mapper.fused.edges import UnfusedEdge
+from tilewright.mapper.fused.outcome import Outcome, exchanged
 from tilewright.mapper.fused.partition import (
     Names,
     Part,
@@ -32,7 +32,7 @@ from tilewright.mapper.fused.partition import (
     parts_of,
     segments_of,
 )
-from tilewright.mapper.fused.result import ExchangedTile, FusedResult, SegmentResult, Unfused
+from tilewright.mapper.fused.result import FusedResult, SegmentResult, Unfused
 from tilewright.mapper.fused.segment_search import SegmentSearch
 from tilewright.mapper.fused.trees import tree_of
 from tilewright.mapper.network.network import map_network
@@ -43,42 +43,11 @@ from tilewright.mapper.results.result import LayerResult, NetworkResult
 from tilewright.mapper.results.searched_space import DIVISORS
 from tilewright.mapper.search.confirmed import DisagreementError
 from tilewright.mapping.fused import Segment
-from tilewright.workload.footprint import expression_words
 from tilewright.workload.layer import Network
 
 SHARE = 0.5  # of a limited time, for layers by themselves; what they cost at least bounds segments
 SEARCH = 0.95  # of it, until the last search ends
 ROUGHLY = 0.005  # by how much segments may be worse than the best at first, in a limited time
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What the search of a segment has found.
-
-    Attributes
-    ----------
-    best : Candidate or None
-        None where no fused mapping is better than the layers otherwise.
-    value, bound : float
-        Of the best, infinite without one; and what no fused mapping undercuts, infinite where none
-        is better than smaller segments.
-    least : float
-        What no fused mapping undercuts, also where none is better than smaller segments.
-    searched : bool
-        Whether the search has ended.
-    candidates, searches : int
-        Ways to share loops that had to be looked at, and chunks that were searched.
-    seconds : float
-    """
-
-    best: Candidate | None
-    value: float
-    bound: float
-    least: float = inf
-    searched: bool = True
-    candidates: int = 0
-    searches: int = 0
-    seconds: float = 0.0
 
 
 def map_fused(
@@ -425,18 +394,4 @@ class NetworkSearch:
             value=exact,
             lower_bound=exact if close else min(outcome.bound, exact),
             seconds=outcome.seconds,
-        )
-
-
-def exchanged(problem: SegmentProblem, best: Candidate) -> Iterator[ExchangedTile]:
-    """Yield where exchanged tensors live."""
-    for tile, memory in best.places.items():
-        i, t = problem.tiles[tile].uses[0]
-        extents = best.turns[i][0].layer.bounds
-        tensor = problem.layers[i].tensors[t]
-        yield ExchangedTile(
-            problem.tiles[tile].name,
-            problem.architecture.memories[memory].name,
-            tuple(expression_words(terms, extents) for terms in tensor.expressions),
-            problem.words(tile, problem.bounds),
         )
