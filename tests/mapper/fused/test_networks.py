@@ -182,6 +182,7 @@ def test_totals_and_bounds_without_some_layers_say_so(count, monkeypatch):
     assert "the totals are without the layers that have no mapping yet" in page
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(6))
 def test_segments_that_the_bound_does_not_rest_on_need_no_search(seed):
     random = Random(seed)
