@@ -18,7 +18,7 @@ from pathlib import Path
 from reproduce.pages import Rows, publish
 from tilewright.architecture.machine import Architecture
 from tilewright.architecture.reading import parse_architecture
-from tilewright.document import Document, parse
+from tilewright.document import parse
 from tilewright.errors import MappingError
 from tilewright.fusion import Branch, Fuse, FusedEvaluation, FusedMapping, Halo, evaluate, segment
 from tilewright.mapping.fused import Segment
@@ -26,8 +26,7 @@ from tilewright.mapping.fused.scopes import resolve_fused
 from tilewright.mapping.fused.tree import TreeNode
 from tilewright.mapping.fused.turn_layers import largest_turn
 from tilewright.mapping.nodes import For, Node, Spatial, Store
-from tilewright.workload.layer import Network
-from tilewright.workload.network import parse_network
+from tilewright.workload.cascades import FSRCNN, fsrcnn
 
 PAGE = Path(__file__).parents[1] / "docs" / "reproductions" / "defines.md"
 TILES_X = (1, 4, 16, 60, 240, 960)
@@ -38,9 +37,6 @@ MODES = {
     "H-cached V-recompute": ("retain", "recompute"),
     "fully cached": ("retain", "retain"),
 }
-# channels in and out, extent of the window
-LAYERS = ((1, 56, 5), (56, 12, 1), (12, 12, 3), (12, 12, 3), (12, 12, 3), (12, 12, 3), (12, 56, 1),
-          (56, 16, 3))  # fmt: skip
 COLUMNS, ROWS = 960, 540
 MACHINE = """
 name: meta-proto-like-df
@@ -70,27 +66,9 @@ def machine() -> Architecture:
 
 
 @cache
-def fsrcnn() -> Network:
-    """Return FSRCNN without pads, as DeFiNES has it: each layer makes what the next one reads."""
-    rows, columns = ROWS, COLUMNS
-    layers: list[dict[str, object]] = []
-    for i, (own, made, window) in reversed(list(enumerate(LAYERS))):
-        layers.insert(0, {
-            "name": f"conv{i}",
-            "einsum": "O[K,P,Q] += I[C,P+R,Q+S] * W[K,C,R,S]",
-            "bounds": {"K": made, "C": own, "P": rows, "Q": columns, "R": window, "S": window},
-            "bits": {"I": 8, "W": 8, "O": 8},
-            "tensors": {"I": f"T{i}", "O": f"T{i + 1}"},
-        })  # fmt: skip
-        rows, columns = rows + window - 1, columns + window - 1
-    data = {"name": "fsrcnn", "layers": layers, "inputs": {"T0": [1, rows, columns]}}
-    return parse_network(Document(data, "fsrcnn"))
-
-
-@cache
 def stack(first: int, end: int) -> Segment:
     """Return some layers that follow each other."""
-    return segment(fsrcnn(), [f"conv{i}" for i in range(first, end)])
+    return segment(fsrcnn(rows=ROWS, columns=COLUMNS), [f"conv{i}" for i in range(first, end)])
 
 
 @dataclass(frozen=True)
@@ -226,7 +204,7 @@ def schedule_of(first: int, end: int, columns: int, rows: int, mode: str) -> Sch
 def grid() -> dict[tuple[str, int, int], tuple[Schedule, FusedEvaluation]]:
     """Return the 108 schedules by mode, columns and rows of a tile."""
     return {
-        (mode, columns, rows): placed(schedule_of(0, len(LAYERS), columns, rows, mode))
+        (mode, columns, rows): placed(schedule_of(0, len(FSRCNN), columns, rows, mode))
         for mode, columns, rows in product(MODES, TILES_X, TILES_Y)
     }
 
@@ -256,7 +234,7 @@ def improved(start: Schedule) -> tuple[Schedule, FusedEvaluation]:
             at = known.index(now)
             sizes.append(known[max(0, at - 2) : at + 3])
         tried = [
-            placed(schedule_of(0, len(LAYERS), columns, rows, schedule.mode))
+            placed(schedule_of(0, len(FSRCNN), columns, rows, schedule.mode))
             for columns, rows in product(*sizes)
             if (columns, rows) != (schedule.columns, schedule.rows)
         ]

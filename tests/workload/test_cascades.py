@@ -8,7 +8,15 @@ from tilewright.architecture.files import parse_architecture
 from tilewright.document import parse
 from tilewright.errors import InputError
 from tilewright.mapper.fused.network import map_fused
-from tilewright.workload.cascades import attention, gated_feed_forward, inverted_bottleneck
+from tilewright.mapper.fused.partition import parts_of, segments_of
+from tilewright.workload.cascades import (
+    attention,
+    experts,
+    fsrcnn,
+    gated_feed_forward,
+    inverted_bottleneck,
+    six_products,
+)
 from tilewright.workload.network import dump_network, parse_network
 
 MACHINE = """\
@@ -136,3 +144,40 @@ def test_parts_have_the_operations_that_they_should():
     assert block.operations == 24 * (2 * 12 + 12 * 9 + 12 * 2 + 2)
     strided = inverted_bottleneck(rows=2, columns=3, channels=2, expanded=12, made=4, stride=2)
     assert strided.operations == 24 * 2 * 12 + 6 * (12 * 9 + 12 * 4)
+
+
+def test_six_products_are_attention_without_softmax():
+    random = np.random.default_rng(1)
+    x = random.normal(size=(4, 6))
+    weights = {
+        f"{name}.W": random.normal(size=(6, 6)) for name in ("query", "key", "value", "output")
+    }
+    network = six_products(tokens=4, width=6, heads=2)
+    made = dict(x=x)
+    for node in network.graph.nodes:
+        own = next(layer for layer in network.layers if layer.name == node.layer)
+        arrays = [
+            node.inputs[t.name].apply(made) if t.name in node.inputs else weights[f"{node.name}.W"]
+            for t in own.inputs
+        ]
+        (name,) = node.outputs
+        made[name] = operation(own, arrays)
+    heads = [slice(0, 3), slice(3, 6)]
+    q, k, v = (x @ weights[f"{name}.W"] for name in ("query", "key", "value"))
+    wanted = np.hstack([q[:, h] @ k[:, h].T @ v[:, h] for h in heads]) @ weights["output.W"]
+    assert made["output"] == pytest.approx(wanted)
+
+
+def test_experts_are_gated_parts_side_by_side():
+    one = gated_feed_forward(tokens=4, width=6, hidden=8)
+    several = experts(count=3, tokens=4, width=6, hidden=8)
+    assert [layer.name for layer in several.layers] == [layer.name for layer in one.layers]
+    for own, other in zip(several.layers, one.layers, strict=True):
+        assert own.operations == 3 * other.operations
+
+
+def test_eight_layers_of_fsrcnn_may_be_one_segment():
+    network = fsrcnn(rows=2, columns=4)
+    assert network.layers[0].bounds["P"] == 2 + 2 * 5  # five windows of 3 rows after it
+    (part,) = parts_of(network.graph)
+    assert max(len(own.layers) for own in segments_of(part, network)) == 8

@@ -180,3 +180,85 @@ def inverted_bottleneck(
         )  # fmt: skip
     data = {"name": name, "inputs": {"x": [channels, p, q]}, "layers": layers}
     return parse_network(Document(data, name))
+
+
+def six_products(*, tokens: int, width: int, heads: int, name: str = "six_products") -> Network:
+    """Return the six products of a transformer's attention, softmax left out.
+
+    Query, key, value, scores, context and output: what other fusing mappers take as an example.
+
+    Parameters
+    ----------
+    tokens, width, heads : int
+        Tokens, words of each, and heads that these are divided into.
+    name : str
+        Of the network.
+    """
+    depth = width // heads
+    b = {"M": tokens, "N": width, "K": width}
+    by_head = {"reshape": [tokens, heads, depth]}
+    rows, columns = {"transpose": [1, 0, 2]}, {"transpose": [1, 2, 0]}
+    product = "O[M,N] += I[M,K] * W[K,N]"
+    inside = {"B": heads, "M": tokens, "N": tokens, "F": depth}
+    layers = [
+        *(layer(own, product, b, {"I": "x"}) for own in ("query", "key", "value")),
+        layer("scores", "O[B,M,N] += I[B,M,F] * W[B,F,N]", inside,
+              {"I": ["query", by_head, rows], "W": ["key", by_head, columns]}),
+        layer("context", "O[B,M,F] += I[B,M,N] * W[B,N,F]", inside,
+              {"I": "scores", "W": ["value", by_head, rows]}),
+        layer("output", product, b,
+              {"I": ["context", rows, {"reshape": [tokens, width]}]}),
+    ]  # fmt: skip
+    data = {"name": name, "inputs": {"x": [tokens, width]}, "layers": layers}
+    return parse_network(Document(data, name))
+
+
+def experts(*, count: int, tokens: int, width: int, hidden: int, name: str = "experts") -> Network:
+    """Return experts: gated feed-forward parts side by side, each with tokens of its own.
+
+    Parameters
+    ----------
+    count, tokens : int
+        Experts that run, and tokens that each of them has been given.
+    width, hidden : int
+        Words of a token, and words of each in between.
+    name : str
+        Of the network. Who gets which tokens is not counted.
+    """
+    b = {"E": count, "M": tokens, "N": hidden, "K": width}
+    up = "O[E,M,N] += I[E,M,K] * W[E,K,N]"
+    layers = [
+        layer("gate", up, b, {"I": "x"}),
+        layer("up", up, b, {"I": "x"}),
+        layer("hidden", "O[E,M,N] += I[E,M,N] * J[E,M,N]", b, {"I": "gate", "J": "up"},
+              "multiply"),
+        layer("down", "O[E,M,K] += I[E,M,N] * W[E,N,K]", b, {"I": "hidden"}),
+    ]  # fmt: skip
+    data = {"name": name, "inputs": {"x": [count, tokens, width]}, "layers": layers}
+    return parse_network(Document(data, name))
+
+
+FSRCNN = ((1, 56, 5), (56, 12, 1), (12, 12, 3), (12, 12, 3), (12, 12, 3), (12, 12, 3), (12, 56, 1),
+          (56, 16, 3))  # fmt: skip
+"""Channels in and out, and the extent of the window, of each layer."""
+
+
+def fsrcnn(*, rows: int = 540, columns: int = 960, name: str = "fsrcnn") -> Network:
+    """Return FSRCNN without pads, as DeFiNES has it: each layer makes what the next one reads.
+
+    Parameters
+    ----------
+    rows, columns : int
+        Of what the last layer makes.
+    name : str
+        Of the network. Words have 8 bits.
+    """
+    layers: list[dict[str, Any]] = []
+    for i, (own, made, window) in reversed(list(enumerate(FSRCNN))):
+        b = {"K": made, "C": own, "P": rows, "Q": columns, "R": window, "S": window}
+        conv = layer(f"conv{i}", "O[K,P,Q] += I[C,P+R,Q+S] * W[K,C,R,S]", b,
+                     {"I": f"T{i}", "O": f"T{i + 1}"})  # fmt: skip
+        layers.insert(0, {**conv, "bits": {"I": 8, "W": 8, "O": 8}})
+        rows, columns = rows + window - 1, columns + window - 1
+    data = {"name": name, "inputs": {"T0": [1, rows, columns]}, "layers": layers}
+    return parse_network(Document(data, name))

@@ -12,6 +12,7 @@ import tilewright
 import tilewright as tw
 from fused_chains import chain, machine, network
 from fused_trees import every_branch, every_prefix, state_of
+from several_arrays import several_arrays
 from tilewright.architecture.files import load_architecture
 from tilewright.architecture.machine import Architecture, Compute, Memory
 from tilewright.document import Document
@@ -19,7 +20,8 @@ from tilewright.errors import InputError, MappingError, NoMappingError
 from tilewright.fusion import evaluate
 from tilewright.mapper.fused.choices import SegmentProblem
 from tilewright.mapper.fused.chunks import Chunks
-from tilewright.mapper.fused.network import map_fused
+from tilewright.mapper.fused.network import NetworkSearch, map_fused
+from tilewright.mapper.fused.partition import parts_of
 from tilewright.mapper.fused.segment_search import SegmentSearch
 from tilewright.mapper.network.network import map_network
 from tilewright.mapper.objective.objective import parse_objective
@@ -178,6 +180,32 @@ def test_totals_and_bounds_without_some_layers_say_so(count, monkeypatch):
     page = html(found)
     assert f"{count} of 2 layers" in page
     assert "the totals are without the layers that have no mapping yet" in page
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("seed", range(6))
+def test_segments_that_the_bound_does_not_rest_on_need_no_search(seed):
+    random = Random(seed)
+    sizes = [random.choice((2, 3, 4)) for _ in range(4)]
+    found, target = network(random.choice((2, 4)), sizes), several_arrays(random)
+    alone = map_network(found, target, "energy")
+    parts = list(parts_of(found.graph))
+    totals, searched = [], []
+    for hoped in (False, True):
+        search = NetworkSearch(found, target, "energy", alone.layers)
+        search.list_segments(parts)
+        if hoped:
+            search.search_hoped(parts, inf, roughly=True)
+            search.search_hoped(parts, inf)
+        else:
+            search.search(inf)
+        (part,) = parts
+        gained = sum(search.gain(part, own) for own in search.chosen(part))
+        totals.append(search.values(part, frozenset(part.names)) - gained)
+        assert isclose(totals[-1], search.bound(part))
+        searched.append(sum(own.searched for own in search.outcomes.values()))
+    assert isclose(*totals)
+    assert searched[1] <= searched[0]
 
 
 def test_layers_that_nothing_connects_are_refused():

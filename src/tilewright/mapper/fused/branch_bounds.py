@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from math import inf, prod
 
 import numpy as np
@@ -193,18 +194,53 @@ class BranchBounds:
             )
         )
 
-    def saved_at_most(self) -> float:
-        """Return what fusing saves at most, of energy or of cycles; infinite where that is unknown.
+    def least_of_layers(self, alone: float) -> float:
+        """Return what no fused mapping undercuts, given what no layers by themselves do.
 
-        A fused mapping is one of each layer by itself as soon as its exchanged tiles come from the
-        outermost memory and go there. All shared loops are relevant to them, so that every word
-        moves once more at both memories. That takes tiles of one size, not those of windows.
+        A tile that is held for several layers moves once for all of them, and for each of them
+        where they are by themselves. Nothing is known of how much it moves; but what moves more
+        often than once is paid in the fused mapping as well.
+        """
+        p, least = self.problem, self.floor()
+        apart = alone - self.saved_at_most()
+        shared = [t for t in self.shared if p.tiles[t].memories]
+        if not shared or apart <= least:
+            return max(least, apart)
+        if not self.additive:
+            return least
+        once = 0.0
+        for t in shared:
+            i, k = min(p.tiles[t].uses)
+            once += self.outermost(i, (0,) * (k + 1), p.bounds, 1, only=k)[0]
+        most = max(len(p.tiles[t].uses) for t in shared)
+        return least + max(0.0, apart - (most - 1) * once - least) / most
+
+    @cached_property
+    def shared(self) -> tuple[int, ...]:
+        """Positions of the tiles from outside that several layers read."""
+        p = self.problem
+        return tuple(t for t in p.external if len(p.tiles[t].uses) > 1)
+
+    def saved_by(self, holding: Holding) -> float:
+        """Return the pJ that are saved at most as tiles are held for several layers."""
+        p = self.problem
+        return sum(
+            (len(p.tiles[h.tile].uses) - 1) * p.held_energy(h.tile, h.memory, h.moved)
+            for h in holding.held
+            if h.tile in self.shared
+        )
+
+    def saved_at_most(self) -> float:
+        """Return what is saved at most, of energy or of cycles, as tensors are exchanged on chip.
+
+        Infinite where that is unknown. A fused mapping is one of each layer by itself as soon as
+        its exchanged tiles come from the outermost memory and go there. All shared loops are
+        relevant to them, so that every word moves once more at both memories. That takes tiles of
+        one size, not those of windows.
         """
         p = self.problem
         if p.windows.loops or not (self.additive or self.powers == (0.0, 1.0)):
             return inf
-        if any(len(p.tiles[t].uses) > 1 and p.tiles[t].memories for t in p.external):
-            return inf  # what is held for several layers moves once for all of them
         total = 0.0
         for tile in p.intermediates:
             for i, t in p.tiles[tile].uses:

@@ -70,6 +70,8 @@ class Candidate:
         What is minimised of held tiles, where that is not part of the branches.
     bounds : list of float
         What each branch costs at least over all iterations.
+    floor : float
+        What the whole costs at least.
     windowed : Windowed or None
         What loops with windows do, if there are any.
     turns : list of list of Turns
@@ -86,13 +88,14 @@ class Candidate:
     rooms: tuple[Room, ...]
     apart: float
     bounds: list[float]
+    floor: float = 0.0
     windowed: Windowed | None = None
     turns: list[list[Turns]] = field(default_factory=list)
 
     @property
     def bound(self) -> float:
         """What the candidate costs at least."""
-        return self.apart + sum(self.bounds)
+        return max(self.floor, self.apart + sum(self.bounds))
 
     @property
     def solved(self) -> bool:

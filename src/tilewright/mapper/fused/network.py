@@ -8,8 +8,8 @@ those that gain most together are chosen.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import inf, isfinite
 from time import perf_counter
 
@@ -18,21 +18,21 @@ import numpy as np
 from tilewright.architecture.machine import Architecture
 from tilewright.fusion.evaluation import evaluate as evaluate_fused
 from tilewright.mapper.fused.branch_bounds import BranchBounds
-from tilewright.mapper.fused.candidate import Candidate
 from tilewright.mapper.fused.choices import SegmentProblem, alike
 from tilewright.mapper.fused.chunks import Chunks
 from tilewright.mapper.fused.edge_details import detailed_edges
 from tilewright.mapper.fused.edges import UnfusedEdge
+from tilewright.mapper.fused.outcome import Outcome, exchanged
 from tilewright.mapper.fused.partition import (
-    MOST_LAYERS,
     Names,
     Part,
     best_packing,
+    most_layers,
     packed,
     parts_of,
     segments_of,
 )
-from tilewright.mapper.fused.result import ExchangedTile, FusedResult, SegmentResult, Unfused
+from tilewright.mapper.fused.result import FusedResult, SegmentResult, Unfused
 from tilewright.mapper.fused.segment_search import SegmentSearch
 from tilewright.mapper.fused.trees import tree_of
 from tilewright.mapper.network.network import map_network
@@ -43,42 +43,11 @@ from tilewright.mapper.results.result import LayerResult, NetworkResult
 from tilewright.mapper.results.searched_space import DIVISORS
 from tilewright.mapper.search.confirmed import DisagreementError
 from tilewright.mapping.fused import Segment
-from tilewright.workload.footprint import expression_words
 from tilewright.workload.layer import Network
 
-SHARE = 0.4  # of a limited time, for layers by themselves
+SHARE = 0.5  # of a limited time, for layers by themselves; what they cost at least bounds segments
 SEARCH = 0.95  # of it, until the last search ends
 ROUGHLY = 0.005  # by how much segments may be worse than the best at first, in a limited time
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What the search of a segment has found.
-
-    Attributes
-    ----------
-    best : Candidate or None
-        None where no fused mapping is better than the layers otherwise.
-    value, bound : float
-        Of the best, infinite without one; and what no fused mapping undercuts, infinite where none
-        is better than smaller segments.
-    least : float
-        What no fused mapping undercuts, also where none is better than smaller segments.
-    searched : bool
-        Whether the search has ended.
-    candidates, searches : int
-        Ways to share loops that had to be looked at, and chunks that were searched.
-    seconds : float
-    """
-
-    best: Candidate | None
-    value: float
-    bound: float
-    least: float = inf
-    searched: bool = True
-    candidates: int = 0
-    searches: int = 0
-    seconds: float = 0.0
 
 
 def map_fused(
@@ -118,10 +87,14 @@ def map_fused(
     assert network.graph is not None
     parts = list(parts_of(network.graph))
     searching.list_segments(parts)
-    if run.time_limit is not None or len(architecture.arrays) > 1:
-        # trees that are found in little time leave out most searches of the second round
-        searching.search(last, roughly=True)
-    searching.search(last)
+    # trees that are found in little time leave out most searches of the second round
+    if len(architecture.arrays) > 1:
+        searching.search_hoped(parts, last, roughly=True)
+        searching.search_hoped(parts, last)
+    else:
+        if run.time_limit is not None:
+            searching.search(last, roughly=True)
+        searching.search(last)
     chosen = [(part, searching.chosen(part)) for part in parts]
     stopped = alone.stopped or perf_counter() >= last
     return searching.result(chosen, alone, seconds=perf_counter() - start, stopped=stopped)
@@ -145,6 +118,7 @@ class NetworkSearch:
         self.segments: dict[Names, Segment] = {}
         self.outcomes: dict[Names, Outcome] = {}
         self.alike: dict[object, list[tuple[Part, Names]]] = {}
+        self.group: dict[Names, list[tuple[Part, Names]]] = {}
         self.interrupted = False
 
     def list_segments(self, parts: Sequence[Part]) -> None:
@@ -156,6 +130,7 @@ class NetworkSearch:
                     continue  # of a layer there is no mapping yet
                 own = self.alike.setdefault(alike(segment), [])
                 own.append((part, names))
+                self.group[names] = own
                 self.segments[names] = segment
                 first = own[0][1]
                 self.outcomes[names] = self.outcomes.get(first) or self.unsearched(segment)
@@ -180,22 +155,67 @@ class NetworkSearch:
             order = sorted(range(len(todo)), key=lambda n: -unknown[n])
             todo, unknown = [todo[n] for n in order], [unknown[n] for n in order]
         for n, own in enumerate(todo):
-            part, names = own[0]
             now = perf_counter()
             if self.interrupted or now >= last:
                 return
             share = unknown[n] / sum(unknown[n:]) if unknown[n] > 0.0 else 0.0
-            end = now + (last - now) * share if isfinite(last) else inf
-            try:
-                most = self.otherwise(part, names)
-                found = self.segment(
-                    self.segments[names], most, lambda end=end: perf_counter() >= end,  # type: ignore[misc]
-                    self.outcomes[names],
-                )  # fmt: skip
-            except KeyboardInterrupt:
-                self.interrupted = True
-                return
-            self.outcomes.update({each: found for _, each in own})
+            self.search_one(own, now + (last - now) * share if isfinite(last) else inf)
+
+    def search_hoped(self, parts: Sequence[Part], last: float, *, roughly: bool = False) -> None:
+        """Search the segments that the bound rests on, that of which least is known first.
+
+        This is for machines where a search takes long: larger segments are searched before smaller
+        ones, whose values would leave out most of them.
+
+        Those that would save most together, were their bounds attained, are all that has to be
+        known: when nothing is left to know of them, no other choice of segments is better. In a
+        limited time each has its share, by what is not known of it yet.
+
+        Parameters
+        ----------
+        last : float
+            When the time is over, as a time of the clock.
+        roughly : bool
+            Whether to look for good mappings only, in little time, once for each segment.
+        """
+        self.chunks.roughly = roughly
+        tried: set[Names] = set()
+        stopped = False
+        while not self.interrupted and perf_counter() < last:
+            left: dict[Names, float] = {}
+            for part in parts:
+                for names in self.hoped(part):
+                    first = self.group[names][0][1]
+                    if not self.outcomes[first].searched:
+                        left[first] = left.get(first, 0.0) + self.unknown(part, names)
+            untried = left.keys() - tried
+            if not untried and (roughly or not stopped):
+                break  # none is left, or what is left ran out of memory
+            if not untried:
+                tried, stopped = set(), False
+                continue
+            names = max(sorted(untried, key=sorted), key=lambda own: left[own])
+            tried.add(names)
+            end = last
+            if isfinite(last) and (every := sum(left[own] for own in untried)):
+                now = perf_counter()
+                end = now + (last - now) * left[names] / every
+            self.search_one(self.group[names], end)
+            stopped = stopped or perf_counter() >= end
+        self.chunks.roughly = False
+
+    def search_one(self, own: list[tuple[Part, Names]], end: float) -> None:
+        """Search segments that are alike, until some time of the clock."""
+        part, names = own[0]
+        try:
+            found = self.segment(
+                self.segments[names], self.otherwise(part, names),
+                lambda: perf_counter() >= end, self.outcomes[names],
+            )  # fmt: skip
+        except KeyboardInterrupt:
+            self.interrupted = True
+            return
+        self.outcomes.update({each: found for _, each in own})
 
     def unknown(self, part: Part, names: Names) -> float:
         """Return by how much a fused mapping of some layers may be better than what is known."""
@@ -214,6 +234,10 @@ class NetworkSearch:
         floor = earlier.bound
         tolerance = ROUGHLY if self.chunks.roughly else 0.0
         search = SegmentSearch(problem, self.chunks, floor, tolerance)
+        if search.bounds.additive and len(self.architecture.arrays) > 1:
+            # this leaves out more, but says less of what it leaves out than searches do, which
+            # take long with several arrays
+            search.apart = self.least_alone(segment) - search.bounds.saved_at_most()
         known = earlier.best if earlier.value < most else None
         best = search.solve(min(most, earlier.value), stop)
         candidate = best.candidate or known
@@ -243,8 +267,11 @@ class NetworkSearch:
 
     def floor(self, segment: Segment, bounds: BranchBounds) -> float:
         """Return what no fused mapping of a segment undercuts, without any search."""
-        alone = sum(self.alone[name].proof.lower_bound for name in segment.sources)
-        return max(bounds.floor(), alone - bounds.saved_at_most())
+        return bounds.least_of_layers(self.least_alone(segment))
+
+    def least_alone(self, segment: Segment) -> float:
+        """Return what the layers of a segment cost at least by themselves."""
+        return sum(self.alone[name].proof.lower_bound for name in segment.sources)
 
     def values(self, part: Part, names: Names) -> float:
         """Return what layers cost by themselves."""
@@ -271,15 +298,24 @@ class NetworkSearch:
 
     def bound(self, part: Part, among: Names | None = None) -> float:
         """Return what a part costs at least, or some of its layers when no others join them."""
+        least, gains = self.most_gained(part, among)
+        return least - sum(gains[names] for names in self.hoped(part, among))
+
+    def hoped(self, part: Part, among: Names | None = None) -> list[Names]:
+        """Return the segments that would save most together, were their bounds attained."""
+        _, gains = self.most_gained(part, among)
+        useful = sorted((names for names, gain in gains.items() if gain > 0.0), key=sorted)
+        return packed(useful, gains, part)
+
+    def most_gained(self, part: Part, among: Names | None) -> tuple[float, dict[Names, float]]:
+        """Return what layers cost at least by themselves, and what each segment saves at most."""
         own = self.mapped(part) if among is None else self.mapped(part) & among
         least = {name: self.alone[part.layer_of[name]].proof.lower_bound for name in own}
-        gains = {
+        return sum(least.values()), {
             names: sum(least[name] for name in names) - outcome.bound
             for names, outcome in self.outcomes.items()
             if names <= own
         }
-        useful = sorted((names for names, gain in gains.items() if gain > 0.0), key=sorted)
-        return sum(least.values()) - sum(gains[names] for names in packed(useful, gains, part))
 
     def result(
         self,
@@ -323,7 +359,7 @@ class NetworkSearch:
             unfused=layers,
             unfused_edges=tuple(edges),
             bound=bound,
-            most_layers=MOST_LAYERS,
+            most_layers=min(most_layers(part) for part, _ in chosen),
         )
 
     def confirmed(self, names: Names, before: tuple[LayerResult, ...]) -> SegmentResult:
@@ -358,18 +394,4 @@ class NetworkSearch:
             value=exact,
             lower_bound=exact if close else min(outcome.bound, exact),
             seconds=outcome.seconds,
-        )
-
-
-def exchanged(problem: SegmentProblem, best: Candidate) -> Iterator[ExchangedTile]:
-    """Yield where exchanged tensors live."""
-    for tile, memory in best.places.items():
-        i, t = problem.tiles[tile].uses[0]
-        extents = best.turns[i][0].layer.bounds
-        tensor = problem.layers[i].tensors[t]
-        yield ExchangedTile(
-            problem.tiles[tile].name,
-            problem.architecture.memories[memory].name,
-            tuple(expression_words(terms, extents) for terms in tensor.expressions),
-            problem.words(tile, problem.bounds),
         )

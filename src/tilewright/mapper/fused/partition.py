@@ -11,8 +11,8 @@ from tilewright.mapping.fused.segments import Segment
 from tilewright.workload.graph import Block, Graph, Node
 from tilewright.workload.layer import Network
 
-MOST_LAYERS = 6
-"""Layers of a segment, by default."""
+MOST_LAYERS, ALL_LAYERS = 6, 8
+"""Layers of a segment; and those of a part that may be one segment as a whole."""
 
 Names = frozenset[str]
 
@@ -95,16 +95,15 @@ def part_of(nodes: Sequence[Node], block: Block | None) -> Part:
     )
 
 
-def segments_of(part: Part, network: Network, most: int = MOST_LAYERS) -> Iterator[Segment]:
-    """Yield the sets of layers that exchange tensors nobody else reads, with fewer layers first.
+def most_layers(part: Part) -> int:
+    """Return how many layers of a part a segment may have."""
+    return ALL_LAYERS if len(part.names) <= ALL_LAYERS else MOST_LAYERS
 
-    Parameters
-    ----------
-    most : int
-        Layers of a segment.
-    """
+
+def segments_of(part: Part, network: Network) -> Iterator[Segment]:
+    """Yield the sets of layers that exchange tensors nobody else reads, with fewer layers first."""
     level: list[Names] = [frozenset((name,)) for name in part.names]
-    for _ in range(most - 1):
+    for _ in range(most_layers(part) - 1):
         grown: dict[Names, None] = {}
         for own in level:
             for name in sorted(own, key=part.names.index):

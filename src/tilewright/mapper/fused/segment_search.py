@@ -59,6 +59,8 @@ class SegmentSearch:
 
     Attributes
     ----------
+    apart : float
+        What the layers cost at least with exchanged tensors on chip but nothing else in common, pJ.
     candidates : int
         How many had to be looked at.
     least : float
@@ -76,6 +78,7 @@ class SegmentSearch:
         self.problem = problem
         self.chunks = chunks
         self.floor = floor
+        self.apart = -inf
         self.tolerance = tolerance
         self.close = 1 - max(TIE, tolerance)
         self.candidates = 0
@@ -129,7 +132,7 @@ class SegmentSearch:
         bound_of = self.bounds.least(places, stop)
 
         def least(holding: Holding) -> float:
-            bound = bound_of(holding)
+            bound = max(bound_of(holding), self.apart - self.bounds.saved_by(holding))
             if bound >= most:
                 self.least = min(self.least, bound)
             return bound
@@ -144,8 +147,9 @@ class SegmentSearch:
             if not fits.any():
                 continue
             layers = self.bounds.of_branches(holding, sources, stop)
+            floor = self.apart - self.bounds.saved_by(holding)
             apart = holding.energy if self.bounds.additive else 0.0
-            bounds = np.sum(layers, axis=0) + apart
+            bounds = np.maximum(np.sum(layers, axis=0) + apart, floor)
             self.least = float(bounds[fits & (bounds >= most)].min(initial=self.least))
             fits &= bounds < most
             for at in np.flatnonzero(fits).tolist():
@@ -162,6 +166,7 @@ class SegmentSearch:
                     rooms=tuple(tuple(row) for row in rooms[at].tolist()),
                     apart=apart,
                     bounds=[float(own[at]) for own in layers],
+                    floor=floor,
                 )
 
     def below(self, shape: Shape) -> Bools:
@@ -304,7 +309,8 @@ class SegmentSearch:
         for i, turns, kind in sorted(open_, key=lambda each: -each[1].times):
             if turns.point is None:
                 own = head.turns[i]
-                rest = head.bound - head.bounds[i] + self.total(own, 0.0, but=turns)
+                rest = head.apart + sum(head.bounds) - head.bounds[i]
+                rest += self.total(own, 0.0, but=turns)
                 below = (value - rest) / turns.times**self.power
                 known, room = self.chunks.solved(kind), head.rooms[i]
                 if head.windowed is not None and not known.points:

@@ -23,7 +23,7 @@ from tilewright.mapper.fused.edges import (
     edges_among,
     others_that_read,
 )
-from tilewright.mapper.fused.partition import MOST_LAYERS, Names, Part
+from tilewright.mapper.fused.partition import Names, Part, most_layers
 from tilewright.mapper.fused.segment_search import SegmentSearch
 from tilewright.mapper.objective.tolerances import TOLERANCE
 from tilewright.mapping.fused.connected_layers import segment
@@ -96,8 +96,8 @@ def blocked(search: NetworkSearch, part: Part, edge: Edge, edges: list[Edge]) ->
             if name not in part.layer_of:
                 return Blocked(OPERATOR, f"{operator[name]} between other tensors of the two")
             grown.add(name)
-        if len(grown) > MOST_LAYERS:
-            return Blocked(TOO_MANY, f"takes a segment of more than {MOST_LAYERS} layers")
+        if len(grown) > most_layers(part):
+            return Blocked(TOO_MANY, f"takes a segment of more than {most_layers(part)} layers")
         if grown == own:
             break
         own = grown

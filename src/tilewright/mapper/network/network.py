@@ -73,6 +73,7 @@ def map_network(
     layers = different_layers(network)
     work = NetworkSearch(architecture, objective, tiles, limited, progress, run.cache)
     waiting = work.recall(layers)
+    work.weights = weights(network.layers, waiting)
     compiling = 0.0
     if waiting:
         waiting = checked(waiting, architecture, limited)
@@ -101,6 +102,19 @@ def different_layers(network: Network) -> list[Layer]:
     for layer in network.layers:
         alike.setdefault(likeness(layer), layer)
     return list(alike.values())
+
+
+def weights(every: Sequence[Layer], waiting: Sequence[Layer]) -> dict[object, float]:
+    """Return by how much each layer that waits is given more than an equal share of a limited time.
+
+    Half of the time is shared equally, half by operations in all runs: those are most of the value.
+    """
+    operations = dict.fromkeys(map(likeness, waiting), 0)
+    for layer in every:
+        if likeness(layer) in operations:
+            operations[likeness(layer)] += layer.operations * layer.repeat
+    mean = sum(operations.values()) / max(len(operations), 1)
+    return {key: 0.5 + 0.5 * own / mean for key, own in operations.items()}
 
 
 def checked(layers: Sequence[Layer], architecture: Architecture, limited: bool) -> list[Layer]:
@@ -152,6 +166,8 @@ class NetworkSearch:
     ----------
     even, solved : SolvedLayers
         Results that are kept: of sizes that divide, and of those asked for.
+    weights : dict
+        Of each layer in shares of a limited time, see `weights`, by `likeness`.
     searched : dict
         What each layer's search has ended with so far, by `likeness`.
     cut : set
@@ -176,6 +192,7 @@ class NetworkSearch:
         self.even = self.solved = SolvedLayers(cache, architecture, objective, options={})
         if tiles == ALL:
             self.solved = SolvedLayers(cache, architecture, objective, {"tiles": ALL}, tiles)
+        self.weights: dict[object, float] = {}
         self.searched: dict[object, Searched] = {}
         self.known: dict[object, Searched] = {}  # earlier searches of sizes that divide
         self.cut: set[object] = set()
@@ -242,7 +259,8 @@ class NetworkSearch:
 
         Where all tile sizes are asked for, the other half of the time is theirs.
         """
-        (half, stop), key = budget.halves(), likeness(layer)
+        key = likeness(layer)
+        half, stop = budget.halves(self.weights[key])
         if stop():
             return
         first = half if self.tiles == ALL else stop

@@ -19,8 +19,8 @@ class Budget:
     ----------
     deadline : float
         When everything ends, on the clock of `perf_counter`; infinite without a limit.
-    waiting : int
-        Layers that have not had their share.
+    waiting : float
+        Layers that have not had their share, or the sum of their weights.
     workers : int
         Layers that are searched at the same time.
     halted : Event
@@ -28,7 +28,7 @@ class Budget:
     """
 
     deadline: float
-    waiting: int
+    waiting: float
     workers: int
     halted: Event = field(default_factory=Event)
     lock: Lock = field(default_factory=Lock)
@@ -37,12 +37,13 @@ class Budget:
         """Return what one more search asks whether it has to end."""
         return self.halves()[1]
 
-    def halves(self) -> tuple[Callable[[], bool], Callable[[], bool]]:
+    def halves(self, weight: float = 1.0) -> tuple[Callable[[], bool], Callable[[], bool]]:
         """Return the same for the first half of its time, and for all of it."""
         with self.lock:
             now = perf_counter()
-            share = max(0.0, self.deadline - now) * min(1.0, self.workers / self.waiting)
-            self.waiting -= 1
+            part = self.workers * weight / max(self.waiting, weight)
+            share = max(0.0, self.deadline - now) * min(1.0, part)
+            self.waiting -= weight
         return (
             lambda: self.halted.is_set() or perf_counter() >= now + share / 2,
             lambda: self.halted.is_set() or perf_counter() >= now + share,

@@ -40,7 +40,7 @@ LEAST_SLACK = 1.0002  # a bypass choice is given up where labels that little abo
 EASY = 2000  # labels of a search after which the next one may go twice as far
 DIVIDED = 10000  # labels of a search after which its spatial choices are divided
 MOST_PARTS = 16  # that they are divided into
-SUMS = 1 << 14  # of the first round of bounds over all spatial choices
+SUMS = 1 << 14  # of the first round of bounds over all spatial choices; of products a quarter
 EQUAL = 1 + 1e-6  # bypass choices whose bounds are that much above the best value hold no equal one
 CLOSE = 1 + 1e-9
 
@@ -93,7 +93,8 @@ def explore(
             search.anneal(WALKS << rounds, STEPS << longer, stop)
             rounds += 1
             if on.closed_form and search.best[0] < inf:
-                queue = weighed_together(search, queue, stop, SUMS << 2 * rounds)
+                sums = SUMS >> 2 if search.is_product() else SUMS
+                queue = weighed_together(search, queue, stop, sums << 2 * rounds)
             continue
         if not plan.combined and combine(search, plan, given is None):
             pass

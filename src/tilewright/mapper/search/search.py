@@ -62,6 +62,7 @@ SMALL = 256  # shapes of such layers
 ENOUGH = 1.002  # how far above its bound the tables of a bypass choice go before others are filled
 SLACK = 1.01  # how far above its bound a bypass choice is searched at first
 HARD_TO_PROVE = 20000  # labels after which ports get tables on machines with one array
+NEAR = 1.1  # how far above its bound a bypass choice of products is searched to the end at once
 WIDTH = 64  # shapes that a dive takes through an array
 BUCKETS = 1 << 17
 
@@ -456,11 +457,17 @@ class Search:
         """Whether every bypass choice of a machine of several arrays is searched in no time."""
         return self.na > 1 and len(self.tiles.repeats) < SMALL
 
+    def is_product(self) -> bool:
+        """Whether no tensor has a window."""
+        return not (self.space.windows >= 0).any()
+
     def ceiling(self, plan: Plan) -> float:
         """Return the value below which a bypass choice is searched next."""
         if plan.bound[0] <= 0.0 or plan.slack >= MOST_SLACK or not self.settings.ceilings:
             return float(self.best[0])
         if plan.jointly and plan.bound[0] < plan.ceiling / ENOUGH:
             return min(plan.ceiling, float(self.best[0]))
+        if plan.known and self.na > 1 and self.best[0] < plan.bound[0] * NEAR and self.is_product():
+            return float(self.best[0])
         level = 0.0 if plan.known else self.level * ROUGHLY
         return min(max(plan.bound[0] * plan.slack, level), float(self.best[0]))
