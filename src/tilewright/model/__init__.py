@@ -1,8 +1,8 @@
-"""What a mapping costs: exact counts in closed form, energy, cycles and statistics."""
+"""What a mapping costs: exact counts in closed form, energy, cycles and statistics.
 
-from tilewright.model.batch import Batch, evaluate_batch
-from tilewright.model.count import count
-from tilewright.model.evaluate import assess, evaluate
-from tilewright.model.result import Evaluation
+Names are imported when they are first used.
+"""
 
-__all__ = ["Batch", "Evaluation", "assess", "count", "evaluate", "evaluate_batch"]
+from tilewright.exports import on_use
+
+__getattr__, __dir__ = on_use(__name__, __file__)

@@ -20,8 +20,9 @@ import tilewright as tw
 from tilewright.cli import main
 from tilewright.mapper.network import compilation, layer_search
 from tilewright.mapper.network import network as network_module
+from tilewright.mapper.network.bars import Bars
 from tilewright.mapper.network.cache import Cache
-from tilewright.mapper.network.progress import Bars, Lines, Progress
+from tilewright.mapper.network.progress import Lines, Progress
 from tilewright.mapper.network.run import Run
 from tilewright.mapper.network.solution_key import solution_key
 from tilewright.mapper.search.found import Found
