@@ -57,6 +57,12 @@ class Bars(Lines):
                 self.tasks[layer], completed=reached, status=so_far(best, bound, self.unit)
             )
 
+    def widened(self, layer: Layer, best: float) -> None:
+        """Say that the bar is full, and why the search goes on."""
+        with self.lock:
+            text = f"best {best:.5g} {self.unit}{self.first}; now all tile sizes"
+            self.bars.update(self.tasks[layer], status=text)
+
     def working(self, line: Callable[[], str]) -> AbstractContextManager[object]:
         """Show how far the work inside has come."""
         return every(lambda: [line()], self.write)

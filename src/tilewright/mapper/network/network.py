@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from math import inf
+from math import inf, isfinite
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -75,7 +75,7 @@ def map_network(
     compiling = 0.0
     if waiting:
         waiting = checked(waiting, architecture, limited)
-        compiling = compiled(progress)
+        compiling = compiled()
     workers = max(1, min(run.workers or processors(), len(waiting)))
     progress.begin(len(layers), objective, tiles)
     work.tell_recalled(layers)
@@ -119,14 +119,13 @@ def checked(layers: Sequence[Layer], architecture: Architecture, limited: bool) 
     return sorted(layers, key=search_effort, reverse=not limited)
 
 
-def compiled(progress: Progress) -> float:
+def compiled() -> float:
     """Compile the kernels where they are not; return the seconds, which count for no limit."""
     from tilewright.mapper.network.compilation import compile_kernels, is_compiled
 
     if is_compiled():
         return 0.0
     start = perf_counter()
-    progress.compiling()
     compile_kernels()
     return perf_counter() - start
 
@@ -295,6 +294,8 @@ class NetworkSearch:
         ended = self.searched[key]
         if self.tiles == ALL and not stop():
             proven = ended.found.finished
+            if isfinite(ended.found.value):
+                self.progress.widened(layer, ended.found.value)
             ended = self.helpers.compute(
                 improved, layer, self.architecture, self.objective, ended, stop=stop
             )
