@@ -18,9 +18,8 @@ from rich.console import Console
 
 import tilewright as tw
 from tilewright.cli import main
-from tilewright.mapper.network import compilation, layer_search
+from tilewright.mapper.network import compilation, layer_search, time_shares
 from tilewright.mapper.network import network as network_module
-from tilewright.mapper.network import time_shares
 from tilewright.mapper.network.bars import Bars
 from tilewright.mapper.network.cache import Cache
 from tilewright.mapper.network.progress import Lines, Progress
