@@ -27,7 +27,7 @@ from tilewright.mapper.search.search import Search
 from tilewright.mapping.files import mapping_data
 from tilewright.model import evaluate, evaluate_batch
 from tilewright.strategies.run import Run, improvements
-from tilewright.strategies.sampling import Random
+from tilewright.strategies.searches.sampling import Random
 from tilewright.strategies.steps import Problem
 from tilewright.workload.einsum import einsum
 from tilewright.workload.network import load_network, select
