@@ -18,8 +18,9 @@ from tilewright.kernels.types import Ints
 from tilewright.mapper.problem.lattice import divisors
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.mapping.validity import check
-from tilewright.model import evaluate, evaluate_batch
+from tilewright.model.batch import evaluate_batch
 from tilewright.model.closed_form.traffic import with_tiles
+from tilewright.model.evaluate import evaluate
 from tilewright.strategies.candidates.canonical import (
     canonical_order,
     canonical_orders,

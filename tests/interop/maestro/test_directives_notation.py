@@ -21,7 +21,7 @@ from tilewright.interop.maestro.styles import load_style, style_names
 from tilewright.interop.maestro.translate import translate
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.mapping.structure import resolve_loops
-from tilewright.model import evaluate
+from tilewright.model.evaluate import evaluate
 from tilewright.reference.simulate import simulate
 from tilewright.workload.layer import Layer
 from tilewright.workload.network import load_network

@@ -8,7 +8,7 @@ import tilewright as tw
 from tilewright.mapper.search import vast_layers as vast
 from tilewright.mapper.search.search import Search
 from tilewright.mapper.search.vast_layers import found_greedily, is_vast
-from tilewright.model import evaluate
+from tilewright.model.evaluate import evaluate
 
 VAST = tw.matmul(M=55440, N=55440, K=55440)  # 120 divisors each
 
