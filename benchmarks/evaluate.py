@@ -17,9 +17,10 @@ from rich.table import Table
 from tilewright.architecture.files import load_architecture
 from tilewright.kernels.types import Ints
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
-from tilewright.model import evaluate, evaluate_batch
+from tilewright.model.batch import evaluate_batch
 from tilewright.model.closed_form.traffic import with_tiles
 from tilewright.model.count import plan
+from tilewright.model.evaluate import evaluate
 from tilewright.workload.einsum import einsum
 from tilewright.workload.layer import Layer
 

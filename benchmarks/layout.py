@@ -9,7 +9,7 @@ from benchmarks import Section
 from tilewright.architecture.files import load_architecture
 from tilewright.layout.choose import tiles_of
 from tilewright.layout.dmc import Cost
-from tilewright.strategies.decoupled import Decoupled
+from tilewright.strategies.searches.decoupled import Decoupled
 from tilewright.strategies.steps import Problem
 from tilewright.workload.network import load_network, select
 

@@ -25,9 +25,10 @@ from tilewright.mapper.network.compilation import compile_kernels, compile_tiles
 from tilewright.mapper.problem.space_size import mappings_in_space
 from tilewright.mapper.search.search import Search
 from tilewright.mapping.files import mapping_data
-from tilewright.model import evaluate, evaluate_batch
+from tilewright.model.batch import evaluate_batch
+from tilewright.model.evaluate import evaluate
 from tilewright.strategies.run import Run, improvements
-from tilewright.strategies.sampling import Random
+from tilewright.strategies.searches.sampling import Random
 from tilewright.strategies.steps import Problem
 from tilewright.workload.einsum import einsum
 from tilewright.workload.network import load_network, select

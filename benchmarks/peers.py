@@ -24,7 +24,7 @@ from benchmarks.mapper import LAYERS, MACHINE, every_kernel
 from tilewright.architecture.files import load_architecture
 from tilewright.architecture.machine import Architecture, Memory
 from tilewright.mapper.search.search import Search
-from tilewright.model import evaluate
+from tilewright.model.evaluate import evaluate
 from tilewright.workload.einsum import einsum
 from tilewright.workload.layer import Layer
 

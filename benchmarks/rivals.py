@@ -20,7 +20,8 @@ from tilewright.architecture.machine import Architecture, Array, Memory
 from tilewright.errors import MappingError
 from tilewright.kernels.types import Floats, Ints
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
-from tilewright.model import evaluate, evaluate_batch
+from tilewright.model.batch import evaluate_batch
+from tilewright.model.evaluate import evaluate
 from tilewright.workload.layer import Layer
 
 ROWS = 256  # tile sizes that are tried for a changed list

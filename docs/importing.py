@@ -26,7 +26,7 @@ COMMANDS = {"show": f"{TILEWRIGHT} show model.onnx --bind batch=4"}
 TABLE = re.compile(r"<!-- models -->\n(?:\n\|.*?\n(?!\|))?", re.DOTALL)
 PUBLISHED_TABLE = re.compile(r"<!-- published -->\n(?:\n\|.*?\n(?!\|))?", re.DOTALL)
 # what torchvision 0.21 prints as "GFLOPS" of its weights; the function that makes the graph in
-# tests/generators/onnx_models.py; the network or configuration that ships
+# tests/generators/frontends/onnx_models.py; the network or configuration that ships
 PUBLISHED = (
     ("AlexNet", "0.71", "alexnet", "alexnet"),
     ("VGG-16", "15.47", "vgg16", "vgg16"),

@@ -123,7 +123,7 @@ def run(command: str, folder: str) -> str:
         timeout=3600,
     )
     # a message that stands alone is what a page wants to show
-    text = done.stdout.strip() or done.stderr.strip()
+    text = done.stdout.strip("\n").rstrip() or done.stderr.strip()
     assert text, command
     return "\n".join(line.rstrip() for line in text.splitlines())
 

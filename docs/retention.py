@@ -18,8 +18,8 @@ from tilewright.architecture.machine import Architecture, Compute, Memory
 from tilewright.mapping.nodes import For, Mapping, Store
 from tilewright.mapping.structure import resolve
 from tilewright.reference.belady import missing
-from tilewright.retention.access import Access
-from tilewright.retention.curve import spill_curve
+from tilewright.retention.spills.access import Access
+from tilewright.retention.spills.curve import spill_curve
 from tilewright.workload.einsum import einsum
 
 PAGE = ROOT / "docs" / "retention.md"

@@ -18,9 +18,9 @@ import tilewright as tw
 from tilewright.architecture.reading import parse_architecture
 from tilewright.document import parse
 from tilewright.errors import InputError
-from tilewright.offchip.belady import trace
-from tilewright.offchip.extents import Elements
+from tilewright.offchip.arrays.extents import Elements
 from tilewright.offchip.nest import read_nest
+from tilewright.offchip.spills.belady import trace
 from tilewright.offchip.weighted import WeightedFound, search_weighted
 
 PAGE = Path(__file__).parents[1] / "docs" / "reproductions" / "cnnflow.md"

@@ -27,10 +27,10 @@ from tilewright.layout.dmc import BOX, Cost
 from tilewright.layout.uniform import uniform_layouts
 from tilewright.mapper.problem.lattice import divisors
 from tilewright.mapping.constraints import under
-from tilewright.strategies.decoupled import Decoupled, Decoupling
-from tilewright.strategies.dmazerunner import DMazeRunner
 from tilewright.strategies.run import Run, improvements, warm_up
-from tilewright.strategies.sampling import Random
+from tilewright.strategies.searches.decoupled import Decoupled, Decoupling
+from tilewright.strategies.searches.dmazerunner import DMazeRunner
+from tilewright.strategies.searches.sampling import Random
 from tilewright.strategies.steps import Problem, Strategy
 from tilewright.workload.footprint import footprint
 from tilewright.workload.layer import Layer, Tensor

@@ -32,7 +32,10 @@ MAX_VALUES = 100_000  # keys and items of a file, those that aliases repeat incl
 class Strict(BaseModel):
     """Base of what is read from a file: unknown keys and implicit conversions are errors."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid", strict=True, allow_inf_nan=False,
+        defer_build=True,  # most commands read few kinds of files
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

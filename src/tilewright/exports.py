@@ -6,6 +6,9 @@ tells type checkers that it is public. The package reads the stub, so that nothi
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+
 
 def homes(stub: str) -> dict[str, str]:
     """Return the module of each name that a stub imports as itself."""
@@ -16,3 +19,25 @@ def homes(stub: str) -> dict[str, str]:
                 case ["from", module, "import", name, "as", public] if name == public:
                     found[name] = module
     return found
+
+
+def on_use(package: str, file: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` of a package with a stub, for its ``__init__``.
+
+    Parameters
+    ----------
+    package, file : str
+        Its ``__name__`` and ``__file__``.
+    """
+    found = homes(f"{file.removesuffix('.py')}.pyi")
+
+    def use(name: str) -> object:
+        if name not in found:
+            raise AttributeError(f"module '{package}' has no attribute '{name}'")
+        from importlib import import_module
+
+        value = getattr(import_module(found[name]), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return use, lambda: sorted(found)

@@ -222,9 +222,13 @@ def test_lines_tell_what_is_under_way() -> None:
         lines.started(layer)
     lines.improved(layers[0], 200.0, 150.0)
     shown = lines.under_way()
-    assert shown[0].startswith("l1: best 200, bound 150 pJ, gap 25.0%, ")
+    first = "l1: best 200, bound 150 pJ, gap 25.0% among tile sizes that divide, "
+    assert shown[0].startswith(first)
     assert shown[1].startswith("l2: no mapping yet, bound 0 pJ, gap unknown")
     assert shown[-1] == "and 3 more under way"
+    lines.widened(layers[0], 200.0)
+    now = "l1: best 200 pJ among tile sizes that divide; now all tile sizes, "
+    assert lines.under_way()[0].startswith(now)
     lines.done(layers[0], 200.0, 200.0, True)
     assert lines.under_way()[0].startswith("l2: ")
     lines.end()

@@ -10,7 +10,7 @@ import pytest
 import tilewright as tw
 from tilewright.frontends.accounting import account, not_understood
 from tilewright.frontends.jax_program import read_jaxpr
-from tilewright.workload.graph_checks import check
+from tilewright.workload.graphs.graph_checks import check
 
 
 class Program:

@@ -15,7 +15,7 @@ from keras_files import Functional, save, sequential, small
 from tilewright.cli import main
 from tilewright.frontends.accounting import account, not_understood
 from tilewright.frontends.keras.file import load_keras
-from tilewright.workload.graph_checks import check
+from tilewright.workload.graphs.graph_checks import check
 
 
 def macs(network: tw.Network) -> int:

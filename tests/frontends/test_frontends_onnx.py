@@ -33,7 +33,7 @@ from tilewright.frontends.accounting import account
 from tilewright.frontends.onnx.model import load_onnx
 from tilewright.frontends.onnx.wire_format import without_weights
 from tilewright.workload import Block, Network, dump_network, load_network, parse_network
-from tilewright.workload.graph_checks import check
+from tilewright.workload.graphs.graph_checks import check
 
 # Multiply-accumulates and the unit of the last printed digit: torchvision, *_Weights, "GFLOPS"
 # (MobileNetV2, EfficientNet: the papers say the same); parameters where no normalisation is folded.

@@ -22,7 +22,7 @@ from tilewright.frontends.load import load_model
 from tilewright.frontends.torch.export import load_program, read_program
 from tilewright.frontends.torch.program import Sizes
 from tilewright.workload import Network
-from tilewright.workload.graph_checks import check
+from tilewright.workload.graphs.graph_checks import check
 from torch_files import Exported, small_network
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tilewright.retention.access import Access
+from tilewright.retention.spills.access import Access
 
 DIMENSIONS = "fkcxymn"
 CONVOLUTION = {

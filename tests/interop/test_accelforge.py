@@ -10,7 +10,7 @@ import tilewright as tw
 from other_files import ACCELFORGE_ARCHITECTURE, ACCELFORGE_CONVOLUTION, ACCELFORGE_WORKLOAD
 from tilewright.interop.accelforge.arithmetic import number
 from tilewright.workload.graph import Node
-from tilewright.workload.graph_checks import check
+from tilewright.workload.graphs.graph_checks import check
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import tilewright as tw
 from other_files import LEVELS, ZIGZAG_MAPPING, ZIGZAG_WORKLOAD, zigzag_hardware
 from tilewright.cli import main
 from tilewright.workload.graph import Node
-from tilewright.workload.graph_checks import check
+from tilewright.workload.graphs.graph_checks import check
 from tilewright.workload.view import Pad
 
 

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from strategies import cases
 from tilewright.architecture.machine import Architecture
 from tilewright.mapping.nodes import Mapping
-from tilewright.model import count
+from tilewright.model.count import count
 from tilewright.reference.simulate import simulate
 from tilewright.workload.layer import Layer
 

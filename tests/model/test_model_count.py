@@ -17,11 +17,11 @@ from tilewright.errors import InputError
 from tilewright.kernels import kernel as kernels
 from tilewright.kernels.types import Ints
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
-from tilewright.model import count
 from tilewright.model.closed_form import windows
 from tilewright.model.closed_form.boxes import distinct_words, touched_words
 from tilewright.model.closed_form.windows import window
 from tilewright.model.closed_form.words import F, S, T, U, chains, temporal_loops
+from tilewright.model.count import count
 from tilewright.workload.layer import Layer, Tensor, Term
 from tilewright.workload.operators import matmul
 

@@ -12,7 +12,7 @@ from strategies import cases
 from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.errors import MappingError
 from tilewright.mapping.nodes import For, Mapping, Spatial, Store
-from tilewright.model import assess, evaluate
+from tilewright.model.evaluate import assess, evaluate
 from tilewright.reference.simulate import simulate
 from tilewright.workload.layer import Layer, Tensor, Term
 

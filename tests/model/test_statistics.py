@@ -16,7 +16,7 @@ from tilewright.architecture.technology.components import component_names, load_
 from tilewright.errors import InputError
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.mapping.structure import resolve
-from tilewright.model import evaluate
+from tilewright.model.evaluate import evaluate
 from tilewright.model.network import NetworkEvaluation
 from tilewright.reference.simulate import Simulation, count
 from tilewright.workload.layer import Layer

@@ -16,14 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright.offchip.belady import trace
-from tilewright.offchip.bound import raise_bound, raise_with_inner
-from tilewright.offchip.drift import raise_with_drift
-from tilewright.offchip.exact import NO_BLOCK, least_spills, spills
 from tilewright.offchip.least import least_of_layer
 from tilewright.offchip.nest import Nest, block_sizes, read_nest
 from tilewright.offchip.result import Banks
 from tilewright.offchip.search import Found, best_division, search
+from tilewright.offchip.spills.belady import trace
+from tilewright.offchip.spills.bound import raise_bound, raise_with_inner
+from tilewright.offchip.spills.drift import raise_with_drift
+from tilewright.offchip.spills.exact import NO_BLOCK, least_spills, spills
 
 # CNNFlow's names of the dimensions, and those of a conv2d
 NAMES = {"f": "N", "k": "K", "c": "C", "x": "P", "y": "Q", "m": "R", "n": "S"}

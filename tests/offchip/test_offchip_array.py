@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright.offchip.array import Batches, batches_of, on_array
-from tilewright.offchip.exact import NO_BLOCK, spills
-from tilewright.offchip.extents import Elements, spreads
+from tilewright.offchip.arrays.array import Batches, batches_of, on_array
+from tilewright.offchip.arrays.extents import Elements, spreads
+from tilewright.offchip.arrays.tables import DEEPEST, NONE, fewest
 from tilewright.offchip.nest import Nest, block_sizes, read_nest
 from tilewright.offchip.search import best_division
-from tilewright.offchip.tables import DEEPEST, NONE, fewest
+from tilewright.offchip.spills.exact import NO_BLOCK, spills
 from tilewright.offchip.weighted import search_weighted
 
 

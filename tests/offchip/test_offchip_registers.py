@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from test_offchip_array import chunks, exhaustive_sum, spread_choices, words
-from tilewright.offchip.extents import Elements
+from tilewright.offchip.arrays.extents import Elements
+from tilewright.offchip.arrays.registers import NO_ROOM, Schedule, array_words
 from tilewright.offchip.nest import Nest, read_nest
-from tilewright.offchip.registers import NO_ROOM, Schedule, array_words
 from tilewright.offchip.search import best_division
 from tilewright.offchip.weighted import search_weighted
 

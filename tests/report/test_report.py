@@ -21,7 +21,7 @@ from tilewright.architecture.machine import Architecture, Memory
 from tilewright.errors import InputError
 from tilewright.mapper.results.result import LayerResult, NetworkResult, Proof
 from tilewright.mapping import For, Mapping, Spatial, Store, mapping_text
-from tilewright.model import evaluate
+from tilewright.model.evaluate import evaluate
 from tilewright.report import html, page, quantities, roofline, write_report
 from tilewright.report.palette import TENSORS, level_colours, variables
 from tilewright.report.quantities import TIMES

@@ -12,7 +12,7 @@ from hypothesis import given
 
 import tilewright as tw
 from tilewright.cli import main
-from tilewright.model import evaluate
+from tilewright.model.evaluate import evaluate
 from tilewright.report import trace, write_trace
 from timed_cases import Timed, quick, timed
 

@@ -20,11 +20,11 @@ from tilewright.mapping.structure import resolve
 from tilewright.mapping.validity import element_bits
 from tilewright.model.closed_form.words import S, U
 from tilewright.model.evaluate import evaluate as evaluate_tiles
-from tilewright.retention.blocks import blocks_of, moves, strides
 from tilewright.retention.evaluate import RetainingSimulation, evaluate, simulate
-from tilewright.retention.lockstep import groups, received, spills_of
-from tilewright.retention.moves import moved_words
-from tilewright.retention.nest import Trace
+from tilewright.retention.instances.blocks import blocks_of, moves, strides
+from tilewright.retention.instances.lockstep import groups, received, spills_of
+from tilewright.retention.instances.moves import moved_words
+from tilewright.retention.instances.nest import Trace
 from tilewright.retention.policy import held, needs_of
 from tilewright.workload.layer import Layer
 

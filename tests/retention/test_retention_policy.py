@@ -25,11 +25,11 @@ from tilewright.mapping.nodes import For, Mapping, Store
 from tilewright.mapping.structure import resolve
 from tilewright.mapping.validity import element_bits
 from tilewright.model.evaluate import evaluate as evaluate_tiles
-from tilewright.retention.access import Access
-from tilewright.retention.count import SpillCounter
-from tilewright.retention.curve import Curve, spill_curve
 from tilewright.retention.evaluate import evaluate, simulate
 from tilewright.retention.partition import Claim, divide
+from tilewright.retention.spills.access import Access
+from tilewright.retention.spills.count import SpillCounter
+from tilewright.retention.spills.curve import Curve, spill_curve
 from tilewright.workload.einsum import einsum
 from tilewright.workload.layer import Layer
 

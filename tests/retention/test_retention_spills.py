@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from accesses import accesses, convolution
 from tilewright.errors import InputError
 from tilewright.reference.belady import missing, simulated_spills
-from tilewright.retention.access import Access
-from tilewright.retention.classes import classify
-from tilewright.retention.count import SpillCounter
-from tilewright.retention.curve import spill_curve
-from tilewright.retention.walk import count_spills
+from tilewright.retention.spills.access import Access
+from tilewright.retention.spills.classes import classify
+from tilewright.retention.spills.count import SpillCounter
+from tilewright.retention.spills.curve import spill_curve
+from tilewright.retention.spills.walk import count_spills
 
 KNOWN = json.loads((Path(__file__).parents[1] / "data" / "cnnflow_spills.json").read_text())
 quick = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

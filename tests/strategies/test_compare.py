@@ -16,7 +16,7 @@ from tilewright.mapper.problem.space_size import mappings_in_space
 from tilewright.mapping import parse_mapping
 from tilewright.strategies.comparison import compare_strategies
 from tilewright.strategies.run import Run, Sample
-from tilewright.strategies.sampling import Random
+from tilewright.strategies.searches.sampling import Random
 from tilewright.strategies.steps import Problem, Step
 
 LAYER = tw.conv1d(K=4, C=4, P=8, R=3)

@@ -18,7 +18,7 @@ from tilewright.mapper.problem.lattice import divisors
 from tilewright.mapping.constraints import under
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.model.evaluate import evaluate
-from tilewright.strategies.decoupled import Decoupled, symmetric
+from tilewright.strategies.searches.decoupled import Decoupled, symmetric
 from tilewright.strategies.steps import Problem, value
 from tilewright.workload.layer import Layer
 

@@ -12,8 +12,8 @@ from small import PRODUCT, WINDOW, small_machine
 from tilewright.architecture.machine import Architecture
 from tilewright.interop.dmazerunner.orderings import reuse
 from tilewright.mapper.problem.lattice import divisors
-from tilewright.strategies.dmazerunner import DMazeRunner
-from tilewright.strategies.even import Nest
+from tilewright.strategies.candidates.even import Nest
+from tilewright.strategies.searches.dmazerunner import DMazeRunner
 from tilewright.strategies.steps import Problem
 from tilewright.workload.footprint import footprint
 from tilewright.workload.layer import Layer

@@ -18,20 +18,25 @@ from tilewright.kernels.types import Ints
 from tilewright.mapper.problem.lattice import divisors
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.mapping.validity import check
-from tilewright.model import evaluate, evaluate_batch
+from tilewright.model.batch import evaluate_batch
 from tilewright.model.closed_form.traffic import with_tiles
-from tilewright.strategies.canonical import canonical_order, canonical_orders, without_idle_loops
+from tilewright.model.evaluate import evaluate
+from tilewright.strategies.candidates.canonical import (
+    canonical_order,
+    canonical_orders,
+    without_idle_loops,
+)
+from tilewright.strategies.candidates.identity import identities
+from tilewright.strategies.candidates.seen import Seen
+from tilewright.strategies.candidates.structures import random_structure
+from tilewright.strategies.candidates.tilings import cuts, random_tiles
 from tilewright.strategies.catalogue import chosen, strategy
-from tilewright.strategies.dmazerunner import DMazeRunner
-from tilewright.strategies.encoding import Encoding
-from tilewright.strategies.identity import identities
 from tilewright.strategies.optimum import optimum
-from tilewright.strategies.pruned import Pruned
-from tilewright.strategies.sampling import Random
-from tilewright.strategies.seen import Seen
+from tilewright.strategies.searches.dmazerunner import DMazeRunner
+from tilewright.strategies.searches.encoding import Encoding
+from tilewright.strategies.searches.pruned import Pruned
+from tilewright.strategies.searches.sampling import Random
 from tilewright.strategies.steps import Problem, Step, Strategy, tried
-from tilewright.strategies.structures import random_structure
-from tilewright.strategies.tilings import cuts, random_tiles
 from tilewright.workload.einsum import einsum
 from tilewright.workload.layer import Layer
 
@@ -274,7 +279,7 @@ def test_nothing_is_tried_twice(monkeypatch: pytest.MonkeyPatch) -> None:
         once.extend(without_idle_loops(m, task.layer, machine) for m in written)
         return tried(task, structure, tiles)
 
-    monkeypatch.setattr("tilewright.strategies.pruned.tried", noted)
+    monkeypatch.setattr("tilewright.strategies.searches.pruned.tried", noted)
     drawn = list(islice(Pruned(rows=50).steps(task, 0), 60))
     assert len(once) == sum(step.evaluated for step in drawn) > 100
     assert len(set(once)) == len(once)

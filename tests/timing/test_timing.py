@@ -14,7 +14,7 @@ import tilewright as tw
 from tilewright.architecture.machine import Architecture, Array, Compute, Level, Memory
 from tilewright.architecture.transfers import Dma, Networks
 from tilewright.mapping.nodes import For, Mapping, Spatial, Store
-from tilewright.model import evaluate
+from tilewright.model.evaluate import evaluate
 from tilewright.reference.timeline import simulate_latency
 from tilewright.timing import Event, Pipeline, pipelined_latency
 from tilewright.timing.events import first_events

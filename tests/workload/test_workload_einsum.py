@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tilewright.architecture.files import load_architecture
 from tilewright.errors import InputError
 from tilewright.mapping.nodes import Mapping, Store
-from tilewright.model import evaluate
+from tilewright.model.evaluate import evaluate
 from tilewright.workload import Layer, Tensor, Term, einsum
 from tilewright.workload.einsum import build_layer
 from tilewright.workload.notation import read_expression

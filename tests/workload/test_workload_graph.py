@@ -11,9 +11,9 @@ from tilewright.document import parse
 from tilewright.errors import InputError
 from tilewright.workload import Network, dump_network, load_network, parse_network, zoo_names
 from tilewright.workload.graph import Block, Graph, tensor_shape
-from tilewright.workload.graph_checks import check
+from tilewright.workload.graphs.graph_checks import check
+from tilewright.workload.graphs.view_files import read_view, view_data
 from tilewright.workload.view import Broadcast, Pad, Reshape, Slice, Take, Transpose, View
-from tilewright.workload.view_files import read_view, view_data
 
 CHAIN = """
 name: chain

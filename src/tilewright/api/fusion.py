@@ -150,7 +150,7 @@ def fused_frontier(
     from tilewright.mapper.fused.frontier import fused_frontier as descend
 
     end = perf_counter() + (inf if time_limit is None else time_limit)
-    with counted(network.name, "searches", progress, sweep=True) as told:
+    with counted(network.name, "searches", progress) as told:
         return descend(
             network, machine, over, objective,
             traffic=traffic, stop=lambda: perf_counter() >= end, progress=told,

@@ -88,7 +88,7 @@ def least_traffic(
     check_array(weight, elements, registers)
     network = the_network(workload, layer)
     # the compiled search is only imported once the input is known to be good
-    from tilewright.offchip.extents import Elements
+    from tilewright.offchip.arrays.extents import Elements
     from tilewright.offchip.least import WeightedArray, least_of_network
 
     array = WeightedArray(Elements(*elements, registers), weight) if weight else None

@@ -148,7 +148,7 @@ def frontier(
 
     end = perf_counter() + (inf if time_limit is None else time_limit)
     names = (over,) if isinstance(over, str) else tuple(over)
-    with counted(chosen.name, "searches", progress, sweep=True) as told:
+    with counted(chosen.name, "searches", progress) as told:
         return least_cost(
             chosen, machine, names, objective,
             traffic=traffic, stop=lambda: perf_counter() >= end, progress=told,

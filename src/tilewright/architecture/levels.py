@@ -30,7 +30,6 @@ from tilewright.architecture.technology.asked import (
     StorageCost,
 )
 from tilewright.architecture.technology.dram import Dram, dram_kinds
-from tilewright.architecture.technology.files import load_model, technology_names
 from tilewright.architecture.technology.memory_table import OutOfTableError
 from tilewright.architecture.technology.pricing import Wiring, operation_cost, storage_cost
 from tilewright.architecture.transfers import Dma, Networks
@@ -97,6 +96,8 @@ def named_technology(document: Document, path: KeyPath, name: str | None) -> Mod
     """Return the technology that the key ``technology`` at `path` names, if any."""
     if name is None:
         return None
+    from tilewright.architecture.technology.files import load_model
+
     try:
         return load_model(name, Path(document.source).parent)
     except InputError as failure:
@@ -344,6 +345,8 @@ def _no_energy(
     around: Surroundings, what: str, example: str, technology: Model | None, lacking: str
 ) -> InputError:
     if technology is None:
+        from tilewright.architecture.technology.files import technology_names
+
         tables = ", ".join(technology_names())
         return around.error(
             f"no {what}: give it (for example '{example}'), "

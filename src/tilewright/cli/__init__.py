@@ -20,6 +20,7 @@ from tilewright.cli.help import SECTIONS, load_commands
 from tilewright.cli.options import INTERRUPTED, commands, say
 from tilewright.cli.output.files import discard
 from tilewright.errors import InputError, ReaderGoneError, TilewrightError, nearest
+from tilewright.kernels.announcement import listen
 
 BROKEN_PIPE = 141
 OPTIONS = {
@@ -115,6 +116,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     load_commands(words)
+    listen(say)  # commands that show no progress compile as well
     command = typer.main.get_command(commands)
     try:
         with command.make_context("tilewright", words) as context:

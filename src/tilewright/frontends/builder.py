@@ -21,7 +21,7 @@ from tilewright.workload.graph import (
     Node,
     tensor_shape,
 )
-from tilewright.workload.graph_checks import check
+from tilewright.workload.graphs.graph_checks import check
 from tilewright.workload.layer import Layer, Network
 from tilewright.workload.view import Shape, View
 

@@ -10,6 +10,8 @@ from typing import Any
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags
 
+from tilewright.kernels.announcement import announce
+
 
 class Part(JITCodeLibrary):
     """The code of a part as it goes into its callers, which optimise it and make machine code.
@@ -79,6 +81,7 @@ class KernelCompiler(Compiler):
         """Compile a function."""
         usual: Any = super().compile_extra
         flags: Any = KernelFlags
+        announce()
         self.state.flags = flags(self.state.flags)
         with no_collection():
             return usual(func)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tilewright.architecture.machine import Architecture, Array, Memory
 from tilewright.counts import Counts
 from tilewright.kernels.kernel import interruptible
@@ -9,13 +11,13 @@ from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.validity import check as check_mapping
 from tilewright.model import energy
 from tilewright.model import latency as throughput
-from tilewright.model.count import count
 from tilewright.model.level_results import ComputeResult, MemoryResult, NetworkResult, TensorResult
 from tilewright.model.result import Evaluation
-from tilewright.timing.latency import pipelined_latency
-from tilewright.timing.result import Pipeline
-from tilewright.timing.stages import Layouts
 from tilewright.workload.layer import Layer
+
+if TYPE_CHECKING:
+    from tilewright.timing.result import Pipeline
+    from tilewright.timing.stages import Layouts
 
 
 @interruptible()
@@ -57,7 +59,11 @@ def evaluate(
         check_mapping(mapping, layer, architecture)
     pipeline = None
     if latency == "pipelined":
+        from tilewright.timing.latency import pipelined_latency
+
         pipeline = pipelined_latency(layer, architecture, mapping, layouts=layouts)
+    from tilewright.model.count import count  # counts that are kept are assessed without
+
     counts = count(layer, architecture, mapping)
     return assess(layer, architecture, mapping, counts, pipeline)
 

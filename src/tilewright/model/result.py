@@ -14,7 +14,6 @@ from tilewright.counts import Counts
 from tilewright.mapping.nodes import Mapping
 from tilewright.model.level_results import ComputeResult, MemoryResult, NetworkResult
 from tilewright.text import aligned, wrapped
-from tilewright.timing.result import Pipeline
 from tilewright.workload.layer import Layer
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
     from tilewright.model.hardware import Hardware
     from tilewright.model.statistics import Statistics
+    from tilewright.timing.result import Pipeline
 
 ACCESSES = (
     "memory", "tensor", "reads (words)", "writes (words)", "tile (words)", "reuse",

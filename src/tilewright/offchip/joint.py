@@ -18,11 +18,11 @@ import numpy as np
 
 from tilewright.errors import InputError
 from tilewright.kernels.kernel import kernel, part
-from tilewright.offchip.belady import Loops
-from tilewright.offchip.bound import INSIDE, divide
-from tilewright.offchip.moves import Floats, block_words
+from tilewright.offchip.arrays.tables import DEEPEST, NONE, Inside, Tables, fewest
 from tilewright.offchip.nest import Array
-from tilewright.offchip.tables import DEEPEST, NONE, Inside, Tables, fewest
+from tilewright.offchip.spills.belady import Loops
+from tilewright.offchip.spills.bound import INSIDE, divide
+from tilewright.offchip.spills.moves import Floats, block_words
 from tilewright.offchip.walk import (
     AT_NEST,
     DEPTH,

@@ -10,7 +10,7 @@ from threading import Event
 from time import perf_counter
 
 from tilewright.errors import NoMappingError
-from tilewright.offchip.extents import Elements
+from tilewright.offchip.arrays.extents import Elements
 from tilewright.offchip.nest import Nest, read_nest
 from tilewright.offchip.network_result import NetworkTraffic
 from tilewright.offchip.result import ArrayTraffic, Banks, BlockLoop, LayerTraffic, TensorTraffic

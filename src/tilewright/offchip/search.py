@@ -14,10 +14,10 @@ from math import ceil, inf
 import numpy as np
 
 from tilewright.errors import InputError, NoMappingError
-from tilewright.offchip.belady import Loops
-from tilewright.offchip.exact import NO_BLOCK, box_words, collapsed, least_spills, spills
-from tilewright.offchip.moves import Floats, block_words
 from tilewright.offchip.nest import Array, Nest
+from tilewright.offchip.spills.belady import Loops
+from tilewright.offchip.spills.exact import NO_BLOCK, box_words, collapsed, least_spills, spills
+from tilewright.offchip.spills.moves import Floats, block_words
 from tilewright.offchip.walk import (
     AT_NEST,
     ENDED,

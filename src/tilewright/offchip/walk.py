@@ -18,10 +18,10 @@ import numpy as np
 
 from tilewright.kernels.kernel import kernel, part
 from tilewright.kernels.record import record
-from tilewright.offchip.bound import INSIDE, divide, raise_bound, raise_with_inner
-from tilewright.offchip.drift import raise_with_drift
-from tilewright.offchip.moves import Floats, block_words
 from tilewright.offchip.nest import Array, Nest, NestArrays, block_sizes
+from tilewright.offchip.spills.bound import INSIDE, divide, raise_bound, raise_with_inner
+from tilewright.offchip.spills.drift import raise_with_drift
+from tilewright.offchip.spills.moves import Floats, block_words
 
 ENDED, AT_NEST, PAUSED = 0, 1, 2
 DEPTH, EXPAND, NODES = 0, 1, 2

@@ -20,15 +20,14 @@ from math import inf
 import numpy as np
 
 from tilewright.errors import NoMappingError
-from tilewright.offchip.array import Batches, OnArray, batches_of, on_array
-from tilewright.offchip.belady import Loops
-from tilewright.offchip.extents import Elements
+from tilewright.offchip.arrays.array import Batches, OnArray, batches_of, on_array
+from tilewright.offchip.arrays.extents import Elements
+from tilewright.offchip.arrays.registers import Schedule as Worked
+from tilewright.offchip.arrays.retained import BUDGET as BUDGET_RETAINED
+from tilewright.offchip.arrays.retained import Registers, batches_retained, least_retained
+from tilewright.offchip.arrays.tables import DEEPEST, Inside, fewest, moved_words, once_per_block
 from tilewright.offchip.joint import Joint, advance, loops_of, new_joint
-from tilewright.offchip.moves import Floats
 from tilewright.offchip.nest import Array, Nest, block_sizes
-from tilewright.offchip.registers import Schedule as Worked
-from tilewright.offchip.retained import BUDGET as BUDGET_RETAINED
-from tilewright.offchip.retained import Registers, batches_retained, least_retained
 from tilewright.offchip.search import (
     Evaluate,
     Found,
@@ -38,7 +37,8 @@ from tilewright.offchip.search import (
     spills_from,
     whole_simulation,
 )
-from tilewright.offchip.tables import DEEPEST, Inside, fewest, moved_words, once_per_block
+from tilewright.offchip.spills.belady import Loops
+from tilewright.offchip.spills.moves import Floats
 from tilewright.offchip.walk import (
     AT_NEST,
     DEPTH,

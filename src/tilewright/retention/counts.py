@@ -14,7 +14,7 @@ from tilewright.model.closed_form.traffic import Link, Query, Sum, Traffic
 from tilewright.model.closed_form.traffic import Structure as Nodes
 from tilewright.model.closed_form.words import G, S
 from tilewright.model.count import Plan, all_sums, as_counts, check_size, plan_sums, query_values
-from tilewright.retention.lockstep import Touched, groups, received
+from tilewright.retention.instances.lockstep import Touched, groups, received
 from tilewright.retention.policy import Held
 from tilewright.workload.layer import Layer
 

@@ -6,13 +6,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from tilewright import model
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import InputError
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.structure import Link, Structure, resolve
 from tilewright.mapping.validity import check as check_mapping
 from tilewright.mapping.validity import element_bits
+from tilewright.model.evaluate import assess
+from tilewright.model.evaluate import evaluate as evaluate_tiles
 from tilewright.model.result import Evaluation
 from tilewright.reference.belady import missing
 from tilewright.reference.simulate import Instance, Moved, Simulation, Step, Word, Words, check_size
@@ -68,7 +69,7 @@ def evaluate(
         When the loops above a memory with optimal retention have too many steps.
     """
     if not retaining(architecture):
-        return model.evaluate(
+        return evaluate_tiles(
             layer, architecture, mapping, check=check, latency=latency, layouts=layouts
         )
     check_latency(architecture, latency)
@@ -77,7 +78,7 @@ def evaluate(
     structure = resolve(mapping, layer, architecture)
     holdings = held(layer, architecture, structure)
     counts = count(layer, architecture, mapping, structure, holdings)
-    return shown(model.assess(layer, architecture, mapping, counts), holdings)
+    return shown(assess(layer, architecture, mapping, counts), holdings)
 
 
 def simulate(
@@ -89,14 +90,14 @@ def simulate(
     """
     if not retaining(architecture):
         counts = simulate_tiles(layer, architecture, mapping, check=check)
-        return model.assess(layer, architecture, mapping, counts)
+        return assess(layer, architecture, mapping, counts)
     check_size(layer)
     if check:
         check_mapping(mapping, layer, architecture)
     structure = resolve(mapping, layer, architecture)
     holdings = held(layer, architecture, structure)
     counts = RetainingSimulation(layer, architecture, structure, holdings).counts()
-    return shown(model.assess(layer, architecture, mapping, counts), holdings)
+    return shown(assess(layer, architecture, mapping, counts), holdings)
 
 
 def shown(evaluation: Evaluation, holdings: Holdings) -> Evaluation:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tilewright.retention.curve import Curve
+from tilewright.retention.spills.curve import Curve
 
 
 @dataclass(frozen=True)

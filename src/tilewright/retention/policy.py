@@ -14,10 +14,10 @@ from tilewright.errors import InputError, MappingError
 from tilewright.mapping.structure import Link, Structure
 from tilewright.mapping.validity import element_bits
 from tilewright.model.closed_form.words import S
-from tilewright.retention.curve import Curve, curve_of
-from tilewright.retention.lockstep import groups, spills_of
-from tilewright.retention.nest import Nest
+from tilewright.retention.instances.lockstep import groups, spills_of
+from tilewright.retention.instances.nest import Nest
 from tilewright.retention.partition import Claim, divide
+from tilewright.retention.spills.curve import Curve, curve_of
 from tilewright.workload.layer import Layer, Tensor
 
 

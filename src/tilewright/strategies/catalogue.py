@@ -8,11 +8,11 @@ from typing import Any
 
 from tilewright.document import describe
 from tilewright.errors import InputError, nearest
-from tilewright.strategies.blackbox import BlackBox
-from tilewright.strategies.decoupled import Decoupled
-from tilewright.strategies.dmazerunner import DMazeRunner
-from tilewright.strategies.pruned import Pruned
-from tilewright.strategies.sampling import Random
+from tilewright.strategies.searches.blackbox import BlackBox
+from tilewright.strategies.searches.decoupled import Decoupled
+from tilewright.strategies.searches.dmazerunner import DMazeRunner
+from tilewright.strategies.searches.pruned import Pruned
+from tilewright.strategies.searches.sampling import Random
 from tilewright.strategies.steps import Problem, Strategy
 
 STRATEGIES: dict[str, Callable[..., Strategy]] = {

@@ -14,12 +14,12 @@ from tilewright.architecture.machine import Architecture
 from tilewright.kernels.types import Floats, Ints
 from tilewright.mapper.problem.space_size import mappings_in_space
 from tilewright.model.batch import evaluate_batch
+from tilewright.strategies.candidates.structures import random_structure
+from tilewright.strategies.candidates.tilings import random_tiles
 from tilewright.strategies.charts import BINS, histograms
 from tilewright.strategies.optimum import Optimum, optimum, until
 from tilewright.strategies.run import warm_up
 from tilewright.strategies.steps import Problem
-from tilewright.strategies.structures import random_structure
-from tilewright.strategies.tilings import random_tiles
 from tilewright.text import aligned, wrapped
 from tilewright.workload.layer import Layer
 

@@ -9,7 +9,7 @@ from time import thread_time
 
 from tilewright.mapping.nodes import Mapping
 from tilewright.model.evaluate import evaluate
-from tilewright.strategies.sampling import Random
+from tilewright.strategies.searches.sampling import Random
 from tilewright.strategies.steps import Problem, Strategy
 
 

@@ -16,7 +16,7 @@ from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapping.nodes import Mapping
 from tilewright.model.batch import evaluate_batch
 from tilewright.model.closed_form.traffic import with_tiles
-from tilewright.strategies.canonical import without_idle_loops
+from tilewright.strategies.candidates.canonical import without_idle_loops
 from tilewright.workload.layer import Layer
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import gcd, prod
 
-import numpy as np
-
 from tilewright.workload.layer import Tensor, Term
 
 
@@ -35,6 +33,8 @@ def expression_words(terms: tuple[Term, ...], extents: Mapping[str, int]) -> int
         (a, m), (b, n) = ((t.coefficient, extents[t.dimension]) for t in terms)
         g = gcd(a, b)
         return m * n - max(0, m - b // g) * max(0, n - a // g)
+    import numpy as np  # sums of three terms are rare, and a cached result needs no arrays
+
     touched = np.ones(1, dtype=bool)
     for term in terms:
         count = extents[term.dimension]

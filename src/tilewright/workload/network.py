@@ -12,7 +12,7 @@ from pydantic import Field
 from tilewright.document import Document, KeyPath, Strict, describe, load_named, shipped
 from tilewright.errors import InputError, nearest
 from tilewright.workload.einsum import build_layer
-from tilewright.workload.graph_files import graph_data, read_graph
+from tilewright.workload.graphs.graph_files import graph_data, read_graph
 from tilewright.workload.layer import Layer, Network
 from tilewright.workload.operators import OPERATORS, LayerKeys
 from tilewright.workload.variants import with_variants

@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, ClassVar, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from tilewright.errors import InputError
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array: TypeAlias = NDArray[Any]
+
 Shape: TypeAlias = tuple[int, ...]
-Array: TypeAlias = NDArray[Any]
 
 MAX_WORDS = 2**62
 
@@ -100,6 +101,8 @@ class Pad:
 
     def apply(self, array: Array) -> Array:
         """Return the result for an array."""
+        import numpy as np  # few programs apply views, and all that read networks import this
+
         return np.pad(array, self.amounts)
 
 
@@ -120,6 +123,8 @@ class Broadcast:
 
     def apply(self, array: Array) -> Array:
         """Return the result for an array."""
+        import numpy as np
+
         return np.broadcast_to(array, self.shape)
 
 
@@ -138,6 +143,8 @@ class Take:
 
     def apply(self, array: Array) -> Array:
         """Return the result for an array."""
+        import numpy as np
+
         return np.asarray(array[self.index])
 
 
@@ -192,6 +199,8 @@ class View:
 
     def apply(self, arrays: Mapping[str, Array]) -> Array:
         """Return what is seen of arrays: the definition of every view."""
+        import numpy as np
+
         parts = [arrays[p] if isinstance(p, str) else p.apply(arrays) for p in self.parts]
         array = parts[0] if len(parts) == 1 else np.concatenate(parts, self.axis)
         for step in self.steps:

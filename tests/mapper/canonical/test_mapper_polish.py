@@ -31,7 +31,7 @@ from tilewright.mapping.nodes import For, Mapping, Store
 from tilewright.mapping.structure import resolve
 from tilewright.mapping.text import mapping_text
 from tilewright.mapping.validity import check
-from tilewright.model import evaluate
+from tilewright.model.evaluate import evaluate
 from tilewright.workload.einsum import einsum
 from tilewright.workload.layer import Layer, Tensor
 from tilewright.workload.network import load_network

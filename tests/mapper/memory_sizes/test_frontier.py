@@ -30,7 +30,6 @@ from tilewright.mapper.memory_sizes.frontier import (
 )
 from tilewright.mapper.memory_sizes.points import COLUMNS, ROW, VALUE, add_point, fitting
 from tilewright.mapper.memory_sizes.ranges import ranges
-from tilewright.mapper.network import compilation
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.search.search import Search
 from tilewright.mapping.constraints import under
@@ -334,15 +333,6 @@ def test_every_choice_of_sizes_is_in_one_range(
         (other,) = inside
         overlap = one.low[0] <= other.high[0] and other.low[0] <= one.high[0]
         assert one.tells(other) == (uses == (True, True) and overlap)
-
-
-@pytest.mark.parametrize("compiled", [True, False])
-def test_compilation_is_announced(
-    compiled: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(compilation, "is_compiled", lambda sweep: compiled)
-    tilewright.frontier(tilewright.matmul(M=2, N=2, K=2), "simple", ["RF"], progress=True)
-    assert ("compiling kernels once" in capsys.readouterr().err) != compiled
 
 
 def test_what_the_search_counts_too_little_is_valued_by_the_model() -> None:

@@ -18,10 +18,11 @@ from rich.console import Console
 
 import tilewright as tw
 from tilewright.cli import main
-from tilewright.mapper.network import compilation, layer_search
+from tilewright.mapper.network import compilation, layer_search, time_shares
 from tilewright.mapper.network import network as network_module
+from tilewright.mapper.network.bars import Bars
 from tilewright.mapper.network.cache import Cache
-from tilewright.mapper.network.progress import Bars, Lines, Progress
+from tilewright.mapper.network.progress import Lines, Progress
 from tilewright.mapper.network.run import Run
 from tilewright.mapper.network.solution_key import solution_key
 from tilewright.mapper.search.found import Found
@@ -118,17 +119,6 @@ def test_progress_tells_each_layer_once(bars: bool) -> None:
     assert [sum("from the cache" in line for line in lines) for lines in told] == [0, 2]
 
 
-def test_compilation_is_told_where_something_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compilation, "is_compiled", lambda: False)
-    monkeypatch.setattr(compilation, "compile_kernels", lambda: None)
-    for latency in ("throughput", "pipelined"):
-        told: list[str] = []
-        for _ in range(2):
-            options = {"progress": Lines(told.append), "tiles": "divisors"}
-            tw.map(NETWORK, MACHINE, latency=latency, **options)
-        assert sum("compiling kernels once" in line for line in told) == 1
-
-
 def test_compilation_takes_nothing_of_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compilation, "is_compiled", lambda: False)
     monkeypatch.setattr(compilation, "compile_kernels", lambda: time.sleep(2.1))
@@ -157,12 +147,12 @@ def test_a_known_layer_takes_no_share_of_the_time(monkeypatch: pytest.MonkeyPatc
     mapped(LAYER)
     budgets = []
 
-    class Watched(network_module.Budget):
+    class Watched(time_shares.Budget):
         def halves(self) -> tuple[Callable[[], bool], Callable[[], bool]]:
             budgets.append(self.waiting)
             return super().halves()
 
-    monkeypatch.setattr(network_module, "Budget", Watched)
+    monkeypatch.setattr(time_shares, "Budget", Watched)
     mapped(time_limit=60)
     assert set(budgets) == {1}
     found, _ = mapped(time_limit=1e-9)

@@ -15,7 +15,7 @@ from tilewright.mapper.pipelined.even_cost import even_cost
 from tilewright.mapper.pipelined.even_count import even_mappings as number_of
 from tilewright.mapper.pipelined.word_costs import UNIT
 from tilewright.mapping.validity import check
-from tilewright.model import evaluate
+from tilewright.model.evaluate import evaluate
 
 EXACT = 1e-9
 

@@ -25,7 +25,7 @@ from tilewright.mapper.pipelined import pipelined
 from tilewright.mapper.pipelined.best_even import EvenFound
 from tilewright.mapper.pipelined.pipelined import search_pipelined
 from tilewright.mapping.validity import check
-from tilewright.model import evaluate
+from tilewright.model.evaluate import evaluate
 from tilewright.workload.layer import Layer
 
 MOST = 1500  # mappings that are tried one by one

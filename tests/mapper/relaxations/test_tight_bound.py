@@ -29,7 +29,7 @@ from tilewright.mapper.search.all_tile_sizes import climb
 from tilewright.mapper.search.search import Search
 from tilewright.mapping.nodes import For, Spatial, Store
 from tilewright.mapping.validity import check
-from tilewright.model import evaluate
+from tilewright.model.evaluate import evaluate
 from tilewright.workload.layer import Layer
 
 MATMUL = "O[M,N] += I[M,K] * W[K,N]"

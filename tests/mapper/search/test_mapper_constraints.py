@@ -23,7 +23,7 @@ from tilewright.mapper.search.infeasibility import demanding, demands, smallest_
 from tilewright.mapper.search.search import Search
 from tilewright.mapping import under, violations
 from tilewright.mapping.validity import check
-from tilewright.model import evaluate
+from tilewright.model.evaluate import evaluate
 from tilewright.workload.layer import Layer
 
 OBJECTIVES = ("energy", "latency", "edp")

@@ -25,8 +25,7 @@ from tilewright.mapper.search.front import trade_offs
 from tilewright.mapper.search.search import Search
 from tilewright.mapping.nodes import Mapping, Store
 from tilewright.mapping.validity import check
-from tilewright.model import evaluate
-from tilewright.model.evaluate import assess
+from tilewright.model.evaluate import assess, evaluate
 from tilewright.reference.simulate import simulate
 from tilewright.workload.einsum import einsum
 from tilewright.workload.layer import Layer

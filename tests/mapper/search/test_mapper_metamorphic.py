@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import tilewright
 from tilewright.architecture.machine import Architecture, Array, Compute, Level, Memory
 from tilewright.mapper.search.search import Search
-from tilewright.strategies.structures import random_structure
-from tilewright.strategies.tilings import random_tiles
+from tilewright.strategies.candidates.structures import random_structure
+from tilewright.strategies.candidates.tilings import random_tiles
 from tilewright.workload.einsum import einsum
 from tilewright.workload.layer import Layer
 

@@ -14,7 +14,7 @@ from tilewright.architecture import Architecture, Memory, parse_architecture
 from tilewright.document import Document
 from tilewright.mapper.search.search import Search
 from tilewright.mapping.validity import check
-from tilewright.model import evaluate
+from tilewright.model.evaluate import evaluate
 from tilewright.workload import Layer, einsum
 
 OPTIMA = json.loads((Path(__file__).parents[2] / "data" / "optima.json").read_text())

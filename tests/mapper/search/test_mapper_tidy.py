@@ -20,7 +20,7 @@ from tilewright.mapping.constraints import under, violations
 from tilewright.mapping.given import given_constraints
 from tilewright.mapping.nodes import For, Mapping, Spatial, Store
 from tilewright.mapping.validity import check
-from tilewright.model import evaluate
+from tilewright.model.evaluate import evaluate
 from tilewright.workload.einsum import einsum
 from tilewright.workload.layer import Layer
 

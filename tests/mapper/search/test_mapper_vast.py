@@ -13,7 +13,7 @@ from tilewright.mapper.search.search import Search
 from tilewright.mapper.search.vast_layers import found_greedily, is_vast
 from tilewright.mapping import under
 from tilewright.mapping.validity import check
-from tilewright.model import evaluate
+from tilewright.model.evaluate import evaluate
 
 VAST = tw.matmul(M=55440, N=55440, K=55440)  # 120 divisors each
 

@@ -24,7 +24,7 @@ from tilewright.mapper.search.rounder_layers import cut_down, rounder
 from tilewright.mapper.search.search import Search
 from tilewright.mapping.nodes import For, Store
 from tilewright.mapping.validity import check
-from tilewright.model import evaluate
+from tilewright.model.evaluate import evaluate
 
 Case = tuple[tw.Layer, tw.Architecture, tw.Mapping]
 AWKWARD = tw.einsum("O[M,N] += I[M,K] * W[K,N]", M=29, N=31, K=7)

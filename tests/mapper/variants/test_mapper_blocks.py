@@ -24,7 +24,7 @@ from tilewright.layout.count import count_blocks, wasted_words
 from tilewright.layout.evaluate import BlockEvaluation
 from tilewright.mapper.variants import blocks as search
 from tilewright.mapping.validity import check
-from tilewright.model import evaluate
+from tilewright.model.evaluate import evaluate
 from tilewright.workload.axis_order import orders, row_major
 from tilewright.workload.layer import Layer
 

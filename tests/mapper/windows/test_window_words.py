@@ -19,7 +19,7 @@ from tilewright.mapper.relaxations.nests.regular_bound import tightened
 from tilewright.mapper.relaxations.nests.served import WAYS, served
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
-from tilewright.model import evaluate
+from tilewright.model.evaluate import evaluate
 from tilewright.workload.layer import Layer
 
 Loops = tuple[tuple[str, int], ...]

@@ -13,21 +13,16 @@ import numpy as np
 from tilewright.kernels.folders import folder_of
 from tilewright.processes import other_process, processors
 
-SECONDS = 30  # what it takes on two processors, about
-
 # the walk alone needs no tables under this constraint; it excludes nothing
 WITHOUT_TABLES = "GLB.even=true"
 
 
-def is_compiled(sweep: bool = False) -> bool:
-    """Whether there is machine code of the search, or the sweep, as it stands in the source."""
+def is_compiled() -> bool:
+    """Whether there is machine code of the search as it stands in the source."""
     from tilewright.mapper.engine import expand as walk
-    from tilewright.mapper.memory_sizes import expand_sizes as frontier_walk
     from tilewright.mapper.relaxations.nests import together as nest_together
 
     kernels: tuple[Any, ...] = (walk.expand, nest_together.least_together)
-    if sweep:
-        kernels = (frontier_walk.expand_all,)
     if not can_keep():
         return all(kernel.signatures for kernel in kernels)
     return all(kernel._cache.is_there for kernel in kernels)

@@ -40,8 +40,6 @@ class InTurn:
         Results, by `likeness`.
     interrupted : bool
         Whether Ctrl-C has ended a search.
-    told : bool
-        Whether it has been told that kernels are compiled, if they are.
     """
 
     solve: Solve
@@ -53,7 +51,6 @@ class InTurn:
     after_interrupt: bool = False
     found: dict[object, LayerResult | None] = field(default_factory=dict)
     interrupted: bool = False
-    told: bool = False
 
     def run(self, layers: Sequence[Layer]) -> None:
         """Search all layers."""
@@ -75,7 +72,6 @@ class InTurn:
             self.progress.recalled(layer, proof.value, proof.lower_bound, proof.optimal)
             self.found[likeness(layer)] = hit
             return
-        self.tell_of_compilation()
         self.progress.started(layer)
         now = perf_counter()
         until = now
@@ -99,11 +95,3 @@ class InTurn:
             tuple(replace(result, layer=layer) for layer, result in own if result is not None),
             tuple(layer for layer, result in own if result is None),
         )
-
-    def tell_of_compilation(self) -> None:
-        """Tell before the first search whether kernels are going to be compiled."""
-        from tilewright.mapper.network.compilation import is_compiled
-
-        if not self.told and not is_compiled():
-            self.progress.compiling()
-        self.told = True

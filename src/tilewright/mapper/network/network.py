@@ -6,9 +6,8 @@ What searches is imported when a layer is searched: results from the cache do wi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from math import inf
+from math import inf, isfinite
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,6 @@ from tilewright.mapper.network.progress import Progress
 from tilewright.mapper.network.run import UNLIMITED, Run
 from tilewright.mapper.network.solution_key import likeness
 from tilewright.mapper.network.solved_layers import Searched, SolvedLayers
-from tilewright.mapper.network.time_shares import Budget, collect
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.results.result import LayerResult, NetworkResult
 from tilewright.mapper.results.searched_space import ALL, DIVISORS
@@ -28,6 +26,7 @@ from tilewright.processes import processors
 from tilewright.workload.layer import Layer, Network
 
 if TYPE_CHECKING:
+    from tilewright.mapper.network.time_shares import Budget
     from tilewright.mapper.results.ticking import Told
     from tilewright.mapper.search.front import Front
 
@@ -77,19 +76,18 @@ def map_network(
     compiling = 0.0
     if waiting:
         waiting = checked(waiting, architecture, limited)
-        compiling = compiled(progress)
+        compiling = compiled()
     workers = max(1, min(run.workers or processors(), len(waiting)))
     progress.begin(len(layers), objective, tiles)
     work.tell_recalled(layers)
-    deadline = start + compiling + run.seconds
-    interrupted = work.run(waiting, Budget(deadline, len(waiting), workers))
+    interrupted = work.run(waiting, start + compiling + run.seconds, workers)
     results, unmapped = work.results(network.layers)
     return NetworkResult(
         network=network,
         architecture=architecture,
         objective=objective,
         layers=tuple(results),
-        seconds=perf_counter() - start,
+        seconds=perf_counter() - start - compiling,
         interrupted=interrupted,
         unmapped=tuple(unmapped),
         stopped=not interrupted and any(likeness(layer) not in work.whole for layer in layers),
@@ -135,14 +133,13 @@ def checked(layers: Sequence[Layer], architecture: Architecture, limited: bool) 
     return sorted(layers, key=search_effort, reverse=not limited)
 
 
-def compiled(progress: Progress) -> float:
+def compiled() -> float:
     """Compile the kernels where they are not; return the seconds, which count for no limit."""
     from tilewright.mapper.network.compilation import compile_kernels, is_compiled
 
     if is_compiled():
         return 0.0
     start = perf_counter()
-    progress.compiling()
     compile_kernels()
     return perf_counter() - start
 
@@ -215,21 +212,25 @@ class NetworkSearch:
                 own = hit.found
                 self.progress.recalled(layer, own.value, own.bound, own.finished)
 
-    def run(self, waiting: Sequence[Layer], budget: Budget) -> bool:
+    def run(self, waiting: Sequence[Layer], deadline: float, workers: int) -> bool:
         """Search all layers that wait; return whether Ctrl-C has ended that."""
         progress = self.progress
         if not waiting:
             progress.end()
             return False
+        from concurrent.futures import ThreadPoolExecutor
+
+        from tilewright.mapper.network.time_shares import Budget, collect
         from tilewright.mapper.network.workers import Helpers
 
-        pool = ThreadPoolExecutor(budget.workers, thread_name_prefix="tilewright")
-        self.helpers = Helpers(budget.workers - 1)
+        budget = Budget(deadline, len(waiting), workers)
+        pool = ThreadPoolExecutor(workers, thread_name_prefix="tilewright")
+        self.helpers = Helpers(workers - 1)
         interrupted = False
         try:
             collect([pool.submit(self.begin, each, budget) for each in waiting], budget.halted)
             left = self.unfinished(waiting)
-            later = Budget(budget.deadline, len(left), budget.workers, budget.halted)
+            later = Budget(deadline, len(left), workers, budget.halted)
             collect([pool.submit(self.go_on, each, later) for each in left], budget.halted)
         except KeyboardInterrupt:
             interrupted = True
@@ -311,6 +312,8 @@ class NetworkSearch:
         ended = self.searched[key]
         if self.tiles == ALL and not stop():
             proven = ended.found.finished
+            if isfinite(ended.found.value):
+                self.progress.widened(layer, ended.found.value)
             ended = self.helpers.compute(
                 improved, layer, self.architecture, self.objective, ended, stop=stop
             )

@@ -9,12 +9,9 @@ from math import inf, isfinite
 from threading import Lock
 from time import perf_counter
 
-from rich.console import Console
-from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as RichProgress
-
+from tilewright.kernels.announcement import listen
 from tilewright.mapper.objective.objective import parse_objective
-from tilewright.mapper.results.searched_space import ALL, SIZES
+from tilewright.mapper.results.searched_space import ALL, DIVISORS, SIZES
 from tilewright.mapper.results.ticking import Told, every, gap_text, so_far
 from tilewright.text import say
 from tilewright.workload.layer import Layer
@@ -31,9 +28,6 @@ class Progress:
     def begin(self, layers: int, objective: str, tiles: str = ALL) -> None:
         """So many different layers are going to be searched, with these tile sizes."""
 
-    def compiling(self) -> None:
-        """Tell that kernels are compiled before, or while, the first layer is searched."""
-
     def recalled(self, layer: Layer, best: float, bound: float, proven: bool) -> None:
         """Tell that a layer need not be searched: its result is in the cache."""
 
@@ -42,6 +36,9 @@ class Progress:
 
     def improved(self, layer: Layer, best: float, bound: float) -> None:
         """Tell a new best value (infinite before there is one) or lower bound."""
+
+    def widened(self, layer: Layer, best: float) -> None:
+        """Tell that tile sizes that divide are done, with this value, and all others follow."""
 
     def done(self, layer: Layer, best: float, bound: float, proven: bool) -> None:
         """Tell that the search of a layer has ended."""
@@ -74,24 +71,20 @@ class Lines(Progress):
 
     def __init__(self, tell: Callable[[str], None] = say) -> None:
         self.write = tell
-        self.unit = self.among = ""
+        self.unit = self.among = self.first = ""
         self.layers = self.finished = 0
-        self.running: dict[Layer, tuple[float, float, float]] = {}
+        self.running: dict[Layer, tuple[float, str]] = {}
         self.open = ExitStack()
         self.lock = Lock()
+        listen(self.write)
 
     def begin(self, layers: int, objective: str, tiles: str = ALL) -> None:
         """Begin to tell what is under way."""
         self.unit = parse_objective(objective).unit
         self.among = f" among {SIZES[tiles]}" if tiles != ALL else ""
+        self.first = f" among {SIZES[DIVISORS]}" if tiles == ALL else ""
         self.layers, self.finished = layers, 0
         self.watch()
-
-    def compiling(self) -> None:
-        """Say that the search has to be compiled."""
-        from tilewright.mapper.network.compilation import SECONDS
-
-        self.write(f"compiling kernels once (about {SECONDS} s)")
 
     def watch(self) -> None:
         """Begin to write now and then."""
@@ -103,8 +96,8 @@ class Lines(Progress):
         with self.lock:
             running = list(self.running.items())
         lines = [
-            f"{layer.name}: {so_far(best, bound, self.unit)}, {perf_counter() - since:.0f} s"
-            for layer, (since, best, bound) in running[:SHOWN]
+            f"{layer.name}: {text}, {perf_counter() - since:.0f} s"
+            for layer, (since, text) in running[:SHOWN]
         ]
         if more := len(running) - SHOWN:
             lines += [f"and {more} more under way"] if more > 0 else []
@@ -113,13 +106,21 @@ class Lines(Progress):
     def started(self, layer: Layer) -> None:
         """Note when the search of a layer began."""
         with self.lock:
-            self.running[layer] = (perf_counter(), inf, 0.0)
+            self.running[layer] = (perf_counter(), so_far(inf, 0.0, self.unit))
 
     def improved(self, layer: Layer, best: float, bound: float) -> None:
         """Note how far the search of a layer is."""
+        self.note(layer, f"{so_far(best, bound, self.unit)}{self.first}")
+
+    def widened(self, layer: Layer, best: float) -> None:
+        """Note what the first tile sizes have given."""
+        self.note(layer, f"best {best:.5g} {self.unit}{self.first}; now all tile sizes")
+
+    def note(self, layer: Layer, text: str) -> None:
+        """Note what is told of a layer while it is searched."""
         with self.lock:
             if layer in self.running:
-                self.running[layer] = (self.running[layer][0], best, bound)
+                self.running[layer] = (self.running[layer][0], text)
 
     def working(self, line: Callable[[], str]) -> AbstractContextManager[object]:
         """Write now and then how far the work inside has come."""
@@ -164,68 +165,13 @@ class Lines(Progress):
         self.write(f"note: results are not kept in the cache: {reason}")
 
 
-class Bars(Lines):
-    """A bar per layer that is being searched: best value, lower bound and gap."""
-
-    def __init__(self, console: Console | None = None) -> None:
-        self.console = console or Console(stderr=True)
-        super().__init__(
-            lambda line: self.console.print(line, markup=False, highlight=False, soft_wrap=True)
-        )
-        self.bars = RichProgress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=20),
-            TextColumn("{task.fields[status]}", markup=False),
-            TimeElapsedColumn(),
-            console=self.console,
-            transient=True,
-        )
-        self.tasks: dict[Layer, TaskID] = {}
-        self.whole = self.bars.add_task("layers", status="")
-
-    def begin(self, layers: int, objective: str, tiles: str = ALL) -> None:
-        """Show the bar of the whole network."""
-        super().begin(layers, objective, tiles)
-        self.bars.update(self.whole, total=layers, status=f"0 of {layers}")
-
-    def watch(self) -> None:
-        """Show the bars."""
-        self.bars.start()
-
-    def started(self, layer: Layer) -> None:
-        """Add the bar of a layer."""
-        with self.lock:
-            self.tasks[layer] = self.bars.add_task(layer.name, total=1.0, status="")
-
-    def improved(self, layer: Layer, best: float, bound: float) -> None:
-        """Move the bar: full when the bound has reached the best value."""
-        reached = bound / best if best > 0 and isfinite(best) else 0.0
-        with self.lock:
-            self.bars.update(
-                self.tasks[layer], completed=reached, status=so_far(best, bound, self.unit)
-            )
-
-    def working(self, line: Callable[[], str]) -> AbstractContextManager[object]:
-        """Show how far the work inside has come."""
-        return every(lambda: [line()], self.write)
-
-    def count(self, layer: Layer, text: str) -> None:
-        """Replace the bar of a layer by its line."""
-        super().count(layer, text)
-        with self.lock:
-            if layer in self.tasks:
-                self.bars.remove_task(self.tasks.pop(layer))
-            status = f"{self.finished} of {self.layers}"
-            self.bars.update(self.whole, completed=self.finished, status=status)
-
-    def end(self) -> None:
-        """Take the bars away."""
-        self.bars.stop()
-
-
 def watching() -> Progress:
     """Return bars where the standard error stream is a terminal, lines elsewhere."""
-    return Bars() if has_terminal() else Lines()
+    if not has_terminal():
+        return Lines()
+    from tilewright.mapper.network.bars import Bars
+
+    return Bars()
 
 
 def has_terminal() -> bool:
@@ -234,7 +180,7 @@ def has_terminal() -> bool:
 
 
 @contextmanager
-def counted(name: str, what: str, shown: bool, sweep: bool = False) -> Iterator[Told]:
+def counted(name: str, what: str, shown: bool) -> Iterator[Told]:
     """Show on the standard error stream how many there are so far.
 
     Parameters
@@ -245,11 +191,7 @@ def counted(name: str, what: str, shown: bool, sweep: bool = False) -> Iterator[
         Of which there are some.
     shown : bool
         Whether to show anything.
-    sweep : bool
-        Whether it is the sweep that may have to be compiled, and not the search.
     """
-    from tilewright.mapper.network.compilation import SECONDS, is_compiled
-
     start = perf_counter()
     state = [f"0 {what}"]
 
@@ -262,12 +204,13 @@ def counted(name: str, what: str, shown: bool, sweep: bool = False) -> Iterator[
     if not shown:
         yield told
         return
-    if not is_compiled(sweep):
-        say(f"compiling kernels once (about {SECONDS} s)")
+    listen(say)
     if not has_terminal():
         with every(lambda: [line()]):
             yield told
         return
+    from rich.console import Console
+
     # a spinner of plain characters, for terminals of any encoding
     with Console(stderr=True).status(line(), spinner="line") as status:
 

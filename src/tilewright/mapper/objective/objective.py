@@ -6,11 +6,13 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from math import inf, isfinite
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from tilewright.errors import InputError, nearest
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 NAMES = {"energy": (1.0, 0.0), "latency": (0.0, 1.0), "edp": (1.0, 1.0), "ed2p": (1.0, 2.0)}
 FACTORS = {"energy": 0, "latency": 1, "delay": 1, "cycles": 1}
@@ -99,6 +101,8 @@ class Objective:
         self, energies: NDArray[np.float64], cycles: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return what is minimised, mapping by mapping; infinite beyond a limit."""
+        import numpy as np  # takes longer than to look a result up, which needs no arrays
+
         kept = (energies <= self.most_energy) & (cycles <= self.most_cycles)
         kept &= np.isfinite(energies) & np.isfinite(cycles)
         values = np.full(len(energies), inf)
@@ -107,6 +111,8 @@ class Objective:
 
     def goal(self) -> NDArray[np.float64]:
         """Return everything as numbers for the kernels, see `labels.objective_value`."""
+        import numpy as np
+
         return np.array([*self.powers, *self.then, self.most_energy, self.most_cycles])
 
     def __str__(self) -> str:

@@ -18,7 +18,7 @@ KeepChoice = tuple[tuple[int, ...], ...]
 """Per tensor the positions of the memories that store it, outermost first."""
 
 WALKED = ("tile", "order", "innermost", "min_utilization", "even")
-"""Keys of the statements about memories that bypass choices alone do not decide."""
+"""Keys of the statements about memories that `narrowed` does not settle tensor by tensor."""
 
 
 def narrowed(architecture: Architecture, layer: Layer) -> Architecture:
@@ -48,7 +48,7 @@ def roles_of(names: Iterable[str], layer: Layer) -> frozenset[str]:
 
 
 def about_memories(architecture: Architecture) -> list[Constraint]:
-    """Return the statements about memories that bypass choices alone do not decide."""
+    """Return the statements about memories that `narrowed` does not settle tensor by tensor."""
     names = {memory.name for memory in architecture.memories}
     return [s for s in architecture.statements if s.at in names and s.keys[-1] in WALKED]
 

@@ -115,16 +115,18 @@ class Frontier(BySize[Point]):
         """Heads of the columns of `rows`."""
         outermost = self.architecture.memories[0].name
         wanted = f"least {self.what} ({self.unit})"
-        return (*self.over, wanted, "energy (pJ)", "cycles", f"{outermost} words")
+        energy = () if wanted == "least energy (pJ)" else ("energy (pJ)",)
+        return (*self.over, wanted, *energy, "cycles", f"{outermost} words")
 
     def rows(self) -> list[tuple[str, ...]]:
         """Return the cells of a table: one row per point under `headers`."""
         outermost = self.architecture.memories[0].name
+        apart = "energy (pJ)" in self.headers
         return [
             (
                 *(size_text(bits) for bits in p.bits),
                 f"{p.value:.6g}",
-                f"{p.evaluation.energy_pj:.6g}",
+                *((f"{p.evaluation.energy_pj:.6g}",) if apart else ()),
                 f"{p.evaluation.cycles:,.0f}",
                 f"{words(p.evaluation, outermost):,}",
             )

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
+from typing import TYPE_CHECKING
 
-from tilewright.mapper.relaxations.stays.spatial_boxes import SpatialBoxes
 from tilewright.mapper.results.searched_space import DIVISORS
 from tilewright.mapping.nodes import Mapping
+
+if TYPE_CHECKING:
+    from tilewright.mapper.relaxations.stays.spatial_boxes import SpatialBoxes
 
 
 @dataclass

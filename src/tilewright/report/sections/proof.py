@@ -60,7 +60,7 @@ def proof_html(result: NetworkResult) -> str:
         least = f"cannot be less than {bound}"
         if bound == value and value:
             gap = percent(1 - result.lower_bound / result.value)
-            least = f"cannot be more than {gap} better"
+            least = f"at most {gap} of it could be saved"
         text += f" Summed over {which} the objective is {value} and {least}."
     mark = "proven" if result.optimal else "open"
     head = f"{escape(head.removesuffix('.'))}."

@@ -1,0 +1,1 @@
+"""Words between a memory and an array of processing elements, for given blocks."""

@@ -1,0 +1,1 @@
+"""Spills of one tensor in one loop nest: exact, by simulation, and bounded from below."""

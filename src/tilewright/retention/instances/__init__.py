@@ -1,0 +1,1 @@
+"""What each instance of a memory receives, step by step."""

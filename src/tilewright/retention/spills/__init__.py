@@ -1,0 +1,1 @@
+"""Words of one tensor that an optimally managed memory fetches again."""

@@ -1,0 +1,1 @@
+"""The strategies: each yields steps of mappings that it has tried, see `strategies.steps`."""
