@@ -87,10 +87,10 @@ def with_all_sizes(
     machine = narrowed(architecture, layer)
     best = Best(layer, architecture, wanted, stop, even.mapping, even.value)
     best.climb_from(even.mapping)
-    boxes = even.closed_form or closed_form(layer, machine, wanted)
+    boxes = even.closed_form or closed_form(layer, machine, wanted, stop)
     several = len(architecture.arrays) > 1
     boxes.lower(best.value, stop, SUMS if several else inf)
-    bound, keeps = boxes.bound, boxes.keeps()
+    bound, keeps = boxes.bound, boxes.keeps(stop)
     least = boxes.costs.least.at(boxes.widest())
     if several:
         # a search of a rounder layer takes long there
@@ -101,7 +101,7 @@ def with_all_sizes(
             if cut is not None:
                 best.climb_from(cut)
         boxes.lower(best.value, stop)
-        bound, keeps = boxes.bound, boxes.keeps()
+        bound, keeps = boxes.bound, boxes.keeps(stop)
         least = boxes.costs.least.at(boxes.widest())
     tiles: list[Tiles] = []
     if settings.regular_bound and not best.reaches(bound):

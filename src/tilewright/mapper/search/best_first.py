@@ -144,10 +144,10 @@ def weighed_together(
     best = float(search.best[0]) * EQUAL
     found = search.found.closed_form
     if found is None:
-        found = closed_form(search.layer, search.architecture, search.objective)
+        found = closed_form(search.layer, search.architecture, search.objective, stop)
         search.found.closed_form = found
     found.lower(best, stop, most)
-    bounds = {keep: bound / CLOSE for bound, keep in found.keeps()}
+    bounds = {keep: bound / CLOSE for bound, keep in found.keeps(stop)}
     raised = []
     for bound, at, each in queue:
         if each.keep not in bounds:

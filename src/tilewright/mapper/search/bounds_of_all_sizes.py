@@ -16,11 +16,15 @@ from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.relaxations.stays.spatial_boxes import BoxCosts, SpatialBoxes, widest_of
 from tilewright.workload.layer import Layer
 
-SOON = 64  # bypass choices that are bounded even when there is no time left
 MOST_KEEPS = 512  # that are bounded for irregular mappings, too
 
 
-def closed_form(layer: Layer, architecture: Architecture, objective: Objective) -> SpatialBoxes:
+def closed_form(
+    layer: Layer,
+    architecture: Architecture,
+    objective: Objective,
+    stop: Callable[[], bool] = lambda: False,
+) -> SpatialBoxes:
     """Return the closed-form bound of regular mappings, to be raised by `SpatialBoxes.lower`.
 
     Parameters
@@ -29,13 +33,16 @@ def closed_form(layer: Layer, architecture: Architecture, objective: Objective) 
     architecture : Architecture
         Its constraints name the dimensions of the layer, see `bypass_choices.narrowed`.
     objective : Objective
+    stop : callable, optional
+        Whether to begin with less.
     """
     halves = halves_of(layer, architecture)
     whole = np.zeros((1, len(halves)), np.int64)
     arrays = len(architecture.arrays)
     least = Least(layer, architecture, widest_of(layer, halves, whole, arrays))
     finer = partial(halves_of, layer, architecture, every=True)
-    return SpatialBoxes(least, halves, list(keep_choices(layer, architecture)), objective, finer)
+    keeps = list(keep_choices(layer, architecture))
+    return SpatialBoxes(least, halves, keeps, objective, finer, stop)
 
 
 def operations_alone(layer: Layer, architecture: Architecture, objective: Objective) -> float:
@@ -81,8 +88,8 @@ def bound_of_all(
     near = least.at(least.choices[alone < ceiling])
     if len(near.choices) == 0:
         return bound
-    for n, keep in enumerate(keeps):
-        if n >= SOON and stop():
+    for keep in keeps:
+        if stop():
             return min(bound, float(alone.min()))
         values = objective.values(*near.cost(keep, Pays.ALL))
         low = values < bound

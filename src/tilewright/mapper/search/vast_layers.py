@@ -52,7 +52,7 @@ def found_greedily(
         mapping = greedy_mapping(layer, architecture, cost, Random(seed), stop)
         if mapping is not None and (value := cost(mapping, inf)) < found.value:
             found.mapping, found.value = mapping, value
-    found.closed_form = closed_form(layer, architecture, wanted)
+    found.closed_form = closed_form(layer, architecture, wanted, stop)
     found.closed_form.lower(found.value, stop)
     found.bound = found.closed_form.bound
     return found

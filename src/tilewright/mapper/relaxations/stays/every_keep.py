@@ -133,7 +133,14 @@ class EveryKeep:
             energy = energy + leakage * cycles
         return objective.values(energy.ravel(), cycles.ravel()).reshape(energy.shape)
 
-    def count_best(self, least: Least, some: Ints, crossing: Crossing, each: bool) -> None:
+    def count_best(
+        self,
+        least: Least,
+        some: Ints,
+        crossing: Crossing,
+        each: bool,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> None:
         """Find the best way to count what is sent, for one spatial choice.
 
         Parameters
@@ -146,11 +153,12 @@ class EveryKeep:
             As for `values`.
         each : bool
             Whether to try all ways for each tensor, not only the plain ones for all together.
+        stop : callable, optional
+            Whether to end with the best way so far.
         """
         if least.counts_crossing:
-            self.energy.count_best(least, some, crossing, each)
-            for load in self.loads:
-                load.count_best(least, some, crossing, each)
+            for cost in (self.energy, *self.loads):
+                cost.count_best(least, some, crossing, each, stop)
 
 
 class Cost:
@@ -228,13 +236,24 @@ class Cost:
             total += np.array(costs)[position]
         return total
 
-    def count_best(self, least: Least, some: Ints, crossing: Crossing, each: bool) -> None:
+    def count_best(
+        self,
+        least: Least,
+        some: Ints,
+        crossing: Crossing,
+        each: bool,
+        stop: Callable[[], bool],
+    ) -> None:
         """Find the best way to count, see `EveryKeep.count_best`."""
+        if stop():
+            return
         best = self.way[some]
         most = self.inward(least, some, crossing, best)[:, 0]
 
         def attempt(way: Ints) -> bool:
             nonlocal best, most
+            if stop():
+                return False
             total = self.inward(least, some, crossing, way)[:, 0]
             better = total > most * BETTER
             best = np.where(better[:, None], way, best)

@@ -46,6 +46,8 @@ class SpatialBoxes:
         What is minimised.
     finer : callable, optional
         Returns all spatial choices, where the others are only those as wide as any.
+    stop : callable, optional
+        Whether to begin with the first way to count that there is.
 
     Attributes
     ----------
@@ -64,6 +66,7 @@ class SpatialBoxes:
         keeps: Sequence[KeepChoice],
         objective: Objective,
         finer: Callable[[], Sequence[Halves]] | None = None,
+        stop: Callable[[], bool] = lambda: False,
     ) -> None:
         self.every = EveryKeep(least, keeps)
         self.objective = objective
@@ -72,7 +75,7 @@ class SpatialBoxes:
         self.bound = 0.0
         every = np.arange(len(self.every.keeps))
         costs, whole = BoxCosts(least, halves), np.zeros((1, len(halves)), np.int64)
-        costs.count_best(self.every, whole, every, each=False)
+        costs.count_best(self.every, whole, every, False, stop)
         self.begin(costs, every)
         self.of_keep = costs.values(self.every, objective, whole, every)[:, 0]
         self.bound = float(self.values[0])
@@ -107,7 +110,7 @@ class SpatialBoxes:
             single = self.are_single()
             if stop():
                 break
-            self.count_better(order[:FEW], single)
+            self.count_better(order[:FEW], single, stop)
             if single[order[0]]:
                 if self.look_again(int(order[0]), ceiling):
                     continue
@@ -131,7 +134,7 @@ class SpatialBoxes:
         if self.finer is None:
             self.lower(ceiling, stop, most)
 
-    def count_better(self, some: Ints, single: Bools) -> None:
+    def count_better(self, some: Ints, single: Bools, stop: Callable[[], bool]) -> None:
         """Find a better way to count for the best bypass choices of some boxes."""
         for i in some.tolist():
             keep = int(self.best[i])
@@ -140,7 +143,7 @@ class SpatialBoxes:
             if key not in self.counted:
                 self.counted.add(key)
                 box, own = self.boxes[i : i + 1], np.array([keep])
-                self.costs.count_best(self.every, box, own, each=True)
+                self.costs.count_best(self.every, box, own, True, stop)
 
     def look_again(self, i: int, ceiling: float) -> bool:
         """Bound a box again, and return whether its bound is a higher one."""
@@ -198,17 +201,24 @@ class SpatialBoxes:
         single = np.array(ranges).reshape(len(self.halves), len(self.boxes)) == 0
         return np.asarray(single.all(axis=0))
 
-    def keeps(self) -> list[tuple[float, KeepChoice]]:
-        """Return the bypass choices that may be better than the ceiling, with their bounds."""
+    def keeps(self, stop: Callable[[], bool] = lambda: False) -> list[tuple[float, KeepChoice]]:
+        """Return the bypass choices that may be better than the ceiling, with their bounds.
+
+        Parameters
+        ----------
+        stop : callable, optional
+            Whether the bounds of all of them together are enough.
+        """
         some = np.unique(np.concatenate([*self.alive, np.zeros(0, np.int64)])).astype(np.int64)
         if len(some) == 0:
             return []
-        order = np.argsort(self.values, kind="stable")
-        first, others = order[:BATCH], order[BATCH:]
-        values = self.costs.values(self.every, self.objective, self.boxes[first], some)
-        least = np.maximum(values, self.values[first]).min(axis=1)
-        least = np.minimum(least, self.values[others].min(initial=inf))
-        least = np.maximum(np.maximum(least, self.of_keep[some]), self.bound)
+        least = np.maximum(self.of_keep[some], self.bound)
+        if not stop():
+            order = np.argsort(self.values, kind="stable")
+            first, others = order[:BATCH], order[BATCH:]
+            values = self.costs.values(self.every, self.objective, self.boxes[first], some)
+            own = np.maximum(values, self.values[first]).min(axis=1)
+            least = np.maximum(least, np.minimum(own, self.values[others].min(initial=inf)))
         keeps = [self.every.keeps[i] for i in some.tolist()]
         return list(zip(least.tolist(), keeps, strict=True))
 
@@ -240,10 +250,12 @@ class BoxCosts:
         own = self.at(boxes)
         return every.values(own, objective, some, self.crossing(own, boxes))
 
-    def count_best(self, every: EveryKeep, box: Ints, some: Ints, each: bool) -> None:
+    def count_best(
+        self, every: EveryKeep, box: Ints, some: Ints, each: bool, stop: Callable[[], bool]
+    ) -> None:
         """Find the best way to count what bypass choices send, for a box."""
         own = self.at(box)
-        every.count_best(own, some, self.crossing(own, box), each)
+        every.count_best(own, some, self.crossing(own, box), each, stop)
 
     def crossing(self, own: Least, boxes: Ints) -> Crossing:
         """Return a function that prices what crosses into a memory, or looks it up."""
