@@ -13,8 +13,8 @@ import pytest
 
 import tilewright as tw
 from tilewright.mapper.relaxations.stays import mixed
-from tilewright.mapper.relaxations.stays.crossing import Stay
 from tilewright.mapper.relaxations.stays.mixed import Group, least_mixed
+from tilewright.mapper.relaxations.stays.stay import Stay
 from tilewright.mapper.windows.pairs import Windows
 
 ANY = tw.matmul(M=2, N=2, K=2)

@@ -19,7 +19,8 @@ from tilewright.kernels.record import record
 from tilewright.mapper.problem.bypass_choices import KeepChoice
 from tilewright.mapper.problem.link_costs import ports
 from tilewright.mapper.problem.widest_choices import axis_factors, different
-from tilewright.mapper.relaxations.stays.least_cost import Least, Link, Price
+from tilewright.mapper.relaxations.stays.least_cost import Least
+from tilewright.mapper.relaxations.stays.links import Link, Price
 from tilewright.mapper.windows.pairs import most_pairs, sliding
 from tilewright.mapping.relevance import in_letters
 from tilewright.model.energy import leakage_per_cycle
@@ -229,7 +230,7 @@ def room(least: Least, memories: Side) -> tuple[Floats, Floats, Ints, Floats]:
         if m is None:
             continue
         level = least.architecture.memories[m]
-        bits[t] = float(least.bits(Link(t, 0, m)))
+        bits[t] = float(least.rooms.bits(Link(t, 0, m)))
         group[t] = different.index(m)
         if level.tensor_bits is not None:
             own[t] = float(level.tensor_bits.get(tensors[t].role, 0))

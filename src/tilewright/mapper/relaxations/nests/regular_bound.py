@@ -21,7 +21,8 @@ from tilewright.mapper.relaxations.nests.nest import (
 )
 from tilewright.mapper.relaxations.nests.tiles_to_mapping import Tiles
 from tilewright.mapper.relaxations.nests.together import least_together
-from tilewright.mapper.relaxations.stays.least_cost import Least, Link, Price
+from tilewright.mapper.relaxations.stays.least_cost import Least
+from tilewright.mapper.relaxations.stays.links import Link, Price
 
 MOST_TILES = 200_000  # in the inner memory
 MOST_PAIRS = 5_000_000  # of such tiles and spatial choices that are looked at

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright.kernels.types import Floats
-from tilewright.mapper.relaxations.stays.crossing import Stay, least_crossing
+from tilewright.mapper.relaxations.stays.crossing import least_crossing
 from tilewright.mapper.relaxations.stays.mixed import MOST_MIXED, Group, least_mixed
+from tilewright.mapper.relaxations.stays.stay import Stay
 
 if TYPE_CHECKING:
-    from tilewright.mapper.relaxations.stays.least_cost import Least, Link, Price
+    from tilewright.mapper.relaxations.stays.least_cost import Least
+from tilewright.mapper.relaxations.stays.links import Link, Price
 
 CLOSE = 1e-12
 
@@ -80,7 +82,7 @@ def by_element(
         best = np.maximum(*(by_element(least, m, priced, links, way, pace) for way in ways))
         return np.maximum(best, mixed(least, m, priced, links, pace)) if together else best
     levels = [least.segment[link.receiver] for link, _ in priced]
-    room = tuple(least.room(link, links) for link, _ in priced)
+    room = tuple(least.rooms.words(link, links) for link, _ in priced)
     key = pays, m, priced, room, None if pace is None else pace.key()
     if key not in least.known:
         outside = least.segment[m - 1]
@@ -215,7 +217,8 @@ def mixed(
 ) -> Floats:
     """Return it where words for memories above the arrays cross with words for the elements."""
     room = tuple(
-        least.room(link, links) if link.receiver < least.compute else inf for link, _ in priced
+        least.rooms.words(link, links) if link.receiver < least.compute else inf
+        for link, _ in priced
     )
     key = m, priced, room, None if pace is None else pace.key()
     if key not in least.known:

@@ -21,7 +21,8 @@ from tilewright.kernels.types import Floats, Ints
 from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.problem.bypass_choices import KeepChoice
 from tilewright.mapper.problem.link_costs import ports
-from tilewright.mapper.relaxations.stays.least_cost import Least, Link, Price
+from tilewright.mapper.relaxations.stays.least_cost import Least
+from tilewright.mapper.relaxations.stays.links import Link, Price
 from tilewright.model.energy import leakage_per_cycle
 
 if TYPE_CHECKING:
@@ -194,8 +195,8 @@ class Cost:
         self.way = np.zeros_like(which)
         self.ways = Ways(least.compute)
         self.direct: list[tuple[list[tuple[Link, Price]], Ints]] = []
-        for t, own in enumerate(links):
-            priced = [[(link, price(link)) for link in each] for each in own]
+        for t, chains in enumerate(links):
+            priced = [[(link, price(link)) for link in each] for each in chains]
             fixed = [
                 sum(p.once for _, p in each) + each[-1][1].received * least.layer.operations
                 for each in priced

@@ -85,8 +85,7 @@ class Halves:
         self.choices = elements
         logs = np.log2(elements)
         shared = [[d not in t.dimensions for d in self.dimensions] for t in layer.tensors]
-        features = [*(logs[:, own].sum(axis=1) for own in shared), SINGLE * logs]
-        features = np.column_stack(features)
+        features = np.column_stack([*(logs[:, own].sum(axis=1) for own in shared), SINGLE * logs])
         self.parts = [np.arange(len(elements))]
         children, ranges = [], []
         for part in self.parts:

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial, reduce
-from itertools import permutations, product
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import product
 from math import inf, prod
 
 import numpy as np
 
 from tilewright.architecture.machine import Architecture, Memory
-from tilewright.kernels.types import Bools, Floats, Ints
+from tilewright.kernels.types import Floats, Ints
 from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.problem.bypass_choices import KeepChoice, keep_choices
 from tilewright.mapper.problem.link_costs import ports, segment_of
 from tilewright.mapper.problem.widest_choices import widest_choices
-from tilewright.mapper.relaxations.stays.crossing import Crossing, Orders, Stay
+from tilewright.mapper.relaxations.stays.crossing import Crossing
 from tilewright.mapper.relaxations.stays.elements import Pace, Pays, by_element, mixes
+from tilewright.mapper.relaxations.stays.links import Link, Price
+from tilewright.mapper.relaxations.stays.orders import Orders
+from tilewright.mapper.relaxations.stays.rooms import Rooms
+from tilewright.mapper.relaxations.stays.stay import Stay
 from tilewright.mapper.windows.pairs import Windows
 from tilewright.model.energy import (
-    element_bits,
     leakage_per_cycle,
     operation_cost,
     read_cost,
@@ -31,30 +34,6 @@ from tilewright.workload.footprint import footprint
 from tilewright.workload.layer import Layer
 
 CLOSE = 1e-12
-
-
-@dataclass(frozen=True)
-class Link:
-    """The way of a tensor from one memory to the next one that keeps it, or to the compute unit.
-
-    Attributes
-    ----------
-    tensor, sender, receiver : int
-        Positions of the tensor and the memories; the compute unit comes after all memories.
-    """
-
-    tensor: int
-    sender: int
-    receiver: int
-
-
-@dataclass(frozen=True)
-class Price:
-    """What the words of a link cost: each one sent, each one received, and all together."""
-
-    sent: float = 0.0
-    received: float = 0.0
-    once: float = 0.0
 
 
 class Least:
@@ -98,7 +77,6 @@ class Least:
     ) -> None:
         self.layer = layer
         self.most = most
-        self.fewest = fewest
         self.sources = tuple(sources) or (0,) * len(layer.tensors)
         self.architecture = architecture
         self.compute = len(architecture.memories)
@@ -128,10 +106,9 @@ class Least:
         ]
         self.work = layer.operations * operation_cost(architecture, layer)
         self.known: dict[object, Floats] = {}
+        self.rooms = Rooms(layer, architecture, self.windows, fewest, len(self.cycles))
         self.crossings: dict[object, Crossing | None] = {}
-        self.known_fits: dict[tuple[Link, ...], Bools] = {}
         self.orders: dict[object, Orders] = {}
-        self.tiles: dict[int, dict[str, Floats]] = {}
         # else a word may stay further in while it goes further out, and is not fetched again
         adds = all(array.reduction for array in architecture.arrays)
         self.counts_crossing = adds or not self.windows[-1]
@@ -364,12 +341,12 @@ class Least:
                 self.known[key] = np.full(len(self.cycles), inf)
             else:
                 least = crossing.least([(price.sent, price.received) for _, price in priced])
-                self.known[key] = np.where(self.fits(ends), least, inf)
+                self.known[key] = np.where(self.rooms.fits(ends), least, inf)
         return self.known[key]
 
     def meeting(self, m: int, own: tuple[Link, ...], links: tuple[Link, ...]) -> Crossing | None:
         """Return what links bring that cross inward to memory m, if there is room for them."""
-        room = tuple(self.room(link, links) for link in own)
+        room = tuple(self.rooms.words(link, links) for link in own)
         if min(room) == 0:
             return None
         stays = [self.stay(m, link, links) for link in own]
@@ -401,17 +378,17 @@ class Least:
             windows=self.windows[t],
             pairs=self.windows[t].most,
             longest=float(self.layer.operations) / self.words[t],
-            room=self.room(link, links),
+            room=self.rooms.words(link, links),
             spread={},
             instances=self.instances(t, self.irrelevant[t], crossed, united=False),
             most=partial(self.along, crossed, inside),
             again=0.0 * sent if unites else sent * own,
             sharing=self.instances(t, windows, (outer[0], inside), united=False),
-            place=self.shared_place(link),
-            bits=self.bits(link),
+            place=self.rooms.shared_place(link),
+            bits=self.rooms.bits(link),
             whole=self.rounds(t, (outer[0], inside), sent) if unites else None,
-            held=self.held(link.receiver) if self.fewest else None,
-            left=self.left(link.receiver, links, link) / self.bits(link) if self.fewest else None,
+            held=self.rooms.held(link.receiver) if self.rooms.fewest else None,
+            left=self.rooms.left_words(link, links) if self.rooms.fewest else None,
         )
 
     def rounds(
@@ -427,61 +404,6 @@ class Least:
         kept = self.instances(t, self.relevant[t], arrays, united=False) / self.words[t]
         iterations = self.windows[t].most / self.windows[t].mean if slides else 1.0
         return iterations / once, once, kept if slides else 0.0 * once
-
-    def fits(self, links: tuple[Link, ...]) -> Bools:
-        """Return for which choices there is room for what elements further in need at least."""
-        if links not in self.known_fits:
-            receivers = {link.receiver for link in links} if self.fewest else ()
-            fits = [self.left(m, links) >= 0.0 for m in receivers if m < self.compute]
-            self.known_fits[links] = np.all([np.ones(len(self.cycles), bool), *fits], axis=0)
-        return self.known_fits[links]
-
-    def held(self, m: int) -> Mapping[str, Floats]:
-        """Return how many iterations of each dimension a tile in a memory has at least.
-
-        It has some for each element further in.
-        """
-        if m not in self.tiles:
-            least = np.ones((len(self.layer.bounds), len(self.cycles)))
-            for array in reversed(self.fewest[self.segment[m] :]):
-                ways = [reduce(chunked, own, least) for own in permutations(array)]
-                least = np.min(ways, axis=0)
-            self.tiles[m] = dict(zip(self.layer.bounds, least, strict=True))
-        return self.tiles[m]
-
-    def fewest_words(self, link: Link) -> Floats:
-        """Return how many words of a link a tile in the memory that receives it has at least."""
-        held, windows = self.held(link.receiver), self.windows[link.tensor]
-        # sums of m and of n numbers have at least m + n - 1 values
-        several = [
-            np.sum([held[d] for d in own], axis=0) - (len(own) - 1) for own in windows.dimensions
-        ]
-        single = self.relevant[link.tensor].difference(*windows.dimensions)
-        return np.asarray(
-            np.prod([*several, *(held[d] for d in single), np.ones(len(self.cycles))], axis=0)
-        )
-
-    def left(self, m: int, links: Sequence[Link], more: Link | None = None) -> Floats:
-        """Return the bits of a memory that are left by the fewest words of links that end there.
-
-        Parameters
-        ----------
-        m : int
-        links : sequence of Link
-            Those that end elsewhere take nothing.
-        more : Link, optional
-            One that takes nothing.
-        """
-        memory = self.architecture.memories[m]
-        size = inf if memory.capacity_bits is None else float(memory.capacity_bits)
-        if memory.tensor_bits is not None:
-            size = inf  # each has room of its own
-        taken = [
-            self.bits(link) * self.fewest_words(link)
-            for link in links
-            if link.receiver == m and link != more
-        ]
-        return np.asarray(size - np.sum([np.zeros(len(self.cycles)), *taken], axis=0))
 
     def instances(
         self, t: int, dimensions: frozenset[str], arrays: tuple[int, int], united: bool = True
@@ -530,38 +452,3 @@ class Least:
         """Whether the elements of an array share words of a tensor."""
         array = self.architecture.arrays[k]
         return array.reduction if self.layer.tensors[t].is_output else array.multicast
-
-    def room(self, link: Link, links: Sequence[Link]) -> float:
-        """Return how many words a tile of a link has at most."""
-        memory = self.architecture.memories[link.receiver]
-        bits = self.bits(link)
-        free = inf if memory.capacity_bits is None else float(memory.capacity_bits)
-        if memory.tensor_bits is not None:
-            free = min(free, memory.tensor_bits[self.layer.tensors[link.tensor].role])
-        else:
-            # the others need room for a word
-            free -= sum(
-                self.bits(other)
-                for other in links
-                if other.receiver == link.receiver and other is not link
-            )
-        if free < bits:
-            return 0.0
-        return free // bits if free < inf else inf
-
-    def shared_place(self, link: Link) -> int | None:
-        """Return the memory that a link ends in, if tensors share its room."""
-        memory = self.architecture.memories[link.receiver]
-        shares = memory.tensor_bits is None and memory.capacity_bits is not None
-        return link.receiver if shares else None
-
-    def bits(self, link: Link) -> int:
-        """Return the bits that a word of a link takes in the memory that receives it."""
-        memory = self.architecture.memories[link.receiver]
-        return element_bits(memory, self.layer.tensors[link.tensor]) * memory.buffering
-
-
-def chunked(inside: Floats, chunks: tuple[Ints, Ints]) -> Floats:
-    """Return the fewest iterations of chunks, the last of which may be short."""
-    alone, times = chunks
-    return np.maximum(alone, times * inside)

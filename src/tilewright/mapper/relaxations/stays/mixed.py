@@ -12,7 +12,7 @@ elements hold that only in those elements that have little of it. Tiles of so ma
 
     share <= limit / product of Y of the other tensors
 
-of the operations, and the limit is the one of `crossing.most_inside`. A mean over all operations is
+of the operations, and the limit is the one of `stay.most_inside`. A mean over all operations is
 at least the least of one such way through the loops. With v = 1 / Y of the near word that stays
 longest and the other Y as they are there, what all words cost is linear in v. It is least
 
@@ -42,7 +42,8 @@ from math import inf
 import numpy as np
 
 from tilewright.kernels.types import Floats
-from tilewright.mapper.relaxations.stays.crossing import TINY, Stay, most_inside, shared
+from tilewright.mapper.relaxations.stays.crossing import TINY, shared
+from tilewright.mapper.relaxations.stays.stay import Stay, most_inside
 
 MOST_MIXED = 3  # tensors
 WEIGHTS = (1.5, 2.5, 5.0, 10.0, 20.0, 50.0, inf)  # of more cycles, times what elements save

@@ -21,7 +21,8 @@ from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.problem.bypass_choices import KeepChoice
 from tilewright.mapper.relaxations.stays.every_keep import Crossing, EveryKeep
 from tilewright.mapper.relaxations.stays.halves import Halves
-from tilewright.mapper.relaxations.stays.least_cost import Least, Link, Price
+from tilewright.mapper.relaxations.stays.least_cost import Least
+from tilewright.mapper.relaxations.stays.links import Link, Price
 from tilewright.workload.layer import Layer
 
 FIRST, BATCH = 16, 256  # boxes that are divided at once: at first, and later
@@ -329,7 +330,7 @@ def widest_of(layer: Layer, halves: Sequence[Halves], boxes: Ints, arrays: int) 
     widest = np.ones((len(boxes), arrays, len(bounds)), np.int64)
     for k, each in enumerate(halves):
         widest[:, each.array] *= each.widest[boxes[:, k]]
-    return np.minimum(widest, bounds)
+    return np.asarray(np.minimum(widest, bounds))
 
 
 def divided(box: Ints, halves: Sequence[Halves]) -> Ints:

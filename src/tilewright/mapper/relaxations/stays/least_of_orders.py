@@ -1,0 +1,238 @@
+"""The least cost of words that cross inward together, over all orders of their tiles."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tilewright.kernels.kernel import kernel, leaf
+from tilewright.kernels.types import Floats, Ints
+
+SINGLY = 6  # times that words are sent that are looked at one by one
+EQUAL = 1e-9
+
+
+@kernel
+def least_of_orders(
+    prices: Floats,
+    caps: Floats,
+    limits: Floats,
+    rooms: Floats,
+    order: Ints,
+    start: Ints,
+    splits: Floats,
+    which: Ints,
+) -> Floats:
+    """Return the least total price over all orders and ways to divide the room, for every choice.
+
+    Parameters
+    ----------
+    prices : array of (sent, sent to each, or received; stays; choices)
+    caps : array of (longest, instances, sharing, or three of `whole`; stays; choices)
+    limits, rooms : arrays of (insides, choices)
+        What iterations in a tile are multiplied by, and how many these are at most.
+    order, start, splits, which : arrays
+        Of `Orders`.
+    """
+    count, number = prices.shape[1], prices.shape[2]
+    found = np.empty(number)
+    rest = count - 1
+    costs = np.empty((rest, 7))
+    points = np.empty(4 * rest)
+    sizes = np.empty((2, rest))
+    for c in range(number):
+        best = np.inf
+        for o in range(len(order)):
+            i = order[o, 0]
+            sent, again, received = prices[0, i, c], prices[1, i, c], prices[2, i, c]
+            words = 1.0 / caps[0, i, c]
+            for s in range(start[o], start[o + 1]):
+                split = splits[s]
+                often = max(1.0, split[2, 0])
+                some = max(1.0, split[2, 0] / caps[2, i, c])
+                first = (sent * some + (again * some + received * often) / caps[1, i, c]) * words
+                stay = split[4, 0] * limits[which[o, 0, 2], c]
+                first = max(first, (sent + again + received) / stay)
+                if first >= best:
+                    continue
+                # what is left if each has the most that it may have, whatever the others have
+                least = first
+                for n in range(1, count):
+                    k = order[o, n]
+                    share, sharing = split[1, n], caps[2, k, c]
+                    longest = caps[0, k, c]
+                    each = longest * caps[1, k, c]
+                    within = 1.0 / (split[3, n] * limits[which[o, n, 1], c])
+                    gain = max(1.0, 1.0 / (share * sharing))
+                    some = max(1.0, split[2, n] / sharing)
+                    all_sent = max(some / each, within / sharing)
+                    cost = costs[n - 1]
+                    cost[0] = prices[0, k, c] * gain
+                    cost[1] = prices[1, k, c] * gain + prices[2, k, c] / share
+                    cost[2] = prices[0, k, c] * max(some / longest, within / sharing)
+                    cost[3] = prices[1, k, c] * all_sent
+                    cost[3] += prices[2, k, c] * max(max(1.0, split[2, n]) / each, within)
+                    u = which[o, n, 0]
+                    most = limits[u, c] * min(split[0, n], rooms[u, c])
+                    cost[4] = max(1.0, min(most, split[4, n] * limits[which[o, n, 2], c]))
+                    least += max(cost[0] / cost[4], cost[2]) + max(cost[1] / cost[4], cost[3])
+                if least >= best:
+                    continue
+                u = which[o, 0, 0]
+                limit = max(1.0, limits[u, c] * min(split[0, 0], rooms[u, c]))
+                for n in range(1, count):
+                    k = order[o, n]
+                    costs[n - 1, 5] = caps[3, k, c]
+                    anew = max(0.0, 1.0 - split[5, n] * caps[5, k, c])
+                    costs[n - 1, 6] = prices[0, k, c] * caps[4, k, c] * anew
+                best = min(best, first + least_of_whole(costs, points, sizes, limit))
+        found[c] = best
+    return found
+
+
+@leaf
+def least_of_whole(costs: Floats, points: Floats, sizes: Floats, limit: float) -> float:
+    """Return the least sum of costs where words are sent a whole number of times.
+
+    Few times are looked at one by one, and more as if they were no whole numbers.
+
+    Parameters
+    ----------
+    costs, points, sizes, limit
+        As for `least_shared`. The last two of each of the costs are how many operations a word
+        serves at most that is sent once, or 0 where that is not known, and what it costs to send
+        all words once.
+    """
+    rest = len(costs)
+    if rest == 0:
+        return 0.0
+    if rest == 1:
+        return whole_cost(costs[0], min(limit, costs[0, 4]))
+    if rest > 2:
+        return least_shared(costs, points, sizes, limit)
+    best = np.inf
+    for n in range(2):
+        cost, other = costs[n], costs[1 - n]
+        once = cost[5]
+        if once == 0.0 or cost[0] == 0.0:
+            continue
+        for times in range(1, SINGLY + 1):
+            y = once / times
+            if y < 1.0:
+                break
+            if y > min(cost[4], limit) * (1 + EQUAL):
+                continue
+            # others may be almost as few as if it were sent once less
+            most = max(y, cost[4])
+            if times > 1:
+                most = min(most, max(1.0, once / (times - 1)))
+            own = max(cost[0] / most, times * cost[6], cost[2]) + max(cost[1] / most, cost[3])
+            best = min(best, own + whole_cost(other, min(limit / y, other[4])))
+        # from here on, more often
+        cost[4] = max(1.0, min(cost[4], once / SINGLY))
+        cost[2] = max(cost[2], cost[6] * (SINGLY + 1))
+    return min(best, least_shared(costs, points, sizes, limit))
+
+
+@leaf
+def whole_cost(cost: Floats, y: float) -> float:
+    """Return what words cost that are sent a whole number of times, with at most this y."""
+    y = max(1.0, y)
+    sent = max(cost[0] / y, cost[2])
+    if cost[5] > 0.0:
+        sent = max(sent, cost[6] * np.ceil(cost[5] / y * (1 - EQUAL)))
+    total: float = sent + max(cost[1] / y, cost[3])
+    return total
+
+
+@leaf
+def least_shared(costs: Floats, points: Floats, sizes: Floats, limit: float) -> float:
+    """Return the least sum of costs of sizes y from 1 on, whose product is limited.
+
+    A cost is  max(a / y, least a) + max(b / y, least b),  with y up to a most. It is convex in
+    log y. All that can still grow have the same slope where the sum is least: the level of slopes
+    is lowered until the product reaches its limit (Bitran, Hax, Management Science 27, 1981).
+
+    Parameters
+    ----------
+    costs : array of (stays, 5)
+        a, b, least a, least b, most y.
+    points, sizes : arrays of 4 x stays, (2, stays)
+        Room to work in.
+    """
+    rest = len(costs)
+    size, last = sizes[0], sizes[1]
+    if rest == 1:
+        size[0] = min(limit, costs[0, 4])
+    elif rest > 1:
+        for n in range(rest):
+            size[n] = last[n] = 1.0
+            slopes(costs[n], points, 4 * n)
+        sort_down(points)
+        before = 1.0
+        for p in range(len(points)):
+            level = points[p]
+            if level <= 0.0:
+                break
+            product = 1.0
+            for n in range(rest):
+                size[n] = size_at(costs[n], level)
+                product *= size[n]
+            if product > limit:
+                growing = 0
+                for n in range(rest):
+                    growing += size[n] > last[n]
+                more = (limit / before) ** (1.0 / growing)
+                for n in range(rest):
+                    if size[n] > last[n]:
+                        size[n] = last[n] * more
+                break
+            before = product
+            for n in range(rest):
+                last[n] = size[n]
+    total = 0.0
+    for n in range(rest):
+        total += max(costs[n, 0] / size[n], costs[n, 2]) + max(costs[n, 1] / size[n], costs[n, 3])
+    return total
+
+
+@leaf
+def slopes(cost: Floats, points: Floats, start: int) -> None:
+    """Put the slopes at which a cost changes into points, and limit its most y to where it ends."""
+    a, b, least_a, least_b, most = cost[0], cost[1], cost[2], cost[3], cost[4]
+    # how far each of the two falls
+    end_a = 1.0 if a == 0.0 else most if least_a == 0.0 else min(max(1.0, a / least_a), most)
+    end_b = 1.0 if b == 0.0 else most if least_b == 0.0 else min(max(1.0, b / least_b), most)
+    both = min(end_a, end_b)
+    cost[4] = max(end_a, end_b)
+    alone = a if end_a > end_b else b
+    points[start] = a + b
+    points[start + 1] = (a + b) / both
+    points[start + 2] = alone / both
+    points[start + 3] = alone / cost[4]
+
+
+@leaf
+def size_at(cost: Floats, level: float) -> float:
+    """Return the size at which the slope of a cost has fallen to a level."""
+    a, b, least_a, least_b, most = cost[0], cost[1], cost[2], cost[3], cost[4]
+    # the costs that still fall at the size where both have this slope, or one of them
+    y = (a + b) / level
+    if a < least_a * y or b < least_b * y:
+        end_a = most if least_a == 0.0 else a / least_a
+        end_b = most if least_b == 0.0 else b / least_b
+        alone = a if end_a > end_b else b
+        y = max(min(y, end_a, end_b), alone / level)
+    found: float = min(max(1.0, y), most)
+    return found
+
+
+@leaf
+def sort_down(points: Floats) -> None:
+    """Sort a few numbers, the greatest first."""
+    for k in range(1, len(points)):
+        point = points[k]
+        i = k
+        while i > 0 and points[i - 1] < point:
+            points[i] = points[i - 1]
+            i -= 1
+        points[i] = point

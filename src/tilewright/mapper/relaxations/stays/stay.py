@@ -1,0 +1,188 @@
+"""A tensor whose words stay in a memory, and what its tile leaves to stays inside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, prod
+
+import numpy as np
+
+from tilewright.kernels.types import Floats
+from tilewright.mapper.windows.pairs import Windows
+
+
+@dataclass(frozen=True)
+class Stay:
+    """A tensor whose words cross inward, for a number of spatial choices.
+
+    Attributes
+    ----------
+    sent, received : array of choices
+        Price of the words that are sent, and of those received in all instances, if there were one
+        for each operation and for each operation in each instance that shares it.
+    relevant, irrelevant : frozenset of str
+        Its dimensions.
+    windows : Windows
+        Its sliding expressions.
+    pairs : float
+        How many of their iterations give the same word at most, where prices are not for each.
+    longest : float or array of choices
+        Most operations that a word serves, or for one order of tiles in all what words serve in the
+        mean: they all cross once at least.
+    room : float
+        Words of its tile in one instance, at most.
+    spread : dict of str to array of choices
+        Instances along each dimension.
+    instances : array of choices
+        Instances along all irrelevant dimensions.
+    most : callable, optional
+        Most instances along some dimensions together; by default the product of those along each.
+    again : array of choices, optional
+        Part of the price received that is for words sent. Without it, nothing is known of how many
+        iterations of a window give a word while it is in a tile.
+    sharing : array of choices, optional
+        Instances along dimensions of windows that a word is sent to at most.
+    place, bits : int, optional
+        The memory whose room tiles share, and the bits of a word. By default each has room alone.
+    whole : three arrays of choices, optional
+        Where all words are sent anew for each round of irrelevant dimensions: operations that a
+        word serves at most in one round, the price of a round for a price of 1 for each operation,
+        and the share of all words that each word of a tile is, of which a round may find some.
+    held : dict of str to array of choices, optional
+        Iterations of each dimension in the tile at least.
+    left : array of choices, optional
+        Words of its tile at most, if those of others have the fewest that they can.
+    """
+
+    sent: Floats
+    received: Floats
+    relevant: frozenset[str]
+    irrelevant: frozenset[str]
+    windows: Windows
+    pairs: float
+    longest: float | Floats
+    room: float
+    spread: Mapping[str, Floats]
+    instances: Floats
+    most: Callable[[frozenset[str]], Floats] | None = None
+    again: Floats | None = None
+    sharing: Floats | None = None
+    place: int | None = None
+    bits: int = 1
+    whole: tuple[Floats, Floats, Floats] | None = None
+    held: Mapping[str, Floats] | None = None
+    left: Floats | None = None
+
+    def along(self, dimensions: frozenset[str]) -> Floats:
+        """Return the instances along some dimensions together, at most."""
+        if self.most is not None:
+            return self.most(dimensions)
+        found = np.ones(len(self.sent))
+        for d in sorted(dimensions):
+            found = found * self.spread[d]
+        return found
+
+    @property
+    def slides(self) -> bool:
+        """Whether it is known how many iterations of a window give a word in a tile."""
+        return self.again is not None and self.windows.most > 1
+
+    def reused(self, words: float) -> float:
+        """Return how many iterations of windows give a word at most in a tile, of those in all."""
+        if not self.slides:
+            return 1.0
+        return self.windows.most_reuse(words) / self.windows.most
+
+
+@dataclass(frozen=True)
+class Inside:
+    """What limits the product of Y of stays inside the tile of another one.
+
+    Attributes
+    ----------
+    spanned : frozenset of str
+        Dimensions of which the stays span several iterations.
+    most : float
+        The limit, of one iteration in the tile and one instance.
+    held : frozenset of str
+        Other dimensions of the outer tile, of which it has iterations for all elements further in.
+    together : tuple of frozensets of str
+        Dimensions, the instances along each of which together multiply the limit.
+    """
+
+    spanned: frozenset[str]
+    most: float
+    held: frozenset[str]
+    together: tuple[frozenset[str], ...]
+
+    @classmethod
+    def of(
+        cls,
+        outer: Stay,
+        stays: Sequence[Stay],
+        bounds: Mapping[str, int],
+        windows: bool = False,
+    ) -> Inside:
+        """Return that of some stays.
+
+        An iteration of a dimension relevant to the tile takes up room for one stay that spans it.
+        What several stays span of a dimension, or any of an irrelevant one, may be the whole of it.
+        A word of a window may come back after the stay of the outer tile, or slide on: it serves
+        all pairs. With `windows`, it serves as many as the outer tile spans in one instance.
+        """
+        counts = dict.fromkeys(bounds, 0)
+        pairs = 1.0
+        for stay in stays:
+            for d in stay.irrelevant:
+                counts[d] += 1
+            for e, dimensions in enumerate(stay.windows.dimensions):
+                shared = sorted(dimensions & outer.relevant)
+                if windows and len(shared) == len(dimensions) - 1:
+                    for d in shared:
+                        counts[d] += 1
+                else:
+                    pairs *= stay.windows.pairs[e] if windows else 1.0
+            pairs *= 1.0 if windows else stay.pairs
+        spanned = frozenset(d for d, count in counts.items() if count > 0)
+        takes_room = frozenset(d for d in spanned if d in outer.relevant)
+        most = pairs
+        for d, count in counts.items():
+            most *= float(bounds[d]) ** (count - (d in takes_room))
+        # what a tensor's stays gain by several instances is what `Stay.received` counts for it
+        alone = frozenset(d for d in takes_room if counts[d] == 1)
+        together = [stay.irrelevant & alone for stay in stays]
+        together += [frozenset((d,)) for d in sorted(takes_room - alone)]
+        # what fits a tile that slides is no product
+        held = frozenset() if outer.windows else outer.relevant - spanned
+        return cls(spanned, most, held, tuple(own for own in together if own))
+
+    @classmethod
+    def spanned_by(cls, outer: Stay, inner: Stay, bounds: Mapping[str, int]) -> Inside:
+        """Return what limits Y of a stay of which another tensor spans a number of words."""
+        free = outer.irrelevant & inner.irrelevant
+        most = outer.pairs * prod(float(bounds[d]) for d in free)
+        spanned = outer.irrelevant - free
+        return cls(spanned, most, frozenset(), (spanned,) if spanned else ())
+
+    def limit(self, outer: Stay) -> Floats:
+        """Return the limit of one iteration in the tile, for every choice."""
+        limit = np.full(len(outer.sent), self.most)
+        for own in self.together:
+            limit = limit * outer.along(own)
+        if outer.held is not None:
+            for d in sorted(self.held):
+                limit = limit / outer.held[d]
+        return limit
+
+    def room(self, outer: Stay) -> Floats:
+        """Return the most iterations in the tile, for every choice."""
+        if outer.left is None or outer.windows:
+            return np.full(len(outer.sent), inf)
+        return outer.left
+
+
+def most_inside(outer: Stay, stays: Sequence[Stay], bounds: Mapping[str, int]) -> Floats:
+    """Return the most that the product of Y can be for stays inside the tile of another one."""
+    inside = Inside.of(outer, stays, bounds)
+    return outer.windows.most_iterations(outer.room, inside.spanned) * inside.limit(outer)
