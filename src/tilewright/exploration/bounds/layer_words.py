@@ -8,10 +8,10 @@ from math import prod
 import numpy as np
 
 from tilewright.architecture.machine import Architecture, Array, Memory
-from tilewright.exploration.numbers import Port
-from tilewright.exploration.spread import TooManyError, spreads
-from tilewright.exploration.stays import Child, Points, points
-from tilewright.exploration.word_costs import Words
+from tilewright.exploration.bounds.spread import TooManyError, spreads
+from tilewright.exploration.bounds.stays import Child, Points, points
+from tilewright.exploration.bounds.word_costs import Words
+from tilewright.exploration.designs.numbers import Port
 from tilewright.kernels.types import Floats, Ints
 from tilewright.mapper.problem.bypass_choices import KeepChoice, keep_choices, narrowed
 from tilewright.mapper.problem.lattice import divisors_of, lattice

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.exploration.word_costs import (
+from tilewright.exploration.bounds.word_costs import (
     More,
     Scratch,
     Words,

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.exploration.layer_words import words_of
-from tilewright.exploration.least_costs import MARGIN, least_costs
-from tilewright.exploration.numbers import NoNumbersError, Numbers, Row
-from tilewright.exploration.space import Space
-from tilewright.exploration.totals import Corners
-from tilewright.exploration.word_costs import Scratch, Words, scratch_for
+from tilewright.exploration.bounds.layer_words import words_of
+from tilewright.exploration.bounds.least_costs import MARGIN, least_costs
+from tilewright.exploration.bounds.totals import Corners
+from tilewright.exploration.bounds.word_costs import Scratch, Words, scratch_for
+from tilewright.exploration.designs.numbers import NoNumbersError, Numbers, Row
+from tilewright.exploration.designs.space import Space
 from tilewright.kernels.types import Floats
 from tilewright.workload.layer import Layer
 

@@ -10,19 +10,19 @@ import numpy as np
 
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import InputError
-from tilewright.exploration.cutting import best_cut, only_arrays, only_bandwidths
-from tilewright.exploration.front import Front
-from tilewright.exploration.leaves import Leaf, leaf_of
+from tilewright.exploration.bounds.quick import QuickBounds
+from tilewright.exploration.bounds.totals import Corners, Runs
+from tilewright.exploration.designs.cutting import best_cut, only_arrays, only_bandwidths
+from tilewright.exploration.designs.leaves import Leaf, leaf_of
+from tilewright.exploration.designs.numbers import NoNumbersError, Row
+from tilewright.exploration.designs.relaxation import Relaxation, looseness
+from tilewright.exploration.designs.space import Box, Indices
 from tilewright.exploration.metrics import MAPPED, metrics_of
-from tilewright.exploration.numbers import NoNumbersError, Row
-from tilewright.exploration.problem import Problem
-from tilewright.exploration.quick import QuickBounds
-from tilewright.exploration.relaxation import Relaxation, looseness
+from tilewright.exploration.proof.front import Front
+from tilewright.exploration.proof.problem import Problem
+from tilewright.exploration.proof.solver import Solver, StoppedError
+from tilewright.exploration.proof.tightening import Known, Tightening
 from tilewright.exploration.result import Certificate, Exploration
-from tilewright.exploration.solver import Solver, StoppedError
-from tilewright.exploration.space import Box, Indices
-from tilewright.exploration.tightening import Known, Tightening
-from tilewright.exploration.totals import Corners, Runs
 from tilewright.kernels.types import Floats
 
 # A relaxed machine takes as long to solve as a design: it does not pay for fewer than these.

@@ -9,8 +9,8 @@ from typing import Any
 
 from tilewright.architecture.machine import Architecture, Array, Level, Memory
 from tilewright.errors import MappingError
-from tilewright.exploration.store import Answer, Store
-from tilewright.exploration.workers import Found, Processes, Workers, searched
+from tilewright.exploration.proof.store import Answer, Store
+from tilewright.exploration.proof.workers import Found, Processes, Workers, searched
 from tilewright.mapper.network.solution_key import solution_key
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.results.searched_space import DIVISORS

@@ -20,8 +20,8 @@ from tilewright.architecture.technology.asked import Link, LinkCost
 from tilewright.architecture.technology.pricing import Wiring
 from tilewright.architecture.technology.technology import Between, Technology
 from tilewright.errors import InputError
-from tilewright.exploration.relaxation import MOST_COMBINATIONS, at_least_as_good
-from tilewright.exploration.space import Box, Indices, Space
+from tilewright.exploration.designs.relaxation import MOST_COMBINATIONS, at_least_as_good
+from tilewright.exploration.designs.space import Box, Indices, Space
 from tilewright.kernels.types import Floats
 from tilewright.model.energy import PJ_PER_MJ
 
