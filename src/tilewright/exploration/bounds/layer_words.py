@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from itertools import pairwise
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
 from tilewright.architecture.machine import Architecture, Array, Memory
+from tilewright.exploration.bounds.nested_tiles import Lists, Nested, Sides, Store, nested
 from tilewright.exploration.bounds.spread import TooManyError, spreads
 from tilewright.exploration.bounds.stays import Child, Points, points
 from tilewright.exploration.bounds.word_costs import Words
@@ -24,7 +26,17 @@ MOST_SHAPES = 1 << 20
 MOST_TENSORS = 4
 
 
-def words_of(layer: Layer, machine: Architecture, ports: tuple[Port, ...]) -> Words | None:
+class Moved(NamedTuple):
+    """What a layer may move, and how its tiles may be nested."""
+
+    words: Words
+    nested: Nested
+    lists: Lists
+
+
+def words_of(
+    layer: Layer, machine: Architecture, ports: tuple[Port, ...], sizes: Floats
+) -> Moved | None:
     """Return what a layer may move, or None where it is not known how little that is.
 
     That is the case where neighbours forward words, where windows of outputs overlap, and for
@@ -36,6 +48,8 @@ def words_of(layer: Layer, machine: Architecture, ports: tuple[Port, ...]) -> Wo
         At least as good as every machine of the space.
     ports : tuple of Port
         Limits of bandwidth.
+    sizes : array of (memories, sizes)
+        Bits that memories of the space may have, in rising order; the last one repeats.
     """
     tensors = layer.tensors
     vast = divisors_of(layer).shapes > MOST_SHAPES or len(tensors) > MOST_TENSORS
@@ -80,7 +94,8 @@ def words_of(layer: Layer, machine: Architecture, ports: tuple[Port, ...]) -> Wo
     position = {level.name: i for i, level in enumerate(memories)}
     arrays = {level.name: i for i, level in enumerate(machine.arrays)}
     levels = [machine.levels[port.level] for port in ports]
-    return Words(
+    sides = [_sides(own, choice) for own, choice in zip(groups, choices, strict=True)]
+    return Moved(Words(
         operations=float(layer.operations),
         joules=prod(t.density for t in layer.inputs) if machine.compute.gated else 1.0,
         output=len(tensors) - 1,
@@ -102,7 +117,7 @@ def words_of(layer: Layer, machine: Architecture, ports: tuple[Port, ...]) -> Wo
         ),
         port_reads=np.array([port.reads for port in ports], np.bool_),
         port_writes=np.array([port.writes for port in ports], np.bool_),
-    )  # fmt: skip
+    ), *nested(layer, tiles, machine, sides, spread, sizes))  # fmt: skip
 
 
 Group = tuple[int, tuple[Child, ...], dict[int, int]]
@@ -126,6 +141,19 @@ def _groups(
         (at, tuple(child for child, _ in own), {child.tensor: link for child, link in own})
         for (at, _), own in sorted(found.items())
     ]
+
+
+def _sides(groups: list[Group], choice: KeepChoice) -> Sides | None:
+    """Return the store nodes above and below the only array; None for several of one tensor."""
+    sides: list[tuple[Store, ...]] = [(), ()]
+    for at, children, links in groups:
+        if at > 1 or sides[at]:
+            return None
+        sides[at] = tuple(
+            Store(child.tensor, choice[child.tensor][links[child.tensor]], child.memory, child.bits)
+            for child in children
+        )
+    return sides[0], sides[1]
 
 
 def _sums(machine: Architecture, chain: tuple[int, ...], segment: list[int]) -> bool:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tilewright.exploration.bounds.nested_costs import nested_energy
 from tilewright.exploration.bounds.word_costs import (
-    More,
+    Costs,
     Scratch,
     Words,
     again,
@@ -20,52 +21,34 @@ from tilewright.exploration.bounds.word_costs import (
 from tilewright.kernels.kernel import leaf, leaf_kernel
 
 if TYPE_CHECKING:
-    from tilewright.kernels.types import Floats, Ints
+    from tilewright.exploration.bounds.nested_tiles import Lists, Nested
+    from tilewright.kernels.types import Floats
 
 MARGIN = 1.06
 """Mappings whose product is up to this many times the least are told one by one."""
+NEAR = 1.01
+"""Up to this many times the least product, tiles above an array contain those below it."""
 
 
 @leaf_kernel
 def least_costs(
     words: Words,
-    capacity: Floats,
-    read: Floats,
-    write: Floats,
-    rates: Floats,
-    hops: Floats,
-    extents: Floats,
-    cycles: float,
-    energy: float,
-    leakage: float,
-    wanted: bool,
+    nested: Nested,
+    lists: Lists,
+    costs: Costs,
+    more: Costs,
     solved: Floats,
-    more_read: Floats,
-    more_write: Floats,
-    more_hops: Floats,
-    more_energy: float,
-    more_leakage: float,
-    cut: Floats,
-    price: Floats,
-    total: Floats,
-    least: Floats,
-    load: Floats,
-    ways: Ints,
-    served: Floats,
-    known: Floats,
-    kept: Ints,
-    in_class: Ints,
+    wanted: bool,
+    scratch: Scratch,
     found: Floats,
     corners: Floats,
 ) -> int:
     """Fill bounds of the energy (pJ), the cycles, and the product of both.
 
-    All are infinite where nothing fits. Unless the energy is `wanted`, its bound is rough. The ten
-    arrays before the last two are those of `Scratch`.
+    All are infinite where nothing fits. Unless the energy is `wanted`, its bound is rough.
 
     On a machine that is at least as good, every mapping has at least the energy, the cycles and
-    the product that are `solved` (0 where that is not known). Here energies are higher by those
-    called `more`.
+    the product that are `solved` (0 where that is not known). Here energies are higher by `more`.
 
     Returns
     -------
@@ -74,41 +57,97 @@ def least_costs(
         the energy, the cycles and the product of one of them, or `MARGIN` times the least
         product. -1 when there are more than rows.
     """
-    scratch = Scratch(
-        cut=cut,
-        price=price,
-        total=total,
-        least=least,
-        load=load,
-        ways=ways,
-        served=served,
-        known=known,
-        kept=kept,
-        fitting=in_class,
-    )
-    more = More(solved, more_read, more_write, more_hops, more_leakage)
     raises = solved[0] + solved[1] + solved[2] > 0.0
-    last = len(total) - 1
-    filled = 0
-    o = words.output
     found[:] = np.inf
-    known[:] = -1.0
-    in_class[:] = -1
-    fixed = words.operations * words.joules * energy
+    scratch.known[:] = -1.0
+    scratch.fitting[:] = -1
+    fitting = ways_that_fit(words, costs, scratch)
+    count, least, full = 0, np.inf, False
+    # what was best on the last machine is likely to be good here: then less has to be looked at
+    first, at = scratch.best[0], scratch.best[1]
+    if (
+        first >= 0
+        and fits_extents(words, costs, at)
+        and begun(words, costs, more, first, raises, scratch)
+        and spread_costs(words, costs, more, solved, first, at, wanted, scratch, found, 0)
+    ):
+        least = scratch.candidates[0, 0]
+        refine(words, nested, lists, costs, scratch, 0, wanted, found)
+        count = 1
+    else:
+        first = -1
+    for choice in range(len(words.length)):
+        if not begun(words, costs, more, choice, raises, scratch):
+            continue
+        direct = scratch.total[0] + least_sent(words, costs, choice, scratch)
+        for i in range(fitting):
+            way = scratch.ways[i]
+            if choice == first and way == at:
+                continue
+            steps = steps_of(words, costs, way)
+            floor = direct + costs.leakage * steps
+            if not wanted and floor * steps >= found[2] * MARGIN:
+                # of all further ways, none of which uses more elements, this much is certain
+                found[0] = min(found[0], floor)
+                found[1] = min(found[1], steps)
+                break
+            if hopeless(found, floor, steps, wanted) or not spread_costs(
+                words, costs, more, solved, choice, way, wanted, scratch, found, count
+            ):
+                continue
+            if scratch.candidates[count, 0] < least:
+                least = scratch.candidates[count, 0]
+                refine(words, nested, lists, costs, scratch, count, wanted, found)
+            if count == len(scratch.candidates) - 1:
+                # no room for more: this one is counted at once, and told in no corner
+                if scratch.chosen[count, 2] == 0:
+                    refine(words, nested, lists, costs, scratch, count, wanted, found)
+                full = True
+            else:
+                count += 1
+    refine_near(words, nested, lists, costs, scratch, count, wanted, found)
+    filled = with_candidates(scratch, count, found, corners)
+    if raises:
+        for k in range(2):
+            found[k] = max(found[k], solved[k])
+    if full or filled < 0:
+        return -1
+    return tidied(corners, filled, found[2] * MARGIN)
+
+
+@leaf
+def fits_extents(words: Words, costs: Costs, way: int) -> bool:
+    """Whether arrays are large enough for a way to spread the layer."""
+    for option in range(words.options[way], words.options[way + 1]):
+        fits = True
+        for axis in range(len(costs.extents)):
+            fits = fits and words.extents[option, axis] <= costs.extents[axis]
+        if fits:
+            return True
+    return False
+
+
+@leaf
+def steps_of(words: Words, costs: Costs, way: int) -> float:
+    """Return the cycles that the elements of a way to spread the layer work."""
+    steps = words.operations * costs.cycles
+    for k in range(words.used.shape[1]):
+        steps /= words.used[way, k]
+    return float(steps)
+
+
+@leaf
+def ways_that_fit(words: Words, costs: Costs, scratch: Scratch) -> int:
+    """Fill the ways that fit, and how many units a word can serve in them; return their number."""
+    ways, served = scratch.ways, scratch.served
     fitting = 0
     for way in range(len(words.used)):
-        for option in range(words.options[way], words.options[way + 1]):
-            fits = True
-            for axis in range(len(extents)):
-                fits = fits and words.extents[option, axis] <= extents[axis]
-            if fits:
-                ways[fitting] = way
-                fitting += 1
-                break
-    # the most units that a word can serve at once which a memory sends to the compute unit
+        if fits_extents(words, costs, way):
+            ways[fitting] = way
+            fitting += 1
     nt, na = len(words.distinct), words.unites.shape[0]
     for t in range(nt):
-        for m in range(len(capacity)):
+        for m in range(len(costs.capacity)):
             served[t, m] = 1.0
             for i in range(fitting):
                 most = 1.0
@@ -116,72 +155,63 @@ def least_costs(
                     if words.unites[k, t]:
                         most *= words.sharing[ways[i], k, t]
                 served[t, m] = max(served[t, m], most)
-    for choice in range(len(words.length)):
-        sums = words.sums[choice]
-        direct = 0.0
-        for t in range(nt):
-            m = words.chain[choice, t, words.length[choice, t] - 1]
-            own = write[m] if t == o else read[m]
-            if t == o and sums:
-                own += read[m]
-            direct += words.operations * own * words.ratio[t, m] / served[t, m]
-            direct += certain_of(words, read, write, hops, choice, t, sums)
-        total[:] = 0.0
-        total[0] = fixed
-        if sums:
-            total[0] -= words.distinct[o] * saved_later(words, read, write, hops, choice, o, -1)
-        if raises:
-            total[last] = words.operations * words.joules * more_energy
-            if sums:
-                total[last] -= words.distinct[o] * saved_later(
-                    words, more_read, more_write, more_hops, choice, o, -1
-                )
-        fits = True
-        g = 0
-        while fits and g < words.group.shape[1] and words.group[choice, g] >= 0:
-            if words.segment[choice, g] == 0:
-                own = words.group[choice, g]
-                if known[own, 0] < 0.0:
-                    # no array is crossed: it costs the same in every choice that has it
-                    price_group(
-                        words, read, write, hops, rates, choice, g, 0, sums, raises, more, scratch
-                    )
-                    least_of_group(words, capacity, choice, g, 0, scratch)
-                    for r in range(len(total)):
-                        known[own, r] = least[r]
-                fits = known[own, 0] < np.inf
-                for r in range(len(total)):
-                    total[r] += known[own, r]
-            g += 1
-        if not fits:
-            continue
-        for i in range(fitting):
-            way = ways[i]
-            steps = words.operations * cycles
-            for k in range(words.used.shape[1]):
-                steps /= words.used[way, k]
-            floor = total[0] + direct + leakage * steps
-            if not wanted and floor * steps >= found[2] * MARGIN:
-                # of all further ways, none of which uses more elements, this much is certain
-                found[0] = min(found[0], floor)
-                found[1] = min(found[1], steps)
-                break
-            if not hopeless(found, floor, steps, wanted):
-                filled = spread_costs(
-                    words, capacity, read, write, rates, hops, leakage, choice, way, steps, sums,
-                    wanted, raises, more, scratch, found, corners, filled,
-                )  # fmt: skip
+    return fitting
+
+
+@leaf
+def least_sent(words: Words, costs: Costs, choice: int, scratch: Scratch) -> float:
+    """Return the least pJ of what crosses arrays or goes straight to the compute unit."""
+    total = 0.0
+    sums = bool(words.sums[choice])
+    for t in range(len(words.distinct)):
+        m = words.chain[choice, t, words.length[choice, t] - 1]
+        own = costs.write[m] if t == words.output else costs.read[m]
+        if t == words.output and sums:
+            own += costs.read[m]
+        total += words.operations * own * words.ratio[t, m] / scratch.served[t, m]
+        total += certain_of(words, costs, choice, t, sums)
+    return float(total)
+
+
+@leaf
+def begun(
+    words: Words, costs: Costs, more: Costs, choice: int, raises: bool, scratch: Scratch
+) -> bool:
+    """Fill the totals of a bypass choice that all ways to spread share; whether anything fits."""
+    total, known, o = scratch.total, scratch.known, words.output
+    last = len(total) - 1
+    sums = bool(words.sums[choice])
+    total[:] = 0.0
+    total[0] = words.operations * words.joules * costs.energy
+    if sums:
+        total[0] -= words.distinct[o] * saved_later(words, costs, choice, o, -1)
     if raises:
-        for k in range(2):
-            found[k] = max(found[k], solved[k])
-    if filled < 0:
-        return filled
-    return tidied(corners, filled, found[2] * MARGIN)
+        total[last] = words.operations * words.joules * more.energy
+        if sums:
+            total[last] -= words.distinct[o] * saved_later(words, more, choice, o, -1)
+    scratch.least_above[0] = 0.0
+    g = 0
+    while g < words.group.shape[1] and words.group[choice, g] >= 0:
+        if words.segment[choice, g] == 0:
+            own = words.group[choice, g]
+            if known[own, 0] < 0.0:
+                # no array is crossed: it costs the same in every choice that has it
+                price_group(words, costs, more, choice, g, 0, raises, scratch)
+                least_of_group(words, costs.capacity, choice, g, 0, scratch)
+                for r in range(len(total)):
+                    known[own, r] = scratch.least[r]
+            if known[own, 0] == np.inf:
+                return False
+            for r in range(len(total)):
+                total[r] += known[own, r]
+            scratch.least_above[0] += known[own, 0]
+        g += 1
+    return True
 
 
 @leaf
 def certain_of(
-    words: Words, read: Floats, write: Floats, hops: Floats, choice: int, t: int, sums: bool
+    words: Words, costs: Costs, choice: int, t: int, sums: bool
 ) -> float:
     """Return the least pJ of what a tensor sends through arrays to memories: each word once."""
     total = 0.0
@@ -190,15 +220,15 @@ def certain_of(
         if words.above[b] == 0:
             continue
         if t == words.output:
-            total += write[a] * words.ratio[t, a]
+            total += costs.write[a] * words.ratio[t, a]
             if sums:
-                total += again(words, read, write, hops, choice, t, link)
-                total += saved_later(words, read, write, hops, choice, t, link)
+                total += again(words, costs, choice, t, link)
+                total += saved_later(words, costs, choice, t, link)
                 if words.above[b] == words.above[a]:
-                    total += read[b] * words.ratio[t, b]
-                    total -= saved_later(words, read, write, hops, choice, t, link)
+                    total += costs.read[b] * words.ratio[t, b]
+                    total -= saved_later(words, costs, choice, t, link)
         else:
-            total += read[a] * words.ratio[t, a] + write[b] * words.ratio[t, b]
+            total += costs.read[a] * words.ratio[t, a] + costs.write[b] * words.ratio[t, b]
     return float(total * words.distinct[t])
 
 
@@ -221,26 +251,23 @@ def hopeless(found: Floats, energy: float, cycles: float, wanted: bool) -> bool:
 @leaf
 def spread_costs(
     words: Words,
-    capacity: Floats,
-    read: Floats,
-    write: Floats,
-    rates: Floats,
-    hops: Floats,
-    leakage: float,
+    costs: Costs,
+    more: Costs,
+    solved: Floats,
     choice: int,
     way: int,
-    steps: float,
-    sums: bool,
     wanted: bool,
-    raises: bool,
-    more: More,
     scratch: Scratch,
     found: Floats,
-    corners: Floats,
-    filled: int,
-) -> int:
-    """Lower what is found to what one bypass choice costs with one way to spread the layer."""
-    cut, load = scratch.cut, scratch.load
+    row: int,
+) -> bool:
+    """Fill a candidate with what one bypass choice costs with one way to spread the layer.
+
+    Return whether it may lower what is found.
+    """
+    cut, load, rates = scratch.cut, scratch.load, costs.rates
+    sums = bool(words.sums[choice])
+    raises = solved[0] + solved[1] + solved[2] > 0.0
     energy = scratch.total[0]
     extra = scratch.total[len(rates) + 1]
     for r in range(len(rates)):
@@ -248,29 +275,24 @@ def spread_costs(
     # what goes straight to the compute unit
     for t in range(len(words.distinct)):
         last = words.length[choice, t] - 1
-        energy += words.operations * price_of(
-            words, read, write, hops, choice, t, last, way, sums, cut
-        )
+        energy += words.operations * price_of(words, costs, choice, t, last, way, sums, cut)
         for r in range(len(rates)):
             if rates[r] < np.inf:
-                load[r] += words.operations * cycles_of(words, rates, choice, t, last, way, r, cut)
+                load[r] += words.operations * cycles_of(words, costs, choice, t, last, way, r, cut)
         if raises:
-            extra += words.operations * price_of(
-                words, more.read, more.write, more.hops, choice, t, last, way, sums, cut
-            )
-    busiest = steps
+            extra += words.operations * price_of(words, more, choice, t, last, way, sums, cut)
+    rest = energy - scratch.least_above[0]
+    busiest = steps_of(words, costs, way)
     for r in range(len(rates)):
         busiest = max(busiest, load[r])
-    if hopeless(found, energy + leakage * busiest, busiest, wanted):
-        return filled
+    if hopeless(found, energy + costs.leakage * busiest, busiest, wanted):
+        return False
     g = 0
     while g < words.group.shape[1] and words.group[choice, g] >= 0:
         if words.segment[choice, g] > 0:
-            price_group(
-                words, read, write, hops, rates, choice, g, way, sums, raises, more, scratch
-            )
-            if not least_of_group(words, capacity, choice, g, way, scratch):
-                return filled
+            price_group(words, costs, more, choice, g, way, raises, scratch)
+            if not least_of_group(words, costs.capacity, choice, g, way, scratch):
+                return False
             energy += scratch.least[0]
             for r in range(len(rates)):
                 load[r] += scratch.least[r + 1]
@@ -279,17 +301,118 @@ def spread_costs(
     for r in range(len(rates)):
         busiest = max(busiest, load[r])
     if raises:
-        busiest = max(busiest, more.solved[1])
+        busiest = max(busiest, solved[1])
         extra += more.leakage * busiest
-    value = energy + leakage * busiest
+    value = energy + costs.leakage * busiest
     product = value * busiest
     if raises:
-        value = max(value, more.solved[0] + extra)
-        product = max(value * busiest, more.solved[2] + extra * busiest)
-    found[0] = min(found[0], value)
+        value = max(value, solved[0] + extra)
+        product = max(value * busiest, solved[2] + extra * busiest)
+    if hopeless(found, value, busiest, wanted):
+        return False
+    candidate = scratch.candidates[row]
+    candidate[0], candidate[1], candidate[2] = product, value, busiest
+    candidate[3], candidate[4] = rest, scratch.least_above[0]
+    scratch.chosen[row, 0], scratch.chosen[row, 1], scratch.chosen[row, 2] = choice, way, 0
+    return True
+
+
+@leaf
+def refine(
+    words: Words,
+    nested: Nested,
+    lists: Lists,
+    costs: Costs,
+    scratch: Scratch,
+    row: int,
+    wanted: bool,
+    found: Floats,
+) -> None:
+    """Let tiles above the array contain those below in a candidate, and count it as found."""
+    choice, way = scratch.chosen[row, 0], scratch.chosen[row, 1]
+    candidate = scratch.candidates[row]
+    scratch.chosen[row, 2] = 1
+    busiest = candidate[2]
+    if nested.below[choice] >= 0:
+        price_sides(words, lists, costs, choice, way, scratch.cut)
+        leaking = costs.leakage * busiest
+        enough = found[2] * NEAR / busiest - leaking
+        if wanted:
+            enough = max(enough, found[0] - leaking)
+        energy = nested_energy(
+            nested, lists, costs.capacity, costs.extents, choice, way, candidate[3], candidate[4],
+            enough,
+        )  # fmt: skip
+        candidate[1] = max(candidate[1], energy + leaking)
+        candidate[0] = max(candidate[0], candidate[1] * busiest)
+    if candidate[0] < found[2]:
+        scratch.best[0], scratch.best[1] = choice, way
+    found[0] = min(found[0], candidate[1])
     found[1] = min(found[1], busiest)
-    found[2] = min(found[2], product)
-    return with_corner(corners, filled, value, busiest, product, found[2] * MARGIN)
+    found[2] = min(found[2], candidate[0])
+
+
+@leaf
+def price_sides(
+    words: Words, lists: Lists, costs: Costs, choice: int, way: int, cut: Floats
+) -> None:
+    """Fill the prices of words that come into tiles above and below the array."""
+    lists.above[:] = 0.0
+    lists.below[:] = 0.0
+    lists.outer[:] = 0.0
+    sums = bool(words.sums[choice])
+    for g in range(words.group.shape[1]):
+        if words.group[choice, g] < 0:
+            break
+        for t in range(len(words.distinct)):
+            link = words.link[choice, g, t]
+            if link < 0:
+                continue
+            price = price_of(words, costs, choice, t, link, way, sums, cut)
+            if words.segment[choice, g] == 0:
+                lists.above[t] = price
+            else:
+                lists.below[t] = words.distinct[t] * price
+                lists.outer[t] = lists.below[t] * words.reuse[way, 0, t]
+
+
+@leaf
+def refine_near(
+    words: Words,
+    nested: Nested,
+    lists: Lists,
+    costs: Costs,
+    scratch: Scratch,
+    count: int,
+    wanted: bool,
+    found: Floats,
+) -> None:
+    """Refine the candidates that may have the least product, and the least energy if `wanted`."""
+    for column in range(1 + wanted):
+        while True:
+            least, row = np.inf, -1
+            for i in range(count):
+                if scratch.chosen[i, 2] == 0 and scratch.candidates[i, column] < least:
+                    least, row = scratch.candidates[i, column], i
+            if row < 0 or least >= (found[2] * NEAR if column == 0 else found[0]):
+                break
+            refine(words, nested, lists, costs, scratch, row, wanted, found)
+
+
+@leaf
+def with_candidates(scratch: Scratch, count: int, found: Floats, corners: Floats) -> int:
+    """Lower what is found to all candidates, and fill corners; return how many there are."""
+    filled = 0
+    for i in range(count):
+        product, energy = scratch.candidates[i, 0], scratch.candidates[i, 1]
+        cycles = scratch.candidates[i, 2]
+        if product < np.inf:
+            found[0] = min(found[0], energy)
+            found[1] = min(found[1], cycles)
+            filled = with_corner(
+                corners, filled, energy, cycles, product, found[2] * MARGIN
+            )
+    return filled
 
 
 @leaf

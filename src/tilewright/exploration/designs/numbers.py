@@ -168,6 +168,18 @@ class Numbers:
             leakage_mw=leakage,
         )  # fmt: skip
 
+    def sizes(self) -> Floats:
+        """Return the bits that each memory may have, in rising order; the last one repeats."""
+        found = [
+            sorted({_or_inf(v.capacity_bits) for v in own if isinstance(v, Memory)})
+            for own in (
+                self._variants(i, self._space.whole) for i in range(len(self._depends) - 1)
+            )
+        ]
+        memories = [own for own in found if own]
+        most = max(map(len, memories))
+        return np.array([own + own[-1:] * (most - len(own)) for own in memories])
+
     def slowest(self, box: Box) -> Floats:
         """Return the least words per cycle of each port of all designs of a box."""
         return np.array(
