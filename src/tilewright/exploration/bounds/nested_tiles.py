@@ -24,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.architecture.machine import Architecture, Array
+from tilewright.exploration.bounds.slide_words import least_slid_words
 from tilewright.exploration.bounds.spread import Spreads
 from tilewright.kernels.record import record
 from tilewright.kernels.types import Bools, Floats, Ints
@@ -304,7 +305,8 @@ def _kind(layer: Layer, tiles: Lattice, machine: Architecture) -> _Kind:
     for t, tensor in enumerate(layer.tensors):
         if whole.windows[t] >= 0:
             sliding[t] = whole.window_of[whole.windows[t], :nd] >= 0
-        slid_words(whole, t, arriving[t])
+        if whole.windows[t] < 0 or not least_slid_words(whole, t, arriving[t]):
+            slid_words(whole, t, arriving[t])
         assert arriving[t, -1] == footprint(tensor, layer.bounds)
     return _Kind(whole.relevant, sliding, arriving)
 
