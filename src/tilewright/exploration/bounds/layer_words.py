@@ -10,6 +10,7 @@ import numpy as np
 
 from tilewright.architecture.machine import Architecture, Array, Memory
 from tilewright.exploration.bounds.nested_tiles import Lists, Nested, Sides, Store, nested
+from tilewright.exploration.bounds.slide_words import Slides
 from tilewright.exploration.bounds.spread import TooManyError, spreads
 from tilewright.exploration.bounds.stays import Child, Points, points
 from tilewright.exploration.bounds.word_costs import Words
@@ -18,6 +19,7 @@ from tilewright.kernels.types import Floats, Ints
 from tilewright.mapper.problem.bypass_choices import KeepChoice, keep_choices, narrowed
 from tilewright.mapper.problem.lattice import divisors_of, lattice
 from tilewright.mapper.problem.link_costs import segment_of
+from tilewright.mapper.problem.space import Space
 from tilewright.model.energy import element_bits, word_ratio
 from tilewright.workload.footprint import footprint
 from tilewright.workload.layer import Layer
@@ -32,6 +34,8 @@ class Moved(NamedTuple):
     words: Words
     nested: Nested
     lists: Lists
+    space: Space
+    slides: Slides
 
 
 def words_of(

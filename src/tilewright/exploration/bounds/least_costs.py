@@ -22,7 +22,9 @@ from tilewright.kernels.kernel import leaf, leaf_kernel
 
 if TYPE_CHECKING:
     from tilewright.exploration.bounds.nested_tiles import Lists, Nested
+    from tilewright.exploration.bounds.slide_words import Slides
     from tilewright.kernels.types import Floats
+    from tilewright.mapper.problem.space import Space
 
 MARGIN = 1.06
 """Mappings whose product is up to this many times the least are told one by one."""
@@ -35,6 +37,8 @@ def least_costs(
     words: Words,
     nested: Nested,
     lists: Lists,
+    sp: Space,
+    slides: Slides,
     costs: Costs,
     more: Costs,
     solved: Floats,
@@ -72,7 +76,7 @@ def least_costs(
         and spread_costs(words, costs, more, solved, first, at, wanted, scratch, found, 0)
     ):
         least = scratch.candidates[0, 0]
-        refine(words, nested, lists, costs, scratch, 0, wanted, found)
+        refine(words, nested, lists, sp, slides, costs, scratch, 0, wanted, found)
         count = 1
     else:
         first = -1
@@ -97,15 +101,15 @@ def least_costs(
                 continue
             if scratch.candidates[count, 0] < least:
                 least = scratch.candidates[count, 0]
-                refine(words, nested, lists, costs, scratch, count, wanted, found)
+                refine(words, nested, lists, sp, slides, costs, scratch, count, wanted, found)
             if count == len(scratch.candidates) - 1:
                 # no room for more: this one is counted at once, and told in no corner
                 if scratch.chosen[count, 2] == 0:
-                    refine(words, nested, lists, costs, scratch, count, wanted, found)
+                    refine(words, nested, lists, sp, slides, costs, scratch, count, wanted, found)
                 full = True
             else:
                 count += 1
-    refine_near(words, nested, lists, costs, scratch, count, wanted, found)
+    refine_near(words, nested, lists, sp, slides, costs, scratch, count, wanted, found)
     filled = with_candidates(scratch, count, found, corners)
     if raises:
         for k in range(2):
@@ -322,6 +326,8 @@ def refine(
     words: Words,
     nested: Nested,
     lists: Lists,
+    sp: Space,
+    slides: Slides,
     costs: Costs,
     scratch: Scratch,
     row: int,
@@ -340,7 +346,7 @@ def refine(
         if wanted:
             enough = max(enough, found[0] - leaking)
         energy = nested_energy(
-            nested, lists, costs.capacity, costs.extents, choice, way, candidate[3], candidate[4],
+            nested, lists, sp, slides, costs.capacity, costs.extents, choice, way, candidate[3], candidate[4],
             enough,
         )  # fmt: skip
         candidate[1] = max(candidate[1], energy + leaking)
@@ -381,6 +387,8 @@ def refine_near(
     words: Words,
     nested: Nested,
     lists: Lists,
+    sp: Space,
+    slides: Slides,
     costs: Costs,
     scratch: Scratch,
     count: int,
@@ -396,7 +404,7 @@ def refine_near(
                     least, row = scratch.candidates[i, column], i
             if row < 0 or least >= (found[2] * NEAR if column == 0 else found[0]):
                 break
-            refine(words, nested, lists, costs, scratch, row, wanted, found)
+            refine(words, nested, lists, sp, slides, costs, scratch, row, wanted, found)
 
 
 @leaf

@@ -6,17 +6,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tilewright.exploration.bounds.slide_words import nearest_words
 from tilewright.kernels.kernel import called_leaf, leaf
 
 if TYPE_CHECKING:
     from tilewright.exploration.bounds.nested_tiles import Lists, Nested
+    from tilewright.exploration.bounds.slide_words import Slides
     from tilewright.kernels.types import Floats
+    from tilewright.mapper.problem.space import Space
 
 
 @called_leaf
 def nested_energy(
     nested: Nested,
     lists: Lists,
+    sp: Space,
+    slides: Slides,
     capacity: Floats,
     extents: Floats,
     choice: int,
@@ -85,7 +90,7 @@ def nested_energy(
                 staying = lists.outer[t]
                 base -= staying
             if lists.first[which, shape] < 0:
-                fill_list(nested, lists, which, shape)
+                fill_list(nested, lists, sp, slides, which, shape)
             least = min(least, base + least_of_list(nested, lists, capacity, which, shape, staying))
     return least
 
@@ -111,7 +116,9 @@ def least_of_list(
 
 
 @called_leaf
-def fill_list(nested: Nested, lists: Lists, which: int, shape: int) -> None:
+def fill_list(
+    nested: Nested, lists: Lists, sp: Space, slides: Slides, which: int, shape: int
+) -> None:
     """List what tiles above the array cost around a shape, for all orders of their nodes."""
     found = 0
     nd = len(nested.strides)
@@ -139,7 +146,7 @@ def fill_list(nested: Nested, lists: Lists, which: int, shape: int) -> None:
             if not has_room(nested, lists, order, depth + 1):
                 continue
             if depth == nd - 1:
-                found = with_entry(nested, lists, which, order, found)
+                found = with_entry(nested, lists, sp, slides, which, order, found)
             else:
                 depth += 1
                 entered(nested, lists, order, depth, shape)
@@ -178,7 +185,9 @@ def has_room(nested: Nested, lists: Lists, order: int, depth: int) -> bool:
 
 
 @leaf
-def with_entry(nested: Nested, lists: Lists, which: int, order: int, found: int) -> int:
+def with_entry(
+    nested: Nested, lists: Lists, sp: Space, slides: Slides, which: int, order: int, found: int
+) -> int:
     """Add what some tiles cost to the list in the making; return how long it is."""
     nt, nd = len(lists.above), len(nested.strides)
     fresh = lists.fresh
@@ -190,7 +199,10 @@ def with_entry(nested: Nested, lists: Lists, which: int, order: int, found: int)
         if i == nested.virtual[order]:
             new[nt] = nested.remaining[t, tile]
             continue
-        new[nested.column[which, t]] += nested.arriving[t, tile]
+        if t == nested.window:
+            new[nested.column[which, t]] += sliding_words(nested, lists, sp, slides, i)
+        else:
+            new[nested.column[which, t]] += nested.arriving[t, tile]
         for r in range(len(nested.rooms)):
             if nested.rooms[r] == nested.node_memory[order, i]:
                 new[nt + 1 + r] += nested.held[t, tile] * nested.node_bits[order, i]
@@ -226,3 +238,23 @@ def with_entry(nested: Nested, lists: Lists, which: int, order: int, found: int)
     for k in range(width):
         fresh[left, k] = new[k]
     return left + 1
+
+
+@leaf
+def sliding_words(nested: Nested, lists: Lists, sp: Space, slides: Slides, node: int) -> float:
+    """Return the words that come in at the node of a tensor that slides."""
+    nd, t = len(nested.strides), nested.window
+    tile = lists.partial[nd, node]
+    outer = node - 1
+    while outer >= 0 and lists.partial[nd, outer] == tile:
+        outer -= 1
+    if outer < 0:
+        return float(nested.arriving[t, tile])
+    near = lists.partial[nd, outer]
+    return float(
+        nested.once[tile]
+        * nearest_words(
+            sp, slides, nested.state[tile], nested.other[tile], nested.state[near],
+            nested.other[near], nested.rest[tile] != nested.rest[near],
+        )
+    )  # fmt: skip

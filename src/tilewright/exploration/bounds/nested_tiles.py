@@ -19,17 +19,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import permutations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tilewright.architecture.machine import Architecture, Array
-from tilewright.exploration.bounds.slide_words import least_slid_words
+from tilewright.exploration.bounds.slide_words import Slides, no_slides, slides_of
 from tilewright.exploration.bounds.spread import Spreads
 from tilewright.kernels.record import record
 from tilewright.kernels.types import Bools, Floats, Ints
 from tilewright.mapper.problem.lattice import Lattice
-from tilewright.mapper.problem.space import space
+from tilewright.mapper.problem.space import Space, space
 from tilewright.mapper.windows.slides import slid_words
 from tilewright.model.energy import word_ratio
 from tilewright.workload.footprint import footprint
@@ -110,6 +110,13 @@ class Nested(NamedTuple):
         Bits of the memories of the space in rising order; the last one repeats.
     rooms : array
         Memories above the array whose size is limited.
+    window : int
+        The tensor that slides, if that is known, or -1.
+    state, other, rest : arrays of shapes
+        What a shape is in the dimensions of its windows, in those irrelevant to it, and in the
+        others, as numbers.
+    once : array of shapes
+        Words of a tile of it, for each iteration of the latter around.
     """
 
     last: int
@@ -141,6 +148,11 @@ class Nested(NamedTuple):
     held: Ints
     sizes: Floats
     rooms: Ints
+    window: int
+    state: Ints
+    other: Ints
+    rest: Ints
+    once: Floats
 
 
 @record
@@ -190,7 +202,7 @@ def nested(
     sides: Sequence[Sides | None],
     spread: Spreads,
     sizes: Floats,
-) -> tuple[Nested, Lists]:
+) -> tuple[Nested, Lists, Space, Slides]:
     """Return how tiles may be nested; `Nested.below` is -1 where that is too much or not known.
 
     Parameters
@@ -222,7 +234,8 @@ def nested(
         for t in {*points.rows[own][1].tolist()}:
             above[c, t + 1] = orders.of(side[0], int(t))
     if not points.rows:
-        return _nothing(len(sides), nt, len(room))
+        found = _nothing(len(sides), len(room))
+        return found, _lists(found, nt, 1), kind.space, no_slides()
     values = np.stack([tiles.values[d][tiles.digits[:, d]] for d in range(nd)], axis=1)
     whole = values[-1]
     remaining = np.array(
@@ -249,9 +262,9 @@ def nested(
         times=np.concatenate([row[3] for row in rows]),
         bits=np.concatenate([row[4] for row in rows]),
         above=above, arriving=kind.arriving, remaining=remaining, held=tiles.words, sizes=sizes,
-        rooms=np.array(rooms, np.int64), **orders.arrays(),
+        rooms=np.array(rooms, np.int64), **orders.arrays(), **_window(tiles, kind),
     )  # fmt: skip
-    return found, _lists(found, nt, int(np.diff(starts).max()))
+    return found, _lists(found, nt, int(np.diff(starts).max())), kind.space, kind.slides
 
 
 def _lists(found: Nested, nt: int, points: int) -> Lists:
@@ -274,18 +287,35 @@ def _lists(found: Nested, nt: int, points: int) -> Lists:
     )
 
 
-def _nothing(choices: int, nt: int, memories: int) -> tuple[Nested, Lists]:
+def _window(tiles: Lattice, kind: _Kind) -> dict[str, Any]:
+    """Return the fields of `Nested` about the tensor that slides."""
+    t, slides, shapes = kind.window, kind.slides, tiles.shapes
+    if t < 0:
+        none = np.zeros(1, np.int64)
+        return {"window": -1, "state": none, "other": none, "rest": none, "once": none * 1.0}
+    state = tiles.digits[:, slides.dims] @ slides.strides
+    other = tiles.digits[:, slides.others] @ slides.other_strides
+    rest = np.arange(shapes) - (tiles.digits[:, slides.dims] @ tiles.strides[slides.dims])
+    rest -= tiles.digits[:, slides.others] @ tiles.strides[slides.others]
+    repeats = tiles.repeats / (slides.left[state] * slides.around[other])
+    return {
+        "window": t, "state": state, "other": other, "rest": rest,
+        "once": tiles.words[t] * repeats,
+    }  # fmt: skip
+
+
+def _nothing(choices: int, memories: int) -> Nested:
     """Return that it is not known how tiles are nested."""
     one, two = np.zeros(1, np.int64), np.zeros((1, 1), np.int64)
-    found = Nested(
+    return Nested(
         last=0, digits=two, strides=one, product=two[None], vectors=two, extents=two * 1.0,
         vector_starts=one, below=np.full(choices, -1, np.int64), point_starts=one, outer=one,
         stays=one, tile=two, times=two * 1.0, bits=two * 1.0, above=two, order_starts=one,
         count=one, virtual=one, node_tensor=two, node_memory=two, node_bits=two,
         begin=two[None, None], sequences=two, column=two, arriving=two * 1.0,
         remaining=two * 1.0, held=two, sizes=np.zeros((memories, 1)), rooms=one[:0],
+        window=-1, state=one, other=one, rest=one, once=one * 1.0,
     )  # fmt: skip
-    return found, _lists(found, nt, 1)
 
 
 class _Kind(NamedTuple):
@@ -294,6 +324,9 @@ class _Kind(NamedTuple):
     relevant: Bools
     sliding: Bools
     arriving: Floats
+    space: Space
+    window: int
+    slides: Slides
 
 
 def _kind(layer: Layer, tiles: Lattice, machine: Architecture) -> _Kind:
@@ -302,13 +335,23 @@ def _kind(layer: Layer, tiles: Lattice, machine: Architecture) -> _Kind:
     nt, nd = len(layer.tensors), len(tiles.dimensions)
     sliding = np.zeros((nt, nd), np.bool_)
     arriving = np.zeros((nt, tiles.shapes))
+    window, slides = -1, None
     for t, tensor in enumerate(layer.tensors):
         if whole.windows[t] >= 0:
             sliding[t] = whole.window_of[whole.windows[t], :nd] >= 0
-        if whole.windows[t] < 0 or not least_slid_words(whole, t, arriving[t]):
+        own = slides_of(whole, t) if slides is None else None
+        if own is None:
             slid_words(whole, t, arriving[t])
+        else:
+            tile, other = (
+                tiles.digits[:, dims] @ strides
+                for dims, strides in ((own.dims, own.strides), (own.others, own.other_strides))
+            )
+            repeats = tiles.repeats / (own.left[tile] * own.around[other])
+            arriving[t] = tiles.words[t] * repeats * own.after[tile, other, tile, 1]
+            window, slides = t, own
         assert arriving[t, -1] == footprint(tensor, layer.bounds)
-    return _Kind(whole.relevant, sliding, arriving)
+    return _Kind(whole.relevant, sliding, arriving, whole, window, slides or no_slides())
 
 
 def _nodes(
