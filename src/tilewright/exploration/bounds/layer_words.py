@@ -72,7 +72,7 @@ def words_of(
     segment = segment_of(machine)
     memories = machine.memories
     capacity = np.array([np.inf if m.capacity_bits is None else m.capacity_bits for m in memories])
-    known: dict[tuple[tuple[Child, ...], int], tuple[int, Points]] = {}
+    known: dict[tuple[tuple[Child, ...], tuple[int, ...], int], tuple[int, Points]] = {}
     choices = list(keep_choices(layer, machine))
     groups = [_groups(layer, machine, choice, segment) for choice in choices]
     width = max((len(own) for own in groups), default=0)
@@ -81,11 +81,13 @@ def words_of(
     link = np.full((len(choices), max(width, 1), len(tensors)), -1, np.int64)
     for c, own in enumerate(groups):
         for g, (at, children, links) in enumerate(own):
-            if (children, at) not in known:
+            # what comes from elsewhere has other prices
+            sources = tuple(choices[c][child.tensor][links[child.tensor]] for child in children)
+            if (children, sources, at) not in known:
                 reuse = spread.reuse[:, :at].prod(axis=1)
                 found = points(tiles, relevant, children, len(memories), capacity, reuse)
-                known[children, at] = len(known), found
-            group[c, g] = known[children, at][0]
+                known[children, sources, at] = len(known), found
+            group[c, g] = known[children, sources, at][0]
             above[c, g] = at
             for t, own_link in links.items():
                 link[c, g, t] = own_link

@@ -37,7 +37,7 @@ from tilewright.workload.layer import Layer
 
 MOST_SHAPES = 1 << 16
 MOST_POINTS = 4_000
-MOST_LISTED = 120_000  # entries of all lists of a layer
+MOST_LISTED = 400_000  # entries of all lists of a layer
 MOST_FRESH = 2_000  # entries of one list
 
 
@@ -475,7 +475,11 @@ class _Points:
     def _best(
         self, outer: Ints, stays: Ints, shape: Ints, times: Floats, bits: Floats
     ) -> list[int]:
-        """Return the points that no other one with the same outermost tensor is better than."""
+        """Return the points that no other one with the same outermost tensor is better than.
+
+        Smaller tiles leave more room above. But the tile that stays while loops above the array run
+        has to be as large: it is what they need not bring in again.
+        """
         order = np.lexsort((bits.sum(axis=1), times.sum(axis=1), shape.sum(axis=1)))
         quotient = self._tiles.quotient
         kept: list[int] = []
@@ -484,7 +488,10 @@ class _Points:
             others = np.array(kept, np.int64)
             worse = (outer[others] == outer[p]) & (stays[others] == stays[p])
             worse &= (times[others] <= times[p]).all(axis=1) & (bits[others] <= bits[p]).all(axis=1)
-            worse &= (quotient[every, shape[p], shape[others]] >= 0).all(axis=1)
+            divides = quotient[every, shape[p], shape[others]] >= 0
+            if stays[p] >= 0:
+                divides &= ~self._kind.relevant[stays[p]] | (shape[p] == shape[others])
+            worse &= divides.all(axis=1)
             if not worse.any():
                 kept.append(p)
         return kept
