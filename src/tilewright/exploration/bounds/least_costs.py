@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.exploration.bounds.nested_costs import nested_energy
+from tilewright.exploration.bounds.nested_costs import nested_energy, walk_chains
 from tilewright.exploration.bounds.word_costs import (
     Costs,
     Scratch,
@@ -338,6 +338,7 @@ def refine(
     choice, way = scratch.chosen[row, 0], scratch.chosen[row, 1]
     candidate = scratch.candidates[row]
     scratch.chosen[row, 2] = 1
+    lists.at[0] = -1
     busiest = candidate[2]
     if nested.below[choice] >= 0:
         price_sides(words, lists, costs, choice, way, scratch.cut)
@@ -353,6 +354,8 @@ def refine(
         candidate[0] = max(candidate[0], candidate[1] * busiest)
     if candidate[0] < found[2]:
         scratch.best[0], scratch.best[1] = choice, way
+        for k in range(3):
+            lists.best_at[k] = lists.at[k]
     found[0] = min(found[0], candidate[1])
     found[1] = min(found[1], busiest)
     found[2] = min(found[2], candidate[0])
@@ -380,6 +383,31 @@ def price_sides(
             else:
                 lists.below[t] = words.distinct[t] * price
                 lists.outer[t] = lists.below[t] * words.reuse[way, 0, t]
+
+
+@leaf_kernel
+def find_nodes(
+    words: Words,
+    nested: Nested,
+    lists: Lists,
+    sp: Space,
+    slides: Slides,
+    costs: Costs,
+    scratch: Scratch,
+) -> bool:
+    """Fill `Lists.chain` with the nodes above the array of the least product, if it has some."""
+    choice, way = scratch.best[0], scratch.best[1]
+    if choice < 0 or lists.best_at[0] < 0:
+        return False
+    price_sides(words, lists, costs, choice, way, scratch.cut)
+    t = nested.stays[lists.best_at[1]]
+    staying = lists.outer[t] if t >= 0 else 0.0
+    lists.order[0] = -1
+    walk_chains(
+        nested, lists, sp, slides, costs.capacity, nested.above[choice, t + 1], lists.best_at[2],
+        staying, True,
+    )  # fmt: skip
+    return bool(lists.order[0] >= 0)
 
 
 @leaf

@@ -57,7 +57,7 @@ def nested_energy(
             base += lists.outer[nested.outer[p]]
         lists.base[p - begin] = base
     least = enough
-    previous = -1
+    lists.at[0] = previous = -1
     for v in range(nested.vector_starts[way], nested.vector_starts[way + 1]):
         fits = True
         for axis in range(len(extents)):
@@ -91,7 +91,10 @@ def nested_energy(
                 base -= staying
             if lists.first[which, shape] < 0:
                 fill_list(nested, lists, sp, slides, which, shape)
-            least = min(least, base + least_of_list(nested, lists, capacity, which, shape, staying))
+            total = base + least_of_list(nested, lists, capacity, which, shape, staying)
+            if total < least:
+                least = total
+                lists.at[0], lists.at[1], lists.at[2] = v, p, shape
     return least
 
 
@@ -115,18 +118,46 @@ def least_of_list(
     return least
 
 
-@called_leaf
+@leaf
 def fill_list(
     nested: Nested, lists: Lists, sp: Space, slides: Slides, which: int, shape: int
 ) -> None:
     """List what tiles above the array cost around a shape, for all orders of their nodes."""
+    found = walk_chains(nested, lists, sp, slides, lists.above, which, shape, 0.0, False)
+    if lists.filled[0] + found > len(lists.entries):
+        lists.first[:] = -1  # begins anew
+        lists.filled[0] = 0
+    begin = lists.filled[0]
+    lists.first[which, shape] = begin
+    lists.end[which, shape] = begin + found
+    lists.filled[0] = begin + found
+    for q in range(found):
+        for k in range(lists.fresh.shape[1]):
+            lists.entries[begin + q, k] = lists.fresh[q, k]
+
+
+@called_leaf
+def walk_chains(
+    nested: Nested,
+    lists: Lists,
+    sp: Space,
+    slides: Slides,
+    capacity: Floats,
+    which: int,
+    shape: int,
+    staying: float,
+    priced: bool,
+) -> int:
+    """Walk over all nodes above the array around a shape; return how many entries are listed.
+
+    If they are `priced`, the cheapest that fit `capacity` are kept in `Lists.chain` instead.
+    """
     found = 0
-    nd = len(nested.strides)
+    least = np.inf
+    nd, nt = len(nested.strides), len(lists.above)
     lists.around[nd] = 0
     for d in range(nd - 1, -1, -1):
-        lists.around[d] = (
-            lists.around[d + 1] + nested.digits[shape, d] * nested.strides[d]
-        )
+        lists.around[d] = lists.around[d + 1] + nested.digits[shape, d] * nested.strides[d]
     for order in range(nested.order_starts[which], nested.order_starts[which + 1]):
         n = nested.count[order]
         for i in range(n):
@@ -145,21 +176,27 @@ def fill_list(
                 )
             if not has_room(nested, lists, order, depth + 1):
                 continue
-            if depth == nd - 1:
-                found = with_entry(nested, lists, sp, slides, which, order, found)
-            else:
+            if depth < nd - 1:
                 depth += 1
                 entered(nested, lists, order, depth, shape)
-    if lists.filled[0] + found > len(lists.entries):
-        lists.first[:] = -1  # begins anew
-        lists.filled[0] = 0
-    begin = lists.filled[0]
-    lists.first[which, shape] = begin
-    lists.end[which, shape] = begin + found
-    lists.filled[0] = begin + found
-    for q in range(found):
-        for k in range(lists.fresh.shape[1]):
-            lists.entries[begin + q, k] = lists.fresh[q, k]
+                continue
+            fill_entry(nested, lists, sp, slides, which, order)
+            if not priced:
+                found = with_entry(lists, found)
+                continue
+            new = lists.fresh[len(lists.fresh) - 1]
+            total = staying * new[nt]
+            for t in range(nt):
+                total += lists.above[t] * new[t]
+            for r in range(len(nested.rooms)):
+                if new[nt + 1 + r] > capacity[nested.rooms[r]]:
+                    total = np.inf
+            if total < least:
+                least = total
+                lists.order[0] = order
+                for i in range(n):
+                    lists.chain[i] = lists.partial[nd, i]
+    return found
 
 
 @leaf
@@ -185,14 +222,12 @@ def has_room(nested: Nested, lists: Lists, order: int, depth: int) -> bool:
 
 
 @leaf
-def with_entry(
-    nested: Nested, lists: Lists, sp: Space, slides: Slides, which: int, order: int, found: int
-) -> int:
-    """Add what some tiles cost to the list in the making; return how long it is."""
+def fill_entry(
+    nested: Nested, lists: Lists, sp: Space, slides: Slides, which: int, order: int
+) -> None:
+    """Fill the last row of `Lists.fresh` with what some tiles cost."""
     nt, nd = len(lists.above), len(nested.strides)
-    fresh = lists.fresh
-    width = fresh.shape[1]
-    new = fresh[len(fresh) - 1]  # the last row is for the entry itself
+    new = lists.fresh[len(lists.fresh) - 1]
     new[:] = 0.0
     for i in range(nested.count[order]):
         t, tile = nested.node_tensor[order, i], lists.partial[nd, i]
@@ -211,6 +246,14 @@ def with_entry(
         while nested.sizes[m, k] < new[nt + 1 + r]:
             k += 1
         new[nt + 1 + r] = nested.sizes[m, k]
+
+
+@leaf
+def with_entry(lists: Lists, found: int) -> int:
+    """Add the last row to the list in the making; return how long it is."""
+    fresh = lists.fresh
+    width = fresh.shape[1]
+    new = fresh[len(fresh) - 1]
     for q in range(found):
         worse = True
         for k in range(width):

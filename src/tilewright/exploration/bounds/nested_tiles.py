@@ -87,6 +87,8 @@ class Nested(NamedTuple):
         How often each word comes in, all elements together; 0 for `outer`.
     bits : array of (points, memories)
         Rounded up to the next size that a memory of the space has.
+    point_tensor, point_memory, point_shape : arrays of (points, nodes)
+        The nodes below, from the outermost inward; -1 for no more.
     above : array of (choices, tensors + 1)
         Position in `order_starts`, by the tensor that stays plus 1.
     order_starts : array of sets + 1
@@ -133,6 +135,9 @@ class Nested(NamedTuple):
     tile: Ints
     times: Floats
     bits: Floats
+    point_tensor: Ints
+    point_memory: Ints
+    point_shape: Ints
     above: Ints
     order_starts: Ints
     count: Ints
@@ -179,6 +184,12 @@ class Lists(NamedTuple):
         The latter once for each element.
     base : array of points
         For use in between.
+    at, best_at : arrays of 3
+        The vector, the point and the shape of the least pJ of `nested_energy`, and of the least
+        product; -1 for none.
+    order : array of 1
+    chain : array of nodes
+        The order of the cheapest nodes above an array, and their shapes, see `walk_chains`.
     """
 
     first: Ints
@@ -193,6 +204,10 @@ class Lists(NamedTuple):
     below: Floats
     outer: Floats
     base: Floats
+    at: Ints
+    best_at: Ints
+    order: Ints
+    chain: Ints
 
 
 def nested(
@@ -261,6 +276,7 @@ def nested(
         tile=np.concatenate([row[2] for row in rows]),
         times=np.concatenate([row[3] for row in rows]),
         bits=np.concatenate([row[4] for row in rows]),
+        **_nodes_below([each for row in rows for each in row[5]]),
         above=above, arriving=kind.arriving, remaining=remaining, held=tiles.words, sizes=sizes,
         rooms=np.array(rooms, np.int64), **orders.arrays(), **_window(tiles, kind),
     )  # fmt: skip
@@ -284,7 +300,20 @@ def _lists(found: Nested, nt: int, points: int) -> Lists:
         below=np.zeros(nt),
         outer=np.zeros(nt),
         base=np.zeros(points),
+        at=np.full(3, -1, np.int64),
+        best_at=np.full(3, -1, np.int64),
+        order=np.full(1, -1, np.int64),
+        chain=np.zeros(nodes, np.int64),
     )
+
+
+def _nodes_below(nodes: Sequence[Sequence[tuple[int, int, int]]]) -> dict[str, Ints]:
+    """Return the fields of `Nested` about the nodes of points."""
+    found = np.full((3, len(nodes), max(1, *map(len, nodes), 1)), -1, np.int64)
+    for p, own in enumerate(nodes):
+        for i, node in enumerate(own):
+            found[:, p, i] = node
+    return dict(zip(("point_tensor", "point_memory", "point_shape"), found, strict=True))
 
 
 def _window(tiles: Lattice, kind: _Kind) -> dict[str, Any]:
@@ -310,7 +339,8 @@ def _nothing(choices: int, memories: int) -> Nested:
     return Nested(
         last=0, digits=two, strides=one, product=two[None], vectors=two, extents=two * 1.0,
         vector_starts=one, below=np.full(choices, -1, np.int64), point_starts=one, outer=one,
-        stays=one, tile=two, times=two * 1.0, bits=two * 1.0, above=two, order_starts=one,
+        stays=one, tile=two, times=two * 1.0, bits=two * 1.0,
+        point_tensor=two, point_memory=two, point_shape=two, above=two, order_starts=one,
         count=one, virtual=one, node_tensor=two, node_memory=two, node_bits=two,
         begin=two[None, None], sequences=two, column=two, arriving=two * 1.0,
         remaining=two * 1.0, held=two, sizes=np.zeros((memories, 1)), rooms=one[:0],
@@ -379,13 +409,17 @@ def _nodes(
     return found
 
 
+_Row = tuple[Ints, Ints, Ints, Floats, Floats, list[list[tuple[int, int, int]]]]
+"""Fields of `Nested` about points: `outer` to `bits`, and the nodes."""
+
+
 class _Points:
     """Tiles below the array, by the store nodes there."""
 
     def __init__(self, tiles: Lattice, kind: _Kind, room: Floats, sizes: Floats) -> None:
         self._tiles, self._kind, self._room, self._sizes = tiles, kind, room, sizes
         self._known: dict[tuple[Store, ...], int | None] = {}
-        self.rows: list[tuple[Ints, Ints, Ints, Floats, Floats]] = []
+        self.rows: list[_Row] = []
 
     def of(self, nodes: tuple[Store, ...]) -> int | None:
         """Return the position of the tiles of some nodes, or None where they are too many."""
@@ -396,13 +430,11 @@ class _Points:
                 self.rows.append(found)
         return self._known[nodes]
 
-    def _found(
-        self, nodes: tuple[Store, ...]
-    ) -> tuple[Ints, Ints, Ints, Floats, Floats] | None:
+    def _found(self, nodes: tuple[Store, ...]) -> _Row | None:
         tiles, kind = self._tiles, self._kind
         nt, nd = kind.relevant.shape
         outer, stays, shapes = [], [], []
-        bits, times = [], []
+        bits, times, chains = [], [], []
         for order in permutations(nodes) if nodes else ():
             own = self._of_order(order)
             if own is None or len(outer) + len(own) > MOST_POINTS:
@@ -412,6 +444,9 @@ class _Points:
                 outer.append(first)
                 stays.append(-1 if kind.sliding[first].any() else first)
                 shapes.append(row[0])
+                chains.append(
+                    [(n.tensor, n.memory, shape) for n, shape in zip(order, row, strict=True)]
+                )
                 held, often = np.zeros(len(self._room)), np.zeros(nt)
                 for i, node in enumerate(order):
                     held[node.memory] += float(tiles.words[node.tensor, row[i]]) * node.bits
@@ -421,7 +456,7 @@ class _Points:
                 times.append(often)
         if not nodes:
             outer, stays, shapes = [-1], [-1], [0]
-            bits, times = [np.zeros(len(self._room))], [np.zeros(nt)]
+            bits, times, chains = [np.zeros(len(self._room))], [np.zeros(nt)], [[]]
         if not outer:
             return None
         rounded = rounded_up(np.array(bits), self._sizes)
@@ -430,7 +465,8 @@ class _Points:
             np.array(times), rounded,
         )  # fmt: skip
         kept = self._best(*found)
-        return tuple(each[kept] for each in found)  # type: ignore[return-value]
+        a, b, c, d, e = (each[kept] for each in found)
+        return a, b, c, d, e, [chains[p] for p in kept]
 
     def _around(self, t: int, shape: int) -> float:
         tiles = self._tiles

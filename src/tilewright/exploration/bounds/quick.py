@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
+from tilewright.architecture.machine import Architecture
 from tilewright.exploration.bounds.layer_words import Moved, words_of
 from tilewright.exploration.bounds.least_costs import MARGIN, least_costs
+from tilewright.exploration.bounds.nested_mapping import mappings_of
 from tilewright.exploration.bounds.totals import Corners
 from tilewright.exploration.bounds.word_costs import Costs, Scratch, scratch_for
 from tilewright.exploration.designs.numbers import NoNumbersError, Numbers, Row
 from tilewright.exploration.designs.space import Space
 from tilewright.kernels.types import Floats
+from tilewright.mapping.nodes import Mapping
 from tilewright.workload.layer import Layer
 
 MOST_CORNERS = 48
@@ -69,6 +73,7 @@ class QuickBounds:
         # layers whose bounds are known without a search, and by one on a better machine
         self.bounded = [own is not None for own in self._words]
         self._energy = energy
+        self._layers = [replace(layer, repeat=1) for layer in layers]
         # what takes most is looked at first
         self._order = sorted(range(len(layers)), key=lambda i: -layers[i].operations)
 
@@ -121,6 +126,16 @@ class QuickBounds:
             if n % EVERY == EVERY - 1 and enough(found):
                 return found, None
         return found, corners
+
+
+    def mappings(
+        self, row: Row, layer: int, machine: Architecture
+    ) -> Iterator[Mapping]:
+        """Return mappings that may cost what `floors` has just found to be the least product."""
+        own = self._words[layer]
+        if own is not None:
+            moved, scratch = own
+            yield from mappings_of(moved, scratch, _costs(row), self._layers[layer], machine)
 
 
 def _costs(row: Row) -> Costs:

@@ -254,7 +254,7 @@ class Search:
         if self.tightening is not None and floors.all():
             order = self.tightening.promising(floors, solved)
         if corners is not None and problem.objective == "edp":
-            self.match(machine, floors, corners)
+            self.match(machine, row, floors, corners)
         for n, i in enumerate(order):
             if n % self.solver.workers == 0:
                 some = order[n : n + self.solver.workers]
@@ -303,13 +303,17 @@ class Search:
         self.front.enter(leaf.best, found)
         return None
 
-    def match(self, machine: Architecture, floors: Floats, corners: Corners) -> None:
-        """Find optima that cost what their bounds say among the mappings of other machines."""
+    def match(
+        self, machine: Architecture, row: Row, floors: Floats, corners: Corners
+    ) -> None:
+        """Find optima that cost what their bounds say, by the tiles of these or on other machines."""
+        assert self.quick is not None
         for i, layer in enumerate(self.problem.runs):
             pair = corners.only(i, floors[i, 2])
             if pair is not None:
                 cost = pair[0], pair[1] * machine.clock_hz
-                self.solver.match(layer, machine, self.problem.objective, cost)
+                more = self.quick.mappings(row, i, machine)
+                self.solver.match(layer, machine, self.problem.objective, cost, more)
 
     def alike(self, leaf: Leaf, answers: Mapping[int, tuple[float, float]]) -> list[int]:
         """Return the layers whose optima cost the same on the best and the worst: on all."""
