@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.architecture.machine import Architecture, Array, Memory
-from tilewright.exploration.bounds.nested_tiles import Lists, Nested, Sides, Store, nested
-from tilewright.exploration.bounds.slide_words import Slides
+from tilewright.exploration.bounds.nested.nodes import Sides, Store
+from tilewright.exploration.bounds.nested.slide_words import Slides
+from tilewright.exploration.bounds.nested.tiles import Lists, Nested, nested
 from tilewright.exploration.bounds.spread import TooManyError, spreads
 from tilewright.exploration.bounds.stays import Child, Points, points
 from tilewright.exploration.bounds.word_costs import Words

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.exploration.bounds.nested_costs import nested_energy, walk_chains
+from tilewright.exploration.bounds.nested.costs import nested_energy, walk_chains
 from tilewright.exploration.bounds.word_costs import (
     Costs,
     Scratch,
@@ -21,8 +21,8 @@ from tilewright.exploration.bounds.word_costs import (
 from tilewright.kernels.kernel import leaf, leaf_kernel
 
 if TYPE_CHECKING:
-    from tilewright.exploration.bounds.nested_tiles import Lists, Nested
-    from tilewright.exploration.bounds.slide_words import Slides
+    from tilewright.exploration.bounds.nested.slide_words import Slides
+    from tilewright.exploration.bounds.nested.tiles import Lists, Nested
     from tilewright.kernels.types import Floats
     from tilewright.mapper.problem.space import Space
 
@@ -214,9 +214,7 @@ def begun(
 
 
 @leaf
-def certain_of(
-    words: Words, costs: Costs, choice: int, t: int, sums: bool
-) -> float:
+def certain_of(words: Words, costs: Costs, choice: int, t: int, sums: bool) -> float:
     """Return the least pJ of what a tensor sends through arrays to memories: each word once."""
     total = 0.0
     for link in range(words.length[choice, t] - 1):
@@ -347,8 +345,8 @@ def refine(
         if wanted:
             enough = max(enough, found[0] - leaking)
         energy = nested_energy(
-            nested, lists, sp, slides, costs.capacity, costs.extents, choice, way, candidate[3], candidate[4],
-            enough,
+            nested, lists, sp, slides, costs.capacity, costs.extents, choice, way,
+            candidate[3], candidate[4], enough,
         )  # fmt: skip
         candidate[1] = max(candidate[1], energy + leaking)
         candidate[0] = max(candidate[0], candidate[1] * busiest)
@@ -445,9 +443,7 @@ def with_candidates(scratch: Scratch, count: int, found: Floats, corners: Floats
         if product < np.inf:
             found[0] = min(found[0], energy)
             found[1] = min(found[1], cycles)
-            filled = with_corner(
-                corners, filled, energy, cycles, product, found[2] * MARGIN
-            )
+            filled = with_corner(corners, filled, energy, cycles, product, found[2] * MARGIN)
     return filled
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from tilewright.architecture.machine import Architecture
 from tilewright.exploration.bounds.layer_words import Moved, words_of
 from tilewright.exploration.bounds.least_costs import MARGIN, least_costs
-from tilewright.exploration.bounds.nested_mapping import mappings_of
+from tilewright.exploration.bounds.nested.mapping import mappings_of
 from tilewright.exploration.bounds.totals import Corners
 from tilewright.exploration.bounds.word_costs import Costs, Scratch, scratch_for
 from tilewright.exploration.designs.numbers import NoNumbersError, Numbers, Row
@@ -63,9 +63,7 @@ class QuickBounds:
         self._words: list[tuple[Moved, Scratch] | None] = []
         for layer in layers:
             if layer not in known:
-                known[layer] = words_of(
-                    layer, self.numbers.machine, self.numbers.ports, sizes
-                )
+                known[layer] = words_of(layer, self.numbers.machine, self.numbers.ports, sizes)
             moved = known[layer]
             self._words.append(None if moved is None else (moved, scratch_for(moved.words)))
         if not any(self._words):
@@ -127,10 +125,7 @@ class QuickBounds:
                 return found, None
         return found, corners
 
-
-    def mappings(
-        self, row: Row, layer: int, machine: Architecture
-    ) -> Iterator[Mapping]:
+    def mappings(self, row: Row, layer: int, machine: Architecture) -> Iterator[Mapping]:
         """Return mappings that may cost what `floors` has just found to be the least product."""
         own = self._words[layer]
         if own is not None:

@@ -211,9 +211,7 @@ def cut_words(words: Words, t: int, lo: int, hi: int, way: int, every: bool, cut
 
 
 @leaf
-def saved_later(
-    words: Words, costs: Costs, choice: int, t: int, link: int
-) -> float:
+def saved_later(words: Words, costs: Costs, choice: int, t: int, link: int) -> float:
     """Return what an entry of a partial sum that begins after a link costs less than any other."""
     total = 0.0
     for later in range(link + 1, words.length[choice, t]):
@@ -222,9 +220,7 @@ def saved_later(
 
 
 @leaf
-def again(
-    words: Words, costs: Costs, choice: int, t: int, link: int
-) -> float:
+def again(words: Words, costs: Costs, choice: int, t: int, link: int) -> float:
     """Return what it costs to fetch a partial sum over a link."""
     a = words.chain[choice, t, link]
     total = costs.read[a] * words.ratio[t, a]

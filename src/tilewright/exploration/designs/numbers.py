@@ -172,9 +172,7 @@ class Numbers:
         """Return the bits that each memory may have, in rising order; the last one repeats."""
         found = [
             sorted({_or_inf(v.capacity_bits) for v in own if isinstance(v, Memory)})
-            for own in (
-                self._variants(i, self._space.whole) for i in range(len(self._depends) - 1)
-            )
+            for own in (self._variants(i, self._space.whole) for i in range(len(self._depends) - 1))
         ]
         memories = [own for own in found if own]
         most = max(map(len, memories))

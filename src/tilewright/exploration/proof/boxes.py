@@ -253,7 +253,7 @@ class Search:
         order = self.order
         if self.tightening is not None and floors.all():
             order = self.tightening.promising(floors, solved)
-        if corners is not None and problem.objective == "edp":
+        if corners is not None and row is not None and problem.objective == "edp":
             self.match(machine, row, floors, corners)
         for n, i in enumerate(order):
             if n % self.solver.workers == 0:
@@ -303,10 +303,8 @@ class Search:
         self.front.enter(leaf.best, found)
         return None
 
-    def match(
-        self, machine: Architecture, row: Row, floors: Floats, corners: Corners
-    ) -> None:
-        """Find optima that cost what their bounds say, by the tiles of these or on other machines."""
+    def match(self, machine: Architecture, row: Row, floors: Floats, corners: Corners) -> None:
+        """Find optima that cost what bounds say, by the tiles of these or on other machines."""
         assert self.quick is not None
         for i, layer in enumerate(self.problem.runs):
             pair = corners.only(i, floors[i, 2])

@@ -8,16 +8,15 @@ from itertools import permutations, product
 
 import numpy as np
 import pytest
+from tests.exploration.bounds.test_quick_bounds import space as drawn_space
 
 from tilewright.architecture.machine import Array
-from tilewright.exploration.bounds.slide_words import Slides, nearest_words, slides_of
+from tilewright.exploration.bounds.nested.slide_words import Slides, nearest_words, slides_of
 from tilewright.kernels.kernel import kernel
 from tilewright.mapper.problem.lattice import Lattice, lattice
 from tilewright.mapper.problem.space import Space, space
 from tilewright.workload.layer import Layer
 from tilewright.workload.operators import conv1d
-
-from tests.exploration.bounds.test_quick_bounds import space as drawn_space
 
 Loop = tuple[str, int]
 LAYERS = (
@@ -146,9 +145,7 @@ def test_the_least_of_all_orders_in_which_some_loops_are_inside_the_others(layer
             ]
             last = reached["C"] != tile["C"]
             repeats = tiles.repeats[shape] / (found.left[state[shape]] * found.around[other[shape]])
-            own = nearest(
-                whole, found, state[shape], other[shape], state[near], other[near], last
-            )
+            own = nearest(whole, found, state[shape], other[shape], state[near], other[near], last)
             assert tiles.words[INPUT, shape] * repeats * own == pytest.approx(min(counts))
             compared += 1
     assert compared > 4

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.exploration.bounds.slide_words import nearest_words
+from tilewright.exploration.bounds.nested.slide_words import nearest_words
 from tilewright.kernels.kernel import called_leaf, leaf
 
 if TYPE_CHECKING:
-    from tilewright.exploration.bounds.nested_tiles import Lists, Nested
-    from tilewright.exploration.bounds.slide_words import Slides
+    from tilewright.exploration.bounds.nested.slide_words import Slides
+    from tilewright.exploration.bounds.nested.tiles import Lists, Nested
     from tilewright.kernels.types import Floats
     from tilewright.mapper.problem.space import Space
 
@@ -159,7 +159,7 @@ def walk_chains(
     for d in range(nd - 1, -1, -1):
         lists.around[d] = lists.around[d + 1] + nested.digits[shape, d] * nested.strides[d]
     for order in range(nested.order_starts[which], nested.order_starts[which + 1]):
-        n = nested.count[order]
+        n = nested.nodes[order]
         for i in range(n):
             lists.partial[0, i] = 0
         depth = 0
@@ -212,7 +212,7 @@ def has_room(nested: Nested, lists: Lists, order: int, depth: int) -> bool:
     for r in range(len(nested.rooms)):
         m = nested.rooms[r]
         held = 0.0
-        for i in range(nested.count[order]):
+        for i in range(nested.nodes[order]):
             if i != nested.virtual[order] and nested.node_memory[order, i] == m:
                 tile = lists.partial[depth, i] + lists.around[depth]
                 held += nested.held[nested.node_tensor[order, i], tile] * nested.node_bits[order, i]
@@ -229,7 +229,7 @@ def fill_entry(
     nt, nd = len(lists.above), len(nested.strides)
     new = lists.fresh[len(lists.fresh) - 1]
     new[:] = 0.0
-    for i in range(nested.count[order]):
+    for i in range(nested.nodes[order]):
         t, tile = nested.node_tensor[order, i], lists.partial[nd, i]
         if i == nested.virtual[order]:
             new[nt] = nested.remaining[t, tile]

@@ -6,18 +6,18 @@ from random import Random
 
 import numpy as np
 import pytest
-
-from tilewright.exploration import Box, Space
-from tilewright.exploration.bounds.quick import QuickBounds
-from tilewright.workload.layer import Layer
-from tilewright.workload.operators import conv1d, conv2d, matmul
-
 from tests.exploration.bounds.test_quick_bounds import (
     ROUNDING,
     above_some_corner,
     solved,
     space,
 )
+
+from tilewright import evaluate
+from tilewright.exploration import Box, Space
+from tilewright.exploration.bounds.quick import QuickBounds
+from tilewright.workload.layer import Layer
+from tilewright.workload.operators import conv1d, conv2d, matmul
 
 KINDS = (
     "one memory in each element", "two register files", "two memories in each element",
@@ -89,3 +89,23 @@ def test_bounds_mostly_equal_optima(kind: str) -> None:
                 equal.append(quick.floors(row, lambda _: False)[0][0, 0] / best[0])
     assert np.quantile(equal, 0.4) > 1 - 1e-6, sorted(equal)
     assert min(equal) > 0.7, sorted(equal)
+
+
+@pytest.mark.parametrize("kind", ["one memory in each element", "two register files"])
+def test_tiles_of_bounds_make_mappings_that_mostly_cost_as_much(kind: str) -> None:
+    random, drawn = Random(kind), space(kind)
+    shares = []
+    for layer in (matmul(M=6, N=8, K=8, name="m"), conv1d(K=4, C=4, P=6, R=3, name="c")):
+        quick = QuickBounds(drawn, [layer], energy=True)
+        for _ in range(6):
+            index, box = one_design(drawn, random)
+            row, machine = quick.numbers.of(box), drawn.design(index)
+            assert row is not None
+            floor = quick.floors(row, lambda _: False)[0][0, 2]
+            costs = []
+            for mapping in quick.mappings(row, 0, machine):
+                found = evaluate(layer, machine, mapping)
+                costs.append(found.energy_pj * found.cycles / machine.clock_hz / floor)
+            assert min(costs, default=1.0) >= 1 - ROUNDING
+            shares.append(min(costs, default=np.inf))
+    assert np.quantile(shares, 0.4) < 1 + 1e-6, sorted(shares)

@@ -45,8 +45,8 @@ def mappings_of(
         )
         for i, (t, m) in enumerate(
             zip(
-                nested.node_tensor[order, : nested.count[order]].tolist(),
-                nested.node_memory[order, : nested.count[order]].tolist(),
+                nested.node_tensor[order, : nested.nodes[order]].tolist(),
+                nested.node_memory[order, : nested.nodes[order]].tolist(),
                 strict=True,
             )
         )
@@ -82,8 +82,9 @@ def nest(
     """Return nodes with the loops between them, in every order of these."""
     steps, reached = [], dict(extents)
     for node, inside in nodes:
-        loops = [For(d, inside[d]) for d in reached if inside[d] < reached[d]]
-        steps.append([(*each, *([] if node is None else [node])) for each in permutations(loops)])
+        loops: list[Node] = [For(d, inside[d]) for d in reached if inside[d] < reached[d]]
+        ends: list[Node] = [] if node is None else [node]
+        steps.append([(*each, *ends) for each in permutations(loops)])
         reached = dict(inside)
     for chosen in product(*steps):
         yield [node for each in chosen for node in each]
@@ -100,9 +101,7 @@ def unrolled(
         allowed = named.allowed_dimensions(array.name, axis)
         grown = []
         for chosen, rest in found:
-            options = [
-                divisors(rest[d]) if allowed is None or d in allowed else [1] for d in rest
-            ]
+            options = [divisors(rest[d]) if allowed is None or d in allowed else [1] for d in rest]
             for own in product(*options):
                 used = 1
                 for factor in own:

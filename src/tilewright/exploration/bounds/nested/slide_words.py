@@ -1,7 +1,7 @@
 """The words that a window brings in at least, whatever loops stand above it.
 
 A store node above all arrays holds a tile; a step of a loop brings in the words that the last tile
-did not have. Of a loop on dimension d, with all loops inside it at their ends, the tile has moved by
+did not have. With all loops inside at their ends, a step of a loop on dimension d moves it by
 
     coefficient * (tile's extent) - the sum of what loops inside have moved along other dimensions
 
@@ -29,6 +29,7 @@ from tilewright.kernels.record import record
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints
+    from tilewright.mapper.problem.space import Space
 
 MOST_STATES = 3_000_000
 
@@ -108,8 +109,9 @@ def no_slides() -> Slides:
     """Return slides of nothing."""
     none, zeros = np.zeros(0, np.int64), np.zeros(0)
     return Slides(
-        none, none, none, none, none, zeros, zeros, np.zeros((0, 0, 0)), np.zeros((0, 0, 0, 0)),
-        none, zeros, zeros, zeros,
+        dims=none, coefs=none, strides=none, others=none, other_strides=none, left=zeros,
+        around=zeros, new=np.zeros((0, 0, 0)), after=np.zeros((0, 0, 0, 0)), keys=none,
+        values=zeros, none=zeros, some=zeros,
     )  # fmt: skip
 
 
