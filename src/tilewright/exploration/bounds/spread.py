@@ -130,14 +130,14 @@ def spreads(layer: Layer, tiles: Lattice, machine: Architecture, relevant: Bools
         vectors, vector_extents = vectors[by_vector], vector_extents[by_vector]
         vector_starts = np.searchsorted(own[by_vector], np.arange(len(order) + 1))
     return Spreads(
-        np.ascontiguousarray(extents[kept][by_way]),
-        np.searchsorted(place[by_way], np.arange(len(order) + 1)),
-        np.ascontiguousarray(used[order]),
-        np.ascontiguousarray(per_array[order, :, 1 : 1 + nt]),
-        np.ascontiguousarray(per_array[order, :, 1 + nt :]),
-        np.ascontiguousarray(vectors),
-        np.ascontiguousarray(vector_extents),
-        vector_starts,
+        extents=np.ascontiguousarray(extents[kept][by_way]),
+        options=np.searchsorted(place[by_way], np.arange(len(order) + 1)),
+        used=np.ascontiguousarray(used[order]),
+        reuse=np.ascontiguousarray(per_array[order, :, 1 : 1 + nt]),
+        sharing=np.ascontiguousarray(per_array[order, :, 1 + nt :]),
+        vectors=np.ascontiguousarray(vectors),
+        vector_extents=np.ascontiguousarray(vector_extents),
+        vector_starts=vector_starts,
     )
 
 
