@@ -17,9 +17,9 @@ from tilewright.cli.output.explore import write_parquet
 from tilewright.document import parse
 from tilewright.errors import InputError, NoMappingError
 from tilewright.exploration import Box, Certificate, Space, explore, parse_space
-from tilewright.exploration.expression import Quantity, Range, parse_expression
-from tilewright.exploration.front import ROUNDING
-from tilewright.exploration.relaxation import Relaxation
+from tilewright.exploration.designs.expression import Quantity, Range, parse_expression
+from tilewright.exploration.designs.relaxation import Relaxation
+from tilewright.exploration.proof.front import ROUNDING
 from tilewright.model.energy import area, leakage_power
 from tilewright.workload.layer import Layer, Network
 from tilewright.workload.operators import conv1d, matmul

@@ -14,7 +14,7 @@ from tilewright.cli import main
 from tilewright.document import parse
 from tilewright.errors import InputError
 from tilewright.exploration import Exploration, Space, explore, parse_space
-from tilewright.exploration.front import as_good, hypervolume
+from tilewright.exploration.proof.front import as_good, hypervolume
 from tilewright.exploration.proposers import shuffled
 from tilewright.exploration.trial import Moment, thinned
 from tilewright.workload.operators import matmul

@@ -15,7 +15,7 @@ LONGER = {
     # sequences of declarations or of fields, one after the other
     "cli/explore.py: explore_command": "half of it are declarations of options",
     # a call of a part costs what the part is worth, or takes a table of its own to pass on
-    "exploration/least_costs.py: least_costs": "one pass over the links of a layer",
+    "exploration/bounds/least_costs.py: least_costs": "one pass over the links of a layer",
     "mapper/bounds/above_array_table.py: fill_steps": "one state, case by case",
     "mapper/relaxations/nests/outer_tiles.py: least_outer": "nested loops over one tile",
     "mapper/relaxations/nests/together.py: least_together": "nested loops over pairs of tiles",

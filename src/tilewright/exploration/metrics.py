@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import InputError, nearest
-from tilewright.exploration.solver import Workload
+from tilewright.exploration.proof.solver import Workload
 from tilewright.model.energy import area, leakage_power
 
 # unit of each, for people

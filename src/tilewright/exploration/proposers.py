@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from warnings import catch_warnings, simplefilter
 
 from tilewright.errors import InputError, nearest
-from tilewright.exploration.expression import Quantity
-from tilewright.exploration.space import Indices, Parameter, Space
+from tilewright.exploration.designs.expression import Quantity
+from tilewright.exploration.designs.space import Indices, Parameter, Space
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tilewright.architecture.machine import Architecture
+from tilewright.exploration.designs.space import Space
 from tilewright.exploration.metrics import METRICS, column
-from tilewright.exploration.space import Space
 from tilewright.mapping.nodes import Mapping as Nest
 from tilewright.text import aligned, wrapped
 

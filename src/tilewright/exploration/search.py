@@ -11,19 +11,19 @@ from time import perf_counter
 from tilewright.api.inputs import WorkloadLike, check_count, check_seconds, the_network
 from tilewright.document import read_text
 from tilewright.errors import InputError, nearest
-from tilewright.exploration.boxes import Search
+from tilewright.exploration.designs.reading import load_space
+from tilewright.exploration.designs.space import Space
 from tilewright.exploration.metrics import MAPPED, check_axes
-from tilewright.exploration.problem import Problem
+from tilewright.exploration.proof.boxes import Search
+from tilewright.exploration.proof.problem import Problem
+from tilewright.exploration.proof.solver import Solver, Workload
+from tilewright.exploration.proof.store import Store
+from tilewright.exploration.proof.workers import Cluster, Processes
+from tilewright.exploration.proof.worth import worth_of_values
 from tilewright.exploration.proposers import check_strategy, proposer_of
-from tilewright.exploration.reading import load_space
 from tilewright.exploration.result import Certificate, Exploration
-from tilewright.exploration.solver import Solver, Workload
-from tilewright.exploration.space import Space
-from tilewright.exploration.store import Store
 from tilewright.exploration.trial import Proven, proven_front
 from tilewright.exploration.trying import Trying
-from tilewright.exploration.workers import Cluster, Processes
-from tilewright.exploration.worth import worth_of_values
 
 # Designs that a strategy tries by itself.
 DESIGNS = 100

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tilewright.errors import InputError
-from tilewright.exploration.front import Values, as_good, hypervolume
 from tilewright.exploration.metrics import METRICS, column
+from tilewright.exploration.proof.front import Values, as_good, hypervolume
 from tilewright.text import aligned
 
 # A value that a file keeps and one that is computed anew differ by less than this share.

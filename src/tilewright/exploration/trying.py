@@ -7,13 +7,13 @@ from dataclasses import replace
 from time import perf_counter
 
 from tilewright.errors import InputError
-from tilewright.exploration.front import Front, Values
+from tilewright.exploration.designs.space import Box, Indices
 from tilewright.exploration.metrics import metrics_of
-from tilewright.exploration.problem import Problem
+from tilewright.exploration.proof.front import Front, Values
+from tilewright.exploration.proof.problem import Problem
+from tilewright.exploration.proof.solver import Solver, StoppedError
 from tilewright.exploration.proposers import Outcome, Proposer
 from tilewright.exploration.result import Certificate, Exploration
-from tilewright.exploration.solver import Solver, StoppedError
-from tilewright.exploration.space import Box, Indices
 from tilewright.exploration.trial import Proven, Trial, moments_of
 from tilewright.model.energy import area, leakage_power
 

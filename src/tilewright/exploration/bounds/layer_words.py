@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from itertools import pairwise
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
 from tilewright.architecture.machine import Architecture, Array, Memory
-from tilewright.exploration.numbers import Port
-from tilewright.exploration.spread import TooManyError, spreads
-from tilewright.exploration.stays import Child, Points, points
-from tilewright.exploration.word_costs import Words
+from tilewright.exploration.bounds.nested.nodes import Sides, Store
+from tilewright.exploration.bounds.nested.slide_words import Slides
+from tilewright.exploration.bounds.nested.tiles import Lists, Nested, nested
+from tilewright.exploration.bounds.spread import TooManyError, spreads
+from tilewright.exploration.bounds.stays import Child, Points, points
+from tilewright.exploration.bounds.word_costs import Words
+from tilewright.exploration.designs.numbers import Port
 from tilewright.kernels.types import Floats, Ints
 from tilewright.mapper.problem.bypass_choices import KeepChoice, keep_choices, narrowed
 from tilewright.mapper.problem.lattice import divisors_of, lattice
 from tilewright.mapper.problem.link_costs import segment_of
+from tilewright.mapper.problem.space import Space
 from tilewright.model.energy import element_bits, word_ratio
 from tilewright.workload.footprint import footprint
 from tilewright.workload.layer import Layer
@@ -24,7 +29,19 @@ MOST_SHAPES = 1 << 20
 MOST_TENSORS = 4
 
 
-def words_of(layer: Layer, machine: Architecture, ports: tuple[Port, ...]) -> Words | None:
+class Moved(NamedTuple):
+    """What a layer may move, and how its tiles may be nested."""
+
+    words: Words
+    nested: Nested
+    lists: Lists
+    space: Space
+    slides: Slides
+
+
+def words_of(
+    layer: Layer, machine: Architecture, ports: tuple[Port, ...], sizes: Floats
+) -> Moved | None:
     """Return what a layer may move, or None where it is not known how little that is.
 
     That is the case where neighbours forward words, where windows of outputs overlap, and for
@@ -36,6 +53,8 @@ def words_of(layer: Layer, machine: Architecture, ports: tuple[Port, ...]) -> Wo
         At least as good as every machine of the space.
     ports : tuple of Port
         Limits of bandwidth.
+    sizes : array of (memories, sizes)
+        Bits that memories of the space may have, in rising order; the last one repeats.
     """
     tensors = layer.tensors
     vast = divisors_of(layer).shapes > MOST_SHAPES or len(tensors) > MOST_TENSORS
@@ -54,7 +73,7 @@ def words_of(layer: Layer, machine: Architecture, ports: tuple[Port, ...]) -> Wo
     segment = segment_of(machine)
     memories = machine.memories
     capacity = np.array([np.inf if m.capacity_bits is None else m.capacity_bits for m in memories])
-    known: dict[tuple[tuple[Child, ...], int], tuple[int, Points]] = {}
+    known: dict[tuple[tuple[Child, ...], tuple[int, ...], int], tuple[int, Points]] = {}
     choices = list(keep_choices(layer, machine))
     groups = [_groups(layer, machine, choice, segment) for choice in choices]
     width = max((len(own) for own in groups), default=0)
@@ -63,11 +82,13 @@ def words_of(layer: Layer, machine: Architecture, ports: tuple[Port, ...]) -> Wo
     link = np.full((len(choices), max(width, 1), len(tensors)), -1, np.int64)
     for c, own in enumerate(groups):
         for g, (at, children, links) in enumerate(own):
-            if (children, at) not in known:
+            # what comes from elsewhere has other prices
+            sources = tuple(choices[c][child.tensor][links[child.tensor]] for child in children)
+            if (children, sources, at) not in known:
                 reuse = spread.reuse[:, :at].prod(axis=1)
                 found = points(tiles, relevant, children, len(memories), capacity, reuse)
-                known[children, at] = len(known), found
-            group[c, g] = known[children, at][0]
+                known[children, sources, at] = len(known), found
+            group[c, g] = known[children, sources, at][0]
             above[c, g] = at
             for t, own_link in links.items():
                 link[c, g, t] = own_link
@@ -80,7 +101,8 @@ def words_of(layer: Layer, machine: Architecture, ports: tuple[Port, ...]) -> Wo
     position = {level.name: i for i, level in enumerate(memories)}
     arrays = {level.name: i for i, level in enumerate(machine.arrays)}
     levels = [machine.levels[port.level] for port in ports]
-    return Words(
+    sides = [_sides(own, choice) for own, choice in zip(groups, choices, strict=True)]
+    return Moved(Words(
         operations=float(layer.operations),
         joules=prod(t.density for t in layer.inputs) if machine.compute.gated else 1.0,
         output=len(tensors) - 1,
@@ -102,7 +124,7 @@ def words_of(layer: Layer, machine: Architecture, ports: tuple[Port, ...]) -> Wo
         ),
         port_reads=np.array([port.reads for port in ports], np.bool_),
         port_writes=np.array([port.writes for port in ports], np.bool_),
-    )  # fmt: skip
+    ), *nested(layer, tiles, machine, sides, spread, sizes))  # fmt: skip
 
 
 Group = tuple[int, tuple[Child, ...], dict[int, int]]
@@ -126,6 +148,19 @@ def _groups(
         (at, tuple(child for child, _ in own), {child.tensor: link for child, link in own})
         for (at, _), own in sorted(found.items())
     ]
+
+
+def _sides(groups: list[Group], choice: KeepChoice) -> Sides | None:
+    """Return the store nodes above and below the only array; None for several of one tensor."""
+    sides: list[tuple[Store, ...]] = [(), ()]
+    for at, children, links in groups:
+        if at > 1 or sides[at]:
+            return None
+        sides[at] = tuple(
+            Store(child.tensor, choice[child.tensor][links[child.tensor]], child.memory, child.bits)
+            for child in children
+        )
+    return sides[0], sides[1]
 
 
 def _sums(machine: Architecture, chain: tuple[int, ...], segment: list[int]) -> bool:

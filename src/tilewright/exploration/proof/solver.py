@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from math import isclose
 from typing import Any
 
 from tilewright.architecture.machine import Architecture, Array, Level, Memory
 from tilewright.errors import MappingError
-from tilewright.exploration.store import Answer, Store
-from tilewright.exploration.workers import Found, Processes, Workers, searched
+from tilewright.exploration.proof.store import Answer, Store
+from tilewright.exploration.proof.workers import Found, Processes, Workers, searched
 from tilewright.mapper.network.solution_key import solution_key
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.results.searched_space import DIVISORS
@@ -81,9 +82,14 @@ class Solver:
         return self._store.mapping(_key(*_plain(layer, machine), objective))
 
     def match(
-        self, layer: Layer, machine: Architecture, objective: str, cost: tuple[float, float]
+        self,
+        layer: Layer,
+        machine: Architecture,
+        objective: str,
+        cost: tuple[float, float],
+        more: Iterable[Mapping] = (),
     ) -> bool:
-        """Look for a mapping of another machine that costs what the optimum costs at least.
+        """Look for a mapping that costs what the optimum costs at least, also on other machines.
 
         Parameters
         ----------
@@ -101,7 +107,7 @@ class Solver:
         if key in self._store:
             return True
         known = self._mappings.get(layer, [])
-        for mapping in known[:MOST_MATCHED]:
+        for mapping in chain(more, known[:MOST_MATCHED]):
             try:
                 found = evaluate(layer, machine, mapping)
             except MappingError:

@@ -12,12 +12,12 @@ from tilewright import map as best_mapping
 from tilewright.document import parse
 from tilewright.errors import NoMappingError
 from tilewright.exploration import Box, Space, explore, parse_space
-from tilewright.exploration.cutting import only_bandwidths
-from tilewright.exploration.numbers import Numbers
-from tilewright.exploration.quick import QuickBounds, Solved
-from tilewright.exploration.solver import Solver
-from tilewright.exploration.store import Store
-from tilewright.exploration.totals import Corners, Runs, least_product
+from tilewright.exploration.bounds.quick import QuickBounds, Solved
+from tilewright.exploration.bounds.totals import Corners, Runs, least_product
+from tilewright.exploration.designs.cutting import only_bandwidths
+from tilewright.exploration.designs.numbers import Numbers
+from tilewright.exploration.proof.solver import Solver
+from tilewright.exploration.proof.store import Store
 from tilewright.model.energy import area
 from tilewright.workload.layer import Layer, Network
 from tilewright.workload.operators import conv1d, conv2d, matmul

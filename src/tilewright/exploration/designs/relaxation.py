@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from tilewright.architecture.machine import Architecture, Array, Compute, Level, Memory
 from tilewright.errors import InputError
-from tilewright.exploration.space import Box, Indices, Space
+from tilewright.exploration.designs.space import Box, Indices, Space
 from tilewright.model.energy import area, leakage_power
 
 MOST_COMBINATIONS = 4096

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.exploration.layer_words import words_of
-from tilewright.exploration.least_costs import MARGIN, least_costs
-from tilewright.exploration.numbers import NoNumbersError, Numbers, Row
-from tilewright.exploration.space import Space
-from tilewright.exploration.totals import Corners
-from tilewright.exploration.word_costs import Scratch, Words, scratch_for
+from tilewright.architecture.machine import Architecture
+from tilewright.exploration.bounds.layer_words import Moved, words_of
+from tilewright.exploration.bounds.least_costs import MARGIN, least_costs
+from tilewright.exploration.bounds.nested.mapping import mappings_of
+from tilewright.exploration.bounds.totals import Corners
+from tilewright.exploration.bounds.word_costs import Costs, Scratch, scratch_for
+from tilewright.exploration.designs.numbers import NoNumbersError, Numbers, Row
+from tilewright.exploration.designs.space import Space
 from tilewright.kernels.types import Floats
+from tilewright.mapping.nodes import Mapping
 from tilewright.workload.layer import Layer
 
 MOST_CORNERS = 48
@@ -54,18 +58,20 @@ class QuickBounds:
 
     def __init__(self, space: Space, layers: Sequence[Layer], energy: bool) -> None:
         self.numbers = Numbers(space)
-        known: dict[Layer, Words | None] = {}
-        self._words: list[tuple[Words, Scratch] | None] = []
+        known: dict[Layer, Moved | None] = {}
+        sizes = self.numbers.sizes()
+        self._words: list[tuple[Moved, Scratch] | None] = []
         for layer in layers:
             if layer not in known:
-                known[layer] = words_of(layer, self.numbers.machine, self.numbers.ports)
-            words = known[layer]
-            self._words.append(None if words is None else (words, scratch_for(words)))
+                known[layer] = words_of(layer, self.numbers.machine, self.numbers.ports, sizes)
+            moved = known[layer]
+            self._words.append(None if moved is None else (moved, scratch_for(moved.words)))
         if not any(self._words):
             raise NoNumbersError
         # layers whose bounds are known without a search, and by one on a better machine
         self.bounded = [own is not None for own in self._words]
         self._energy = energy
+        self._layers = [replace(layer, repeat=1) for layer in layers]
         # what takes most is looked at first
         self._order = sorted(range(len(layers)), key=lambda i: -layers[i].operations)
 
@@ -99,19 +105,18 @@ class QuickBounds:
             np.zeros(len(self._words), np.int64),
             np.zeros(len(self._words)),
         )
+        costs = _costs(row)
         scale = np.array([1.0, 1.0 / row.clock_hz, 1.0 / row.clock_hz])
         for n, i in enumerate(self._order):
             own = self._words[i]
             if own is None:
                 continue
-            words, scratch = own
+            moved, scratch = own
             triples = corners.triples[i]
-            more = _more(row, None if solved is None else solved[i])
+            least, more = _more(row, costs, None if solved is None else solved[i])
             filled = least_costs(
-                words, row.capacity, row.read, row.write, row.rates, row.hops, row.extents,
-                row.cycles, row.energy, row.leakage, self._energy or energy,
-                more[0], more[1], more[2], more[3], more[4], more[5], *scratch, found[i], triples,
-            )  # fmt: skip
+                *moved, costs, more, least, self._energy or energy, scratch, found[i], triples
+            )
             found[i] *= scale
             triples *= scale
             corners.filled[i] = max(filled, 0)
@@ -120,13 +125,31 @@ class QuickBounds:
                 return found, None
         return found, corners
 
+    def mappings(self, row: Row, layer: int, machine: Architecture) -> Iterator[Mapping]:
+        """Return mappings that may cost what `floors` has just found to be the least product."""
+        own = self._words[layer]
+        if own is not None:
+            moved, scratch = own
+            yield from mappings_of(moved, scratch, _costs(row), self._layers[layer], machine)
 
-def _more(row: Row, solved: Solved | None) -> tuple[Floats, Floats, Floats, Floats, float, float]:
+
+def _costs(row: Row) -> Costs:
+    """Return the numbers of a row that bounds rest on."""
+    return Costs(
+        capacity=row.capacity, read=row.read, write=row.write, rates=row.rates, hops=row.hops,
+        extents=row.extents, cycles=row.cycles, energy=row.energy, leakage=row.leakage,
+    )  # fmt: skip
+
+
+def _more(row: Row, costs: Costs, solved: Solved | None) -> tuple[Floats, Costs]:
     """Return what is known of a better machine, and how much higher energies are than there."""
     if solved is not None:
         a = solved.row
-        differences = row.read - a.read, row.write - a.write, row.hops - a.hops
-        rest = row.energy - a.energy, row.leakage - a.leakage
-        if min(*rest, *(each.min(initial=0.0) for each in differences)) >= 0.0:
-            return solved.least, *differences, *rest
-    return NONE, row.read, row.write, row.hops, 0.0, 0.0
+        more = costs._replace(
+            read=row.read - a.read, write=row.write - a.write, hops=row.hops - a.hops,
+            energy=row.energy - a.energy, leakage=row.leakage - a.leakage,
+        )  # fmt: skip
+        parts = (each.min(initial=0.0) for each in (more.read, more.write, more.hops))
+        if min(more.energy, more.leakage, *parts) >= 0.0:
+            return solved.least, more
+    return NONE, costs

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilewright.exploration.solver import Workload
-from tilewright.exploration.space import Space
+from tilewright.exploration.designs.space import Space
+from tilewright.exploration.proof.solver import Workload
 from tilewright.workload.layer import Layer
 
 

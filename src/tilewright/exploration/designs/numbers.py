@@ -20,8 +20,8 @@ from tilewright.architecture.technology.asked import Link, LinkCost
 from tilewright.architecture.technology.pricing import Wiring
 from tilewright.architecture.technology.technology import Between, Technology
 from tilewright.errors import InputError
-from tilewright.exploration.relaxation import MOST_COMBINATIONS, at_least_as_good
-from tilewright.exploration.space import Box, Indices, Space
+from tilewright.exploration.designs.relaxation import MOST_COMBINATIONS, at_least_as_good
+from tilewright.exploration.designs.space import Box, Indices, Space
 from tilewright.kernels.types import Floats
 from tilewright.model.energy import PJ_PER_MJ
 
@@ -167,6 +167,16 @@ class Numbers:
             leakage=leakage * PJ_PER_MJ / clock, clock_hz=clock, area_mm2=area,
             leakage_mw=leakage,
         )  # fmt: skip
+
+    def sizes(self) -> Floats:
+        """Return the bits that each memory may have, in rising order; the last one repeats."""
+        found = [
+            sorted({_or_inf(v.capacity_bits) for v in own if isinstance(v, Memory)})
+            for own in (self._variants(i, self._space.whole) for i in range(len(self._depends) - 1))
+        ]
+        memories = [own for own in found if own]
+        most = max(map(len, memories))
+        return np.array([own + own[-1:] * (most - len(own)) for own in memories])
 
     def slowest(self, box: Box) -> Floats:
         """Return the least words per cycle of each port of all designs of a box."""

@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from tilewright.architecture.machine import Architecture
+from tilewright.exploration.bounds.quick import QuickBounds, Solved
+from tilewright.exploration.bounds.totals import Corners
+from tilewright.exploration.designs.numbers import Row
 from tilewright.exploration.metrics import MAPPED
-from tilewright.exploration.numbers import Row
-from tilewright.exploration.problem import Problem
-from tilewright.exploration.quick import QuickBounds, Solved
-from tilewright.exploration.solver import Solver
-from tilewright.exploration.totals import Corners
+from tilewright.exploration.proof.problem import Problem
+from tilewright.exploration.proof.solver import Solver
 from tilewright.kernels.types import Floats
 
 # How far optima are above their bounds as long as little is known, and as how many that counts

@@ -11,8 +11,8 @@ from pydantic import Field
 from tilewright.architecture import units
 from tilewright.document import Document, KeyPath, Strict, describe, load
 from tilewright.errors import nearest
-from tilewright.exploration.expression import Quantity, parse_expression
-from tilewright.exploration.space import Limit, Parameter, Space, Value, from_to
+from tilewright.exploration.designs.expression import Quantity, parse_expression
+from tilewright.exploration.designs.space import Limit, Parameter, Space, Value, from_to
 
 MOST_VALUES = 100_000
 # what may be limited, with the units that are accepted and what they are in the first one

@@ -16,8 +16,9 @@ from tests.exploration.test_explore import MATMUL, NETWORK, small_space
 
 from tilewright import load_architecture
 from tilewright.errors import InputError
-from tilewright.exploration import Certificate, Exploration, explore, workers
-from tilewright.exploration.workers import Cluster, Processes, searched, searched_alike
+from tilewright.exploration import Certificate, Exploration, explore
+from tilewright.exploration.proof import workers
+from tilewright.exploration.proof.workers import Cluster, Processes, searched, searched_alike
 
 MACHINE = load_architecture("simple")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+from tilewright.exploration.designs.space import Indices, Space
 from tilewright.exploration.result import Point
-from tilewright.exploration.space import Indices, Space
 
 # Sums of the same energies in another order differ by less than this share.
 ROUNDING = 1e-12

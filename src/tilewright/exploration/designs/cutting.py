@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.exploration.expression import parameters_of
-from tilewright.exploration.numbers import Numbers, Row
-from tilewright.exploration.space import Box, Space
+from tilewright.exploration.designs.expression import parameters_of
+from tilewright.exploration.designs.numbers import Numbers, Row
+from tilewright.exploration.designs.space import Box, Space
 from tilewright.kernels.types import Floats
 
 RATES = ("bandwidth", "channels")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tilewright.exploration.boxes import Search
-from tilewright.exploration.front import Front
-from tilewright.exploration.problem import Problem
+from tilewright.exploration.designs.space import Box
+from tilewright.exploration.proof.boxes import Search
+from tilewright.exploration.proof.front import Front
+from tilewright.exploration.proof.problem import Problem
+from tilewright.exploration.proof.solver import Solver
 from tilewright.exploration.result import Worth
-from tilewright.exploration.solver import Solver
-from tilewright.exploration.space import Box
 
 
 def worth_of_values(problem: Problem, axis: str, solver: Solver) -> tuple[Worth, ...]:

@@ -35,6 +35,12 @@ class Spreads(NamedTuple):
         How many of them take the same words of a tensor.
     sharing : array of (ways, arrays, tensors)
         How many units one word serves in a step at most.
+    vectors : array of (vectors, dimensions)
+        Where there is one array: the factors of every dimension, those of the same way together.
+    vector_extents : array of (vectors, axes)
+        Elements that each needs along every axis.
+    vector_starts : array of ways + 1
+        Where the vectors of each way begin.
     """
 
     extents: Floats
@@ -42,6 +48,9 @@ class Spreads(NamedTuple):
     used: Floats
     reuse: Floats
     sharing: Floats
+    vectors: Ints
+    vector_extents: Floats
+    vector_starts: Ints
 
 
 class TooManyError(Exception):
@@ -69,6 +78,7 @@ def spreads(layer: Layer, tiles: Lattice, machine: Architecture, relevant: Bools
     extents = np.ones((1, 0))
     whole = np.ones((1, nd), np.int64)
     columns = np.ones((1, 0))
+    every = whole[:0], extents[:0], columns[:0]
     for array in machine.arrays:
         factors = np.ones((1, nd), np.int64)
         lengths = np.ones((1, 0))
@@ -97,7 +107,8 @@ def spreads(layer: Layer, tiles: Lattice, machine: Architecture, relevant: Bools
         extents = np.column_stack([extents[before], lengths[now]])
         columns = np.column_stack([columns[before], own_columns[now]])
         if len(machine.arrays) == 1:
-            # what else depends on single dimensions is left out
+            # what else depends on single dimensions is kept apart
+            every = whole, extents, columns
             kept = _least(columns, extents)
             whole, extents, columns = whole[kept], extents[kept], columns[kept]
     if len(columns) > MOST_SPREADS:
@@ -111,12 +122,22 @@ def spreads(layer: Layer, tiles: Lattice, machine: Architecture, relevant: Bools
     rank[order] = np.arange(len(order))
     place = rank[way.ravel()]
     by_way = np.argsort(place, kind="stable")
+    vectors, vector_extents = every[:2]
+    vector_starts = np.zeros(len(order) + 1, np.int64)
+    if len(vectors):
+        own = rank[np.unique(every[2], axis=0, return_inverse=True)[1].ravel()]
+        by_vector = np.lexsort((*vectors.T, own))
+        vectors, vector_extents = vectors[by_vector], vector_extents[by_vector]
+        vector_starts = np.searchsorted(own[by_vector], np.arange(len(order) + 1))
     return Spreads(
-        np.ascontiguousarray(extents[kept][by_way]),
-        np.searchsorted(place[by_way], np.arange(len(order) + 1)),
-        np.ascontiguousarray(used[order]),
-        np.ascontiguousarray(per_array[order, :, 1 : 1 + nt]),
-        np.ascontiguousarray(per_array[order, :, 1 + nt :]),
+        extents=np.ascontiguousarray(extents[kept][by_way]),
+        options=np.searchsorted(place[by_way], np.arange(len(order) + 1)),
+        used=np.ascontiguousarray(used[order]),
+        reuse=np.ascontiguousarray(per_array[order, :, 1 : 1 + nt]),
+        sharing=np.ascontiguousarray(per_array[order, :, 1 + nt :]),
+        vectors=np.ascontiguousarray(vectors),
+        vector_extents=np.ascontiguousarray(vector_extents),
+        vector_starts=vector_starts,
     )
 
 

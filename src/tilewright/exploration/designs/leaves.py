@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import product
 from typing import NamedTuple
 
-from tilewright.exploration.numbers import Numbers
-from tilewright.exploration.space import Box, Indices
+from tilewright.exploration.designs.numbers import Numbers
+from tilewright.exploration.designs.space import Box, Indices
 
 
 class Leaf(NamedTuple):

@@ -10,19 +10,19 @@ import numpy as np
 
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import InputError
-from tilewright.exploration.cutting import best_cut, only_arrays, only_bandwidths
-from tilewright.exploration.front import Front
-from tilewright.exploration.leaves import Leaf, leaf_of
+from tilewright.exploration.bounds.quick import QuickBounds
+from tilewright.exploration.bounds.totals import Corners, Runs
+from tilewright.exploration.designs.cutting import best_cut, only_arrays, only_bandwidths
+from tilewright.exploration.designs.leaves import Leaf, leaf_of
+from tilewright.exploration.designs.numbers import NoNumbersError, Row
+from tilewright.exploration.designs.relaxation import Relaxation, looseness
+from tilewright.exploration.designs.space import Box, Indices
 from tilewright.exploration.metrics import MAPPED, metrics_of
-from tilewright.exploration.numbers import NoNumbersError, Row
-from tilewright.exploration.problem import Problem
-from tilewright.exploration.quick import QuickBounds
-from tilewright.exploration.relaxation import Relaxation, looseness
+from tilewright.exploration.proof.front import Front
+from tilewright.exploration.proof.problem import Problem
+from tilewright.exploration.proof.solver import Solver, StoppedError
+from tilewright.exploration.proof.tightening import Known, Tightening
 from tilewright.exploration.result import Certificate, Exploration
-from tilewright.exploration.solver import Solver, StoppedError
-from tilewright.exploration.space import Box, Indices
-from tilewright.exploration.tightening import Known, Tightening
-from tilewright.exploration.totals import Corners, Runs
 from tilewright.kernels.types import Floats
 
 # A relaxed machine takes as long to solve as a design: it does not pay for fewer than these.
@@ -253,8 +253,8 @@ class Search:
         order = self.order
         if self.tightening is not None and floors.all():
             order = self.tightening.promising(floors, solved)
-        if corners is not None and problem.objective == "edp":
-            self.match(machine, floors, corners)
+        if corners is not None and row is not None and problem.objective == "edp":
+            self.match(machine, row, floors, corners)
         for n, i in enumerate(order):
             if n % self.solver.workers == 0:
                 some = order[n : n + self.solver.workers]
@@ -303,13 +303,15 @@ class Search:
         self.front.enter(leaf.best, found)
         return None
 
-    def match(self, machine: Architecture, floors: Floats, corners: Corners) -> None:
-        """Find optima that cost what their bounds say among the mappings of other machines."""
+    def match(self, machine: Architecture, row: Row, floors: Floats, corners: Corners) -> None:
+        """Find optima that cost what bounds say, by the tiles of these or on other machines."""
+        assert self.quick is not None
         for i, layer in enumerate(self.problem.runs):
             pair = corners.only(i, floors[i, 2])
             if pair is not None:
                 cost = pair[0], pair[1] * machine.clock_hz
-                self.solver.match(layer, machine, self.problem.objective, cost)
+                more = self.quick.mappings(row, i, machine)
+                self.solver.match(layer, machine, self.problem.objective, cost, more)
 
     def alike(self, leaf: Leaf, answers: Mapping[int, tuple[float, float]]) -> list[int]:
         """Return the layers whose optima cost the same on the best and the worst: on all."""

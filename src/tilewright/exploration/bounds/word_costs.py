@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from tilewright.kernels.types import Bools, Floats, Ints
 
 
+MOST_CANDIDATES = 2048
+
+
 @record
 class Words(NamedTuple):
     """What a layer may move on the machines of a space, as plain arrays.
@@ -91,28 +94,38 @@ class Words(NamedTuple):
     port_writes: Bools
 
 
-class More(NamedTuple):
-    """What mappings cost at least on a machine that is as good, and how much higher energies are.
+@record
+class Costs(NamedTuple):
+    """The numbers of a machine that bounds rest on, or how much higher they are than another's.
 
     Attributes
     ----------
-    solved : array of 3
-        Energy (pJ), cycles and their product there; 0 where one is not known.
-    read, write : array of memories
-        pJ per word beyond those of that machine.
+    capacity, read, write : arrays of memories
+        Bits; pJ per word.
+    rates : array of ports
+        Words per cycle.
     hops : array of arrays
-        The same per hop.
+        pJ per word and hop.
+    extents : array of axes
+        Of all arrays.
+    cycles, energy : float
+        Of an operation (pJ).
     leakage : float
-        The same per cycle.
+        pJ per cycle.
     """
 
-    solved: Floats
+    capacity: Floats
     read: Floats
     write: Floats
+    rates: Floats
     hops: Floats
+    extents: Floats
+    cycles: float
+    energy: float
     leakage: float
 
 
+@record
 class Scratch(NamedTuple):
     """Arrays for what is of no use after a step.
 
@@ -121,7 +134,7 @@ class Scratch(NamedTuple):
     cut : array of arrays + 1
         Words of a link per word that all receivers get, by the arrays between that are summed.
     price : array of (ports + 2, tensors)
-        Of a word that comes in, its cycles at each port, and what it costs beyond `More.solved`.
+        Of a word that comes in, its cycles at each port, and how much higher its price is.
     total : array of ports + 2
         Least pJ, cycles at each port, and pJ beyond, of what is the same for all ways to spread.
     least : array of ports + 2
@@ -138,6 +151,15 @@ class Scratch(NamedTuple):
         Those of each class that fit, from where the class begins.
     fitting : array of classes
         How many; -1 where it is not known yet.
+    least_above : array of 1
+        The part of the least pJ that is for what is stored above all arrays.
+    candidates : array of (candidates, 5)
+        Bounds of a bypass choice and a way to spread: the product, the energy (pJ) and the cycles;
+        pJ of what does not come into tiles, and those of tiles above all arrays.
+    chosen : array of (candidates, 3)
+        The bypass choice, the way to spread, and 1 where the bounds are those of nested tiles.
+    best : array of 2
+        The bypass choice and the way to spread of the last least product; -1 for none.
     """
 
     cut: Floats
@@ -150,6 +172,10 @@ class Scratch(NamedTuple):
     known: Floats
     kept: Ints
     fitting: Ints
+    least_above: Floats
+    candidates: Floats
+    chosen: Ints
+    best: Ints
 
 
 def scratch_for(words: Words) -> Scratch:
@@ -166,6 +192,10 @@ def scratch_for(words: Words) -> Scratch:
         known=np.zeros((len(words.first), ports + 2)),
         kept=np.zeros(len(words.times), np.int64),
         fitting=np.zeros(len(words.starts), np.int64),
+        least_above=np.zeros(1),
+        candidates=np.zeros((MOST_CANDIDATES, 5)),
+        chosen=np.zeros((MOST_CANDIDATES, 3), np.int64),
+        best=np.full(2, -1, np.int64),
     )
 
 
@@ -181,37 +211,31 @@ def cut_words(words: Words, t: int, lo: int, hi: int, way: int, every: bool, cut
 
 
 @leaf
-def saved_later(
-    words: Words, read: Floats, write: Floats, hops: Floats, choice: int, t: int, link: int
-) -> float:
+def saved_later(words: Words, costs: Costs, choice: int, t: int, link: int) -> float:
     """Return what an entry of a partial sum that begins after a link costs less than any other."""
     total = 0.0
     for later in range(link + 1, words.length[choice, t]):
-        total += again(words, read, write, hops, choice, t, later)
+        total += again(words, costs, choice, t, later)
     return float(total)
 
 
 @leaf
-def again(
-    words: Words, read: Floats, write: Floats, hops: Floats, choice: int, t: int, link: int
-) -> float:
+def again(words: Words, costs: Costs, choice: int, t: int, link: int) -> float:
     """Return what it costs to fetch a partial sum over a link."""
     a = words.chain[choice, t, link]
-    total = read[a] * words.ratio[t, a]
+    total = costs.read[a] * words.ratio[t, a]
     if link + 1 < words.length[choice, t]:
         b = words.chain[choice, t, link + 1]
-        total += write[b] * words.ratio[t, b]
+        total += costs.write[b] * words.ratio[t, b]
         for k in range(words.above[a], words.above[b]):
-            total += hops[k]
+            total += costs.hops[k]
     return float(total)
 
 
 @leaf
 def price_of(
     words: Words,
-    read: Floats,
-    write: Floats,
-    hops: Floats,
+    costs: Costs,
     choice: int,
     t: int,
     link: int,
@@ -230,22 +254,22 @@ def price_of(
     n = hi - lo
     cut_words(words, t, lo, hi, way, last, cut)
     is_output = t == words.output
-    total = (write[a] if is_output else read[a]) * words.ratio[t, a] * cut[0]
+    total = (costs.write[a] if is_output else costs.read[a]) * words.ratio[t, a] * cut[0]
     for k in range(n):
-        total += hops[lo + k] * cut[k + 1]
+        total += costs.hops[lo + k] * cut[k + 1]
     if not last:
         b = words.chain[choice, t, link + 1]
-        total += (read[b] if is_output else write[b]) * words.ratio[t, b]
+        total += (costs.read[b] if is_output else costs.write[b]) * words.ratio[t, b]
     if is_output and sums:
-        later = saved_later(words, read, write, hops, choice, t, link)
-        total += again(words, read, write, hops, choice, t, link) * cut[0]
+        later = saved_later(words, costs, choice, t, link)
+        total += again(words, costs, choice, t, link) * cut[0]
         total -= later * (1.0 - cut[0])
     return float(total)
 
 
 @leaf
 def cycles_of(
-    words: Words, rates: Floats, choice: int, t: int, link: int, way: int, port: int, cut: Floats
+    words: Words, costs: Costs, choice: int, t: int, link: int, way: int, port: int, cut: Floats
 ) -> float:
     """Return the cycles at a port of each word that all receivers of a link get; after `price_of`.
 
@@ -258,7 +282,7 @@ def cycles_of(
     is_output = t == words.output
     k = words.port_array[port]
     if k >= 0:
-        found = cut[k - lo] / rates[port] if lo <= k < hi else 0.0
+        found = cut[k - lo] / costs.rates[port] if lo <= k < hi else 0.0
         instances_above = k
     else:
         m = words.port_memory[port]
@@ -268,7 +292,7 @@ def cycles_of(
         into = words.port_reads[port] if is_output else words.port_writes[port]
         if into and not last and m == words.chain[choice, t, link + 1]:
             found += 1.0
-        found *= words.ratio[t, m] / rates[port]
+        found *= words.ratio[t, m] / costs.rates[port]
         instances_above = words.above[m]
     for i in range(instances_above):
         found /= words.used[way, i]
@@ -331,35 +355,29 @@ def least_of_group(
 @leaf
 def price_group(
     words: Words,
-    read: Floats,
-    write: Floats,
-    hops: Floats,
-    rates: Floats,
+    costs: Costs,
+    more: Costs,
     choice: int,
     g: int,
     way: int,
-    sums: bool,
     raises: bool,
-    more: More,
     scratch: Scratch,
 ) -> None:
     """Fill what one time of all words of each tensor of a group costs."""
-    price = scratch.price
-    last = len(rates) + 1
+    price, cut, sums = scratch.price, scratch.cut, bool(words.sums[choice])
+    last = len(costs.rates) + 1
     for t in range(len(words.distinct)):
         price[:, t] = 0.0
         link = words.link[choice, g, t]
         if link < 0:
             continue
-        price[0, t] = words.distinct[t] * price_of(
-            words, read, write, hops, choice, t, link, way, sums, scratch.cut
-        )
-        for r in range(len(rates)):
-            if rates[r] < np.inf:
+        price[0, t] = words.distinct[t] * price_of(words, costs, choice, t, link, way, sums, cut)
+        for r in range(len(costs.rates)):
+            if costs.rates[r] < np.inf:
                 price[r + 1, t] = words.distinct[t] * cycles_of(
-                    words, rates, choice, t, link, way, r, scratch.cut
+                    words, costs, choice, t, link, way, r, cut
                 )
         if raises:
             price[last, t] = words.distinct[t] * price_of(
-                words, more.read, more.write, more.hops, choice, t, link, way, sums, scratch.cut
+                words, more, choice, t, link, way, sums, cut
             )

@@ -13,7 +13,7 @@ from tilewright.architecture.machine import Architecture
 from tilewright.architecture.reading import parse_architecture
 from tilewright.architecture.units import size_text
 from tilewright.document import Document, KeyPath
-from tilewright.exploration.expression import (
+from tilewright.exploration.designs.expression import (
     Expression,
     Quantity,
     Range,

@@ -1,0 +1,1 @@
+"""What layers cost at least on all machines of a box."""

@@ -1,0 +1,1 @@
+"""Tiles above an array that contain those below it."""

@@ -1,0 +1,303 @@
+"""The words that a window brings in at least, whatever loops stand above it.
+
+A store node above all arrays holds a tile; a step of a loop brings in the words that the last tile
+did not have. With all loops inside at their ends, a step of a loop on dimension d moves it by
+
+    coefficient * (tile's extent) - the sum of what loops inside have moved along other dimensions
+
+in the index expression of d, and by what loops inside have moved in every other one: whatever the
+order of the loops inside. So the least over all orders is found dimension by dimension: from the
+shape that loops have reached, either one more loop stands outside of them, or nothing more is
+saved, as from the first loop on a dimension that stands in no window.
+
+Loops irrelevant to the tensor move the tile back by what loops inside have moved. Those right
+outside of the tile belong to its shape. The others stand in one place, since to move a part of them
+elsewhere changes the words in proportion to that part.
+
+Loops up to the next store node are inside all others. So from a tile, the least is found for the
+loops up to a shape first, and for all loops outside of that in any order.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tilewright.kernels.kernel import kernel, leaf
+from tilewright.kernels.record import record
+
+if TYPE_CHECKING:
+    from tilewright.kernels.types import Floats, Ints
+    from tilewright.mapper.problem.space import Space
+
+MOST_STATES = 3_000_000
+
+
+@record
+class Slides(NamedTuple):
+    """What loops around the tiles of a sliding tensor bring in.
+
+    Attributes
+    ----------
+    dims, coefs : arrays
+        Of the expressions with two terms, two by two.
+    strides : array of the same
+        Of the shapes of these dimensions alone, which are called states.
+    others, other_strides : arrays
+        The same for the dimensions irrelevant to the tensor.
+    left : array of states
+        Iterations around a state.
+    around : array of other states
+        The same for irrelevant dimensions.
+    new : array of (states, states, dims + 1)
+        Of a tile, and a state around it that loops have reached: the share of the tile that a step
+        of the next loop brings in, by its dimension; irrelevant ones last.
+    after : array of (states, other states, states, 2)
+        Of a tile, irrelevant iterations around it, and a state that loops have reached: the tiles'
+        worth of words that all loops around bring in at least, without irrelevant loops and with.
+    keys, values : arrays
+        What `nearest_words` has found.
+    none, some : arrays of states
+        For use in between.
+    """
+
+    dims: Ints
+    coefs: Ints
+    strides: Ints
+    others: Ints
+    other_strides: Ints
+    left: Floats
+    around: Floats
+    new: Floats
+    after: Floats
+    keys: Ints
+    values: Floats
+    none: Floats
+    some: Floats
+
+
+def slides_of(sp: Space, t: int) -> Slides | None:
+    """Return what loops around the tiles of a tensor bring in, or None where that is not known.
+
+    That is the case for tensors that do not slide, and where an expression has three terms.
+    """
+    w = sp.windows[t]
+    if w < 0 or (sp.members[w, :, 2:] >= 0).any():
+        return None
+    pairs = [e for e in range(sp.members.shape[1]) if sp.members[w, e, 0] >= 0]
+    dims = sp.members[w, pairs, :2].ravel()
+    others = np.flatnonzero(~sp.relevant[t])
+    strides, states = _strides(sp, dims)
+    other_strides, other_states = _strides(sp, others)
+    if states * states * other_states > MOST_STATES:
+        return None
+    found = Slides(
+        dims=dims, coefs=sp.coefs[w, pairs, :2].ravel(), strides=strides, others=others,
+        other_strides=other_strides, left=_around(sp, dims, strides, states),
+        around=_around(sp, others, other_strides, other_states),
+        new=np.zeros((states, states, len(dims) + 1)),
+        after=np.zeros((states, other_states, states, 2)),
+        keys=np.full(1 << 15, -1, np.int64), values=np.zeros(1 << 15),
+        none=np.zeros(states), some=np.zeros(states),
+    )  # fmt: skip
+    fill_slides(sp, found)
+    return found
+
+
+def no_slides() -> Slides:
+    """Return slides of nothing."""
+    none, zeros = np.zeros(0, np.int64), np.zeros(0)
+    return Slides(
+        dims=none, coefs=none, strides=none, others=none, other_strides=none, left=zeros,
+        around=zeros, new=np.zeros((0, 0, 0)), after=np.zeros((0, 0, 0, 0)), keys=none,
+        values=zeros, none=zeros, some=zeros,
+    )  # fmt: skip
+
+
+def _strides(sp: Space, dims: Ints) -> tuple[Ints, int]:
+    """Return the strides of shapes of some dimensions, and how many there are."""
+    sizes = [int(sp.sizes[d]) for d in dims]
+    strides = [int(np.prod(sizes[k + 1 :])) for k in range(len(sizes))]
+    return np.array(strides, np.int64), int(np.prod(sizes))
+
+
+def _around(sp: Space, dims: Ints, strides: Ints, states: int) -> Floats:
+    """Return the iterations of some dimensions around each state."""
+    found = np.ones(states)
+    for d, stride in zip(dims, strides, strict=True):
+        digits = np.arange(states) // stride % sp.sizes[d]
+        found *= sp.values[d, sp.sizes[d] - 1] / sp.values[d, digits]
+    return found
+
+
+@leaf
+def state_of(sp_digits: Ints, dims: Ints, strides: Ints, shape: int) -> int:
+    """Return the state of some dimensions of a shape."""
+    found = 0
+    for k in range(len(dims)):
+        found += sp_digits[shape, dims[k]] * strides[k]
+    return found
+
+
+@leaf
+def contains(sp: Space, slides: Slides, outer: int, inner: int) -> bool:
+    """Whether a state can be divided into another one."""
+    for k in range(len(slides.dims)):
+        d = slides.dims[k]
+        a = outer // slides.strides[k] % sp.sizes[d]
+        b = inner // slides.strides[k] % sp.sizes[d]
+        if sp.quotient[d, a, b] < 0:
+            return False
+    return True
+
+
+@kernel
+def fill_slides(sp: Space, slides: Slides) -> None:
+    """Fill `Slides.new` and `Slides.after`."""
+    n, states = len(slides.dims), len(slides.left)
+    tile, reached = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    held = np.zeros(n // 2)
+    for start in range(states):
+        for k in range(n):
+            tile[k] = start // slides.strides[k] % sp.sizes[slides.dims[k]]
+        for e in range(n // 2):
+            held[e] = overlap(sp, slides.dims, slides.coefs, tile, e, 0)
+        for state in range(states - 1, start - 1, -1):
+            if contains(sp, slides, state, start):
+                for k in range(n):
+                    reached[k] = state // slides.strides[k] % sp.sizes[slides.dims[k]]
+                for k in range(n + 1):
+                    slides.new[start, state, k] = new_share(
+                        sp, slides.dims, slides.coefs, tile, reached, held, k
+                    )
+                for other in range(len(slides.around)):
+                    fill_after(sp, slides, start, other, state)
+
+
+@leaf
+def new_share(
+    sp: Space, dims: Ints, coefs: Ints, tile: Ints, reached: Ints, held: Floats, k: int
+) -> float:
+    """Return the share of a tile that a step of a loop brings in, outside of a reached shape."""
+    kept = 1.0
+    for e in range(len(held)):
+        moved = 0
+        for j in range(2 * e, 2 * e + 2):
+            inner, own = sp.values[dims[j], reached[j]], sp.values[dims[j], tile[j]]
+            moved -= coefs[j] * (inner - own)
+            if j == k:
+                moved += coefs[j] * inner
+        kept *= overlap(sp, dims, coefs, tile, e, moved) / held[e]
+    return 1.0 - kept
+
+
+@leaf
+def fill_after(sp: Space, slides: Slides, start: int, other: int, state: int) -> None:
+    """Fill the tiles' worth of words that loops outside a reached state bring in at least."""
+    left, around = slides.left[state], slides.around[other]
+    after = slides.after[start, other]
+    without, along = left, left * around
+    for k in range(len(slides.dims)):
+        d = slides.dims[k]
+        digit = state // slides.strides[k] % sp.sizes[d]
+        for grown in range(digit + 1, sp.sizes[d]):
+            factor = sp.quotient[d, grown, digit]
+            if factor >= 0:
+                steps = left * (1.0 - 1.0 / sp.values[d, factor]) * slides.new[start, state, k]
+                to = state + (grown - digit) * slides.strides[k]
+                without = min(without, steps + after[to, 0])
+                along = min(along, steps * around + after[to, 1])
+    if state > start:
+        share = slides.new[start, state, len(slides.dims)]
+        along = min(along, left * (around - 1.0) * share + without)
+    after[state, 0] = without
+    after[state, 1] = along
+
+
+@leaf
+def nearest_words(
+    sp: Space, slides: Slides, tile: int, other: int, near: int, other_near: int, last: bool
+) -> float:
+    """Return the tiles' worth of words at least, where loops up to `near` are inside all others.
+
+    Parameters
+    ----------
+    tile, near : int
+        States.
+    other, other_near : int
+        The same of irrelevant dimensions.
+    last : bool
+        Whether a loop on a relevant dimension that stands in no window is among them; then nothing
+        is saved outside of them.
+    """
+    states, others = len(slides.left), len(slides.around)
+    if tile == near:
+        return float(slides.after[tile, other, tile, 1])
+    key = ((((tile * states) + near) * others + other) * others + other_near) * 2 + last
+    size = len(slides.keys)
+    place = (key * 40503) % size
+    tried = 0
+    while slides.keys[place] >= 0 and tried < 8:
+        if slides.keys[place] == key:
+            return float(slides.values[place])
+        place = (place + 1) % size
+        tried += 1
+    outside = slides.around[other_near]
+    inside = slides.around[other] / outside
+    n = len(slides.dims)
+    for state in range(near, tile - 1, -1):
+        if not contains(sp, slides, state, tile) or not contains(sp, slides, near, state):
+            continue
+        left = slides.left[state] * outside
+        share = slides.new[tile, state, n]
+        if state == near:
+            none = left if last else slides.after[tile, other_near, near, 1]
+            some = left * (inside - 1.0) * share + none
+        else:
+            none = some = np.inf
+            for k in range(n):
+                d = slides.dims[k]
+                digit = state // slides.strides[k] % sp.sizes[d]
+                until = near // slides.strides[k] % sp.sizes[d]
+                for grown in range(digit + 1, until + 1):
+                    factor = sp.quotient[d, grown, digit]
+                    if factor >= 0 and sp.quotient[d, until, grown] >= 0:
+                        steps = (
+                            left * (1.0 - 1.0 / sp.values[d, factor]) * slides.new[tile, state, k]
+                        )
+                        to = state + (grown - digit) * slides.strides[k]
+                        none = min(none, steps + slides.none[to])
+                        some = min(some, steps * inside + slides.some[to])
+            if state > tile:
+                some = min(some, left * (inside - 1.0) * share + none)
+        slides.none[state] = none
+        slides.some[state] = some
+    found = slides.some[tile] if inside > 1.0 else slides.none[tile]
+    slides.keys[place] = key
+    slides.values[place] = found
+    return float(found)
+
+
+@leaf
+def overlap(sp: Space, dims: Ints, coefs: Ints, tile: Ints, e: int, moved: int) -> float:
+    """Return how many values of an expression a tile shares with itself moved along."""
+    a, b = coefs[2 * e], coefs[2 * e + 1]
+    m, n = sp.values[dims[2 * e], tile[2 * e]], sp.values[dims[2 * e + 1], tile[2 * e + 1]]
+    moved = abs(moved)
+    if moved > a * (m - 1) + b * (n - 1):
+        return 0.0
+    shared = 0
+    for value in range(moved, a * (m - 1) + b * (n - 1) + 1):
+        shared += has_value(a, b, m, n, value) and has_value(a, b, m, n, value - moved)
+    return float(shared)
+
+
+@leaf
+def has_value(a: int, b: int, m: int, n: int, value: int) -> bool:
+    """Whether a*i + b*j is a value for some i below m and j below n."""
+    for j in range(n):
+        rest = value - b * j
+        if rest >= 0 and rest % a == 0 and rest // a < m:
+            return True
+    return False

@@ -1,0 +1,334 @@
+"""Tiles above an array that contain those below it, for layers on machines with one array.
+
+Store nodes above the array stand in some order, those below it in another. Tiles are written in a
+form that costs no more than any other, so that few remain:
+
+- A loop relevant to a tensor does not stand right inside its node: outside, the tile is smaller,
+  and no more words come in, unless the tensor slides.
+- A loop irrelevant to a tensor does not stand right outside its node: inside, the tile is the same
+  and stays longer. So the outermost node has all iterations of its irrelevant dimensions.
+- Right inside the array the outermost tile stays through irrelevant loops above the array. How far
+  they reach is one more node among those above, which holds nothing.
+
+What is above depends on what is below only through the shape of all elements together, the spatial
+factors times the outermost tile below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tilewright.architecture.machine import Architecture
+from tilewright.exploration.bounds.nested.nodes import Kind, Orders, Points, Sides, kind_of
+from tilewright.exploration.bounds.nested.slide_words import Slides, no_slides
+from tilewright.exploration.bounds.spread import Spreads
+from tilewright.kernels.record import record
+from tilewright.kernels.types import Floats, Ints
+from tilewright.mapper.problem.lattice import Lattice
+from tilewright.mapper.problem.space import Space
+from tilewright.workload.layer import Layer
+
+MOST_SHAPES = 1 << 16
+MOST_LISTED = 400_000  # entries of all lists of a layer
+MOST_FRESH = 2_000  # entries of one list
+
+
+@record
+class Nested(NamedTuple):
+    """Tiles of a layer below an array, and how those above it may be nested around them.
+
+    Attributes
+    ----------
+    last : int
+        Index of the whole nest.
+    digits : array of (shapes, dimensions)
+    strides : array of dimensions
+    product : array of (dimensions, digits, digits)
+        See `Lattice`.
+    vectors : array of (vectors, dimensions)
+        Digits of the spatial factors.
+    extents : array of (vectors, axes)
+        Elements that they need.
+    vector_starts : array of ways + 1
+        Where those of each way to spread the layer begin.
+    below : array of choices
+        Position in `point_starts`, or -1 where a bypass choice has several nodes of a tensor on one
+        side of the array.
+    point_starts : array of sets + 1
+        Where the tiles below begin that go with the same store nodes.
+    outer : array of points
+        The tensor whose node is the outermost below the array, or -1.
+    stays : array of points
+        The same where its tile stays while irrelevant loops above the array run, else -1.
+    tile : array of (points, dimensions)
+        Digits of the outermost tile below.
+    times : array of (points, tensors)
+        How often each word comes in, all elements together; 0 for `outer`.
+    bits : array of (points, memories)
+        Rounded up to the next size that a memory of the space has.
+    point_tensor, point_memory, point_shape : arrays of (points, nodes)
+        The nodes below, from the outermost inward; -1 for no more.
+    above : array of (choices, tensors + 1)
+        Position in `order_starts`, by the tensor that stays plus 1.
+    order_starts : array of sets + 1
+        Where the orders of nodes above begin.
+    nodes, virtual : arrays of orders
+        How many there are; which one of them holds nothing, or -1.
+    node_tensor, node_memory, node_bits : arrays of (orders, nodes)
+        From the outermost inward.
+    begin : array of (orders, dimensions, digits, 2)
+        Where the sequences of digits begin and end that nodes may have around a digit.
+    sequences : array of (sequences, nodes)
+    column : array of (sets, tensors)
+        Where words of a tensor are added up in a list: those that cost the same together.
+    arriving : array of (tensors, shapes)
+        Words that come in with tiles of a shape.
+    remaining : array of (tensors, shapes)
+        Iterations of irrelevant dimensions around a shape.
+    held : array of (tensors, shapes)
+        Words of a tile.
+    sizes : array of (memories, sizes)
+        Bits of the memories of the space in rising order; the last one repeats.
+    rooms : array
+        Memories above the array whose size is limited.
+    window : int
+        The tensor that slides, if that is known, or -1.
+    state, other, rest : arrays of shapes
+        What a shape is in the dimensions of its windows, in those irrelevant to it, and in the
+        others, as numbers.
+    once : array of shapes
+        Words of a tile of it, for each iteration of the latter around.
+    """
+
+    last: int
+    digits: Ints
+    strides: Ints
+    product: Ints
+    vectors: Ints
+    extents: Floats
+    vector_starts: Ints
+    below: Ints
+    point_starts: Ints
+    outer: Ints
+    stays: Ints
+    tile: Ints
+    times: Floats
+    bits: Floats
+    point_tensor: Ints
+    point_memory: Ints
+    point_shape: Ints
+    above: Ints
+    order_starts: Ints
+    nodes: Ints
+    virtual: Ints
+    node_tensor: Ints
+    node_memory: Ints
+    node_bits: Ints
+    begin: Ints
+    sequences: Ints
+    column: Ints
+    arriving: Floats
+    remaining: Floats
+    held: Ints
+    sizes: Floats
+    rooms: Ints
+    window: int
+    state: Ints
+    other: Ints
+    rest: Ints
+    once: Floats
+
+
+@record
+class Lists(NamedTuple):
+    """What tiles above an array cost, listed for a shape below when it is first asked for.
+
+    Attributes
+    ----------
+    first, end : arrays of (sets, shapes)
+        Where the list is among the entries; -1 before it is made.
+    filled : array of 1
+    entries : array of (entries, tensors + 1 + rooms)
+        Words by `Nested.column`, how often the tile below that stays comes in, and bits that a
+        memory needs. No entry of a list is better than another one.
+    fresh : array of (entries, the same)
+        The list in the making.
+    partial : array of (dimensions + 1, nodes)
+    place : array of (dimensions, 2)
+    around : array of dimensions + 1
+        For use while a list is made.
+    above, below : arrays of tensors
+        Least pJ of each word of `Nested.column`, and of all words that come in below once.
+    outer : array of tensors
+        The latter once for each element.
+    base : array of points
+        For use in between.
+    at, best_at : arrays of 3
+        The vector, the point and the shape of the least pJ of `nested_energy`, and of the least
+        product; -1 for none.
+    order : array of 1
+    chain : array of nodes
+        The order of the cheapest nodes above an array, and their shapes, see `walk_chains`.
+    """
+
+    first: Ints
+    end: Ints
+    filled: Ints
+    entries: Floats
+    fresh: Floats
+    partial: Ints
+    place: Ints
+    around: Ints
+    above: Floats
+    below: Floats
+    outer: Floats
+    base: Floats
+    at: Ints
+    best_at: Ints
+    order: Ints
+    chain: Ints
+
+
+def nested(
+    layer: Layer,
+    tiles: Lattice,
+    machine: Architecture,
+    sides: Sequence[Sides | None],
+    spread: Spreads,
+    sizes: Floats,
+) -> tuple[Nested, Lists, Space, Slides]:
+    """Return how tiles may be nested; `Nested.below` is -1 where that is too much or not known.
+
+    Parameters
+    ----------
+    machine : Architecture
+        At least as good as every machine of the space.
+    sides : sequence
+        Store nodes above and below the array of each bypass choice; None where a tensor has several
+        on one side.
+    sizes : array of (memories, sizes)
+        Of all machines, in rising order; the last one repeats.
+    """
+    nt, nd = len(layer.tensors), len(tiles.dimensions)
+    if len(machine.arrays) != 1 or nd == 0 or tiles.shapes > MOST_SHAPES:
+        sides = [None] * len(sides)
+    room = np.array(
+        [np.inf if m.capacity_bits is None else m.capacity_bits for m in machine.memories]
+    )
+    kind = kind_of(layer, tiles, machine)
+    points = Points(tiles, kind, room, sizes)
+    orders = Orders(layer, tiles, machine, kind)
+    below = np.full(len(sides), -1, np.int64)
+    above = np.full((len(sides), nt + 1), -1, np.int64)
+    for c, side in enumerate(sides):
+        if side is None:
+            continue
+        own = points.of(side[1])
+        if own is None:
+            continue
+        below[c] = own
+        for t in {*points.rows[own][1].tolist()}:
+            above[c, t + 1] = orders.of(side[0], int(t))
+    if not points.rows:
+        found = _nothing(len(sides), len(room))
+        return found, _lists(found, nt, 1), kind.space, no_slides()
+    values = np.stack([tiles.values[d][tiles.digits[:, d]] for d in range(nd)], axis=1)
+    whole = values[-1]
+    remaining = np.array([(whole[~own] / values[:, ~own]).prod(axis=1) for own in kind.relevant])
+    vectors = np.stack(
+        [
+            np.searchsorted(tiles.values[d, : tiles.sizes[d]], spread.vectors[:, d])
+            for d in range(nd)
+        ],
+        axis=1,
+    )
+    array = machine.levels.index(machine.arrays[0])
+    rooms = [
+        i for i, memory in enumerate(machine.memories)
+        if i and machine.levels.index(memory) < array and memory.capacity_bits is not None
+    ]  # fmt: skip
+    rows = points.rows
+    starts = np.cumsum([0, *(len(row[0]) for row in rows)])
+    found = Nested(
+        last=tiles.shapes - 1, digits=tiles.digits, strides=tiles.strides, product=tiles.product,
+        vectors=vectors, extents=spread.vector_extents, vector_starts=spread.vector_starts,
+        below=below, point_starts=starts,
+        outer=np.concatenate([row[0] for row in rows]),
+        stays=np.concatenate([row[1] for row in rows]),
+        tile=np.concatenate([row[2] for row in rows]),
+        times=np.concatenate([row[3] for row in rows]),
+        bits=np.concatenate([row[4] for row in rows]),
+        **_nodes_below([each for row in rows for each in row[5]]),
+        above=above, arriving=kind.arriving, remaining=remaining, held=tiles.words, sizes=sizes,
+        rooms=np.array(rooms, np.int64), **orders.arrays(), **_window(tiles, kind),
+    )  # fmt: skip
+    return found, _lists(found, nt, int(np.diff(starts).max())), kind.space, kind.slides
+
+
+def _lists(found: Nested, nt: int, points: int) -> Lists:
+    """Return lists of nothing yet."""
+    sets, shapes, nd = len(found.order_starts) - 1, len(found.digits), len(found.strides)
+    nodes, width = found.sequences.shape[1], nt + 1 + len(found.rooms)
+    return Lists(
+        first=np.full((sets, shapes), -1, np.int64),
+        end=np.zeros((sets, shapes), np.int64),
+        filled=np.zeros(1, np.int64),
+        entries=np.zeros((MOST_LISTED if sets else 1, width)),
+        fresh=np.zeros((MOST_FRESH, width)),
+        partial=np.zeros((nd + 1, nodes), np.int64),
+        place=np.zeros((nd, 2), np.int64),
+        around=np.zeros(nd + 1, np.int64),
+        above=np.zeros(nt),
+        below=np.zeros(nt),
+        outer=np.zeros(nt),
+        base=np.zeros(points),
+        at=np.full(3, -1, np.int64),
+        best_at=np.full(3, -1, np.int64),
+        order=np.full(1, -1, np.int64),
+        chain=np.zeros(nodes, np.int64),
+    )
+
+
+def _nodes_below(nodes: Sequence[Sequence[tuple[int, int, int]]]) -> dict[str, Any]:
+    """Return the fields of `Nested` about the nodes of points."""
+    found = np.full((3, len(nodes), max(1, *map(len, nodes), 1)), -1, np.int64)
+    for p, own in enumerate(nodes):
+        for i, node in enumerate(own):
+            found[:, p, i] = node
+    return dict(zip(("point_tensor", "point_memory", "point_shape"), found, strict=True))
+
+
+def _window(tiles: Lattice, kind: Kind) -> dict[str, Any]:
+    """Return the fields of `Nested` about the tensor that slides."""
+    t, slides, shapes = kind.window, kind.slides, tiles.shapes
+    if t < 0:
+        none = np.zeros(1, np.int64)
+        return {"window": -1, "state": none, "other": none, "rest": none, "once": none * 1.0}
+    state = tiles.digits[:, slides.dims] @ slides.strides
+    other = tiles.digits[:, slides.others] @ slides.other_strides
+    rest = np.arange(shapes) - (tiles.digits[:, slides.dims] @ tiles.strides[slides.dims])
+    rest -= tiles.digits[:, slides.others] @ tiles.strides[slides.others]
+    repeats = tiles.repeats / (slides.left[state] * slides.around[other])
+    return {
+        "window": t, "state": state, "other": other, "rest": rest,
+        "once": tiles.words[t] * repeats,
+    }  # fmt: skip
+
+
+def _nothing(choices: int, memories: int) -> Nested:
+    """Return that it is not known how tiles are nested."""
+    one, two = np.zeros(1, np.int64), np.zeros((1, 1), np.int64)
+    number, numbers = np.zeros(1), np.zeros((1, 1))
+    return Nested(
+        last=0, digits=two, strides=one, product=two[None], vectors=two, extents=numbers,
+        vector_starts=one, below=np.full(choices, -1, np.int64), point_starts=one, outer=one,
+        stays=one, tile=two, times=numbers, bits=numbers,
+        point_tensor=two, point_memory=two, point_shape=two, above=two, order_starts=one,
+        nodes=one, virtual=one, node_tensor=two, node_memory=two, node_bits=two,
+        begin=two[None, None], sequences=two, column=two, arriving=numbers,
+        remaining=numbers, held=two, sizes=np.zeros((memories, 1)), rooms=one[:0],
+        window=-1, state=one, other=one, rest=one, once=number,
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Branch and bound over boxes, and the solver of single designs."""

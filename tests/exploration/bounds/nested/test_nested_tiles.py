@@ -1,0 +1,111 @@
+"""Bounds whose tiles above an array contain those below are never above an optimum."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+from tests.exploration.bounds.test_quick_bounds import (
+    ROUNDING,
+    above_some_corner,
+    solved,
+    space,
+)
+
+from tilewright import evaluate
+from tilewright.exploration import Box, Space
+from tilewright.exploration.bounds.quick import QuickBounds
+from tilewright.workload.layer import Layer
+from tilewright.workload.operators import conv1d, conv2d, matmul
+
+KINDS = (
+    "one memory in each element", "two register files", "two memories in each element",
+    "no multicast", "no reduction", "two memories above",
+)  # fmt: skip
+
+
+def drawn_layer(random: Random) -> Layer:
+    """A small layer of some kind, with windows that overlap, touch or stand apart."""
+    sizes = {d: random.choice((1, 2, 3, 4, 6)) for d in "KCMN"}
+    stride = random.choice((1, 1, 2, 3))
+    kind = random.randrange(3)
+    if kind == 0:
+        return matmul(M=sizes["M"], N=sizes["N"] * 2, K=sizes["K"] * 2, name="m")
+    if kind == 1:
+        return conv1d(
+            K=sizes["K"], C=sizes["C"], P=random.choice((3, 4, 6, 8)), R=random.choice((2, 3, 4)),
+            stride=stride, name="c",
+        )  # fmt: skip
+    return conv2d(
+        K=random.choice((1, 2, 3)), C=random.choice((1, 2)), P=random.choice((2, 4)), Q=2,
+        R=2, S=random.choice((1, 2)), stride=stride, name="d",
+    )  # fmt: skip
+
+
+def one_design(drawn: Space, random: Random) -> tuple[int, Box]:
+    index = random.randrange(len(drawn))
+    return index, Box(tuple((i, i + 1) for i in drawn.indices(index)))
+
+
+@pytest.mark.sampled(12)
+@pytest.mark.parametrize("seed", range(400))
+def test_no_bound_is_above_an_optimum(seed: int) -> None:
+    random = Random(seed)
+    drawn, layer = space(random.choice(KINDS)), drawn_layer(random)
+    quick = [QuickBounds(drawn, [layer], energy=energy) for energy in (False, True)]
+    for _ in range(3):
+        index, box = one_design(drawn, random)
+        wide = Box(
+            tuple(
+                (random.randint(0, begin), random.randint(end, len(p.values)))
+                for (begin, end), p in zip(box.ranges, drawn.parameters, strict=True)
+            )
+        )
+        best = {each: solved(layer, drawn, index, each) for each in ("energy", "latency", "edp")}
+        for own, each in ((a, b) for a in quick for b in (box, wide)):
+            row = own.numbers.of(each)
+            assert row is not None
+            floors, corners = own.floors(row, lambda _: False)
+            assert corners is not None
+            for k, found in enumerate(best.values()):
+                if found is not None:
+                    value = (found[0], found[1], found[0] * found[1])[k]
+                    assert floors[0, k] <= value * (1 + ROUNDING)
+                    assert above_some_corner(corners, found)
+
+
+@pytest.mark.parametrize("kind", ["one memory in each element", "two register files"])
+def test_bounds_often_equal_optima(kind: str) -> None:
+    random, drawn = Random(kind), space(kind)
+    equal = []
+    for layer in (matmul(M=6, N=8, K=8, name="m"), conv1d(K=4, C=4, P=6, R=3, name="c")):
+        quick = QuickBounds(drawn, [layer], energy=True)
+        for _ in range(8):
+            index, box = one_design(drawn, random)
+            row, best = quick.numbers.of(box), solved(layer, drawn, index, "energy")
+            assert row is not None
+            if best is not None:
+                equal.append(quick.floors(row, lambda _: False)[0][0, 0] / best[0])
+    assert sum(share > 1 - 1e-6 for share in equal) >= 6, sorted(equal)
+    assert min(equal) > 0.7, sorted(equal)
+
+
+@pytest.mark.parametrize("kind", ["one memory in each element", "two register files"])
+def test_tiles_of_bounds_make_mappings_and_some_cost_as_much(kind: str) -> None:
+    random, drawn = Random(kind), space(kind)
+    shares = []
+    for layer in (matmul(M=6, N=8, K=8, name="m"), conv1d(K=4, C=4, P=6, R=3, name="c")):
+        quick = QuickBounds(drawn, [layer], energy=True)
+        for _ in range(6):
+            index, box = one_design(drawn, random)
+            row, machine = quick.numbers.of(box), drawn.design(index)
+            assert row is not None
+            floor = quick.floors(row, lambda _: False)[0][0, 2]
+            costs = []
+            for mapping in quick.mappings(row, 0, machine):
+                found = evaluate(layer, machine, mapping)
+                costs.append(found.energy_pj * found.cycles / machine.clock_hz / floor)
+            assert min(costs, default=1.0) >= 1 - ROUNDING
+            shares.append(min(costs, default=np.inf))
+    assert sum(share < 1 + 1e-6 for share in shares) >= 2, sorted(shares)
