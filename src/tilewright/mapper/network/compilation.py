@@ -22,12 +22,12 @@ WITHOUT_TABLES = "GLB.even=true"
 def is_compiled(sweep: bool = False) -> bool:
     """Whether there is machine code of the search, or the sweep, as it stands in the source."""
     from tilewright.mapper.engine import expand as walk
-    from tilewright.mapper.memory_sizes import expand_sizes as frontier_walk
+    from tilewright.mapper.memory_sizes import cross_sizes
     from tilewright.mapper.relaxations.nests import together as nest_together
 
     kernels: tuple[Any, ...] = (walk.expand, nest_together.least_together)
     if sweep:
-        kernels = (frontier_walk.expand_all,)
+        kernels = (cross_sizes.cross_each,)
     if not can_keep():
         return all(kernel.signatures for kernel in kernels)
     return all(kernel._cache.is_there for kernel in kernels)
