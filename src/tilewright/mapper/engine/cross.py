@@ -93,13 +93,13 @@ def in_front(
         inside += lk.rest_base[array, t] + lk.rest_slope[array, t] * scratch.words[t]
     value, tie = to_beat(lk, part, floats, incumbent)
     return Front(
-        row[SHAPE],
-        floats[SPREAD] * part.spread_left,
-        floats[LEAST_ENERGY] - lk.leakage * floats[LEAST_CYCLES],
-        inside,
-        value,
-        tie,
-        array == 0 and is_its_own_mirror(sp, row[SHAPE]),
+        shape=row[SHAPE],
+        spread=floats[SPREAD] * part.spread_left,
+        bound=floats[LEAST_ENERGY] - lk.leakage * floats[LEAST_CYCLES],
+        inside=inside,
+        value=value,
+        tie=tie,
+        alone=array == 0 and is_its_own_mirror(sp, row[SHAPE]),
     )
 
 
