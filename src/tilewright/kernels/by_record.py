@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, cast
-
-Part = TypeVar("Part", bound=Callable[..., object])
+from collections.abc import Mapping
+from typing import Any
 
 
 class ByRecord:
@@ -47,6 +45,6 @@ class ByRecord:
         return self.of(arguments).get_overload(arguments)
 
 
-def by_record(parts: Mapping[type, Part]) -> Part:
+def by_record(parts: Mapping[type, Any]) -> Any:
     """Return what kernels call for any of some parts, each for one kind of the last argument."""
-    return cast("Part", ByRecord(parts))
+    return ByRecord(parts)
