@@ -44,7 +44,8 @@ from tilewright.mapper.label.store import (
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints
     from tilewright.mapper.bounds.above_array import Outer
-    from tilewright.mapper.engine.incumbent import Best, Staircase
+    from tilewright.mapper.engine.best import Best
+    from tilewright.mapper.engine.staircase import Staircase
     from tilewright.mapper.problem.link_costs import Links
     from tilewright.mapper.problem.segments import Segment
     from tilewright.mapper.problem.space import Space

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from tilewright.mapper.engine.incumbent import Best, Staircase
+from tilewright.mapper.engine.best import Best
+from tilewright.mapper.engine.staircase import Staircase
 from tilewright.mapper.label.store import (
     BEFORE,
     CHOICE,

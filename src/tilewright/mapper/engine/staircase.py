@@ -36,7 +36,7 @@ class Staircase(NamedTuple):
     points : array of (points, columns)
         Bits of each memory, what is minimised, what breaks ties, and the label (or below 0); the
         least value first.
-    count : array of 1
+    number : array of 1
         How many there are.
     varied : array of 2
         Positions of the memories whose sizes vary; -1 for none.
@@ -50,7 +50,7 @@ class Staircase(NamedTuple):
 
     goal: Floats
     points: Floats
-    count: Ints
+    number: Ints
     varied: Ints
     need: Floats
     floor: Floats
@@ -58,7 +58,7 @@ class Staircase(NamedTuple):
 
     def roomier(self) -> Staircase:
         """Return the same with room for one more point."""
-        if self.count[0] < len(self.points):
+        if self.number[0] < len(self.points):
             return self
         return self._replace(points=np.concatenate([self.points, np.zeros_like(self.points)]))
 
@@ -66,7 +66,7 @@ class Staircase(NamedTuple):
 @leaf
 def has_place(incumbent: Staircase) -> bool:
     """Whether one more point can be taken."""
-    return bool(incumbent.count[0] < len(incumbent.points))
+    return bool(incumbent.number[0] < len(incumbent.points))
 
 
 @leaf
@@ -104,7 +104,7 @@ def beaten(incumbent: Staircase, first: float, second: float, value: float, tie:
     What decides between equals counts between equal sizes alone.
     """
     points = incumbent.points
-    i = fitting(points, incumbent.count[0], first, second)
+    i = fitting(points, incumbent.number[0], first, second)
     if i < 0:
         return False
     best = points[i, VALUE]

@@ -64,7 +64,7 @@ def to_beat(lk: Links, part: Segment, floats: Floats, incumbent: Staircase) -> t
     """Return the value of the point that a label at the first stage of a segment has to beat."""
     first = least_size(lk, part, floats, 0, 0, incumbent)
     second = least_size(lk, part, floats, 0, 1, incumbent)
-    best = fitting(incumbent.points, incumbent.count[0], first, second)
+    best = fitting(incumbent.points, incumbent.number[0], first, second)
     return incumbent.points[best, VALUE] if best >= 0 else np.inf, np.inf
 
 
@@ -189,7 +189,7 @@ def is_hopeful(
     paid = paid_above(sp, lk, floats, placed, words) + lk.leakage * cycles
     used = floats[bits_column(lk) + outer.memory]
     size = most
-    for i in range(incumbent.count[0]):
+    for i in range(incumbent.number[0]):
         if points[i, 1] > second or points[i, 0] > size:
             continue
         if size < most:
@@ -230,7 +230,7 @@ def take(
     second = use(lk, part, floats, row[STAGE], 1, incumbent)
     if not value < np.inf or beaten(incumbent, first, second, value, tie):
         return False
-    count = incumbent.count
+    count = incumbent.number
     count[0] = add_point(incumbent.points, count[0], first, second, value, tie, n)
     return True
 

@@ -112,12 +112,12 @@ def next_below(labels: Labels, stages: int) -> Labels:
 
 def with_room(labels: Labels) -> Labels:
     """Return labels with room for those that one expansion adds."""
-    n = int(labels.at[COUNT])
-    if n + ADDED < len(labels.it):
+    n, size = int(labels.at[COUNT]), len(labels.it)
+    if n + ADDED < size:
         return labels
-    tables = []
-    for table in (labels.it, labels.fl):
-        larger = np.empty((2 * len(table), table.shape[1]), table.dtype)
-        larger[:n] = table[:n]
-        tables.append(larger)
-    return labels._replace(it=tables[0], fl=tables[1])
+    while n + ADDED >= size:
+        size *= 2
+    it = np.empty((size, labels.it.shape[1]), np.int64)
+    fl = np.empty((size, labels.fl.shape[1]))
+    it[:n], fl[:n] = labels.it[:n], labels.fl[:n]
+    return labels._replace(it=it, fl=fl)

@@ -182,7 +182,7 @@ class Walks:
         return Staircase(
             goal=self.search.goal,
             points=self.points,
-            count=np.array([self.count]),
+            number=np.array([self.count]),
             varied=self.positions,
             need=choice.need,
             floor=choice.floor,
@@ -274,7 +274,7 @@ class Walks:
     def take(self, choice: Bypass, it: Ints, incumbent: Staircase) -> None:
         """Take the points of a walk, with a mapping for each of the new ones."""
         search, keep = self.search, choice.plan.keep
-        points, count = incumbent.points, int(incumbent.count[0])
+        points, count = incumbent.points, int(incumbent.number[0])
         for i in np.flatnonzero(points[:count, ROW] >= 0):
             mapping = rebuild(
                 search.layer, search.architecture, search.tiles, search.space, search.unrollings,
