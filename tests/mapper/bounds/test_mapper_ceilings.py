@@ -101,8 +101,8 @@ def test_first_bounds_are_those_of_the_whole_nest_without_tables(seed: int) -> N
         # an empty table bounds what crosses an array by nothing
         assert na == 0 or not plan.lk.table.any()
         expected = least_of_roots(
-            sp, plan.lk, it, fl, search.resources, search.spread_left[0], NOTHING, 0,
-            plan.lk.first[0], np.empty(len(search.layer.tensors)),
+            sp, plan.lk, NOTHING, search.part(plan, 0), it, fl,
+            np.empty(len(search.layer.tensors)),
         )  # fmt: skip
         assert (energy + plan.lk.leakage * cycles, cycles) == pytest.approx(expected)
 

@@ -17,6 +17,7 @@ import problems
 import tilewright
 from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.errors import InputError
+from tilewright.mapper.engine.staircase import COLUMNS, ROW, VALUE, add_point, fitting
 from tilewright.mapper.memory_sizes import ranges as frontier_ranges
 from tilewright.mapper.memory_sizes import walks as frontier_walks
 from tilewright.mapper.memory_sizes.frontier import (
@@ -28,7 +29,6 @@ from tilewright.mapper.memory_sizes.frontier import (
     sweep,
     undominated,
 )
-from tilewright.mapper.memory_sizes.points import COLUMNS, ROW, VALUE, add_point, fitting
 from tilewright.mapper.memory_sizes.ranges import ranges
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.search.search import Search

@@ -16,11 +16,11 @@ import problems
 import tilewright
 from tilewright.architecture.machine import Architecture
 from tilewright.mapper.bounds.above_array import STEPS
+from tilewright.mapper.bounds.below_array import lower
+from tilewright.mapper.engine.staircase import VALUE
 from tilewright.mapper.memory_sizes import walks as frontier_walks
-from tilewright.mapper.memory_sizes.below_array import lower
 from tilewright.mapper.memory_sizes.choice_bounds import Choices
 from tilewright.mapper.memory_sizes.frontier import sized
-from tilewright.mapper.memory_sizes.points import VALUE
 from tilewright.mapper.memory_sizes.shared_words import least_parts
 from tilewright.mapper.memory_sizes.sweep import Sweep
 from tilewright.mapper.memory_sizes.walks import Walks
@@ -68,10 +68,10 @@ def points_with_and_without_tables(
             continue
         both = []
         for known in (choices, Choices(search.space, search.tables.slides, -1)):
-            walks = Walks(search, known, never, quiet)
+            walks = Walks(search, (-1, 1), known, never, quiet)
             sweep = Sweep(
-                search, wanted, lambda sizes: sized(machine, ["M1"], [sizes[1]]), (-1, 1),
-                (0.0, most), (0.0, 1.0), walks,
+                search, wanted, lambda sizes: sized(machine, ["M1"], [sizes[1]]), (0.0, most),
+                (0.0, 1.0), walks,
             )  # fmt: skip
             for choice in sweep.prepared([sweep.bypass(plan)], (0.0, 0.0), (0.0, most)):
                 walks.walk(choice)

@@ -16,6 +16,7 @@ from tilewright.mapper.label.labels import (
     SPREAD,
     STAGE,
     ZERO,
+    bits_column,
     window_column,
 )
 from tilewright.mapper.windows.reuse_ahead import reuse_left
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints
     from tilewright.mapper.bounds.above_array import Outer, Scarce
     from tilewright.mapper.problem.link_costs import Links
+    from tilewright.mapper.problem.segments import Segment
     from tilewright.mapper.problem.space import Space
 
 FAR = 1e300  # cycles of a port of labels that cannot be completed
@@ -143,7 +145,7 @@ def least_ahead(
 
 @leaf
 def least_at_port(
-    sp: Space, lk: Links, scarce: Scarce, row: Ints, floats: Floats, resources: int, placed: Ints
+    sp: Space, lk: Links, scarce: Scarce, row: Ints, floats: Floats, placed: Ints
 ) -> float:
     """Return the cycles of a port above the first array that a label has in the end, at least.
 
@@ -155,7 +157,7 @@ def least_at_port(
     nt, r = sp.relevant.shape[0], scarce.port
     left = np.inf
     if scarce.memory >= 0:
-        left = lk.capacity[scarce.memory] - floats[LOADS + resources + scarce.slot]
+        left = lk.capacity[scarce.memory] - floats[bits_column(lk) + scarce.slot]
     least = FAR
     for flag in range(len(scarce.kind)):
         if scarce.length[at, flag] == 0:
@@ -183,7 +185,6 @@ def less_reuse(
     lk: Links,
     row: Ints,
     floats: Floats,
-    resources: int,
     seg: int,
     t: int,
     link: int,
@@ -208,7 +209,7 @@ def less_reuse(
     known = len(lk.ahead.rows) > 0 and hi == seg and hi == lo + 1
     if not known or lk.ahead.rows[choice, t, 0] < 0:
         return float(lk.energy[t, link, hi - lo] * max(0.0, received - words))
-    left = lk.capacity[lk.memory[t, link]] - floats[LOADS + resources + lk.slot[t, link]]
+    left = lk.capacity[lk.memory[t, link]] - floats[bits_column(lk) + lk.slot[t, link]]
     left = min(left, lk.share[t, link])
     if lk.bits[t, link] * sp.words[t, row[SHAPE]] <= left:
         inside = stays
@@ -233,7 +234,6 @@ def least_energy(
     lk: Links,
     row: Ints,
     floats: Floats,
-    resources: int,
     seg: int,
     t: int,
     placed: int,
@@ -265,7 +265,7 @@ def least_energy(
             words = floats[len(floats) - 1 - w]
             for k in range(lo, hi):
                 words *= sp.unroll_reuse[row[OPEN + nt + 2 * k + 1], t]
-            energy += less_reuse(sp, lk, row, floats, resources, seg, t, link, words)
+            energy += less_reuse(sp, lk, row, floats, seg, t, link, words)
         for j in range(hi - lo, -1, -1):
             rate = lk.energy[t, link, j]
             if output and link == last - 1 and j == hi - lo:
@@ -302,13 +302,11 @@ def least_energy(
 def lower_energy(
     sp: Space,
     lk: Links,
+    outer: Outer,
+    part: Segment,
     row: Ints,
     floats: Floats,
-    resources: int,
-    seg: int,
     placed: Ints,
-    outer: Outer,
-    slot: int,
     next_words: Floats,
 ) -> float:
     """Return the energy of every completion of a label at least, but for leakage.
@@ -317,6 +315,7 @@ def lower_energy(
     """
     nt = sp.relevant.shape[0]
     na = len(sp.unroll_start) - 1
+    seg = part.number
     shape = row[SHAPE]
     energy = floats[ENERGY]
     carried = np.inf  # best saving from a tile that stays while an array is crossed
@@ -325,9 +324,7 @@ def lower_energy(
     for t in range(nt):
         words = least_words(sp, row, t)
         next_words[t] = words
-        moved, inside, link, words = least_energy(
-            sp, lk, row, floats, resources, seg, t, placed[t], words
-        )
+        moved, inside, link, words = least_energy(sp, lk, row, floats, seg, t, placed[t], words)
         energy += moved + inside
         if seg < na and link < lk.length[t] - 1:
             carried = min(carried, lk.table[seg, shape, nt + 1 + t] + lk.least[seg, t] * words)
@@ -338,30 +335,25 @@ def lower_energy(
     if seg < na:
         energy += min(carried, lk.table[seg, shape, nt])
     if known:
-        left = lk.capacity[outer.memory] - floats[LOADS + resources + slot]
+        used = floats[bits_column(lk) + part.place_memory[outer.memory]]
+        left = lk.capacity[outer.memory] - used
         energy = max(energy, above + least_ahead(lk, outer, row, placed, next_words, left))
     return float(energy)
 
 
 @leaf
 def fewest_cycles(
-    sp: Space,
-    lk: Links,
-    row: Ints,
-    floats: Floats,
-    resources: int,
-    seg: int,
-    placed: Ints,
-    spread_left: float,
+    sp: Space, lk: Links, part: Segment, row: Ints, floats: Floats, placed: Ints
 ) -> float:
-    """Return the cycles of every completion of a label at least, with the first limited ports."""
-    cycles = max(lk.fewest_cycles, lk.cycles * sp.operations / (floats[SPREAD] * spread_left))
-    for k in range(seg):
+    """Return the cycles of every completion of a label at least."""
+    spread = floats[SPREAD] * part.spread_left
+    cycles = max(lk.fewest_cycles, lk.cycles * sp.operations / spread)
+    for k in range(part.number):
         cycles = max(cycles, lk.cycles_of[row[OPEN + len(sp.relevant) + 2 * k + 1]])
-    for r in range(resources):
+    for r in range(part.ports):
         load = floats[LOADS + r]
         for t in range(sp.relevant.shape[0]):
-            load += least_load(sp, lk, row, r, seg, t, placed[t])
+            load += least_load(sp, lk, row, r, part.number, t, placed[t])
         cycles = max(cycles, load)
     return float(cycles)
 
@@ -370,25 +362,21 @@ def fewest_cycles(
 def lower_bound(
     sp: Space,
     lk: Links,
+    outer: Outer,
+    part: Segment,
     row: Ints,
     floats: Floats,
-    resources: int,
-    seg: int,
     placed: Ints,
-    spread_left: float,
-    outer: Outer,
-    slot: int,
     next_words: Floats,
 ) -> tuple[float, float]:
     """Return lower bounds of the energy and the cycles of every completion of a label.
 
-    `outer` is known above the first array; the bits that it counts are those of memory `slot`.
-    `next_words` is for use in between.
+    `outer` is known above the first array. `next_words` is for use in between.
     """
-    energy = lower_energy(sp, lk, row, floats, resources, seg, placed, outer, slot, next_words)
-    cycles = fewest_cycles(sp, lk, row, floats, resources, seg, placed, spread_left)
-    if seg == 0 and outer.scarce.port >= 0:
-        load = least_at_port(sp, lk, outer.scarce, row, floats, resources, placed)
+    energy = lower_energy(sp, lk, outer, part, row, floats, placed, next_words)
+    cycles = fewest_cycles(sp, lk, part, row, floats, placed)
+    if part.number == 0 and outer.scarce.port >= 0:
+        load = least_at_port(sp, lk, outer.scarce, row, floats, placed)
         cycles = max(cycles, load)
     return energy + lk.leakage * cycles, cycles
 
@@ -397,20 +385,15 @@ def lower_bound(
 def least_of_roots(
     sp: Space,
     lk: Links,
+    outer: Outer,
+    part: Segment,
     it: Ints,
     fl: Floats,
-    resources: int,
-    spread_left: float,
-    outer: Outer,
-    slot: int,
-    placed: Ints,
     next_words: Floats,
 ) -> tuple[float, float]:
     """Return lower bounds of the energy and the cycles of every completion of some first labels."""
     energy = cycles = np.inf
     for i in range(len(it)):
-        own, count = lower_bound(
-            sp, lk, it[i], fl[i], resources, 0, placed, spread_left, outer, slot, next_words
-        )
+        own, count = lower_bound(sp, lk, outer, part, it[i], fl[i], part.first, next_words)
         energy, cycles = min(energy, own), min(cycles, count)
     return energy, cycles

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tilewright.kernels.kernel import kernel, leaf
 from tilewright.mapper.bounds.across_array import may_divide
 from tilewright.mapper.bounds.completion import least_words
-from tilewright.mapper.engine.expand import PAUSE, copy_label, is_its_own_mirror, keep, next_shape
+from tilewright.mapper.engine.expand import is_its_own_mirror, keep
+from tilewright.mapper.engine.incumbent import forget_bits, to_beat
 from tilewright.mapper.label.charge import Scratch, scratch_for
 from tilewright.mapper.label.labels import (
     CROSS,
@@ -15,144 +16,116 @@ from tilewright.mapper.label.labels import (
     ENERGY,
     LEAST_CYCLES,
     LEAST_ENERGY,
-    LOADS,
     MOVE,
-    NEXT,
     PARENT,
     SHAPE,
     SPREAD,
     STAGE,
+    bits_column,
+    copy_label,
     enter_array,
+    entries_column,
     objective_value,
-    with_room,
     worse,
+)
+from tilewright.mapper.label.store import (
+    BEFORE,
+    CHOICE,
+    COUNT,
+    CURRENT,
+    LEFT,
+    ROW_AT,
+    Labels,
+    has_room,
+    is_next_list,
+    take_next,
 )
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints
     from tilewright.mapper.bounds.above_array import Outer
+    from tilewright.mapper.engine.best import Best
+    from tilewright.mapper.engine.staircase import Staircase
     from tilewright.mapper.problem.link_costs import Links
+    from tilewright.mapper.problem.segments import Segment
     from tilewright.mapper.problem.space import Space
 
-CHOICES = 64  # that take as long as a label of the walk, about
 
+class Front(NamedTuple):
+    """A label in front of an array.
 
-@kernel
-def cross(
-    sp: Space,
-    lk: Links,
-    outer: Outer,
-    array: int,
-    it: Ints,
-    fl: Floats,
-    n: int,
-    heads: Ints,
-    full: int,
-    heads_below: Ints,
-    buckets: Ints,
-    high: int,
-    first_below: Ints,
-    spread_left: float,
-    resources: int,
-    memories: int,
-    goal: Floats,
-    best: Floats,
-) -> tuple[Ints, Floats, int, int]:
-    """Send the complete labels of a segment through the array below it, in every spatial choice.
-
-    It begins with those of shape `high`, pauses and returns as `expand.expand` does.
+    Attributes
+    ----------
+    shape : int
+    spread : float
+        What its spatial product can become at most, but for the factors of the array.
+    bound, inside : float
+        pJ at least, without leakage; the latter without what is on its way through the array.
+    value, tie : float
+        What is to be beaten.
+    alone : bool
+        Whether of two spatial choices that mirror each other one will do.
     """
-    scratch = scratch_for(sp)
-    left = CHOICES * PAUSE
-    for t in range(len(first_below)):
-        scratch.placed[t] = first_below[t]
-    end = sp.unroll_start[array + 1]
-    shape = next_shape(heads, high)
-    while shape >= 0:
-        if left < 0:
-            return it, fl, n, shape
-        i = heads[shape, full]
-        while i >= 0:
-            choice = sp.unroll_start[array] if it[i, DEAD] == 0 else end
-            left -= end - choice
-            while choice < end:
-                it, fl = with_room(it, fl, n)
-                n, choice = send(
-                    sp, lk, outer, array, it, fl, n, i, choice, heads_below, buckets, spread_left,
-                    resources, memories, goal, best, scratch,
-                )  # fmt: skip
-            i = it[i, NEXT]
-        shape = next_shape(heads, shape - 1)
-    return it, fl, n, -1
+
+    shape: int
+    spread: float
+    bound: float
+    inside: float
+    value: float
+    tie: float
+    alone: bool
 
 
 @leaf
-def send(
+def in_front(
     sp: Space,
     lk: Links,
-    outer: Outer,
-    array: int,
-    it: Ints,
-    fl: Floats,
-    n: int,
-    i: int,
-    begin: int,
-    heads_below: Ints,
-    buckets: Ints,
-    spread_left: float,
-    resources: int,
-    memories: int,
-    goal: Floats,
-    best: Floats,
+    part: Segment,
+    row: Ints,
+    floats: Floats,
     scratch: Scratch,
-) -> tuple[int, int]:
-    """Send label i through an array in the spatial choices from `begin` on.
-
-    Returns
-    -------
-    tuple of int, int
-        The number of labels, and the next choice: the tables may have no room for it.
-    """
-    nt = sp.relevant.shape[0]
-    bits_at = LOADS + resources
-    end = sp.unroll_start[array + 1]
-    shape = it[i, SHAPE]
-    cycles = fl[i, LEAST_CYCLES]
-    bound = fl[i, LEAST_ENERGY] - lk.leakage * cycles
-    inside = fl[i, ENERGY]
-    alone = array == 0 and is_its_own_mirror(sp, shape)
-    for t in range(nt):
-        scratch.words[t] = least_words(sp, it[i], t)
+    incumbent: Best | Staircase,
+) -> Front:
+    """Return a label in front of the array above a segment; fill its least words."""
+    array = part.number - 1
+    inside = floats[ENERGY]
+    for t in range(sp.relevant.shape[0]):
+        scratch.words[t] = least_words(sp, row, t)
         inside += lk.rest_base[array, t] + lk.rest_slope[array, t] * scratch.words[t]
-    for choice in range(begin, end):
-        if n == len(it):
-            return n, choice
-        if not may_divide(sp, shape, choice):
+    value, tie = to_beat(lk, part, floats, incumbent)
+    return Front(
+        shape=row[SHAPE],
+        spread=floats[SPREAD] * part.spread_left,
+        bound=floats[LEAST_ENERGY] - lk.leakage * floats[LEAST_CYCLES],
+        inside=inside,
+        value=value,
+        tie=tie,
+        alone=array == 0 and is_its_own_mirror(sp, row[SHAPE]),
+    )
+
+
+@leaf
+def next_choice(
+    sp: Space, lk: Links, part: Segment, front: Front, choice: int, goal: Floats, scratch: Scratch
+) -> int:
+    """Return the first spatial choice from one on that may lead to something better, or -1."""
+    for c in range(choice, sp.unroll_start[part.number]):
+        if not may_divide(sp, front.shape, c):
             continue
         # choices come with the largest product first
-        spread = fl[i, SPREAD] * sp.unroll_product[choice] * spread_left
-        fewest = lk.cycles * sp.operations / spread
-        value, tie = objective_value(goal, bound + lk.leakage * fewest, fewest)
-        if worse(value, tie, best[0], best[1]):
-            return n, end
-        if not lk.matters[choice] or (alone and sp.mirror_choice[choice] < choice):
+        fewest = lk.cycles * sp.operations / (front.spread * sp.unroll_product[c])
+        value, tie = objective_value(goal, front.bound + lk.leakage * fewest, fewest)
+        if worse(value, tie, front.value, front.tie):
+            return -1
+        if not lk.matters[c] or (front.alone and sp.mirror_choice[c] < c):
             continue
         # what the words on their way cost, before the label is made
-        energy = inside + lk.leakage * fewest + on_their_way(sp, lk, choice, scratch)
+        energy = front.inside + lk.leakage * fewest + on_their_way(sp, lk, c, scratch)
         value, tie = objective_value(goal, energy, fewest)
-        if worse(value, tie, best[0], best[1]):
+        if worse(value, tie, front.value, front.tie) or shape_inside(sp, front.shape, c) < 0:
             continue
-        below = shape_inside(sp, shape, choice)
-        if below < 0:
-            continue
-        pass_array(sp, lk, array, it, fl, n, i, choice, below, bits_at + memories, scratch)
-        for m in range(memories):
-            fl[n, bits_at + m] = 0.0
-        n = keep(
-            sp, lk, outer, it, fl, n, heads_below, buckets, resources, memories, goal, best,
-            scratch.placed, array + 1, spread_left, 0, scratch.next_words,
-        )  # fmt: skip
-    return n, end
+        return c
+    return -1
 
 
 @leaf
@@ -183,28 +156,86 @@ def shape_inside(sp: Space, shape: int, choice: int) -> int:
 
 
 @leaf
-def pass_array(
+def go_through(
     sp: Space,
     lk: Links,
-    array: int,
-    it: Ints,
-    fl: Floats,
-    n: int,
-    i: int,
-    choice: int,
-    below: int,
-    entries: int,
+    outer: Outer,
+    part: Segment,
+    labels: Labels,
     scratch: Scratch,
+    incumbent: Best | Staircase,
 ) -> None:
-    """Make row n what label i becomes below an array.
+    """File what the present label becomes below the array above a segment, in the present choice.
 
-    `entries` is where those of slides begin; `scratch.words` are the least words of the label.
+    `scratch.words` are its least words, `scratch.placed` the first links of the segment.
     """
-    copy_label(it, fl, i, n)
+    it, fl, array = labels.it, labels.fl, part.number - 1
+    n, current, choice = labels.at[COUNT], labels.at[CURRENT], labels.at[CHOICE]
+    copy_label(it, fl, current, n)
     it[n, STAGE] = 0
-    it[n, PARENT] = i
+    it[n, PARENT] = current
     it[n, MOVE] = CROSS + choice
-    enter_array(sp, it[n], fl[n], entries, array, choice, below)
+    enter_array(sp, it[n], fl[n], array, choice, shape_inside(sp, it[n, SHAPE], choice))
     for t in range(sp.relevant.shape[0]):
         if sp.windows[t] >= 0 and lk.arrays[t, scratch.placed[t], 0] == array:
             fl[n, fl.shape[1] - 1 - sp.windows[t]] = scratch.words[t]
+    forget_bits(lk, fl[n], bits_column(lk), entries_column(sp, fl[n]), incumbent)
+    keep(sp, lk, outer, part, labels, scratch, incumbent)
+
+
+@kernel
+def cross(
+    sp: Space,
+    lk: Links,
+    outer: Outer,
+    part: Segment,
+    heads: Ints,
+    labels: Labels,
+    incumbent: Best | Staircase,
+) -> None:
+    """Send the complete labels of a segment through the array below it, in every spatial choice.
+
+    The `part` is the segment below the array, where they are filed; `heads` of one stage have the
+    labels above it. It stops and goes on as `expand.expand` does.
+    """
+    cross_on(sp, lk, outer, part, heads, labels, scratch_for(sp), incumbent)
+
+
+@leaf
+def cross_on(
+    sp: Space,
+    lk: Links,
+    outer: Outer,
+    part: Segment,
+    heads: Ints,
+    labels: Labels,
+    scratch: Scratch,
+    incumbent: Best | Staircase,
+) -> None:
+    """Send labels until there is no room or they pause."""
+    at, it, fl = labels.at, labels.it, labels.fl
+    begin, end = sp.unroll_start[part.number - 1], sp.unroll_start[part.number]
+    for t in range(len(part.first)):
+        scratch.placed[t] = part.first[t]
+    while True:
+        if at[CHOICE] == BEFORE:
+            if at[ROW_AT] < 0:
+                if not is_next_list(at, heads):
+                    return
+                continue
+            if it[take_next(at, it), DEAD] == 1:
+                continue
+            at[LEFT] -= end - begin
+            at[CHOICE] = begin
+        current = at[CURRENT]
+        front = in_front(sp, lk, part, it[current], fl[current], scratch, incumbent)
+        choice = at[CHOICE]
+        while True:
+            choice = next_choice(sp, lk, part, front, choice, incumbent.goal, scratch)
+            at[CHOICE] = choice  # -1, or BEFORE, behind the last one
+            if choice < 0:
+                break
+            if not has_room(labels):
+                return
+            go_through(sp, lk, outer, part, labels, scratch, incumbent)
+            choice += 1

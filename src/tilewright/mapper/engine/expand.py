@@ -4,55 +4,167 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from tilewright.kernels.kernel import kernel, leaf
 from tilewright.mapper.bounds.completion import lower_bound
-from tilewright.mapper.engine.dive import leave_best
-from tilewright.mapper.label.charge import Scratch, charge, scratch_for
+from tilewright.mapper.engine.incumbent import (
+    has_place,
+    is_hopeful,
+    is_superfluous,
+    look_at,
+    may_be_bounded,
+    take,
+)
+from tilewright.mapper.label.charge import Scratch, charge, scratch_for, whole_cost
 from tilewright.mapper.label.dominance import insert
 from tilewright.mapper.label.labels import (
     AROUND,
     BLOCK,
-    DEAD,
     ENERGY,
     LAST,
     LEAST_CYCLES,
     LEAST_ENERGY,
-    LOADS,
     MOVE,
-    NEXT,
     OPEN,
     PARENT,
     PLACE,
     SHAPE,
-    SPREAD,
     STAGE,
+    bits_column,
+    copy_label,
     enter_loop,
-    objective_value,
-    with_room,
-    worse,
 )
-from tilewright.mapper.objective.tolerances import TIE
+from tilewright.mapper.label.store import (
+    COUNT,
+    CURRENT,
+    LEFT,
+    ROW_AT,
+    SHAPE_AT,
+    STAGE_AT,
+    Labels,
+    has_room,
+    is_next_list,
+    take_next,
+)
 from tilewright.mapper.problem.constraint_rules import (
     block_after_loop,
     block_after_place,
     can_fill,
+    may_hold,
+    may_leave,
     may_loop,
     may_pass,
-    may_place,
     may_swap,
     stands_above,
 )
 
 if TYPE_CHECKING:
-    from tilewright.kernels.types import Floats, Ints
     from tilewright.mapper.bounds.above_array import Outer
+    from tilewright.mapper.engine.best import Best
+    from tilewright.mapper.engine.staircase import Staircase
     from tilewright.mapper.problem.constraint_arrays import Limits
     from tilewright.mapper.problem.link_costs import Links
+    from tilewright.mapper.problem.segments import Segment
     from tilewright.mapper.problem.space import Space
 
-PAUSE = 1 << 13  # labels after which a kernel returns, so that a search can be stopped
+
+@kernel
+def expand(
+    sp: Space,
+    lk: Links,
+    lm: Limits | None,
+    outer: Outer,
+    part: Segment,
+    labels: Labels,
+    incumbent: Best | Staircase,
+) -> None:
+    """Walk the shapes of one segment inward, placing its store nodes.
+
+    A segment is the part of the chain between two arrays. In the last one a complete label is a
+    mapping and may improve the incumbent. The walk stops where there is no room for more, and after
+    a shape when no labels are left until it pauses; it goes on from there, see `store.Labels.at`.
+    Without constraints `lm` is None: Numba then leaves out what asks for them, see `loop`.
+    """
+    walk_on(sp, lk, lm, outer, part, labels, scratch_for(sp), incumbent)
+
+
+@leaf
+def walk_on(
+    sp: Space,
+    lk: Links,
+    lm: Limits | None,
+    outer: Outer,
+    part: Segment,
+    labels: Labels,
+    scratch: Scratch,
+    incumbent: Best | Staircase,
+) -> None:
+    """Expand labels until the walk stops; the kernel itself would count references to arrays."""
+    at = labels.at
+    while has_room(labels) and has_place(incumbent):
+        if at[ROW_AT] < 0:
+            if not is_next_list(at, labels.heads):
+                return
+            look_at(labels, incumbent)
+            continue
+        current = take_next(at, labels.it)
+        at[LEFT] -= 1
+        if is_superfluous(labels.it, labels.fl, current, incumbent):
+            continue
+        stage = at[STAGE_AT]
+        for t in range(len(part.first)):
+            scratch.placed[t] = part.first[t] + part.stage_count[stage, t]
+        if lm is not None and lm.active and not can_fill(
+            sp, lk, lm, part, stage, at[SHAPE_AT], scratch.placed,
+            labels.fl[current, bits_column(lk) :],
+        ):  # fmt: skip
+            continue
+        grow(sp, lk, lm, outer, part, labels, scratch, incumbent)
+
+
+@leaf
+def grow(
+    sp: Space,
+    lk: Links,
+    lm: Limits | None,
+    outer: Outer,
+    part: Segment,
+    labels: Labels,
+    scratch: Scratch,
+    incumbent: Best | Staircase,
+) -> None:
+    """File what the label whose turn it is becomes with one more store node, or one more loop.
+
+    In the last segment, with all store nodes, it becomes what it is with the compute unit instead:
+    one place charges links, for that is much code.
+    """
+    nt = sp.relevant.shape[0]
+    it, fl, placed = labels.it, labels.fl, scratch.placed
+    final = part.number == len(sp.unroll_start) - 1
+    final = final and labels.at[STAGE_AT] == part.stage_count.shape[0] - 1
+    current = labels.at[CURRENT]
+    if final:
+        copy_label(it, fl, current, labels.at[COUNT])
+    for action in range(nt if final else nt + len(sp.moves)):
+        n = labels.at[COUNT]
+        if action < nt:
+            if not final and not place(sp, lk, lm, part, labels, action, placed[action]):
+                continue
+            charge(sp, lk, it[n], fl[n], action, placed[action], part.number, scratch)
+            if final:
+                continue
+            placed[action] += 1
+        elif not loop(sp, lm, part.number, labels, action - nt):
+            continue
+        it[n, PARENT] = current
+        keep(sp, lk, outer, part, labels, scratch, incumbent)
+        if action < nt:
+            placed[action] -= 1
+    # below the last store node the compute unit runs what is left: no loops of a block
+    ends = True
+    if lm is not None and lm.active:
+        ends = it[current, BLOCK] & 1 == 0
+    if final and ends:
+        complete(sp, lk, part, labels, incumbent)
 
 
 @leaf
@@ -60,205 +172,31 @@ def keep(
     sp: Space,
     lk: Links,
     outer: Outer,
-    it: Ints,
-    fl: Floats,
-    n: int,
-    heads: Ints,
-    buckets: Ints,
-    resources: int,
-    memories: int,
-    goal: Floats,
-    best: Floats,
-    placed: Ints,
-    seg: int,
-    spread_left: float,
-    slot: int,
-    next_words: Floats,
-) -> int:
-    """File row n unless its bound or another label makes it superfluous; return the labels' number.
+    part: Segment,
+    labels: Labels,
+    scratch: Scratch,
+    incumbent: Best | Staircase,
+) -> None:
+    """File the row after the last label unless its bound or another label makes it superfluous.
 
     What bounds a label bounds those that follow from it, too.
     """
-    energy, cycles = lower_bound(
-        sp, lk, it[n], fl[n], resources, seg, placed, spread_left, outer, slot, next_words
-    )
-    fl[n, LEAST_ENERGY] = max(energy, fl[n, LEAST_ENERGY])
-    fl[n, LEAST_CYCLES] = max(cycles, fl[n, LEAST_CYCLES])
-    value, tie = objective_value(goal, fl[n, LEAST_ENERGY], fl[n, LEAST_CYCLES])
-    if worse(value, tie, best[0], best[1]):
-        return n
-    return insert(sp, lk, it, fl, n, heads, buckets, resources, memories, goal, placed, seg)
-
-
-@kernel
-def expand(
-    sp: Space,
-    lk: Links,
-    lm: Limits,
-    outer: Outer,
-    seg: int,
-    last_segment: bool,
-    place_memory: Ints,
-    stage_count: Ints,
-    stage_next: Ints,
-    first: Ints,
-    spread_left: float,
-    it: Ints,
-    fl: Floats,
-    n: int,
-    heads: Ints,
-    buckets: Ints,
-    high: int,
-    resources: int,
-    memories: int,
-    goal: Floats,
-    best: Floats,
-    best_row: Ints,
-    dive: bool,
-) -> tuple[Ints, Floats, int, int]:
-    """Walk the shapes of one segment from `high` down, placing its store nodes.
-
-    A segment is the part of the chain between two arrays. `best` holds the best objective so far
-    and its tie-break; in the last segment a complete label is a mapping and may improve it. A dive
-    follows only the most promising label of each shape and stage. After some work it pauses.
-
-    Returns
-    -------
-    two arrays, int, int
-        The labels and their number; and the next shape, -1 at the end.
-    """
-    stages = stage_count.shape[0]
-    scratch = scratch_for(sp)
-    left = PAUSE
-    shape = next_shape(heads, high)
-    while shape >= 0:
-        if left < 0:
-            return it, fl, n, shape
-        for stage in range(stages):
-            if dive:
-                leave_best(it, fl, heads[shape, stage], goal)
-            i = heads[shape, stage]
-            while i >= 0:
-                current = i
-                i = it[i, NEXT]
-                left -= 1
-                if is_hopeless(it, fl, current, goal, best):
-                    continue
-                it, fl = with_room(it, fl, n)
-                for t in range(len(first)):
-                    scratch.placed[t] = first[t] + stage_count[stage, t]
-                if lm.active and not can_fill(
-                    sp, lk, lm, seg, stage, shape, scratch.placed, place_memory,
-                    fl[current, LOADS + resources : LOADS + resources + memories],
-                ):  # fmt: skip
-                    continue
-                final = last_segment and stage == stages - 1
-                n = grow(
-                    sp, lk, lm, outer, seg, place_memory, stage_next, spread_left, it, fl, n,
-                    current, final, heads, buckets, resources, memories, goal, best, scratch,
-                )  # fmt: skip
-                # below the last store node the compute unit runs what is left: no loops of a block
-                if final and (not lm.active or it[current, BLOCK] & 1 == 0):
-                    n = complete(sp, lk, it, fl, n, current, resources, goal, best, best_row)
-        shape = next_shape(heads, shape - 1)
-    return it, fl, n, -1
-
-
-@leaf
-def next_shape(heads: Ints, shape: int) -> int:
-    """Return the first shape from one down that has labels, or -1.
-
-    In a kernel that makes arrays to look at one would take ten times as long.
-    """
-    while shape >= 0:
-        for stage in range(heads.shape[1]):
-            if heads[shape, stage] >= 0:
-                return shape
-        shape -= 1
-    return shape
-
-
-@leaf
-def is_hopeless(it: Ints, fl: Floats, current: int, goal: Floats, best: Floats) -> bool:
-    """Whether a label is superfluous, or has become so since it was filed."""
-    if it[current, DEAD] == 1:
-        return True
-    value, tie = objective_value(goal, fl[current, LEAST_ENERGY], fl[current, LEAST_CYCLES])
-    return bool(worse(value, tie, best[0], best[1]))
-
-
-@leaf
-def grow(
-    sp: Space,
-    lk: Links,
-    lm: Limits,
-    outer: Outer,
-    seg: int,
-    place_memory: Ints,
-    stage_next: Ints,
-    spread_left: float,
-    it: Ints,
-    fl: Floats,
-    n: int,
-    current: int,
-    final: bool,
-    heads: Ints,
-    buckets: Ints,
-    resources: int,
-    memories: int,
-    goal: Floats,
-    best: Floats,
-    scratch: Scratch,
-) -> int:
-    """File what a label becomes with one more store node, or one more loop.
-
-    With all store nodes, the label is `final`: row n becomes what it is with the compute unit.
-    """
-    nt = sp.relevant.shape[0]
-    placed = scratch.placed
-    if final:
-        copy_label(it, fl, current, n)
-    for action in range(nt if final else nt + len(sp.moves)):
-        if action < nt:
-            t = action
-            if not final and not place(
-                sp, lk, lm, seg, place_memory, stage_next, it, fl, n, current, t, placed[t],
-                LOADS + resources,
-            ):  # fmt: skip
-                continue
-            charge(sp, lk, it[n], fl[n], resources, memories, t, placed[t], seg, scratch)
-            if final:
-                continue
-            placed[t] += 1
-        elif not loop(sp, lm, seg, it, fl, n, current, action - nt, LOADS + resources + memories):
-            continue
-        it[n, PARENT] = current
-        n = keep(
-            sp, lk, outer, it, fl, n, heads, buckets, resources, memories, goal, best, placed, seg,
-            spread_left, place_memory[outer.memory], scratch.words,
-        )  # fmt: skip
-        if action < nt:
-            placed[action] -= 1
-    return n
+    n, placed = labels.at[COUNT], scratch.placed
+    row, floats = labels.it[n], labels.fl[n]
+    if not may_be_bounded(sp, lk, part, row, floats, placed, incumbent):
+        return
+    energy, cycles = lower_bound(sp, lk, outer, part, row, floats, placed, scratch.next_words)
+    floats[LEAST_ENERGY] = max(energy, floats[LEAST_ENERGY])
+    floats[LEAST_CYCLES] = max(cycles, floats[LEAST_CYCLES])
+    if is_hopeful(sp, lk, outer, part, row, floats, scratch, incumbent):
+        insert(sp, lk, labels, incumbent.goal, placed, part.number)
 
 
 @leaf
 def place(
-    sp: Space,
-    lk: Links,
-    lm: Limits | None,
-    seg: int,
-    place_memory: Ints,
-    stage_next: Ints,
-    it: Ints,
-    fl: Floats,
-    n: int,
-    current: int,
-    t: int,
-    link: int,
-    bits_at: int,
+    sp: Space, lk: Links, lm: Limits | None, part: Segment, labels: Labels, t: int, link: int
 ) -> bool:
-    """Make row n what a label becomes with the next store node of a tensor, but for its cost.
+    """Make the next row the present label with the next store node of a tensor, but for its cost.
 
     Without constraints `lm` is None; Numba then leaves out what asks for them, see `loop`.
 
@@ -267,8 +205,9 @@ def place(
     bool
         Whether there may be such a node.
     """
+    it, fl, n, current = labels.it, labels.fl, labels.at[COUNT], labels.at[CURRENT]
     shape, stage, last = it[current, SHAPE], it[current, STAGE], it[current, LAST]
-    following = stage_next[stage, t]
+    following = part.stage_next[stage, t]
     if following < 0:
         return False
     # a loop irrelevant to the tensor could as well stand inside its node
@@ -276,49 +215,38 @@ def place(
     if lm is None:
         if irrelevant:
             return False
-    elif irrelevant and (not lm.active or may_swap(lm, seg, t, link, last)):
+    elif irrelevant and (not lm.active or may_swap(lm, part.number, t, link, last)):
         return False
     bits = sp.words[t, shape] * lk.bits[t, link]
-    m = place_memory[lk.memory[t, link]]
-    used = fl[current, bits_at + m] + bits
+    column = bits_column(lk) + part.place_memory[lk.memory[t, link]]
+    used = fl[current, column] + bits
     if bits > lk.share[t, link] or used > lk.capacity[lk.memory[t, link]]:
         return False
     block = it[current, BLOCK]
-    if (
-        lm is not None
-        and lm.active
-        and not may_place(
-            lm, seg, stage, following, t, link, shape, lk.memory[t, link], used, block
-        )
-    ):
-        return False
+    if lm is not None and lm.active:
+        if not may_leave(lm, part.number, stage, following, block):
+            return False
+        memory = lk.memory[t, link]
+        if not may_hold(lm, part.number, following, t, link, shape, memory, used):
+            return False
     copy_label(it, fl, current, n)
     if lm is not None and lm.active:
-        it[n, BLOCK] = block_after_place(lm, seg, stage, following, block)
+        it[n, BLOCK] = block_after_place(lm, part.number, stage, following, block)
     it[n, MOVE] = PLACE + t
     it[n, AROUND] += shape
     it[n, STAGE] = following
-    fl[n, bits_at + m] = used
+    fl[n, column] = used
     return True
 
 
 @leaf
-def loop(
-    sp: Space,
-    lm: Limits | None,
-    seg: int,
-    it: Ints,
-    fl: Floats,
-    n: int,
-    current: int,
-    move: int,
-    loads: int,
-) -> bool:
-    """Make row n what a label becomes with one more elementary loop, if there may be that loop.
+def loop(sp: Space, lm: Limits | None, seg: int, labels: Labels, move: int) -> bool:
+    """Make the next row the present label with one more elementary loop, if there may be that loop.
 
-    `loads` is where the entries of slides begin. Without constraints `lm` is None: Numba knows the
-    answer to `lm is None` from its type, and compiles no code for the other one.
+    Without constraints `lm` is None: Numba knows the answer to `lm is None` from its type, and
+    compiles no code for the other one.
     """
+    it, fl, n, current = labels.it, labels.fl, labels.at[COUNT], labels.at[CURRENT]
     shape, stage = it[current, SHAPE], it[current, STAGE]
     d = sp.moves[move, 0]
     if lm is not None and lm.active and not may_loop(lm, seg, stage, d, it[current, BLOCK]):
@@ -346,7 +274,7 @@ def loop(
     if lm is not None and lm.active:
         it[n, BLOCK] = block_after_loop(lm, seg, stage, d, it[n, BLOCK])
     inside = shape - (digit - smaller) * sp.strides[d]
-    enter_loop(sp, it[n], fl[n], loads, move, inside, seg)
+    enter_loop(sp, it[n], fl[n], move, inside, seg)
     return True
 
 
@@ -363,37 +291,13 @@ def is_its_own_mirror(sp: Space, shape: int) -> bool:
 
 
 @leaf
-def copy_label(it: Ints, fl: Floats, source: int, target: int) -> None:
-    """Copy a row of both tables; array assignments would compile far more."""
-    for k in range(it.shape[1]):
-        it[target, k] = it[source, k]
-    for k in range(fl.shape[1]):
-        fl[target, k] = fl[source, k]
-
-
-@leaf
 def complete(
-    sp: Space,
-    lk: Links,
-    it: Ints,
-    fl: Floats,
-    n: int,
-    current: int,
-    resources: int,
-    goal: Floats,
-    best: Floats,
-    best_row: Ints,
-) -> int:
-    """Keep row n, a whole mapping that follows from a label, if it is the best so far."""
-    cycles = np.ceil(lk.cycles * (sp.operations / fl[n, SPREAD]) * (1 - TIE))
-    for r in range(resources):
-        cycles = max(cycles, fl[n, LOADS + r])
-    fl[n, ENERGY] += lk.leakage * cycles
-    value, tie = objective_value(goal, fl[n, ENERGY], cycles)
-    if worse(value, tie, best[0], best[1]):
-        return n
-    best[0], best[1] = value, tie
-    best[2], best[3] = fl[n, ENERGY], cycles
-    it[n, PARENT] = current
-    best_row[0] = n
-    return n + 1
+    sp: Space, lk: Links, part: Segment, labels: Labels, incumbent: Best | Staircase
+) -> None:
+    """Keep the next row, a whole mapping that follows from the present label, if it is better."""
+    n = labels.at[COUNT]
+    energy, cycles = whole_cost(sp, lk, labels.fl[n])
+    labels.fl[n, ENERGY] = energy
+    if take(lk, part, labels, energy, cycles, incumbent):
+        labels.it[n, PARENT] = labels.at[CURRENT]
+        labels.at[COUNT] = n + 1

@@ -14,7 +14,7 @@ import numpy as np
 from tilewright.architecture.machine import Architecture
 from tilewright.kernels.types import Floats, Ints
 from tilewright.mapper.heuristics.demands import demands
-from tilewright.mapper.heuristics.walks import Chains, Tokens, anneal
+from tilewright.mapper.heuristics.walks import Chains, Schedule, Start, Tokens, Tour, anneal
 from tilewright.mapper.label.roots import roots
 from tilewright.mapper.problem.bypass_choices import Keep, keep_choices
 from tilewright.mapper.problem.lattice import Lattice, prime_factors
@@ -87,12 +87,11 @@ class Annealing:
         self.space = sp._replace(moves=moves, outermost=sp.outermost[:0])
         self.random = Random(0)
         self.state = np.array([SEED], np.int64)
-        self.resources = len(ports(architecture))
         segment = segment_of(architecture)
-        self.memories = max(segment.count(s) for s in range(len(architecture.arrays) + 1))
         if first is None:
             top = np.array([len(sp.repeats) - 1])
-            it, fl = roots(self.space, top, self.resources, self.memories, energy, 1)
+            memories = max(segment.count(s) for s in range(len(architecture.arrays) + 1))
+            it, fl = roots(self.space, top, len(ports(architecture)), memories, energy, 1)
             first = it[0], fl[0]
         self.row, self.floats = first
         self.keeps = list(keep_choices(layer, architecture) if keeps is None else keeps)
@@ -209,13 +208,14 @@ class Annealing:
         """Return the best walk that annealing finds from one on."""
         order, unrolled, stored = walk.order.copy(), walk.unrolled.copy(), walk.stored.copy()
         value, tie = walk.value, walk.tie
+        start = Start(self.row, self.floats, self.goal)
         parts = max(1, steps // CHUNK)
         cooling = (COLD / hot) ** (1 / parts)
         for _ in range(parts):
             value, tie = anneal(
-                self.space, self.lk, self.chains, self.tokens, self.demands, self.goal, self.row,
-                self.floats, self.resources, self.memories, order, unrolled, stored, self.state,
-                steps // parts, hot, hot * cooling,
+                self.space, self.lk, self.chains, self.tokens, self.demands, start,
+                Tour(order, unrolled, stored), self.state,
+                Schedule(steps // parts, hot, hot * cooling),
             )  # fmt: skip
             hot *= cooling
             if stop():

@@ -15,16 +15,8 @@ import numpy as np
 from tilewright.kernels.kernel import kernel, leaf
 from tilewright.kernels.record import record
 from tilewright.mapper.heuristics.demands import missed
-from tilewright.mapper.label.charge import Scratch, charge, scratch_for
-from tilewright.mapper.label.labels import (
-    ENERGY,
-    LOADS,
-    SHAPE,
-    SPREAD,
-    enter_array,
-    enter_loop,
-    objective_value,
-)
+from tilewright.mapper.label.charge import Scratch, charge, scratch_for, whole_cost
+from tilewright.mapper.label.labels import SHAPE, enter_array, enter_loop, objective_value
 from tilewright.mapper.objective.tolerances import TIE
 
 if TYPE_CHECKING:
@@ -90,6 +82,58 @@ class Chains(NamedTuple):
     held: Floats
 
 
+@record
+class Tour(NamedTuple):
+    """A walk, which kernels change.
+
+    Attributes
+    ----------
+    order : array of tokens
+        In which they come.
+    unrolled : array of factors
+        Array on which each is unrolled, or -1.
+    stored : array of tensors
+        Set of the memories that store each, as bits.
+    """
+
+    order: Ints
+    unrolled: Ints
+    stored: Ints
+
+
+@record
+class Start(NamedTuple):
+    """Where walks begin, and what they are compared by.
+
+    Attributes
+    ----------
+    row, floats : arrays
+        The label of the whole nest.
+    goal : array
+        As in `labels.objective_value`.
+    """
+
+    row: Ints
+    floats: Floats
+    goal: Floats
+
+
+@record
+class Schedule(NamedTuple):
+    """How long a walk is annealed.
+
+    Attributes
+    ----------
+    steps : int
+    hot, cold : float
+        Temperatures of the logarithm of the value at the beginning and in the end.
+    """
+
+    steps: int
+    hot: float
+    cold: float
+
+
 @leaf
 def take_chain(lk: Links, every: Chains, t: int, c: int) -> None:
     """Let a tensor be stored in another chain of memories."""
@@ -114,14 +158,10 @@ def price(
     sp: Space,
     lk: Links,
     tokens: Tokens,
-    order: Ints,
-    unrolled: Ints,
-    stored: Ints,
+    tour: Tour,
     row: Ints,
     floats: Floats,
     used: Floats,
-    resources: int,
-    memories: int,
     scratch: Scratch,
 ) -> float:
     """Return the logarithm of the factors by which memories are too small, -1 if it is no walk.
@@ -129,7 +169,7 @@ def price(
     The label `row`, `floats` begins as that of the whole nest and ends as that of the mapping.
     """
     factors, nodes = len(tokens.dimension), len(tokens.tensor)
-    loads = LOADS + resources + memories
+    order, unrolled, stored = tour.order, tour.unrolled, tour.stored
     overflow = 0.0
     seg = 0
     for m in range(len(used)):
@@ -144,7 +184,7 @@ def price(
             digit = sp.digits[row[SHAPE], d]
             smaller = sp.quotient[d, digit, tokens.digit[token]]
             inside = row[SHAPE] - (digit - smaller) * sp.strides[d]
-            enter_loop(sp, row, floats, loads, tokens.move[token], inside, seg)
+            enter_loop(sp, row, floats, tokens.move[token], inside, seg)
         elif token < factors + nodes:
             node = token - factors
             t = tokens.tensor[node]
@@ -155,7 +195,7 @@ def price(
             used[tokens.memory[node]] += bits
             if bits > lk.share[t, link]:
                 overflow += np.log(bits / max(lk.share[t, link], 1e-9))
-            charge(sp, lk, row, floats, resources, memories, t, link, seg, scratch)
+            charge(sp, lk, row, floats, t, link, seg, scratch)
             scratch.placed[t] += 1
         else:
             array = token - factors - nodes
@@ -171,25 +211,14 @@ def price(
             choice = tokens.choice[array, factor]
             if choice < 0:
                 return -1.0
-            enter_array(sp, row, floats, loads, array, choice, below)
+            enter_array(sp, row, floats, array, choice, below)
             seg += 1
     for t in range(len(scratch.placed)):
-        charge(sp, lk, row, floats, resources, memories, t, scratch.placed[t], seg, scratch)
+        charge(sp, lk, row, floats, t, scratch.placed[t], seg, scratch)
     for m in range(len(used)):
         if used[m] > lk.capacity[m]:
             overflow += np.log(used[m] / max(lk.capacity[m], 1e-9))
     return overflow
-
-
-@leaf
-def walk_value(
-    sp: Space, lk: Links, goal: Floats, floats: Floats, resources: int
-) -> tuple[float, float]:
-    """Return what is minimised and what breaks ties, for the label of a whole walk."""
-    cycles = np.ceil(lk.cycles * (sp.operations / floats[SPREAD]) * (1 - TIE))
-    for r in range(resources):
-        cycles = max(cycles, floats[LOADS + r])
-    return objective_value(goal, floats[ENERGY] + lk.leakage * cycles, cycles)
 
 
 @leaf
@@ -245,10 +274,9 @@ def node_range(tokens: Tokens, order: Ints, node: int) -> tuple[int, int]:
 
 
 @leaf
-def alter(
-    tokens: Tokens, order: Ints, unrolled: Ints, stored: Ints, state: Ints, arrays: int
-) -> int:
+def alter(tokens: Tokens, tour: Tour, state: Ints, arrays: int) -> int:
     """Make one random change to a walk; return the tensor whose memories changed, or -1."""
+    order, unrolled, stored = tour.order, tour.unrolled, tour.stored
     factors, nodes = len(tokens.dimension), len(tokens.tensor)
     kind = draw(state, 16)
     if kind < 2 and nodes > 0:
@@ -317,36 +345,28 @@ def anneal(
     every: Chains,
     tokens: Tokens,
     dm: Demands,
-    goal: Floats,
-    first_row: Ints,
-    first_floats: Floats,
-    resources: int,
-    memories: int,
-    order: Ints,
-    unrolled: Ints,
-    stored: Ints,
+    start: Start,
+    tour: Tour,
     state: Ints,
-    steps: int,
-    hot: float,
-    cold: float,
+    schedule: Schedule,
 ) -> tuple[float, float]:
     """Change a walk at random for some steps, as simulated annealing does; leave the best.
 
     Parameters
     ----------
-    order, unrolled, stored : arrays
-        The walk; the best one that fits in the end.
-    hot, cold : float
-        Temperatures of the logarithm of the value at the beginning and in the end.
+    state : array of 1
+        What random numbers follow from.
 
     Returns
     -------
     tuple of float, float
         Value and tie-break of the best walk that fits; infinite without one.
     """
+    order, unrolled, stored = tour.order, tour.unrolled, tour.stored
+    steps, hot, cold = schedule.steps, schedule.hot, schedule.cold
     scratch = scratch_for(sp)
     arrays = len(sp.unroll_start) - 1
-    row, floats = first_row.copy(), first_floats.copy()
+    row, floats = start.row.copy(), start.floats.copy()
     used = np.zeros(len(lk.capacity))
     digits, waiting = np.empty(len(sp.sizes), np.int64), np.empty(len(used), np.int64)
     old_order, old_unrolled, old_stored = order.copy(), unrolled.copy(), stored.copy()
@@ -360,24 +380,23 @@ def anneal(
     for step in range(steps + 1):
         changed = -1
         if step > 0:
-            changed = alter(tokens, order, unrolled, stored, state, arrays)
+            changed = alter(tokens, tour, state, arrays)
             temperature *= cooling
             if changed == -2:
                 continue
             if changed >= 0:
                 take_chain(lk, every, changed, tokens.chain[changed, stored[changed]])
         for k in range(len(row)):
-            row[k] = first_row[k]
+            row[k] = start.row[k]
         for k in range(len(floats)):
-            floats[k] = first_floats[k]
-        overflow = price(
-            sp, lk, tokens, order, unrolled, stored, row, floats, used, resources, memories, scratch
-        )
+            floats[k] = start.floats[k]
+        overflow = price(sp, lk, tokens, tour, row, floats, used, scratch)
         if dm.active and overflow >= 0.0:
             overflow += missed(sp, tokens, dm, order, unrolled, stored, used, digits, waiting)
         cost = WORSE
         if overflow >= 0.0:
-            value, tie = walk_value(sp, lk, goal, floats, resources)
+            energy, cycles = whole_cost(sp, lk, floats)
+            value, tie = objective_value(start.goal, energy, cycles)
             if value < np.inf:
                 cost = np.log(max(value, 1e-300)) + OVERFLOW * overflow
             if overflow == 0.0 and (

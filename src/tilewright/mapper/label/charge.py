@@ -14,10 +14,13 @@ from tilewright.mapper.label.labels import (
     LOADS,
     OPEN,
     SHAPE,
+    SPREAD,
     ZERO,
+    entries_column,
     window_column,
 )
 from tilewright.mapper.label.touched_words import cuts_windows, first_words
+from tilewright.mapper.objective.tolerances import TIE
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints
@@ -158,27 +161,31 @@ def united_words(
 
 
 @leaf
+def tile_moves(sp: Space, lk: Links, row: Ints, t: int, link: int) -> tuple[float, float]:
+    """Return the words of a tile, and how often one would move if it did not slide."""
+    if link == lk.length[t] - 1:
+        return 1.0, float(sp.operations)
+    return float(sp.words[t, row[SHAPE]]), float(sp.repeats[row[OPEN + t]])
+
+
+@leaf
 def window_words(
     sp: Space,
     lk: Links,
     row: Ints,
     floats: Floats,
-    loads: int,
     t: int,
-    lo: int,
-    hi: int,
-    shape: int,
+    link: int,
     seg: int,
-    each_step: bool,
-    words: float,
-    steps: float,
     scratch: Scratch,
 ) -> None:
-    """Fill T_j of one link of a sliding tensor.
-
-    `words` x `steps` is what would move without sliding; `loads` is where its entries begin.
-    """
+    """Fill T_j of one link of a sliding tensor."""
     w = sp.windows[t]
+    lo, hi = lk.arrays[t, link, 0], lk.arrays[t, link, 1]
+    shape = row[SHAPE]
+    each_step = link == lk.length[t] - 1
+    words, steps = tile_moves(sp, lk, row, t, link)
+    advances = entries_column(sp, floats) + ENTRIES * w
     nt = sp.relevant.shape[0]
     na = len(sp.unroll_start) - 1
     column = window_column(nt, na, w)
@@ -237,7 +244,7 @@ def window_words(
                         shift = delta
                     else:
                         others += coef[i] * (sp.values[d, sp.digits[inside, d]] - delta)
-                repeats = floats[loads + q]
+                repeats = floats[advances + q]
                 if others == 0:
                     _, missing = united_words(
                         m, coef, tile, arrays, factor, stride, slide, shift, marks
@@ -254,7 +261,6 @@ def link_words(
     lk: Links,
     row: Ints,
     floats: Floats,
-    loads: int,
     t: int,
     link: int,
     seg: int,
@@ -265,31 +271,13 @@ def link_words(
     hi = lk.arrays[t, link, 1]
     n = hi - lo
     nt = sp.relevant.shape[0]
-    shape = row[SHAPE]
-    each_step = link == lk.length[t] - 1
-    words = 1.0 if each_step else float(sp.words[t, shape])
-    steps = sp.operations if each_step else sp.repeats[row[OPEN + t]]
     w = sp.windows[t]
     if w >= 0:
         column = window_column(nt, len(sp.unroll_start) - 1, w)
-        if n > 0 or (not each_step and row[column + 2] > 0):
-            window_words(
-                sp,
-                lk,
-                row,
-                floats,
-                loads + ENTRIES * w,
-                t,
-                lo,
-                hi,
-                shape,
-                seg,
-                each_step,
-                words,
-                steps,
-                scratch,
-            )
+        if n > 0 or (link < lk.length[t] - 1 and row[column + 2] > 0):
+            window_words(sp, lk, row, floats, t, link, seg, scratch)
             return int(n)
+    words, steps = tile_moves(sp, lk, row, t, link)
     out = scratch.moved
     out[n] = words * steps
     for j in range(n - 1, -1, -1):
@@ -306,8 +294,6 @@ def charge(
     lk: Links,
     row: Ints,
     floats: Floats,
-    resources: int,
-    memories: int,
     t: int,
     link: int,
     seg: int,
@@ -315,7 +301,8 @@ def charge(
 ) -> None:
     """Add the energy and loads of link `link` of tensor t to the label."""
     nt = sp.relevant.shape[0]
-    n = link_words(sp, lk, row, floats, LOADS + resources + memories, t, link, seg, scratch)
+    resources = len(lk.load_arrays)
+    n = link_words(sp, lk, row, floats, t, link, seg, scratch)
     out = scratch.moved
     energy = 0.0
     for j in range(n + 1):
@@ -371,3 +358,12 @@ def charge(
         elif overlap and known and lk.load_arrays[r] > lk.arrays[t, link, 0]:
             zero = first_words(sp, row, t, lk.load_arrays[r], scratch.tile, scratch.marks)
         floats[LOADS + r] += max(0.0, cycles - lk.held[r, t, link] * zero)
+
+
+@leaf
+def whole_cost(sp: Space, lk: Links, floats: Floats) -> tuple[float, float]:
+    """Return energy and cycles of the mapping that a label is whose every link is charged."""
+    cycles = np.ceil(lk.cycles * (sp.operations / floats[SPREAD]) * (1 - TIE))
+    for r in range(len(lk.load_arrays)):
+        cycles = max(cycles, floats[LOADS + r])
+    return floats[ENERGY] + lk.leakage * cycles, cycles

@@ -26,8 +26,11 @@ from tilewright.mapper.label.labels import (
     SPREAD,
     STAGE,
     ZERO,
+    bits_column,
+    entries_column,
     window_column,
 )
+from tilewright.mapper.label.store import COUNT, Labels
 from tilewright.mapper.objective.tolerances import TIE
 from tilewright.mapper.problem.constraint_rules import as_free
 
@@ -41,19 +44,19 @@ if TYPE_CHECKING:
 def dominates(
     sp: Space,
     lk: Links,
-    ia: Ints,
-    fa: Floats,
-    ib: Ints,
-    fb: Floats,
-    resources: int,
-    memories: int,
+    labels: Labels,
+    a: int,
+    b: int,
     goal: Floats,
     placed: Ints,
     seg: int,
 ) -> bool:
     """Whether label a makes label b superfluous (same shape and stage)."""
+    ia, fa, ib, fb = labels.it[a], labels.fl[a], labels.it[b], labels.fl[b]
     nt = sp.relevant.shape[0]
     na = len(sp.unroll_start) - 1
+    resources = len(lk.load_arrays)
+    bits, entry = bits_column(lk), entries_column(sp, fa)
     if not as_free(ia[BLOCK], ib[BLOCK]):
         return False
     # the walk takes store nodes as far out as costs no more: of two labels of equal energy the one
@@ -66,8 +69,8 @@ def dominates(
             waits = placed[t] < lk.length[t] - 1 and not sp.relevant[t, ia[LAST]]
             if waits and (ib[LAST] < 0 or sp.relevant[t, ib[LAST]]):
                 return False
-    for m in range(memories):
-        used_a, used_b = fa[LOADS + resources + m], fb[LOADS + resources + m]
+    for m in range(entry - bits):
+        used_a, used_b = fa[bits + m], fb[bits + m]
         if used_a > used_b:
             return False
         # of two that fill a memory differently, which may yet prove too empty, neither is better
@@ -132,14 +135,14 @@ def dominates(
             if entries > 0:
                 if ia[column] != ib[column] or ia[column + 2] != entries:
                     return False
-                loads = LOADS + resources + memories + ENTRIES * w
+                advances = entry + ENTRIES * w
                 lowest = seg
                 for q in range(entries):
                     if ia[column + 3 + 2 * q] != ib[column + 3 + 2 * q]:
                         return False
                     if q < entries - 1 and ia[column + 4 + 2 * q] != ib[column + 4 + 2 * q]:
                         return False
-                    if fa[loads + q] < fb[loads + q]:
+                    if fa[advances + q] < fb[advances + q]:
                         return False
                     lowest = min(lowest, ib[column + 3 + 2 * q] // 64)
                 # arrays that the slide has crossed set its distance
@@ -159,24 +162,12 @@ def dominates(
 
 
 @leaf
-def insert(
-    sp: Space,
-    lk: Links,
-    it: Ints,
-    fl: Floats,
-    n: int,
-    heads: Ints,
-    buckets: Ints,
-    resources: int,
-    memories: int,
-    goal: Floats,
-    placed: Ints,
-    seg: int,
-) -> int:
-    """File row n unless another label makes it superfluous; return the new number of labels.
+def insert(sp: Space, lk: Links, labels: Labels, goal: Floats, placed: Ints, seg: int) -> None:
+    """File the row after the last label unless another label makes it superfluous.
 
     Labels are compared with those at the same shape and stage that took the same spatial choice.
     """
+    it, heads, buckets, n = labels.it, labels.heads, labels.buckets, labels.at[COUNT]
     shape, stage = it[n, SHAPE], it[n, STAGE]
     choice_column = OPEN + sp.relevant.shape[0] + 2 * seg - 1
     # what can still be reached does not depend on the spatial choices made
@@ -195,12 +186,9 @@ def insert(
             looked += 1
             # one call for both ways: its code is large
             for better, other in ((i, n), (n, i)):
-                if dominates(
-                    sp, lk, it[better], fl[better], it[other], fl[other], resources, memories,
-                    goal, placed, seg,
-                ):  # fmt: skip
+                if dominates(sp, lk, labels, better, other, goal, placed, seg):
                     if other == n:
-                        return n
+                        return
                     it[i, DEAD] = 1
         i = it[i, SAME]
     it[n, DEAD] = 0
@@ -208,4 +196,4 @@ def insert(
     heads[shape, stage] = n
     it[n, SAME] = buckets[key]
     buckets[key] = n
-    return n + 1
+    labels.at[COUNT] = n + 1

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.kernels.kernel import leaf, leaf_kernel, part
+from tilewright.kernels.kernel import leaf, leaf_kernel
 from tilewright.mapper.objective.tolerances import TIE
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints
+    from tilewright.mapper.problem.link_costs import Links
     from tilewright.mapper.problem.space import Space
 
 # integer columns
@@ -31,7 +32,7 @@ WINDOW_COLUMNS = 3 + 2 * ENTRIES
 ENERGY, ZERO, SPREAD, LEAST_ENERGY, LEAST_CYCLES = 0, 1, 2, 3, 4
 FIRST = 5  # partial sums from zero of the busiest instance of the output's last memory so far
 LOADS = 6  # + resource; then bits used per memory, then per sliding tensor and entry its repeats,
-# last (from the end) per sliding tensor the least words that its sender reads
+# last (from the end) per sliding tensor the least words that its sender reads: see `bits_column`
 
 PLACE = 1 << 20
 CROSS = 1 << 21
@@ -69,15 +70,34 @@ def worse(first: float, second: float, best_first: float, best_second: float) ->
 
 
 @leaf
+def bits_column(lk: Links) -> int:
+    """Return where a label counts the bits of memories; the loads of ports stand before them."""
+    return LOADS + len(lk.load_arrays)
+
+
+@leaf
+def entries_column(sp: Space, floats: Floats) -> int:
+    """Return where a label counts the advances of slides, up to which it counts bits."""
+    return len(floats) - (ENTRIES + 1) * len(sp.members)
+
+
+@leaf
+def copy_label(it: Ints, fl: Floats, source: int, target: int) -> None:
+    """Copy a row of both tables; array assignments would compile far more."""
+    for k in range(it.shape[1]):
+        it[target, k] = it[source, k]
+    for k in range(fl.shape[1]):
+        fl[target, k] = fl[source, k]
+
+
+@leaf
 def window_column(nt: int, na: int, w: int) -> int:
     """Return where the columns of the w-th sliding tensor begin."""
     return OPEN + nt + 2 * na + WINDOW_COLUMNS * w
 
 
 @leaf
-def enter_loop(
-    sp: Space, row: Ints, floats: Floats, loads: int, move: int, inside: int, seg: int
-) -> None:
+def enter_loop(sp: Space, row: Ints, floats: Floats, move: int, inside: int, seg: int) -> None:
     """Turn a label into the one with one more loop around; `inside` is the shape below it."""
     nt = sp.relevant.shape[0]
     na = len(sp.unroll_start) - 1
@@ -104,7 +124,7 @@ def enter_loop(
             row[column + 1] = outside
             row[column + 2] = 0
         n = row[column + 2]
-        at = loads + ENTRIES * w
+        at = entries_column(sp, floats) + ENTRIES * w
         steps = sp.repeats[inside] - sp.repeats[outside]
         code = seg * 64 + d
         if n > 0 and row[column + 3 + 2 * (n - 1)] == code:
@@ -124,9 +144,7 @@ def enter_loop(
 
 
 @leaf
-def enter_array(
-    sp: Space, row: Ints, floats: Floats, loads: int, array: int, choice: int, below: int
-) -> None:
+def enter_array(sp: Space, row: Ints, floats: Floats, array: int, choice: int, below: int) -> None:
     """Turn a label into the one in each instance of an array; `below` is the shape there.
 
     From here on advances of slides are counted over all instances.
@@ -137,7 +155,7 @@ def enter_array(
     row[OPEN + nt + 2 * array] = below
     row[OPEN + nt + 2 * array + 1] = choice
     floats[SPREAD] *= sp.unroll_product[choice]
-    for q in range(loads, len(floats) - sp.members.shape[0]):
+    for q in range(entries_column(sp, floats), len(floats) - len(sp.members)):
         floats[q] *= sp.unroll_product[choice]
     for d in range(nd):
         factor = sp.unroll[choice, d]
@@ -145,19 +163,3 @@ def enter_array(
             for t in range(nt):
                 digit = sp.digits[row[OPEN + t], d]
                 row[OPEN + t] -= (digit - sp.quotient[d, digit, factor]) * sp.strides[d]
-
-
-@part
-def with_room(it: Ints, fl: Floats, n: int) -> tuple[Ints, Floats]:
-    """Return the tables with room for the labels that one expansion adds."""
-    if n + 128 < len(it):
-        return it, fl
-    it2 = np.empty((2 * len(it), it.shape[1]), np.int64)
-    fl2 = np.empty((2 * len(fl), fl.shape[1]), np.float64)
-    # loops: assignments of slices would compile far more
-    for i in range(n):
-        for k in range(it.shape[1]):
-            it2[i, k] = it[i, k]
-        for k in range(fl.shape[1]):
-            fl2[i, k] = fl[i, k]
-    return it2, fl2

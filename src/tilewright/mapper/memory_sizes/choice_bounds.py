@@ -11,14 +11,14 @@ import numpy as np
 from tilewright.kernels.record import record
 from tilewright.kernels.types import Bools, Floats, Ints
 from tilewright.mapper.bounds.above_array import NONE, REGION, RUN
-from tilewright.mapper.bounds.plan import Plan
-from tilewright.mapper.bounds.tables import Slides
-from tilewright.mapper.memory_sizes.below_array import (
+from tilewright.mapper.bounds.below_array import (
     Below,
     Costs,
     Positions,
     below_table,
 )
+from tilewright.mapper.bounds.plan import Plan
+from tilewright.mapper.bounds.tables import Slides
 from tilewright.mapper.memory_sizes.shared_words import Parts, Shares, repeating
 from tilewright.mapper.problem.bypass_choices import Keep
 from tilewright.mapper.problem.link_costs import Links

@@ -193,12 +193,12 @@ def sweep(
     search.aim(objective, with_sizes((most[0], most[1])))
     # tables below the array pay where both sizes vary; elsewhere they take longer than they save
     tables_of = varied[1] if varied[0] >= 0 else -1
-    walks = Walks(search, Choices(search.space, search.tables.slides, tables_of), stop, progress)
+    choices = Choices(search.space, search.tables.slides, tables_of)
+    walks = Walks(search, varied, choices, stop, progress)
     all_sizes = Sweep(
         search=search,
         objective=objective,
         sized=with_sizes,
-        varied=varied,
         most=(most[0], most[1]),
         unit=(units[0], units[1]),
         walks=walks,

@@ -98,9 +98,9 @@ def tasks(sweep: Sweep) -> list[tuple[Range, list[Bypass]]]:
     found = []
     for uses in (NEITHER, BELOW, ABOVE, BOTH):
         # what uses one of the memories alone is the same for all sizes of the other
-        alike = [c for c in every if tuple((c.aim.need[0, 0] > 0.0).tolist()) == uses]
+        alike = [c for c in every if tuple((c.need[0, 0] > 0.0).tolist()) == uses]
         if alike:
-            low = np.min([choice.aim.need[0, 0] for choice in alike], axis=0).tolist()
+            low = np.min([choice.need[0, 0] for choice in alike], axis=0).tolist()
             high = np.where(uses, sweep.most, 0.0).tolist()
             own = list(ranges(uses, tuple(low), tuple(high), sweep.unit))
             # of those that nothing waits for, what takes longest comes first
@@ -133,7 +133,7 @@ def cover(sweep: Sweep, told: Callable[[Mapping, float, Sizes], None]) -> bool:
     def run(k: int) -> None:
         search = copy(sweep.search)
         choices = replace(sweep.walks.choices, known={})
-        walks[k] = own = Walks(search, choices, stop, progress)
+        walks[k] = own = Walks(search, sweep.walks.varied, choices, stop, progress)
         for i in before[k]:
             own.learn(walks[i])
         learned = len(own.mappings)

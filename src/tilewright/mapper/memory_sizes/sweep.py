@@ -1,6 +1,6 @@
 """The frontier of one or two memories: a sweep over a range of their sizes.
 
-The labels count what a partial mapping uses of both memories, see `frontier_walk`. The tables of
+The labels count what a partial mapping uses of both memories, see `engine.staircase`. The tables of
 lower bounds are functions of the bits left in the memory above the first array, but hold for sizes
 of the other memory up to one. So that one is swept, from small sizes to large ones: what smaller
 sizes reach is what larger ones have to beat. The range of its sizes is halved until bounds are
@@ -10,7 +10,7 @@ close, and bypass choices that cannot beat anything in a range are left out of b
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, sqrt
 
 import numpy as np
@@ -18,7 +18,6 @@ import numpy as np
 from tilewright.architecture.machine import Architecture
 from tilewright.mapper.bounds.plan import Plan, choices_below, most_energy
 from tilewright.mapper.label import labels
-from tilewright.mapper.memory_sizes.points import Aim
 from tilewright.mapper.memory_sizes.walks import Bypass, Sizes, StoppedError, Walks
 from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.search.search import Search
@@ -43,8 +42,6 @@ class Sweep:
     objective : Objective
     sized : callable
         The machine with some sizes.
-    varied : tuple of int
-        Positions of the memory above the first array and of the other one; -1 for none.
     most : tuple of float
         Bits of all tensors in each of them.
     unit : tuple of float
@@ -56,7 +53,6 @@ class Sweep:
     search: Search
     objective: Objective
     sized: Callable[[Sizes], Architecture]
-    varied: tuple[int, int]
     most: Sizes
     unit: Sizes
     walks: Walks
@@ -78,25 +74,17 @@ class Sweep:
         segments = len(plan.parts)
         stages = max(len(part.stage_count) for part in plan.parts)
         need = np.zeros((segments, stages, 2))
-        for which, memory in enumerate(self.varied):
+        for which, memory in enumerate(self.walks.varied):
             # of the nodes to come in this memory: tiles of one word
             own = np.where(plan.lk.memory == memory, plan.lk.bits, 0.0) * (memory >= 0)
             for s, part in enumerate(plan.parts):
                 for stage, counts in enumerate(part.stage_count):
                     placed = part.first + counts
                     need[s, stage, which] = sum(own[t, n:].sum() for t, n in enumerate(placed))
-        search = self.search
-        aim = Aim(
-            goal=search.goal,
-            resources=search.resources,
-            memories=len(search.of_memory),
-            limits=search.resources * self.cycles_matter(plan),
-            varied=np.array(self.varied, np.int64),
-            need=need,
-            floor=np.zeros(2),
-            slots=np.arange(len(search.of_memory)),
-        )
-        return Bypass(plan.lk, plan, aim)
+        slots = np.arange(len(self.search.of_memory))
+        ports = self.search.resources * self.cycles_matter(plan)
+        parts = tuple(part._replace(place_memory=slots, ports=ports) for part in plan.parts)
+        return Bypass(plan.lk, plan, parts, need, np.zeros(2))
 
     def cycles_matter(self, plan: Plan) -> bool:
         """Whether cycles do more than decide between mappings of the same value."""
@@ -107,7 +95,7 @@ class Sweep:
         """File a good mapping for some sizes, if one is found in little time."""
         search = self.search
         search.aim(self.objective, self.sized(low))
-        keeps = [c.plan.keep for c in every if (c.aim.need[0, 0] <= low).all()]
+        keeps = [c.plan.keep for c in every if (c.need[0, 0] <= low).all()]
         found = search.solve(
             lambda: search.found.labels > EASY or self.walks.stop(), plans=search.plans(keeps)
         )
@@ -118,7 +106,8 @@ class Sweep:
             cost = evaluate(search.layer, search.architecture, mapping)
             names = [memory.name for memory in search.architecture.memories]
             first, second = (
-                float(cost.memories[names[m]].occupied_bits) if m >= 0 else 0.0 for m in self.varied
+                float(cost.memories[names[m]].occupied_bits) if m >= 0 else 0.0
+                for m in self.walks.varied
             )
             value, tie = (float(search.best[k]) for k in (0, 1))
             self.walks.file(mapping, (first, second), value, tie)
@@ -129,7 +118,7 @@ class Sweep:
         sizes = sorted({low[0], *(b for choice in live for b in self.steps(choice) if b > low[0])})
         bounds = np.full(len(sizes), inf)
         for choice in live:
-            at = slice(np.searchsorted(sizes, choice.aim.need[0, 0, 0]), None)
+            at = slice(np.searchsorted(sizes, choice.need[0, 0, 0]), None)
             np.minimum(bounds[at], self.walks.at_root(choice, sizes[at])[0], out=bounds[at])
         self.climb(live, [(size, low[1]) for size in sizes], bounds.tolist())
 
@@ -189,9 +178,8 @@ class Sweep:
         for choice in every:
             if self.walks.stop():
                 raise StoppedError
-            need = choice.aim.need[0, 0]
-            aim = choice.aim._replace(floor=floor)
-            known = Bypass(choice.links, choice.plan, aim)
+            need = choice.need[0, 0]
+            known = replace(choice, floor=floor)
             if (need > high).any() or (choice.plan.known and not self.walks.at_root(known)[1]):
                 continue
             if choice.plan.known and (choice.plan.lk.capacity == capacity).all():
@@ -206,7 +194,7 @@ class Sweep:
             if labels.worse(*plan.bound, ceiling, inf):
                 continue
             self.fill(plan, ceiling)
-            fresh = Bypass(choice.links, plan, aim)
+            fresh = replace(known, plan=plan)
             if self.walks.at_root(fresh)[1]:
                 live.append(fresh)
         return sorted(live, key=lambda choice: choice.plan.bound)
@@ -229,7 +217,7 @@ class Sweep:
         """Return the sizes of the first memory at which the bound of a bypass choice falls."""
         outer = choice.plan.outer
         row = outer.row[self.search.tiles.top, 0] if len(outer.row) else -1
-        if row < 0 or outer.memory != self.varied[0]:
+        if row < 0 or outer.memory != self.walks.varied[0]:
             return set()
         spans = zip(outer.begin[row], outer.length[row], strict=True)
         return {float(b) for begin, length in spans for b in outer.bits[begin : begin + length]}

@@ -4,32 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from math import inf
 
 import numpy as np
 
 from tilewright.kernels.types import Floats, Ints
+from tilewright.mapper.bounds.below_array import Below
 from tilewright.mapper.bounds.plan import Plan
-from tilewright.mapper.label import labels
-from tilewright.mapper.label.roots import roots
-from tilewright.mapper.label.trace_back import rebuild
-from tilewright.mapper.memory_sizes.below_array import Below
-from tilewright.mapper.memory_sizes.choice_bounds import NOTHING, Choices, least_cost_below
-from tilewright.mapper.memory_sizes.cross_sizes import cross_all, entries
-from tilewright.mapper.memory_sizes.expand_sizes import expand_all
-from tilewright.mapper.memory_sizes.label_sizes import root_values
-from tilewright.mapper.memory_sizes.points import (
+from tilewright.mapper.engine.expand import expand
+from tilewright.mapper.engine.pauses import advanced, given_room, is_done
+from tilewright.mapper.engine.staircase import (
     COLUMNS,
     ROW,
     SECOND,
     VALUE,
-    Aim,
+    Staircase,
     add_point,
     fitting,
 )
-from tilewright.mapper.memory_sizes.segment_walk import SegmentWalk
+from tilewright.mapper.engine.staircase_labels import root_values
+from tilewright.mapper.label import labels
+from tilewright.mapper.label.roots import roots
+from tilewright.mapper.label.store import COUNT, Labels, next_below, stored
+from tilewright.mapper.label.trace_back import rebuild
+from tilewright.mapper.memory_sizes.choice_bounds import NOTHING, Choices, least_cost_below
+from tilewright.mapper.memory_sizes.cross_sizes import cross_each, enters, entries
 from tilewright.mapper.problem.link_costs import Links
+from tilewright.mapper.problem.segments import Segment
 from tilewright.mapper.search.search import Search
 from tilewright.mapping.nodes import Mapping
 
@@ -39,8 +41,6 @@ Sizes = tuple[float, float]
 AT_ONCE = 1 << 16  # labels that go through an array together, about
 MANY = 400  # labels through an array in one spatial choice, for which bounds pay
 BUCKETS = 1 << 14
-SLICES = 16  # of the shapes above the first array, between which it may be stopped
-LONG = 4096  # shapes after which it is asked whether to stop
 HYPOTHETICAL = -1  # row of a point that stands for a ceiling
 
 
@@ -50,11 +50,26 @@ class StoppedError(Exception):
 
 @dataclass(frozen=True)
 class Bypass:
-    """One bypass choice: its links before they have tables, and with those for some sizes."""
+    """One bypass choice: its links before they have tables, and with those for some sizes.
+
+    Attributes
+    ----------
+    links : Links
+        Without tables.
+    plan : Plan
+    parts : tuple of Segment
+        Those of the plan; labels count the bits of every memory at its own position.
+    need : array of (segments, stages, 2)
+        As in `staircase.Staircase`.
+    floor : array of 2
+        Sizes that are too small to matter.
+    """
 
     links: Links
     plan: Plan
-    aim: Aim
+    parts: tuple[Segment, ...]
+    need: Floats
+    floor: Floats
 
 
 @dataclass
@@ -65,6 +80,8 @@ class Walks:
     ----------
     search : Search
         With loops on all dimensions anywhere.
+    varied : tuple of int
+        Positions of the memory above the first array and of the other one; -1 for none.
     choices : Choices
         Bounds of what is below the array.
     stop : callable
@@ -80,6 +97,7 @@ class Walks:
     """
 
     search: Search
+    varied: tuple[int, int]
     choices: Choices
     stop: Callable[[], bool]
     progress: Callable[[int], None]
@@ -154,14 +172,36 @@ class Walks:
             search.operations_energy(),
         )  # fmt: skip
 
+    @cached_property
+    def positions(self) -> Ints:
+        """Which memories vary."""
+        return np.array(self.varied, np.int64)
+
+    def incumbent(self, choice: Bypass, below: Below = NOTHING) -> Staircase:
+        """Return the points so far, and what the labels of a bypass choice are compared by."""
+        return Staircase(
+            goal=self.search.goal,
+            points=self.points,
+            number=np.array([self.count]),
+            varied=self.positions,
+            need=choice.need,
+            floor=choice.floor,
+            below=below,
+        )
+
+    def part(self, choice: Bypass, s: int) -> Segment:
+        """Return a segment of a bypass choice, with what the arrays to come can do."""
+        return choice.parts[s]._replace(spread_left=self.search.spread_left[s])
+
     def at_root(self, choice: Bypass, sizes: Sequence[float] = ()) -> tuple[Floats, bool]:
         """Return lower bounds at sizes of the first memory, and whether there may be points."""
+        search, plan = self.search, choice.plan
         values = np.array(sizes, np.float64)
+        # one label has the time for all ports, though they may only decide between equals
+        part = self.part(choice, 0)._replace(ports=search.resources)
         hopeful = root_values(
-            self.search.space, choice.plan.lk, choice.plan.outer, choice.aim, *self.top,
-            self.search.spread_left[0], np.empty(len(choice.plan.keep)), self.points, self.count,
-            values,
-        )  # fmt: skip
+            search.space, plan.lk, plan.outer, part, *self.top, values, self.incumbent(choice)
+        )
         return values, hopeful
 
     def walk(self, choice: Bypass) -> None:
@@ -170,22 +210,12 @@ class Walks:
             return
         self.number += 1
         self.progress(self.number)
-        it, fl = self.root()
-        shapes = self.search.tiles.top + 1
-        heads = np.full((shapes, len(choice.plan.parts[0].stage_count)), -1, np.int64)
-        heads[-1, 0] = 0
-        self.segment(choice, 0, it, fl, 1, heads)
+        stages = len(choice.plan.parts[0].stage_count)
+        here = stored(self.root(), 1, stages, self.search.tiles.top + 1, BUCKETS)
+        here.heads[-1, 0] = 0
+        self.segment(choice, 0, here)
 
-    def segment(
-        self,
-        choice: Bypass,
-        s: int,
-        it: Ints,
-        fl: Floats,
-        n: int,
-        heads: Ints,
-        below: Below = NOTHING,
-    ) -> tuple[Ints, Floats]:
+    def segment(self, choice: Bypass, s: int, here: Labels, below: Below = NOTHING) -> Labels:
         """Walk to the next array, through it in some spatial choices, on to the end, and so on.
 
         Labels below an array compare only with those of the same spatial choice: those of some
@@ -193,53 +223,37 @@ class Walks:
 
         Returns
         -------
-        two tables
-            With room for as many labels.
+        Labels
+            With room for as many.
         """
-        search, plan = self.search, choice.plan
-        part, sp = plan.parts[s], search.space
-        here = self.of_segment(choice, s, heads, below)
-        for high, low in self.slices(SLICES if s == 0 else 1):
-            it, fl, n, points, count = expand_all(
-                here, s == search.na, it, fl, n, high, low, self.points.copy(), self.count
-            )
-            self.take(choice, it, points, count)
-        if s == search.na:
-            return it, fl
-        full = len(part.stage_count) - 1
-        rows, begin = entries(
-            sp, plan.lk, choice.aim, s, it, fl, heads, full, plan.parts[s + 1].first,
-            search.spread_left[s + 1], self.points, self.count,
+        search, plan, part = self.search, choice.plan, self.part(choice, s)
+        sp, lk, outer = search.space, plan.lk, plan.outer
+        here.buckets.fill(-1)
+        incumbent = self.incumbent(choice, below)
+        here, incumbent = advanced(
+            partial(expand, sp, lk, None, outer, part), here,
+            incumbent._replace(points=self.points.copy()), lambda _: not self.stop(),
         )  # fmt: skip
+        if s == search.na:
+            self.take(choice, here.it, incumbent)
+        if not is_done(here):
+            raise StoppedError
+        if s == search.na:
+            return here
+        part = self.part(choice, s + 1)
+        rows, begin = entries(sp, lk, part, here, incumbent)
         for chosen, known in self.batches(plan, s, np.diff(begin)):
-            heads_below = np.full((len(heads), len(plan.parts[s + 1].stage_count)), -1, np.int64)
             own = [rows[begin[c] : begin[c + 1]] for c in chosen]
             through = np.repeat(sp.unroll_start[s] + chosen, [len(each) for each in own])
-            it, fl, more = cross_all(
-                self.of_segment(choice, s + 1, heads_below, known), it, fl, n,
-                np.concatenate(own), through, self.points, self.count,
+            entering = np.stack([np.concatenate(own), through], axis=1)
+            inner, _ = given_room(
+                partial(cross_each, sp, lk, outer, part, entering),
+                enters(next_below(here, len(part.stage_count))), self.incumbent(choice, known),
             )  # fmt: skip
-            if more > n:
-                it, fl = self.segment(choice, s + 1, it, fl, more, heads_below, known)
-        return it, fl
-
-    def of_segment(self, choice: Bypass, s: int, heads: Ints, below: Below) -> SegmentWalk:
-        """Return what kernels need of a segment, with no labels in common yet."""
-        part = choice.plan.parts[s]
-        return SegmentWalk(
-            sp=self.search.space,
-            lk=choice.plan.lk,
-            outer=choice.plan.outer,
-            below=below,
-            aim=choice.aim,
-            seg=s,
-            stage_count=part.stage_count,
-            stage_next=part.stage_next,
-            first=part.first,
-            spread_left=self.search.spread_left[s],
-            heads=heads,
-            buckets=np.full(BUCKETS, -1, np.int64),
-        )
+            if inner.at[COUNT] > here.at[COUNT]:
+                inner = self.segment(choice, s + 1, inner, known)
+            here = here._replace(it=inner.it, fl=inner.fl)
+        return here
 
     def batches(self, plan: Plan, s: int, number: Ints) -> Iterator[tuple[Ints, Below]]:
         """Yield spatial choices that labels go through together, with bounds of what is below.
@@ -257,18 +271,10 @@ class Walks:
         for g in np.unique(group):
             yield few[group == g], NOTHING
 
-    def slices(self, number: int) -> Iterator[tuple[int, int]]:
-        """Yield ranges of shapes from the whole nest down, unless it was asked to stop."""
-        top = self.search.tiles.top
-        step = max(LONG, (top + number) // number)
-        for high in range(top, -1, -step):
-            if self.stop():
-                raise StoppedError
-            yield high, max(0, high - step + 1)
-
-    def take(self, choice: Bypass, it: Ints, points: Floats, count: int) -> None:
+    def take(self, choice: Bypass, it: Ints, incumbent: Staircase) -> None:
         """Take the points of a walk, with a mapping for each of the new ones."""
         search, keep = self.search, choice.plan.keep
+        points, count = incumbent.points, int(incumbent.number[0])
         for i in np.flatnonzero(points[:count, ROW] >= 0):
             mapping = rebuild(
                 search.layer, search.architecture, search.tiles, search.space, search.unrollings,

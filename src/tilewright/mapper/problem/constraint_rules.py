@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints
     from tilewright.mapper.problem.constraint_arrays import Limits
     from tilewright.mapper.problem.link_costs import Links
+    from tilewright.mapper.problem.segments import Segment
     from tilewright.mapper.problem.space import Space
 
 
@@ -43,20 +44,11 @@ def stands_above(lm: Limits, seg: int, spread: float) -> bool:
 
 
 @leaf
-def may_place(
-    lm: Limits,
-    seg: int,
-    stage: int,
-    following: int,
-    t: int,
-    link: int,
-    shape: int,
-    memory: int,
-    used: float,
-    block: int,
+def may_hold(
+    lm: Limits, seg: int, following: int, t: int, link: int, shape: int, memory: int, used: float
 ) -> bool:
-    """Whether a store node may stand at a shape, leading from one stage to the following."""
-    if not lm.tile[t, link, shape] or not may_leave(lm, seg, stage, following, block):
+    """Whether a memory may hold a tile of a shape, and so be used by so many bits in the end."""
+    if not lm.tile[t, link, shape]:
         return False
     return not lm.whole[seg, following, memory] or used >= lm.least[memory]
 
@@ -99,19 +91,19 @@ def can_fill(
     sp: Space,
     lk: Links,
     lm: Limits,
-    seg: int,
+    part: Segment,
     stage: int,
     shape: int,
     placed: Ints,
-    slots: Ints,
     used: Floats,
 ) -> bool:
     """Whether tiles no larger than a shape can fill each memory as far as they have to.
 
-    `slots` is the position of each memory in `used`, the bits used so far; -1 elsewhere.
+    `used` begins with the bits that the memories of the segment hold so far.
     """
+    slots = part.place_memory
     for m in range(len(lm.least)):
-        if lm.least[m] == 0.0 or slots[m] < 0 or lm.whole[seg, stage, m]:
+        if lm.least[m] == 0.0 or slots[m] < 0 or lm.whole[part.number, stage, m]:
             continue
         most = used[slots[m]]
         for t in range(len(placed)):

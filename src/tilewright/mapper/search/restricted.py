@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import replace
 
 import numpy as np
 
@@ -128,7 +127,7 @@ def reordered(plan: Plan, segment: int, barred: Sequence[int], others: Sequence[
     """Return a bypass choice whose last nodes of `barred` come after one of `others`."""
     part = plan.parts[segment]
     stages = behind(part.stage_count, part.stage_next, barred, others)
-    plan.parts[segment] = replace(part, stage_next=stages)
+    plan.parts[segment] = part._replace(stage_next=stages)
     plan.lk = plan.lk._replace(ordered=True)
     return plan
 

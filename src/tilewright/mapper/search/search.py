@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from math import inf, prod
 from random import Random
 
@@ -27,14 +28,17 @@ from tilewright.mapper.bounds.port_table import port_bounds
 from tilewright.mapper.bounds.root import First, first_bounds
 from tilewright.mapper.bounds.spatial_choices import SpatialBounds
 from tilewright.mapper.bounds.tables import Slides, Tables, slides_above
+from tilewright.mapper.engine.best import best_below
 from tilewright.mapper.engine.cross import cross
 from tilewright.mapper.engine.dive import narrow
 from tilewright.mapper.engine.end_block import end_block
 from tilewright.mapper.engine.expand import expand
+from tilewright.mapper.engine.pauses import CHOICES, PAUSE, advanced
 from tilewright.mapper.heuristics.annealing import CHUNK, Annealing
 from tilewright.mapper.heuristics.greedy import greedy_mapping
-from tilewright.mapper.label import labels
+from tilewright.mapper.label.labels import LOADS, objective_value, worse
 from tilewright.mapper.label.roots import LABELS, first_shapes, roots
+from tilewright.mapper.label.store import COUNT, Labels, next_below, stored
 from tilewright.mapper.label.trace_back import rebuild
 from tilewright.mapper.objective.objective import Objective, parse_objective
 from tilewright.mapper.objective.settings import EVERY_PART, Settings
@@ -42,7 +46,7 @@ from tilewright.mapper.problem.bypass_choices import Keep, about_memories, keep_
 from tilewright.mapper.problem.constraint_arrays import filling, most_words, walk_limits
 from tilewright.mapper.problem.lattice import Lattice, lattice
 from tilewright.mapper.problem.link_costs import Stored, links, ports, segment_of
-from tilewright.mapper.problem.segments import segments
+from tilewright.mapper.problem.segments import Segment, segments
 from tilewright.mapper.problem.space import Space, Unrolling, space
 from tilewright.mapper.problem.symmetry import mirrored
 from tilewright.mapper.problem.tensor_costs import Chain
@@ -153,14 +157,14 @@ class Search:
 
     def only_below(self, energy_pj: float, cycles: float) -> None:
         """Search for mappings alone that are better than one of this energy and these cycles."""
-        value, _ = labels.objective_value(self.goal, energy_pj, cycles)
+        value, _ = objective_value(self.goal, energy_pj, cycles)
         self.best = np.array([value, -inf, energy_pj, cycles])
 
     def priced(self, mapping: Mapping, checked: bool = False) -> Floats:
         """Return objective, tie-break, energy (pJ) and cycles of a mapping."""
         cost = evaluate(self.layer, self.architecture, mapping, check=not checked)
         pair = float(cost.energy_pj), float(cost.cycles)
-        return np.array([*labels.objective_value(self.goal, *pair), *pair])
+        return np.array([*objective_value(self.goal, *pair), *pair])
 
     def anneal(self, walks: int, steps: int, stop: Callable[[], bool]) -> None:
         """Take the best mapping that annealing finds as the best so far, if it is better."""
@@ -172,12 +176,12 @@ class Search:
                 self.operations_energy(),
             )  # fmt: skip
         for walk in self.annealing.rounds(walks, steps, stop):
-            if labels.worse(walk.value, walk.tie, float(self.best[0]), float(self.best[1])):
+            if worse(walk.value, walk.tie, float(self.best[0]), float(self.best[1])):
                 continue
             mapping = self.annealing.mapping(walk)
             priced = self.priced(mapping)
             value, tie = float(priced[0]), float(priced[1])
-            if not labels.worse(value, tie, float(self.best[0]), float(self.best[1])):
+            if not worse(value, tie, float(self.best[0]), float(self.best[1])):
                 self.best, self.found.mapping = priced, mapping
 
     def begin(self, stop: Callable[[], bool]) -> None:
@@ -245,11 +249,13 @@ class Search:
         if plan.choices is None:
             return self.first([plan.keep])[0][1:]
         return least_of_roots(
-            self.space, plan.lk, *self.roots(self.first_shapes), self.resources,
-            self.spread_left[0], plan.outer,
-            int(plan.parts[0].place_memory[plan.outer.memory]), plan.lk.first[0],
+            self.space, plan.lk, plan.outer, self.part(plan, 0), *self.roots(self.first_shapes),
             np.empty(len(self.layer.tensors)),
         )  # fmt: skip
+
+    def part(self, plan: Plan, s: int) -> Segment:
+        """Return a segment of a bypass choice, with what the arrays to come can do."""
+        return plan.parts[s]._replace(spread_left=self.spread_left[s])
 
     def prepare(self, plan: Plan, ceiling: float) -> None:
         """Fill the tables of a bypass choice for mappings below a ceiling, and raise its bound.
@@ -289,7 +295,7 @@ class Search:
         plan.choices, plan.most, plan.jointly, plan.slowest = choices, most, jointly, slowest
         plan.emptied = False
         energy, cycles = self.bound(plan)
-        found = labels.objective_value(self.goal, energy, cycles) if energy < inf else (inf, inf)
+        found = objective_value(self.goal, energy, cycles) if energy < inf else (inf, inf)
         plan.bound = max(plan.bound, min(found, left_out))
         plan.ceiling = ceiling if plan.known else 0.0
         most += plan.lk.leakage * plan.cycles
@@ -342,55 +348,51 @@ class Search:
             True when nothing better than the best mapping remains in it; False when the search was
             stopped, or when only the ceiling may have hidden mappings.
         """
-        keep, lk, parts = plan.keep, plan.lk, plan.parts
+        sp, lk, outer, parts = self.space, plan.lk, plan.outer, plan.parts
         n = len(self.first_shapes)
-        it, fl = self.roots(self.first_shapes, max(LABELS, 2 * n))
-        top = self.tiles.top
+        labels = stored(
+            self.roots(self.first_shapes, max(LABELS, 2 * n)), n, len(parts[0].stage_count),
+            self.tiles.top + 1, BUCKETS,
+        )  # fmt: skip
+        labels.heads[self.first_shapes, 0] = np.arange(n)
         best = self.best.copy()
         hidden = ceiling < best[0]
         if hidden:
             best[0], best[1] = ceiling, inf
-        heads = np.full((top + 1, len(parts[0].stage_count)), -1, np.int64)
-        heads[self.first_shapes, 0] = np.arange(n)
-        buckets = np.full(min(BUCKETS, 16 * (top + 1)), -1, np.int64)
-        best_row = np.array([-1], np.int64)
+        incumbent = best_below(self.goal, best, dive)
+
+        def goes_on(labels: Labels) -> bool:
+            return int(labels.at[COUNT]) <= most and not stop()
+
         first = 0
-        for s, part in enumerate(parts):
-            high = top
-            while high >= 0 and n <= most and not stop():
-                it, fl, n, high = expand(
-                    self.space, lk, plan.limits, plan.outer, s, s == self.na, part.place_memory,
-                    part.stage_count, part.stage_next, part.first, self.spread_left[s], it, fl, n,
-                    heads, buckets, high, self.resources, self.memories, self.goal, best, best_row,
-                    dive,
+        for s in range(self.na + 1):
+            part = self.part(plan, s)
+            if s > 0:
+                heads = np.ascontiguousarray(labels.heads[:, -1:])
+                labels = next_below(labels, len(part.stage_count))
+                labels, _ = advanced(
+                    partial(cross, sp, lk, outer, part, heads), labels, incumbent, goes_on,
+                    CHOICES * PAUSE,
                 )  # fmt: skip
-            if s == self.na:
-                break
-            full = len(part.stage_count) - 1
-            if plan.limits.active:
-                end_block(it[first:n], full)
-            if least is not None:
-                bits = fl[first:n, labels.LOADS + self.resources :]
-                drop_emptier(it[first:n], bits, full, part.place_memory, least)
+            labels, _ = advanced(
+                partial(expand, sp, lk, plan.limits, outer, part), labels, incumbent, goes_on
+            )
+            n, full = int(labels.at[COUNT]), len(part.stage_count) - 1
+            if plan.limits.active and s < self.na:
+                end_block(labels.it[first:n], full)
+            if least is not None and s < self.na:
+                bits = labels.fl[first:n, LOADS + self.resources :]
+                drop_emptier(labels.it[first:n], bits, full, part.place_memory, least)
             first = n
-            if dive:
-                narrow(it, fl, heads, full, self.goal, WIDTH)
-            below = np.full((top + 1, len(parts[s + 1].stage_count)), -1, np.int64)
-            buckets.fill(-1)
-            high = top
-            while high >= 0 and n <= most and not stop():
-                it, fl, n, high = cross(
-                    self.space, lk, plan.outer, s, it, fl, n, heads, full, below, buckets, high,
-                    parts[s + 1].first, self.spread_left[s + 1], self.resources, self.memories,
-                    self.goal, best,
-                )  # fmt: skip
-            heads = below
+            if dive and s < self.na:
+                narrow(labels.it, labels.fl, labels.heads, full, self.goal, WIDTH)
         self.found.labels += n
-        if best_row[0] >= 0:
+        row = int(incumbent.row[0])
+        if row >= 0:
             self.best = best
             self.found.mapping = rebuild(
-                self.layer, self.architecture, self.tiles, self.space, self.unrollings, keep, it,
-                int(best_row[0]),
+                self.layer, self.architecture, self.tiles, sp, self.unrollings, plan.keep,
+                labels.it, row,
             )  # fmt: skip
             hidden = False
         return not (hidden or dive or stop() or n > most)

@@ -9,25 +9,27 @@ import numpy as np
 from tilewright.kernels.kernel import leaf
 from tilewright.mapper.bounds.above_array import NONE, RUN
 from tilewright.mapper.bounds.completion import least_words
+from tilewright.mapper.engine.staircase import beaten, least_size
 from tilewright.mapper.label.labels import (
     ENERGY,
     LAST,
     LEAST_CYCLES,
     LEAST_ENERGY,
-    LOADS,
     OPEN,
     SHAPE,
     STAGE,
     ZERO,
+    bits_column,
     objective_value,
     window_column,
 )
-from tilewright.mapper.memory_sizes.below_array import Below
-from tilewright.mapper.memory_sizes.points import Aim, beaten
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints
+    from tilewright.mapper.bounds.below_array import Below
+    from tilewright.mapper.engine.staircase import Staircase
     from tilewright.mapper.problem.link_costs import Links
+    from tilewright.mapper.problem.segments import Segment
     from tilewright.mapper.problem.space import Space
 
 
@@ -35,22 +37,20 @@ if TYPE_CHECKING:
 def can_be_completed(
     sp: Space,
     lk: Links,
-    below: Below,
-    aim: Aim,
+    part: Segment,
     row: Ints,
     floats: Floats,
-    points: Floats,
-    count: int,
     placed: Ints,
-    first: float,
-    second: float,
+    incumbent: Staircase,
 ) -> bool:
     """Whether a label below the array can be completed to a point for some sizes.
 
-    `first` and `second` are the least sizes that matter. Loops above the array may serve the tiles
-    of nodes that stand before all loops below it, and slides may go on. Raises the bound of the
-    label.
+    Loops above the array may serve the tiles of nodes that stand before all loops below it, and
+    slides may go on. Raises the bound of the label.
     """
+    below = incumbent.below
+    first = least_size(lk, part, floats, row[STAGE], 0, incumbent)
+    least_second = incumbent.floor[1]
     nt = sp.relevant.shape[0]
     output = nt - 1
     shape = row[SHAPE]
@@ -68,8 +68,8 @@ def can_be_completed(
         paid -= lk.again[output, k] * floats[ZERO]
         if lk.fresh[output, k] == 1:
             break  # from here on every entry begins from zero
-    used = floats[LOADS + aim.resources + below.memory]
-    counts = below.memory == aim.varied[1]
+    used = floats[bits_column(lk) + below.memory]
+    counts = below.memory == incumbent.varied[1]
     least = np.inf
     hopeful = False
     for chosen in range(1 << nt):
@@ -106,10 +106,9 @@ def can_be_completed(
                 energy = own + below.cost[i]
                 least = min(least, energy)
                 if not hopeful:
-                    value, tie = objective_value(aim.goal, energy, floats[LEAST_CYCLES])
-                    hopeful = value < np.inf and not beaten(
-                        points, count, first, max(second, size if counts else 0.0), value, tie
-                    )
+                    value, tie = objective_value(incumbent.goal, energy, floats[LEAST_CYCLES])
+                    second = max(least_second, size if counts else 0.0)
+                    hopeful = value < np.inf and not beaten(incumbent, first, second, value, tie)
     floats[LEAST_ENERGY] = max(floats[LEAST_ENERGY], least)
     return hopeful
 

@@ -1,4 +1,8 @@
-"""The points of a frontier while it grows: sizes of two memories, and what is reached with them."""
+"""The best value for every pair of sizes of two memories, while a search finds it.
+
+A label counts the bits that it uses of every memory to the end of its walk. It is superfluous when
+at every size that it can still be completed for some point is as good as its lower bound.
+"""
 
 from __future__ import annotations
 
@@ -6,47 +10,82 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tilewright.kernels.kernel import leaf, leaf_kernel, part
+from tilewright.kernels.kernel import leaf, leaf_kernel
 from tilewright.kernels.record import record
+from tilewright.mapper.label.labels import bits_column
 from tilewright.mapper.objective.tolerances import TIE
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints
+    from tilewright.mapper.bounds.below_array import Below
+    from tilewright.mapper.problem.link_costs import Links
+    from tilewright.mapper.problem.segments import Segment
 
 VALUE, SECOND, ROW = 2, 3, 4  # columns; the first two are the bits used of each memory
 COLUMNS = 5
 
 
 @record
-class Aim(NamedTuple):
-    """What all labels of one bypass choice are compared by (plain arrays for the kernels).
+class Staircase(NamedTuple):
+    """The points so far, and what labels of one bypass choice are compared by.
 
     Attributes
     ----------
     goal : array
         As in `labels.objective_value`.
-    resources, memories : int
-        Numbers of bandwidth limits and of memories; a label counts the bits of each memory.
-    limits : int
-        The bandwidth limits that lower bounds count: none where cycles decide between equals alone.
+    points : array of (points, columns)
+        Bits of each memory, what is minimised, what breaks ties, and the label (or below 0); the
+        least value first.
+    number : array of 1
+        How many there are.
     varied : array of 2
         Positions of the memories whose sizes vary; -1 for none.
     need : array of (segments, stages, 2)
         Bits that the store nodes to come take of them at least.
     floor : array of 2
         Smaller sizes do not matter.
-    slots : array of memories
-        Where a label counts the bits of each memory: at the memory's own position.
+    below : Below
+        Bounds of what is below the array in one spatial choice.
     """
 
     goal: Floats
-    resources: int
-    memories: int
-    limits: int
+    points: Floats
+    number: Ints
     varied: Ints
     need: Floats
     floor: Floats
-    slots: Ints
+    below: Below
+
+    def roomier(self) -> Staircase:
+        """Return the same with room for one more point."""
+        if self.number[0] < len(self.points):
+            return self
+        return self._replace(points=np.concatenate([self.points, np.zeros_like(self.points)]))
+
+
+@leaf
+def has_place(incumbent: Staircase) -> bool:
+    """Whether one more point can be taken."""
+    return bool(incumbent.number[0] < len(incumbent.points))
+
+
+@leaf
+def use(
+    lk: Links, part: Segment, floats: Floats, stage: int, which: int, incumbent: Staircase
+) -> float:
+    """Return the bits of a varied memory that every completion of a label uses."""
+    m = incumbent.varied[which]
+    if m < 0:
+        return 0.0
+    return float(floats[bits_column(lk) + m] + incumbent.need[part.number, stage, which])
+
+
+@leaf
+def least_size(
+    lk: Links, part: Segment, floats: Floats, stage: int, which: int, incumbent: Staircase
+) -> float:
+    """Return the least size of a varied memory that a label matters for."""
+    return float(max(incumbent.floor[which], use(lk, part, floats, stage, which, incumbent)))
 
 
 @leaf_kernel
@@ -59,14 +98,13 @@ def fitting(points: Floats, count: int, first: float, second: float) -> int:
 
 
 @leaf
-def beaten(
-    points: Floats, count: int, first: float, second: float, value: float, tie: float
-) -> bool:
+def beaten(incumbent: Staircase, first: float, second: float, value: float, tie: float) -> bool:
     """Whether a value at two sizes is no better than that of some point.
 
     What decides between equals counts between equal sizes alone.
     """
-    i = fitting(points, count, first, second)
+    points = incumbent.points
+    i = fitting(points, incumbent.number[0], first, second)
     if i < 0:
         return False
     best = points[i, VALUE]
@@ -77,18 +115,6 @@ def beaten(
     return bool(
         points[i, 0] < first or points[i, 1] < second or tie >= points[i, SECOND] * (1 - TIE)
     )
-
-
-@part
-def with_place(points: Floats, count: int) -> Floats:
-    """Return the table of points with room for one more."""
-    if count < len(points):
-        return points
-    larger = np.empty((2 * len(points), COLUMNS))
-    for i in range(count):
-        for k in range(COLUMNS):
-            larger[i, k] = points[i, k]
-    return larger
 
 
 @leaf_kernel
