@@ -209,10 +209,10 @@ def add_outermost(ns: Nest, order: Ints, limits: Ints, instances: Instances, cos
     """Add the least that the outermost tile of the inner memory and the outer memory cost."""
     spread, active = instances.spread, instances.active
     for t in range(len(ns.words)):
-        instances = stays = limited = 1.0
+        count = stays = limited = 1.0
         for d in range(len(spread)):
             if ns.owner[d] == t:
-                instances *= spread[d]
+                count *= spread[d]
                 stays *= chunks(ns.bounds[d], stay_limit(ns, limits, active, d))
                 if limits[d] >= 0:
                     limited *= ns.bounds[d]
@@ -221,7 +221,7 @@ def add_outermost(ns: Nest, order: Ints, limits: Ints, instances: Instances, cos
                 cost[r] += ns.price[r, t] * ns.words[t]
             if len(order) and order[0] == t:
                 stays = max(stays, limited / stay_limit_together(ns, limits, active))
-                got = max(instances, stays)
+                got = max(count, stays)
                 sent = stays if ns.unites[t] else got
                 cost[r] += (ns.sent[r, t] * sent + ns.received[r, t] * got) * ns.words[t]
 

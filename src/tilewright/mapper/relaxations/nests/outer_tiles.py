@@ -16,12 +16,11 @@ from tilewright.mapper.relaxations.nests.inner_tiles import (
 from tilewright.mapper.relaxations.nests.outer_costs import (
     Between,
     InnerWindow,
-    Instances,
     Sought,
     add_outer,
     closer_value,
 )
-from tilewright.mapper.relaxations.nests.window_spans import chunks
+from tilewright.mapper.relaxations.nests.window_spans import Instances, chunks
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints

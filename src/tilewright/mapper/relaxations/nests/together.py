@@ -187,8 +187,8 @@ def least_together(
     ways = np.empty((nd, MOST_WAYS, WAY), np.int64)
     # ways to cut that are known, each after a row of what they depend on, how many, and the least
     pool, filled = np.empty((FIRST_ROWS, WAY), np.int64), 0
-    instances, longest = largest(spreads), min(largest(inner.sizes) + 1, MOST_KNOWN)
-    known = np.zeros((2, nd, instances + 1, longest), np.int64)
+    most_instances, longest = largest(spreads), min(largest(inner.sizes) + 1, MOST_KNOWN)
+    known = np.zeros((2, nd, most_instances + 1, longest), np.int64)
     number, rows = np.empty(nd, np.int64), np.empty((2, nd), np.int64)
     spans = np.empty(nd, np.int64)
     cuts = np.empty((7, nd), np.int64)
