@@ -10,7 +10,8 @@ from typing import NamedTuple
 SOURCE = Path(__file__).parents[2] / "src" / "tilewright"
 MOST_POSITIONAL = 6  # fields of a record that are given without their names
 MOST_LINES, MOST_OF_KERNEL = 80, 120  # of a function, without its docstring
-COMPILED = {"kernel", "leaf", "leaf_kernel", "called_leaf", "part"}
+MOST_PARAMETERS = 10  # of a compiled function: what belongs together goes there as a record
+COMPILED = {"kernel", "leaf", "leaf_kernel", "called_leaf", "part", "inlined"}
 LONGER = {
     # sequences of declarations or of fields, one after the other
     "cli/explore.py: explore_command": "half of it are declarations of options",
@@ -26,6 +27,25 @@ LONGER = {
     "mapper/problem/tensor_costs.py: chain_costs": "fills the fields of one record",
     "model/costs.py: cost_plan": "fills the fields of one record",
     "model/closed_form/windows.py: window": "one pass over a window, case by case",
+}
+MORE_PARAMETERS = {
+    # plain arrays that one call from Python hands over once: a record would be made for that alone
+    "exploration/fixed.py: sweep": "the tables of one layer",
+    "exploration/least_costs.py: least_costs": "the tables of one layer",
+    "exploration/least_costs.py: spread_costs": "the tables of one layer",
+    "exploration/word_costs.py: price_group": "the tables of one layer",
+    "mapper/bounds/across_array.py: lower_column": "a column of a table, and what it is made of",
+    "mapper/bounds/across_array.py: shapes_that_matter": "the same, and what it fills",
+    "mapper/bounds/slide_options.py: fill_reuse": "the options of one tensor, and what it fills",
+    "mapper/pipelined/even_search.py: survey": "a search, and what it fills",
+    "mapper/pipelined/even_search.py: whole_mappings": "a search, and what it fills",
+    "mapper/windows/slides.py: option_reuse": "one option, and arrays for use in between",
+    "offchip/extents.py: fill": "the tables of one layer",
+    # numbers of one access and of one loop: they are locals of the callers
+    "model/closed_form/forwarding.py: _hold": "positions of two neighbours",
+    "model/closed_form/forwarding.py: _meet": "positions of two neighbours",
+    "model/closed_form/locate.py: _keep": "one node of a program",
+    "model/closed_form/windows.py: _differs": "two windows and their positions",
 }
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -125,3 +145,13 @@ def test_functions_are_short() -> None:
         if lines(node) > (MOST_OF_KERNEL if is_compiled(node) else MOST_LINES)
     }
     assert not long - set(LONGER)
+
+
+def test_compiled_functions_take_few_parameters() -> None:
+    many = {
+        f"{file.relative_to(SOURCE)}: {node.name}"
+        for file, parsed in files().items()
+        for node in parsed.functions
+        if is_compiled(node) and len(node.args.args) > MOST_PARAMETERS
+    }
+    assert not many - set(MORE_PARAMETERS)

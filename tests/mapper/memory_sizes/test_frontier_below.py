@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import problems
 import tilewright
 from tilewright.architecture.machine import Architecture
-from tilewright.mapper.bounds.above_array import STEPS
+from tilewright.mapper.bounds.above_array import STEPS, Steps
 from tilewright.mapper.bounds.below_array import lower
 from tilewright.mapper.engine.staircase import VALUE
 from tilewright.mapper.memory_sizes import walks as frontier_walks
@@ -192,8 +192,9 @@ def test_a_step_function_is_lowered_to_another_one(
             for b, c in sorted(set(function))
             if all(d > c for a, d in function if a <= b and (a, d) != (b, c))
         ]
-        own = np.array(steps, np.float64).reshape(-1, 2)
-        n = lower.py_func(bits, cost, n, own[:, 0], own[:, 1], 0, len(own), 1.0, 2.0, float(limit))
+        other = Steps(*np.array(steps, np.float64).reshape(-1, 2).T)
+        span = 0, len(other.bits)
+        n = lower.py_func(Steps(bits, cost), n, other, span, (1.0, 2.0), float(limit))
     for size in range(25):
         values = [c + 2 for f in functions for b, c in f if b + 1 <= min(size, limit)]
         found = min((c for b, c in zip(bits[:n], cost[:n], strict=True) if b <= size), default=inf)

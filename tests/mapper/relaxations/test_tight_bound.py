@@ -20,7 +20,8 @@ from tilewright.errors import MappingError
 from tilewright.mapper.objective.objective import Objective, parse_objective
 from tilewright.mapper.problem.bypass_choices import KeepChoice, keep_choices, narrowed
 from tilewright.mapper.relaxations.nests.inner_tiles import inner_tiles
-from tilewright.mapper.relaxations.nests.nest import nest, spatial_choices
+from tilewright.mapper.relaxations.nests.instances import spatial_choices
+from tilewright.mapper.relaxations.nests.nest import nest
 from tilewright.mapper.relaxations.nests.regular_bound import tightened
 from tilewright.mapper.relaxations.nests.tiles_to_mapping import covers, mappings_of, whole_chunks
 from tilewright.mapper.relaxations.stays.elements import Pays

@@ -16,7 +16,8 @@ from tilewright.kernels.types import Floats, Ints
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.relaxations.nests.nest import Nest, nest
 from tilewright.mapper.relaxations.nests.regular_bound import tightened
-from tilewright.mapper.relaxations.nests.served import WAYS, served
+from tilewright.mapper.relaxations.nests.served import STEPS, WAYS, served
+from tilewright.mapper.relaxations.nests.window_spans import Instances
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.model.evaluate import evaluate
@@ -30,12 +31,11 @@ COEFFICIENTS = [(1, 1), (2, 1), (1, 2), (3, 1), (2, 3), (2, 2)]
 def most_served(ns: Nest, m: int, n: int, spread: Ints, active: Ints, most: Floats) -> None:
     """Fill what is served at most in any way, in an instance and by all instances together."""
     far, wide = ns.bounds[0], ns.bounds[1]
+    own = Instances(spread, active)
     for k in range(2):
         most[k] = 1.0
         for way in range(-1, WAYS - 2):
-            most[k] = max(
-                most[k], served(ns, 0, way, m, n, far, wide, spread, active, k == 1, 1, 1, 1)
-            )
+            most[k] = max(most[k], served(ns, 0, way, (m, n), (far, wide), own, k == 1, STEPS))
 
 
 def window(a: int, b: int, p: int, r: int) -> Layer:

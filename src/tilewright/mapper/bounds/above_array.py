@@ -142,6 +142,44 @@ class Nodes(NamedTuple):
     limit: float
 
 
+@record
+class Given(NamedTuple):
+    """What the functions of an `Outer` add up.
+
+    Attributes
+    ----------
+    begun : array of (slides, shapes)
+        Words that a run or region brings in when it begins at a shape.
+    around : array of (slides, shapes)
+        Words that it brings in at least when it begins at a shape or around it.
+    slid : array of (tensors, shapes)
+        Words that move at least into a store node at a shape, whatever the loops above; or into a
+        tile that stays when the innermost relevant loop ends there.
+    carried : array of tensors
+        Least pJ per word for a tile below the array that stays; -1 where none does.
+    end : array of (shapes, 2 x tensors + 1)
+        What is below costs at least, see `tables.inner_table`.
+    stages, spent, most
+        As in `screening.Screening`.
+    """
+
+    begun: Floats
+    around: Floats
+    slid: Floats
+    carried: Floats
+    end: Floats
+    stages: Floats
+    spent: Floats
+    most: float
+
+
+class Steps(NamedTuple):
+    """Steps of functions: bits, in ascending order in each, and pJ."""
+
+    bits: Floats
+    cost: Floats
+
+
 @leaf
 def at_least(bits: Floats, cost: Floats, begin: int, length: int, left: float) -> float:
     """Return what a state costs at least with some bits left, by the steps of its function."""

@@ -2,51 +2,49 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tilewright.kernels.kernel import kernel, leaf
-from tilewright.mapper.bounds.above_array import NONE, REGION, RUN, STEPS
+from tilewright.mapper.bounds.above_array import NONE, REGION, RUN, STEPS, Steps
 from tilewright.mapper.windows.slides import does_repeat
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints
-    from tilewright.mapper.bounds.above_array import Flags, Nodes
+    from tilewright.mapper.bounds.above_array import Flags, Given, Nodes
     from tilewright.mapper.problem.space import Space
+
+
+class Filling(NamedTuple):
+    """The functions while they are filled.
+
+    Attributes
+    ----------
+    row, begin, length
+        As in `Outer`.
+    filled : array of (rows, 3)
+        Bits of the flags that may have a function because a row has: through a loop from it, from
+        its mirror image, and through a store node.
+    leads : array of (4, flags)
+        Bits of those that each flag leads to so, and of those that may begin with it.
+    source : array of (2, tensors + moves)
+        For use in between, see `sources`.
+    """
+
+    row: Ints
+    begin: Ints
+    length: Ints
+    filled: Ints
+    leads: Ints
+    source: Ints
 
 
 @kernel
 def outer_table(
-    sp: Space,
-    flags: Flags,
-    nodes: Nodes,
-    slide_words: Floats,
-    goes_on: Floats,
-    slid: Floats,
-    carried_rate: Floats,
-    end: Floats,
-    least: Floats,
-    spent: Floats,
-    most: float,
+    sp: Space, flags: Flags, nodes: Nodes, given: Given
 ) -> tuple[Ints, Ints, Ints, Floats, Floats]:
     """Fill the step functions of the shapes and stages that matter, with every flag.
-
-    Parameters
-    ----------
-    slide_words : array of (slides, shapes)
-        Words that a run or region brings in when it begins at a shape.
-    goes_on : array of (slides, shapes)
-        Words that it brings in at least when it begins at a shape or around it.
-    slid : array of (tensors, shapes)
-        Words that move at least into a store node at a shape, whatever the loops above; or into a
-        tile that stays when the innermost relevant loop ends there.
-    carried_rate : array of tensors
-        Least pJ per word for a tile below the array that stays; -1 where none does.
-    end : array of (shapes, 2 x tensors + 1)
-        What is below costs at least, see `tables.inner_table`.
-    least, spent, most
-        `stages`, `spent` and `most` of a `screening.Screening`.
 
     Returns
     -------
@@ -55,15 +53,39 @@ def outer_table(
     """
     stages = len(nodes.stage_count)
     row_of = np.empty((len(sp.repeats), stages), np.int64)
-    rows = rows_that_matter(sp, carried_rate, end, least, most, row_of)
+    rows = rows_that_matter(sp, given, row_of)
     count = len(flags.kind)
     size = 1 << 16
-    all_bits, all_cost = np.empty(size), np.empty(size)
-    begin_of = np.zeros((rows, count), np.int64)
-    length = np.zeros((rows, count), np.int64)
-    filled = np.zeros((rows, 3), np.int64)
-    source = np.empty((2, len(sp.relevant) + len(sp.moves)), np.int64)
-    leads = np.zeros((4, count), np.int64)
+    steps = Steps(np.empty(size), np.empty(size))
+    filling = Filling(
+        row_of,
+        np.zeros((rows, count), np.int64),
+        np.zeros((rows, count), np.int64),
+        np.zeros((rows, 3), np.int64),
+        np.zeros((4, count), np.int64),
+        np.empty((2, len(sp.relevant) + len(sp.moves)), np.int64),
+    )
+    fill_leads(flags, filling.leads)
+    used = shape = 0
+    own = Steps(np.empty(4 * STEPS), np.empty(4 * STEPS))
+    new = Steps(np.empty(4 * STEPS), np.empty(4 * STEPS))
+    while shape < len(row_of):
+        used, shape = fill_shapes(
+            sp, flags, nodes, given, filling, steps, (own, new), (used, shape)
+        )
+        if shape < len(row_of):
+            size *= 2
+            larger = Steps(np.empty(size), np.empty(size))
+            for k in range(used):
+                larger.bits[k], larger.cost[k] = steps.bits[k], steps.cost[k]
+            steps = larger
+    return row_of, filling.begin, filling.length, steps.bits[:used], steps.cost[:used]
+
+
+@leaf
+def fill_leads(flags: Flags, leads: Ints) -> None:
+    """Fill the bits of the flags that each flag leads to, see `Filling`."""
+    count = len(flags.kind)
     for flag in range(count):
         leads[0, flag] = bit(flag)
         leads[1, flag] = bit(flags.mirror[flag])
@@ -71,46 +93,32 @@ def outer_table(
             # a store node ends a slide, and another one may go on
             if flags.ends[to] == flags.ends[flag]:
                 leads[2, to] |= bit(flag)
-        for to in flags.adds[flag]:
+        for k in range(flags.adds.shape[1]):
+            to = flags.adds[flag, k]
             if to >= 0:
                 leads[3, to] |= bit(flag)
-    used = shape = 0
-    scratch = np.empty((4, 4 * STEPS))
-    while shape < len(row_of):
-        used, shape = fill_shapes(
-            sp, flags, nodes, slide_words, goes_on, slid, carried_rate, end, spent, most, row_of,
-            shape, begin_of, length, filled, leads, source, all_bits, all_cost, used, scratch,
-        )  # fmt: skip
-        if shape < len(row_of):
-            size *= 2
-            more_bits, more_cost = np.empty(size), np.empty(size)
-            for k in range(used):
-                more_bits[k], more_cost[k] = all_bits[k], all_cost[k]
-            all_bits, all_cost = more_bits, more_cost
-    return row_of, begin_of, length, all_bits[:used], all_cost[:used]
 
 
 @leaf
-def rows_that_matter(
-    sp: Space, carried_rate: Floats, end: Floats, least: Floats, most: float, row_of: Ints
-) -> int:
+def rows_that_matter(sp: Space, given: Given, row_of: Ints) -> int:
     """Give a row to every shape and stage that mappings pass that matter; return their number.
 
     Of two shapes that mirror each other one has a row.
     """
+    end, carried, least = given.end, given.carried, given.stages
     nt, whole = sp.words.shape[0], sp.words.shape[1] - 1
     rows = 0
     for shape in range(whole + 1):
         other = sp.mirror[shape]
         across = end[shape, nt]
         for t in range(nt):
-            if carried_rate[t] >= 0.0:
-                across = min(across, end[shape, nt + 1 + t] + carried_rate[t] * sp.words[t, whole])
+            if carried[t] >= 0.0:
+                across = min(across, end[shape, nt + 1 + t] + carried[t] * sp.words[t, whole])
         for stage in range(len(least)):
             row_of[shape, stage] = -1
             if other < shape:
                 row_of[shape, stage] = row_of[other, stage]
-            elif least[stage, shape] + across <= most:
+            elif least[stage, shape] + across <= given.most:
                 row_of[shape, stage] = rows
                 rows += 1
     return rows
@@ -123,9 +131,7 @@ def bit(flag: int) -> int:
 
 
 @leaf
-def sources(
-    sp: Space, nodes: Nodes, row_of: Ints, filled: Ints, shape: int, stage: int, source: Ints
-) -> int:
+def sources(sp: Space, nodes: Nodes, filling: Filling, shape: int, stage: int) -> int:
     """Fill the rows that a store node or a loop leads to, and whether in the mirror; -1 if none.
 
     Returns
@@ -134,6 +140,7 @@ def sources(
         Bits of all flags that may have a function for it.
     """
     nt = len(nodes.need)
+    row_of, filled, source = filling.row, filling.filled, filling.source
     some = 0
     for t in range(nt):
         after = nodes.stage_next[stage, t]
@@ -162,41 +169,34 @@ def fill_shapes(
     sp: Space,
     flags: Flags,
     nodes: Nodes,
-    slide_words: Floats,
-    goes_on: Floats,
-    slid: Floats,
-    carried_rate: Floats,
-    end: Floats,
-    spent: Floats,
-    most: float,
-    row_of: Ints,
-    begin: int,
-    begin_of: Ints,
-    length: Ints,
-    filled: Ints,
-    leads: Ints,
-    source: Ints,
-    all_bits: Floats,
-    all_cost: Floats,
-    used: int,
-    scratch: Floats,
+    given: Given,
+    filling: Filling,
+    steps: Steps,
+    between: tuple[Steps, Steps],
+    begin: tuple[int, int],
 ) -> tuple[int, int]:
-    """Fill the step functions of the shapes from `begin` on while there is room.
+    """Fill the step functions of shapes while there is room.
+
+    Parameters
+    ----------
+    between : tuple of Steps, Steps
+        For use in between.
+    begin : tuple of int, int
+        The end of the steps so far, and the first shape.
 
     Returns
     -------
     tuple of int, int
-        The end of the steps, which begins as `used`, and the next shape.
+        The end of the steps, and the next shape.
     """
-    for shape in range(begin, len(row_of)):
+    used = begin[0]
+    row_of, length = filling.row, filling.length
+    for shape in range(begin[1], len(row_of)):
         if sp.mirror[shape] < shape:
             continue
-        if used + row_of.shape[1] * length.shape[1] * STEPS > len(all_bits):
+        if used + row_of.shape[1] * length.shape[1] * STEPS > len(steps.bits):
             return used, shape
-        used = fill_steps(
-            sp, flags, nodes, slide_words, goes_on, slid, carried_rate, end, spent, most, row_of,
-            shape, begin_of, length, filled, leads, source, all_bits, all_cost, used, scratch,
-        )  # fmt: skip
+        used = fill_steps(sp, flags, nodes, given, filling, steps, between, (used, shape))
     return used, len(row_of)
 
 
@@ -205,31 +205,18 @@ def fill_steps(
     sp: Space,
     flags: Flags,
     nodes: Nodes,
-    slide_words: Floats,
-    goes_on: Floats,
-    slid: Floats,
-    carried_rate: Floats,
-    end: Floats,
-    spent: Floats,
-    most: float,
-    row_of: Ints,
-    shape: int,
-    begin_of: Ints,
-    length: Ints,
-    filled: Ints,
-    leads: Ints,
-    source: Ints,
-    all_bits: Floats,
-    all_cost: Floats,
-    used: int,
-    scratch: Floats,
+    given: Given,
+    filling: Filling,
+    steps: Steps,
+    between: tuple[Steps, Steps],
+    begin: tuple[int, int],
 ) -> int:
-    """Fill the step functions of one shape from the step `used` on; return their end.
-
-    `filled` has bits of the flags that may have a function because the rows have: through a loop
-    from them or from their mirror images, and through a store node. `leads` has those of each flag,
-    and what may begin with it.
-    """
+    """Fill the step functions of one shape, see `fill_shapes`; return the end of the steps."""
+    used, shape = begin
+    row_of, begin_of, length = filling.row, filling.begin, filling.length
+    filled, leads, source = filling.filled, filling.leads, filling.source
+    own_steps, new_steps = between
+    end = given.end
     nt = len(nodes.need)
     stages = len(nodes.stage_count)
     moves = len(sp.moves)
@@ -238,20 +225,19 @@ def fill_steps(
     for t in range(nt):
         sliding += nodes.need[t] * (sp.windows[t] >= 0)
     many = count if sliding > 1 else 0  # slides that the next of several nodes may be in
-    own_bits, new_bits, own_cost, new_cost = scratch[0], scratch[1], scratch[2], scratch[3]
     for stage in range(stages - 1, -1, -1):
         here = row_of[shape, stage]
         if here < 0:
             continue
-        left = most - spent[stage, shape]
-        some = sources(sp, nodes, row_of, filled, shape, stage, source)
+        left = given.most - given.spent[stage, shape]
+        some = sources(sp, nodes, filling, shape, stage)
         for flag in range(count):
             kind, own = flags.kind[flag], flags.tensor[flag]
             stays = flags.stays[flag]
             n = 0
             below = stays if stays >= 0 else nt
             if stage == stages - 1 and kind == NONE and end[shape, below] < left:
-                own_bits[0], own_cost[0] = 0.0, end[shape, below]
+                own_steps.bits[0], own_steps.cost[0] = 0.0, end[shape, below]
                 n = 1
             elif some & bit(flag) == 0:
                 continue
@@ -283,7 +269,7 @@ def fill_steps(
                     if kind == NONE:
                         more_cost = nodes.rate[t, k] * sp.words[t, shape] * sp.repeats[shape]
                     elif t != own:
-                        more_cost = nodes.rate[t, k] * slid[t, shape]
+                        more_cost = nodes.rate[t, k] * given.slid[t, shape]
                     elif kind == REGION and not does_repeat(
                         sp, sp.windows[t], flags.at[flag], shape
                     ):
@@ -291,7 +277,7 @@ def fill_steps(
                     if on:
                         u = flags.tensor[to]
                         k = nodes.stage_count[nodes.stage_next[stage, t], u]
-                        more_cost += nodes.rate[u, k] * goes_on[flags.slide[to], shape]
+                        more_cost += nodes.rate[u, k] * given.around[flags.slide[to], shape]
                     elif kind != NONE and t == own:
                         to = flags.ends[flag]
                 elif option < nt + moves:
@@ -314,24 +300,24 @@ def fill_steps(
                     row = here
                     t = flags.stays[to]
                     if t != stays:
-                        more_cost = carried_rate[t] * slid[t, shape]
+                        more_cost = given.carried[t] * given.slid[t, shape]
                     else:
                         t = flags.tensor[to]
-                        begun = slide_words[flags.slide[to], shape]
+                        begun = given.begun[flags.slide[to], shape]
                         more_cost = nodes.rate[t, nodes.stage_count[stage, t]] * begun
-                begin, steps = begin_of[row, to], length[row, to]
+                first = begin_of[row, to]
                 n = merge(
-                    own_bits, own_cost, n, all_bits, all_cost, begin, begin + steps,
-                    more_bits, more_cost, nodes.limit, left, new_bits, new_cost,
+                    own_steps, n, steps, (first, first + length[row, to]),
+                    (more_bits, more_cost), (nodes.limit, left), new_steps,
                 )  # fmt: skip
             if n == 0:
                 continue
-            n = shortened(own_bits, own_cost, n)
+            n = shortened(own_steps.bits, own_steps.cost, n)
             begin_of[here, flag] = used
             length[here, flag] = n
             for k in range(n):
-                all_bits[used + k] = own_bits[k]
-                all_cost[used + k] = own_cost[k]
+                steps.bits[used + k] = own_steps.bits[k]
+                steps.cost[used + k] = own_steps.cost[k]
             used += n
             for k in range(3):
                 filled[here, k] |= leads[k, flag]
@@ -341,49 +327,52 @@ def fill_steps(
 
 @leaf
 def merge(
-    bits: Floats,
-    cost: Floats,
+    own: Steps,
     count: int,
-    from_bits: Floats,
-    from_cost: Floats,
-    begin: int,
-    end: int,
-    more_bits: float,
-    more_cost: float,
-    limit: float,
-    most: float,
-    new_bits: Floats,
-    new_cost: Floats,
+    other: Steps,
+    span: tuple[int, int],
+    more: tuple[float, float],
+    most: tuple[float, float],
+    new: Steps,
 ) -> int:
-    """Merge a shifted step function into another one; return the number of its steps.
+    """Merge another step function, shifted, into one; return the number of its steps.
 
-    Steps of more bits than the `limit`, or of `most` pJ, are left out.
+    Parameters
+    ----------
+    count : int
+        Steps of the function.
+    span : tuple of int, int
+        Where the other one begins and ends.
+    more, most : tuple of float, float
+        Bits and pJ: by which the other one is shifted, and of the steps that are kept.
+    new : Steps
+        For use in between.
     """
     i = 0
-    j = begin
+    j, end = span
     n = 0
-    lowest = most
+    lowest = most[1]
     while i < count or j < end:
-        if j < end and from_bits[j] + more_bits > limit:
+        if j < end and other.bits[j] + more[0] > most[0]:
             j = end
             continue
-        if j >= end or (i < count and bits[i] <= from_bits[j] + more_bits):
-            b, c = bits[i], cost[i]
+        if j >= end or (i < count and own.bits[i] <= other.bits[j] + more[0]):
+            b, c = own.bits[i], own.cost[i]
             i += 1
         else:
-            b, c = from_bits[j] + more_bits, from_cost[j] + more_cost
+            b, c = other.bits[j] + more[0], other.cost[j] + more[1]
             j += 1
         if c < lowest:
             lowest = c
-            if n > 0 and new_bits[n - 1] == b:
+            if n > 0 and new.bits[n - 1] == b:
                 n -= 1
-            new_bits[n] = b
-            new_cost[n] = c
+            new.bits[n] = b
+            new.cost[n] = c
             n += 1
     for k in range(n):
-        bits[k] = new_bits[k]
-        cost[k] = new_cost[k]
-    return n if n <= 3 * STEPS else shortened(bits, cost, n)
+        own.bits[k] = new.bits[k]
+        own.cost[k] = new.cost[k]
+    return n if n <= 3 * STEPS else shortened(own.bits, own.cost, n)
 
 
 @leaf

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tilewright.kernels.kernel import kernel, leaf
 from tilewright.kernels.record import record
-from tilewright.mapper.bounds.above_array import NONE, REGION, RUN, STEPS
+from tilewright.mapper.bounds.above_array import NONE, REGION, RUN, STEPS, Steps
 from tilewright.mapper.bounds.above_array_table import shortened
 
 if TYPE_CHECKING:
@@ -103,23 +103,77 @@ class Costs(NamedTuple):
     bits: Floats
 
 
+@record
+class Nodes(NamedTuple):
+    """Store nodes of a bypass choice below an array, in a spatial choice.
+
+    Attributes
+    ----------
+    shapes, row : arrays
+        The shapes that may stand there, and the position of every shape among them, or -1.
+    costs : Costs
+    kind, tensor, at, united, received, sent, copies, union
+        As in `Below`.
+    """
+
+    shapes: Ints
+    row: Positions
+    costs: Costs
+    kind: Ints
+    tensor: Ints
+    at: Ints
+    united: Ints
+    received: Floats
+    sent: Floats
+    copies: Floats
+    union: Floats
+
+
+class Filling(NamedTuple):
+    """The functions while they are filled.
+
+    Attributes
+    ----------
+    begin : array of rows x stages x flags + 1
+        As in `Below`.
+    own_begin, own_end : arrays of (stages, flags)
+        Those of the shape at hand, whose stages come last first.
+    inner : array of moves
+        Row of the shape inside each loop, or -1.
+    """
+
+    begin: Positions
+    own_begin: Ints
+    own_end: Ints
+    inner: Ints
+
+
 @leaf
 def lower(
-    bits: Floats,
-    cost: Floats,
+    own: Steps,
     n: int,
-    from_bits: Floats,
-    from_cost: Floats,
-    begin: int,
-    end: int,
-    more_bits: float,
-    more_cost: float,
+    other: Steps,
+    span: tuple[int, int],
+    more: tuple[float, float],
     limit: float,
 ) -> int:
-    """Lower a step function to another one, shifted; return the number of its steps."""
+    """Lower a step function to another one, shifted; return the number of its steps.
+
+    Parameters
+    ----------
+    n : int
+        Steps of the function.
+    span : tuple of int, int
+        Where the other one begins and ends.
+    more : tuple of float, float
+        Bits and pJ by which it is shifted.
+    limit : float
+        Bits of the steps that are kept.
+    """
+    bits, cost = own
     at = 0
-    for q in range(begin, end):
-        b, c = from_bits[q] + more_bits, from_cost[q] + more_cost
+    for q in range(span[0], span[1]):
+        b, c = other.bits[q] + more[0], other.cost[q] + more[1]
         if b > limit:
             break
         while at < n and bits[at] <= b:
@@ -146,82 +200,78 @@ def lower(
 
 @kernel
 def below_table(
-    sp: Space,
-    costs: Costs,
-    kind: Ints,
-    tensor: Ints,
-    at: Ints,
-    stage_next: Ints,
-    limit: float,
-    shapes: Ints,
-    row_of: Positions,
+    sp: Space, nodes: Nodes, stage_next: Ints, limit: float
 ) -> tuple[Positions, Floats, Floats]:
-    """Fill the step functions of some shapes, in ascending order; see `Below`."""
+    """Fill the step functions of the shapes of some nodes, in ascending order; see `Below`."""
     stages = len(stage_next)
-    flags = len(kind)
-    begin = np.zeros(len(shapes) * stages * flags + 1, np.int32)
+    flags = len(nodes.kind)
+    shapes = len(nodes.shapes)
     size = 1 << 14
-    all_bits, all_cost = np.empty(size), np.empty(size)
-    scratch = np.empty((2, 4 * STEPS))
-    inner = np.empty(len(sp.moves), np.int64)
-    # of the shape at hand, whose stages come last first
-    own_begin = np.empty((stages, flags), np.int64)
-    own_end = np.empty((stages, flags), np.int64)
+    steps = Steps(np.empty(size), np.empty(size))
+    own = Steps(np.empty(4 * STEPS), np.empty(4 * STEPS))
+    filling = Filling(
+        np.zeros(shapes * stages * flags + 1, np.int32),
+        np.empty((stages, flags), np.int64),
+        np.empty((stages, flags), np.int64),
+        np.empty(len(sp.moves), np.int64),
+    )
+    begin = filling.begin
     used = 0
-    for k in range(len(shapes)):
+    for k in range(shapes):
         if used + 2 * stages * flags * STEPS > size:
-            all_bits = np.concatenate((all_bits, np.empty(size)))
-            all_cost = np.concatenate((all_cost, np.empty(size)))
+            steps = Steps(
+                np.concatenate((steps.bits, np.empty(size))),
+                np.concatenate((steps.cost, np.empty(size))),
+            )
             size *= 2
         last = used + stages * flags * STEPS
-        fill_below(
-            sp, costs, kind, tensor, at, stage_next, limit, shapes[k], k, row_of, begin,
-            own_begin, own_end, all_bits, all_cost, last, scratch, inner,
-        )  # fmt: skip
+        fill_below(sp, nodes, stage_next, limit, filling, steps, own, (k, last))
         for stage in range(stages):
             for flag in range(flags):
                 begin[(k * stages + stage) * flags + flag] = used
-                for q in range(own_begin[stage, flag], own_end[stage, flag]):
-                    all_bits[used], all_cost[used] = all_bits[q], all_cost[q]
+                for q in range(filling.own_begin[stage, flag], filling.own_end[stage, flag]):
+                    steps.bits[used], steps.cost[used] = steps.bits[q], steps.cost[q]
                     used += 1
         begin[(k + 1) * stages * flags] = used
-    return begin, all_bits[:used].copy(), all_cost[:used].copy()
+    return begin, steps.bits[:used].copy(), steps.cost[:used].copy()
 
 
 @leaf
 def fill_below(
     sp: Space,
-    costs: Costs,
-    kind: Ints,
-    tensor: Ints,
-    at: Ints,
+    nodes: Nodes,
     stage_next: Ints,
     limit: float,
-    shape: int,
-    k: int,
-    row_of: Positions,
-    begin: Positions,
-    own_begin: Ints,
-    own_end: Ints,
-    all_bits: Floats,
-    all_cost: Floats,
-    used: int,
-    scratch: Floats,
-    inner: Ints,
+    filling: Filling,
+    steps: Steps,
+    own_steps: Steps,
+    at_hand: tuple[int, int],
 ) -> None:
-    """Fill the step functions of the k-th shape from the step `used` on, and where they are."""
+    """Fill the step functions of one shape, and where they are.
+
+    Parameters
+    ----------
+    own_steps : Steps
+        For use in between.
+    at_hand : tuple of int, int
+        Row of the shape, and the step from which on there is room.
+    """
+    k, used = at_hand
+    shape = nodes.shapes[k]
+    kind, tensor, at, costs = nodes.kind, nodes.tensor, nodes.at, nodes.costs
+    begin, inner = filling.begin, filling.inner
+    own_begin, own_end = filling.own_begin, filling.own_end
     nt = sp.relevant.shape[0]
     moves = len(sp.moves)
     flags = len(kind)
     stages = len(stage_next)
-    own_bits, own_cost = scratch[0], scratch[1]
     for move in range(moves):
         d = sp.moves[move, 0]
         digit = sp.digits[shape, d]
         smaller = sp.quotient[d, digit, sp.moves[move, 1]]
         inner[move] = -1
         if smaller >= 0:
-            inner[move] = row_of[shape - (digit - smaller) * sp.strides[d]]
+            inner[move] = nodes.row[shape - (digit - smaller) * sp.strides[d]]
     for stage in range(stages - 1, -1, -1):
         for flag in range(flags):
             own = tensor[flag]
@@ -230,7 +280,7 @@ def fill_below(
                 continue
             n = 0
             if stage == stages - 1:
-                own_bits[0] = own_cost[0] = 0.0
+                own_steps.bits[0] = own_steps.cost[0] = 0.0
                 n = 1
             # store nodes, then loops, then slides that begin here: one place merges them all
             for option in range(nt + moves + flags - 1 if stage < stages - 1 else 0):
@@ -270,13 +320,10 @@ def fill_below(
                     first, end = own_begin[stage, to], own_end[stage, to]
                     more_cost = costs.begin[to, k]
                 if first < end:
-                    n = lower(
-                        own_bits, own_cost, n, all_bits, all_cost, first, end, more_bits,
-                        more_cost, limit,
-                    )  # fmt: skip
-            n = shortened(own_bits, own_cost, n)
+                    n = lower(own_steps, n, steps, (first, end), (more_bits, more_cost), limit)
+            n = shortened(own_steps.bits, own_steps.cost, n)
             own_end[stage, flag] = used + n
             for q in range(n):
-                all_bits[used + q] = own_bits[q]
-                all_cost[used + q] = own_cost[q]
+                steps.bits[used + q] = own_steps.bits[q]
+                steps.cost[used + q] = own_steps.cost[q]
             used += n

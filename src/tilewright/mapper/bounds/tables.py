@@ -15,6 +15,7 @@ from tilewright.mapper.bounds.above_array import (
     REGION,
     RUN,
     Flags,
+    Given,
     Nodes,
     Outer,
 )
@@ -144,9 +145,50 @@ def outer_steps(
     else:
         end = np.zeros((len(sp.repeats), nt + 1))
         stays = np.full(nt, -1.0)
+    flags = flags_of(sp, slides, np.flatnonzero(stays >= 0).tolist())
+    nodes = Nodes(
+        stage_count=segment.stage_count,
+        stage_next=segment.stage_next,
+        need=need,
+        rate=rate,
+        bits=bits,
+        share=share,
+        limit=float(lk.capacity[memory]) if memory >= 0 else np.inf,
+    )
+    given = Given(
+        begun=slides.words,
+        around=slides.around,
+        slid=slides.least,
+        carried=stays,
+        end=end,
+        stages=screening.stages,
+        spent=screening.spent,
+        most=screening.most,
+    )
+    row, begin, length, step_bits, cost = outer_table(sp, flags, nodes, given)
+    return Outer(
+        row=row,
+        begin=begin,
+        length=length,
+        bits=step_bits,
+        cost=cost,
+        stays=flags.stays,
+        kind=flags.kind,
+        tensor=flags.tensor,
+        at=flags.at,
+        memory=int(memory),
+        scarce=NO_PORT,
+    )
+
+
+def flags_of(sp: Space, slides: Slides, below: list[int]) -> Flags:
+    """Return what may be paid already: tiles of some tensors that stay below the array, and slides.
+
+    See `Outer`.
+    """
     flags = [
         (tensor, n)
-        for tensor in (*np.flatnonzero(stays >= 0).tolist(), -1)
+        for tensor in (*below, -1)
         for n in range(len(slides.kinds) - 1, -1, -1)
         if tensor < 0 or n == 0 or goes_on(sp, tensor, *slides.kinds[n])
     ]
@@ -165,7 +207,7 @@ def outer_steps(
     ends = np.array([flags.index((tensor, 0)) for tensor, _ in flags])
     image = images(sp, slides.kinds)
     mirror = np.array([flags.index((tensor, image[n])) for tensor, n in flags])
-    own = Flags(
+    return Flags(
         stays=stayed,
         kind=kind,
         tensor=slid,
@@ -174,33 +216,6 @@ def outer_steps(
         adds=adds,
         ends=ends,
         mirror=mirror,
-    )
-    nodes = Nodes(
-        stage_count=segment.stage_count,
-        stage_next=segment.stage_next,
-        need=need,
-        rate=rate,
-        bits=bits,
-        share=share,
-        limit=float(lk.capacity[memory]) if memory >= 0 else np.inf,
-    )
-    table = outer_table(
-        sp, own, nodes, slides.words, slides.around, slides.least, stays, end, screening.stages,
-        screening.spent, screening.most,
-    )  # fmt: skip
-    row, begin, length, step_bits, cost = table
-    return Outer(
-        row=row,
-        begin=begin,
-        length=length,
-        bits=step_bits,
-        cost=cost,
-        stays=stayed,
-        kind=kind,
-        tensor=slid,
-        at=at,
-        memory=int(memory),
-        scarce=NO_PORT,
     )
 
 

@@ -30,9 +30,11 @@ def advanced(
     labels: Labels,
     incumbent: Incumbent,
     goes_on: Callable[[Labels], bool],
-    pause: int = PAUSE,
+    pause: int,
 ) -> tuple[Labels, Incumbent]:
     """Let a kernel go through all shapes from the whole nest inward, as long as a search goes on.
+
+    It is asked each time that so many labels have had their turn.
 
     Returns
     -------

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.kernels.record import record
 from tilewright.kernels.types import Bools, Floats, Ints
 from tilewright.mapper.bounds.above_array import NONE, REGION, RUN
 from tilewright.mapper.bounds.below_array import (
     Below,
     Costs,
+    Nodes,
     Positions,
     below_table,
 )
@@ -43,32 +42,6 @@ NOTHING = Below(
     stage_next=np.zeros((0, 0), np.int64),
     memory=-1,
 )
-
-
-@record
-class Nodes(NamedTuple):
-    """Store nodes of a bypass choice below an array, in a spatial choice.
-
-    Attributes
-    ----------
-    shapes, row : arrays
-        The shapes that may stand there, and the position of every shape among them, or -1.
-    costs : Costs
-    kind, tensor, at, united, received, sent, copies, union
-        As in `below_array.Below`.
-    """
-
-    shapes: Ints
-    row: Positions
-    costs: Costs
-    kind: Ints
-    tensor: Ints
-    at: Ints
-    united: Ints
-    received: Floats
-    sent: Floats
-    copies: Floats
-    union: Floats
 
 
 @dataclass
@@ -178,10 +151,7 @@ class Choices:
 
     def table(self, plan: Plan, nodes: Nodes) -> tuple[Positions, Floats, Floats]:
         """Return the step functions of all shapes."""
-        return below_table(
-            self.sp, nodes.costs, nodes.kind, nodes.tensor, nodes.at, plan.parts[1].stage_next,
-            self.most, nodes.shapes, nodes.row,
-        )  # fmt: skip
+        return below_table(self.sp, nodes, plan.parts[1].stage_next, self.most)
 
     def nodes(self, plan: Plan, choice: int) -> Nodes:
         """Return what the store nodes of a bypass choice cost in a spatial choice."""

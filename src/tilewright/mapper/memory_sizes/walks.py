@@ -13,7 +13,7 @@ from tilewright.kernels.types import Floats, Ints
 from tilewright.mapper.bounds.below_array import Below
 from tilewright.mapper.bounds.plan import Plan
 from tilewright.mapper.engine.expand import expand
-from tilewright.mapper.engine.pauses import advanced, given_room, is_done
+from tilewright.mapper.engine.pauses import PAUSE, advanced, given_room, is_done
 from tilewright.mapper.engine.staircase import (
     COLUMNS,
     ROW,
@@ -232,7 +232,7 @@ class Walks:
         incumbent = self.incumbent(choice, below)
         here, incumbent = advanced(
             partial(expand, sp, lk, None, outer, part), here,
-            incumbent._replace(points=self.points.copy()), lambda _: not self.stop(),
+            incumbent._replace(points=self.points.copy()), lambda _: not self.stop(), PAUSE,
         )  # fmt: skip
         if s == search.na:
             self.take(choice, here.it, incumbent)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from math import inf, prod
 from random import Random
 
@@ -28,18 +27,10 @@ from tilewright.mapper.bounds.port_table import port_bounds
 from tilewright.mapper.bounds.root import First, first_bounds
 from tilewright.mapper.bounds.spatial_choices import SpatialBounds
 from tilewright.mapper.bounds.tables import Slides, Tables, slides_above
-from tilewright.mapper.engine.best import best_below
-from tilewright.mapper.engine.cross import cross
-from tilewright.mapper.engine.dive import narrow
-from tilewright.mapper.engine.end_block import end_block
-from tilewright.mapper.engine.expand import expand
-from tilewright.mapper.engine.pauses import CHOICES, PAUSE, advanced
 from tilewright.mapper.heuristics.annealing import CHUNK, Annealing
 from tilewright.mapper.heuristics.greedy import greedy_mapping
-from tilewright.mapper.label.labels import LOADS, objective_value, worse
-from tilewright.mapper.label.roots import LABELS, first_shapes, roots
-from tilewright.mapper.label.store import COUNT, Labels, next_below, stored
-from tilewright.mapper.label.trace_back import rebuild
+from tilewright.mapper.label.labels import objective_value, worse
+from tilewright.mapper.label.roots import first_shapes, roots
 from tilewright.mapper.objective.objective import Objective, parse_objective
 from tilewright.mapper.objective.settings import EVERY_PART, Settings
 from tilewright.mapper.problem.bypass_choices import Keep, about_memories, keep_choices, narrowed
@@ -54,7 +45,8 @@ from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.results.proof import MEMORY
 from tilewright.mapper.search.best_first import explore
 from tilewright.mapper.search.found import Found
-from tilewright.mapper.search.ties import FEW, drop_emptier, least_of_ties, polished_alike
+from tilewright.mapper.search.label_walk import walk_labels
+from tilewright.mapper.search.ties import FEW, least_of_ties, polished_alike
 from tilewright.mapper.search.unproven import correct_value
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.validity import check
@@ -67,8 +59,6 @@ ENOUGH = 1.002  # how far above its bound the tables of a bypass choice go befor
 SLACK = 1.01  # how far above its bound a bypass choice is searched at first
 HARD_TO_PROVE = 20000  # labels after which ports get tables on machines with one array
 NEAR = 1.1  # how far above its bound a bypass choice of products is searched to the end at once
-WIDTH = 64  # shapes that a dive takes through an array
-BUCKETS = 1 << 17
 
 
 class Search:
@@ -337,65 +327,8 @@ class Search:
         most: float = inf,
         least: Floats | None = None,
     ) -> bool:
-        """Search one bypass choice below a ceiling, or dive for some good mapping.
-
-        With more than `most` labels it stops, too. Mappings that use less than `least` bits of a
-        memory above an array do not count.
-
-        Returns
-        -------
-        bool
-            True when nothing better than the best mapping remains in it; False when the search was
-            stopped, or when only the ceiling may have hidden mappings.
-        """
-        sp, lk, outer, parts = self.space, plan.lk, plan.outer, plan.parts
-        n = len(self.first_shapes)
-        labels = stored(
-            self.roots(self.first_shapes, max(LABELS, 2 * n)), n, len(parts[0].stage_count),
-            self.tiles.top + 1, BUCKETS,
-        )  # fmt: skip
-        labels.heads[self.first_shapes, 0] = np.arange(n)
-        best = self.best.copy()
-        hidden = ceiling < best[0]
-        if hidden:
-            best[0], best[1] = ceiling, inf
-        incumbent = best_below(self.goal, best, dive)
-
-        def goes_on(labels: Labels) -> bool:
-            return int(labels.at[COUNT]) <= most and not stop()
-
-        first = 0
-        for s in range(self.na + 1):
-            part = self.part(plan, s)
-            if s > 0:
-                heads = np.ascontiguousarray(labels.heads[:, -1:])
-                labels = next_below(labels, len(part.stage_count))
-                labels, _ = advanced(
-                    partial(cross, sp, lk, outer, part, heads), labels, incumbent, goes_on,
-                    CHOICES * PAUSE,
-                )  # fmt: skip
-            labels, _ = advanced(
-                partial(expand, sp, lk, plan.limits, outer, part), labels, incumbent, goes_on
-            )
-            n, full = int(labels.at[COUNT]), len(part.stage_count) - 1
-            if plan.limits.active and s < self.na:
-                end_block(labels.it[first:n], full)
-            if least is not None and s < self.na:
-                bits = labels.fl[first:n, LOADS + self.resources :]
-                drop_emptier(labels.it[first:n], bits, full, part.place_memory, least)
-            first = n
-            if dive and s < self.na:
-                narrow(labels.it, labels.fl, labels.heads, full, self.goal, WIDTH)
-        self.found.labels += n
-        row = int(incumbent.row[0])
-        if row >= 0:
-            self.best = best
-            self.found.mapping = rebuild(
-                self.layer, self.architecture, self.tiles, sp, self.unrollings, plan.keep,
-                labels.it, row,
-            )  # fmt: skip
-            hidden = False
-        return not (hidden or dive or stop() or n > most)
+        """Search one bypass choice below a ceiling, or dive for a mapping: see `walk_labels`."""
+        return walk_labels(self, plan, ceiling, stop, dive, most, least)
 
     def solve(
         self,

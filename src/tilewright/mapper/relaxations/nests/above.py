@@ -2,18 +2,50 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tilewright.kernels.kernel import called_leaf, leaf, part
 from tilewright.mapper.relaxations.nests.served import pairs_of, rarely, rarely_in_line
-from tilewright.mapper.relaxations.nests.window_spans import chunks, tile_words, within
+from tilewright.mapper.relaxations.nests.window_spans import Nested, chunks, tile_words, within
 from tilewright.mapper.windows.slides import gcd, pair_words
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Ints
     from tilewright.mapper.relaxations.nests.nest import Nest
+
+
+class Tiles(NamedTuple):
+    """Tiles in the memory above the array.
+
+    Attributes
+    ----------
+    order : array
+        Whose tiles they are, the outermost first; padded with -1. The number of tensors stands for
+        the carried tile: the outermost one below the array.
+    place : array of (tensors + 1)
+        Where each stands in the order, or -1.
+    carried : int
+        Whose the carried tile is.
+    size : array of (2, dimensions)
+        How long tiles stay, and the carried one.
+    least : array of dimensions
+        What all instances together span at least.
+    spans : array of dimensions
+        What the carried tile spans at most, see `fill_spans`.
+    grown, extents : arrays of dimensions
+        For use in between.
+    """
+
+    order: Ints
+    place: Ints
+    carried: int
+    size: Ints
+    least: Ints
+    spans: Ints
+    grown: Ints
+    extents: Ints
 
 
 @leaf
@@ -27,39 +59,29 @@ def is_held(ns: Nest, place: Ints, carried: int, d: int) -> bool:
 @called_leaf
 def fits_outer(
     ns: Nest,
-    order: Ints,
-    place: Ints,
-    carried: int,
-    size: Ints,
-    least: Ints,
+    tiles: Tiles,
     last: int,
-    grown: Ints,
-    extents: Ints,
 ) -> bool:
     """Whether the tiles fit the outer memories; they span what those inside them stay through.
 
     Those up to the last-th, if any, are grown at least.
     """
-    for group in range(len(ns.outer_room)):
-        if not fits_one(ns, order, place, carried, size, least, last, grown, extents, group):
-            return False
-    return True
+    group = 0
+    while group < len(ns.outer_room) and fits_one(ns, tiles, last, group):
+        group += 1
+    return group == len(ns.outer_room)
 
 
 @called_leaf
 def fits_one(
     ns: Nest,
-    order: Ints,
-    place: Ints,
-    carried: int,
-    size: Ints,
-    least: Ints,
+    tiles: Tiles,
     last: int,
-    grown: Ints,
-    extents: Ints,
     group: int,
 ) -> bool:
     """Whether the tiles fit that one of several outer memories keeps."""
+    order, place, carried, size = tiles.order, tiles.place, tiles.carried, tiles.size
+    least, grown, extents = tiles.least, tiles.grown, tiles.extents
     nt = len(ns.words)
     total = 0.0
     for i in range(len(order)):
@@ -91,10 +113,11 @@ def fill_spans(ns: Nest, order: Ints, size: Ints, active: Ints, spans: Ints) -> 
     for i in range(len(order)):
         place[order[i]] = i
     grown, extents = np.ones(len(size), np.int64), np.empty(len(size), np.int64)
+    nested = Nested(order, size, place, grown, extents)
     for d in range(len(size)):
         spans[d] = ns.bounds[d]
         if len(order) > 0 and ns.window >= 0 and ns.relevant[ns.window, d]:
-            own = within(ns, order, size, place, 0, d, grown, extents)
+            own = within(ns, nested, 0, d)
             spans[d] = min(spans[d], own * active[d])
 
 
@@ -108,22 +131,18 @@ def longest_stay(bound: int, stay: int) -> int:
 @called_leaf
 def holds(
     ns: Nest,
-    order: Ints,
-    place: Ints,
-    carried: int,
-    size: Ints,
-    least: Ints,
+    tiles: Tiles,
     j: int,
     run: int,
     other: int,
     whole: bool,
-    grown: Ints,
-    extents: Ints,
 ) -> bool:
     """Whether the tile of the window may span all that the j-th one stays through.
 
     But for two dimensions, if any. With `whole` also what that one spans.
     """
+    order, place, carried, size = tiles.order, tiles.place, tiles.carried, tiles.size
+    least, grown = tiles.least, tiles.grown
     own = carried if order[j] == len(ns.words) else order[j]
     row = 1 if order[j] == len(ns.words) else 0
     for d in range(len(least)):
@@ -133,15 +152,14 @@ def holds(
         if ns.owner[d] == own:
             grown[d] = size[row, d]
         elif whole:
-            grown[d] = spans_least(ns, place, carried, size, least, j, d)
-    return fits_outer(ns, order, place, carried, size, least, place[ns.window], grown, extents)
+            grown[d] = spans_least(ns, tiles, j, d)
+    return fits_outer(ns, tiles, place[ns.window])
 
 
 @leaf
-def spans_least(
-    ns: Nest, place: Ints, carried: int, size: Ints, least: Ints, j: int, d: int
-) -> int:
+def spans_least(ns: Nest, tiles: Tiles, j: int, d: int) -> int:
     """Return what the j-th tile spans of a dimension at least: what those inside stay through."""
+    place, carried, size, least = tiles.place, tiles.carried, tiles.size, tiles.least
     own, most = ns.owner[d], least[d]
     if own >= 0 and place[own] > j:
         most = max(most, size[0, d])
@@ -153,40 +171,30 @@ def spans_least(
 @called_leaf
 def spans_at_most(
     ns: Nest,
-    order: Ints,
-    place: Ints,
-    carried: int,
-    size: Ints,
-    least: Ints,
+    tiles: Tiles,
     j: int,
     d: int,
-    grown: Ints,
-    extents: Ints,
 ) -> int:
     """Return how much of a dimension the j-th tile spans at most."""
+    least, grown = tiles.least, tiles.grown
     for k in range(len(least)):
         grown[k] = 1
-    return int(grows_to(ns, order, place, carried, size, least, j, d, grown, extents))
+    return int(grows_to(ns, tiles, j, d))
 
 
 @called_leaf
 def grows_to(
     ns: Nest,
-    order: Ints,
-    place: Ints,
-    carried: int,
-    size: Ints,
-    least: Ints,
+    tiles: Tiles,
     j: int,
     d: int,
-    grown: Ints,
-    extents: Ints,
 ) -> int:
     """Return how much of a dimension tiles up to the j-th span at most, and `grown` of others."""
+    grown = tiles.grown
     low, high = 1, ns.bounds[d]
     while low < high:
         grown[d] = (low + high + 1) // 2
-        if fits_outer(ns, order, place, carried, size, least, j, grown, extents):
+        if fits_outer(ns, tiles, j):
             low = grown[d]
         else:
             high = grown[d] - 1
@@ -196,22 +204,17 @@ def grows_to(
 @called_leaf
 def comes_in(
     ns: Nest,
-    order: Ints,
-    place: Ints,
-    carried: int,
-    size: Ints,
-    least: Ints,
-    spans: Ints,
+    tiles: Tiles,
     e: int,
     whole: bool,
-    grown: Ints,
-    extents: Ints,
 ) -> int:
     """Return how often the outermost tile comes in if the window's goes on along an expression.
 
     Or 1 where that may go on in any case. What the outermost tile stays through then is part of the
     tile of the window, but for the dimensions of the expression; with `whole` also what it spans.
     """
+    order, place, carried, least = tiles.order, tiles.place, tiles.carried, tiles.least
+    spans, grown = tiles.spans, tiles.grown
     t = ns.window
     d, a, o, b = ns.terms[t, e]
     below = order[0] == len(ns.words)
@@ -221,13 +224,11 @@ def comes_in(
         return 1
     x, y, step = (d, o, a) if mine else (o, d, b)
     if below:
-        if whole or holds(ns, order, place, carried, size, least, 0, -1, -1, False, grown, extents):
+        if whole or holds(ns, tiles, 0, -1, -1, False):
             return 1
-        if spans[y] * gcd(a, b) >= step and holds(
-            ns, order, place, carried, size, least, 0, x, -1, False, grown, extents
-        ):
+        if spans[y] * gcd(a, b) >= step and holds(ns, tiles, 0, x, -1, False):
             return 1
-    elif holds(ns, order, place, carried, size, least, 0, d, o, whole, grown, extents):
+    elif holds(ns, tiles, 0, d, o, whole):
         return 1
     times = 1
     for k in range(len(least)):
@@ -236,8 +237,8 @@ def comes_in(
         for i in range(len(least)):
             grown[i] = 1
             if whole and ns.relevant[t, i] and ns.owner[i] != own and i not in (d, o):
-                grown[i] = spans_least(ns, place, carried, size, least, 0, i)
-        most = grows_to(ns, order, place, carried, size, least, place[t], k, grown, extents)
+                grown[i] = spans_least(ns, tiles, 0, i)
+        most = grows_to(ns, tiles, place[t], k)
         times *= chunks(ns.bounds[k], most)
     return int(max(2, times))
 
@@ -245,11 +246,7 @@ def comes_in(
 @leaf
 def kept_share(
     ns: Nest,
-    order: Ints,
-    place: Ints,
-    carried: int,
-    size: Ints,
-    least: Ints,
+    tiles: Tiles,
     j: int,
     e: int,
     times: int,
@@ -259,6 +256,7 @@ def kept_share(
     The tile of the window is at the end then of some other dimension that the j-th one spans, and
     begins anew. It finds again what a window makes its first tile share with its last one.
     """
+    order, place, size = tiles.order, tiles.place, tiles.size
     t = ns.window
     share = 0.0
     for x in range(ns.terms.shape[1]):
@@ -266,8 +264,8 @@ def kept_share(
         if x == e or o < 0:
             continue
         g = gcd(a, b)
-        m = spans_least(ns, place, carried, size, least, j, d)
-        n = spans_least(ns, place, carried, size, least, j, o)
+        m = spans_least(ns, tiles, j, d)
+        n = spans_least(ns, tiles, j, o)
         # what the j-th tile stays through is all part of that of the window
         first, second = ns.owner[d] == order[j], ns.owner[o] == order[j]
         whole = j > 0 or times == 1
@@ -276,9 +274,9 @@ def kept_share(
         if second:
             n = size[0, o] if whole else 1
         words = pair_words(m, n, a, b, False)
-        if not first and spans_least(ns, place, carried, size, least, place[t], d) < m:
+        if not first and spans_least(ns, tiles, place[t], d) < m:
             share = max(share, ((b * (ns.bounds[o] - 1) - a) // g + 1) / words)
-        if not second and spans_least(ns, place, carried, size, least, place[t], o) < n:
+        if not second and spans_least(ns, tiles, place[t], o) < n:
             share = max(share, ((a * (ns.bounds[d] - 1) - b) // g + 1) / words)
     return min(1.0, share)
 
@@ -286,16 +284,9 @@ def kept_share(
 @called_leaf
 def window_serves(
     ns: Nest,
-    order: Ints,
-    place: Ints,
-    carried: int,
-    size: Ints,
-    least: Ints,
-    spans: Ints,
+    tiles: Tiles,
     times: int,
     closer: bool,
-    grown: Ints,
-    extents: Ints,
 ) -> float:
     """Return how many iterations of windows give the same word in the outer memory at most.
 
@@ -304,19 +295,17 @@ def window_serves(
     window's tile slides on, or comes back, beyond that only if it spans what the other one stays
     through, but for the dimensions along which it does so.
 
+    Tiles stay as shortly as cuts the bounds into so many chunks.
+
     Parameters
     ----------
-    size : array of (2, dimensions)
-        How long tiles stay, and the carried one; as few as cut the bounds into so many chunks.
-    least : array of dimensions
-        What all instances together span at least.
-    spans : array of dimensions
-        What the carried tile spans at most, see `fill_spans`.
     times : int
         How often the outermost tile comes in.
     closer : bool
         Whether it is counted that the tile slides along one expression only.
     """
+    order, place, carried, size = tiles.order, tiles.place, tiles.carried, tiles.size
+    spans = tiles.spans
     t, nt = ns.window, len(ns.words)
     served, most = 1.0, 1.0
     for e in range(ns.terms.shape[1]):
@@ -335,24 +324,16 @@ def window_serves(
                 continue
             whole = part = False
             if j == 0:
-                part = times >= comes_in(
-                    ns, order, place, carried, size, least, spans, e, False, grown, extents
-                )
-                whole = part and times >= comes_in(
-                    ns, order, place, carried, size, least, spans, e, True, grown, extents
-                )
+                part = times >= comes_in(ns, tiles, e, False)
+                whole = part and times >= comes_in(ns, tiles, e, True)
             elif not below:
-                part = holds(ns, order, place, carried, size, least, j, d, o, False, grown, extents)
-                whole = part and holds(
-                    ns, order, place, carried, size, least, j, d, o, True, grown, extents
-                )
+                part = holds(ns, tiles, j, d, o, False)
+                whole = part and holds(ns, tiles, j, d, o, True)
             if whole:
                 continue
             if not below:
                 if part:
-                    share = max(
-                        share, kept_share(ns, order, place, carried, size, least, j, e, times)
-                    )
+                    share = max(share, kept_share(ns, tiles, j, e, times))
                 for k in range(2):
                     x = d if k == 0 else o
                     if ns.owner[x] == own and is_held(ns, place, carried, x):
@@ -360,9 +341,7 @@ def window_serves(
                     elif ns.owner[x] == own:
                         reach = longest_stay(ns.bounds[x], size[0, x])
                     else:
-                        reach = spans_at_most(
-                            ns, order, place, carried, size, least, j, x, grown, extents
-                        )
+                        reach = spans_at_most(ns, tiles, j, x)
                     if k == 0:
                         near = min(near, reach)
                     else:
@@ -374,17 +353,15 @@ def window_serves(
                 continue
             # the carried tile stays through x and spans some of y
             x, y, step = (d, o, a) if mine else (o, d, b)
-            if holds(ns, order, place, carried, size, least, j, -1, -1, False, grown, extents):
+            if holds(ns, tiles, j, -1, -1, False):
                 continue
             reach = longest_stay(ns.bounds[x], size[1, x])
-            if holds(ns, order, place, carried, size, least, j, x, -1, False, grown, extents):
+            if holds(ns, tiles, j, x, -1, False):
                 if spans[y] >= step:
                     continue
                 # with loops around those on the other dimension it comes back after some runs
                 if reach < ns.bounds[x] and spans[y] == 1:
-                    m = spans_at_most(
-                        ns, order, place, carried, size, least, place[t], x, grown, extents
-                    )
+                    m = spans_at_most(ns, tiles, place[t], x)
                     slow = b if mine else a
                     runs = rarely_in_line(m, ns.bounds[y], step, slow, size[1, x])
                     back = max(back, runs)
@@ -404,8 +381,8 @@ def window_serves(
         if not closer:
             served *= slid
             continue
-        m = spans_at_most(ns, order, place, carried, size, least, place[t], d, grown, extents)
-        n = spans_at_most(ns, order, place, carried, size, least, place[t], o, grown, extents)
+        m = spans_at_most(ns, tiles, place[t], d)
+        n = spans_at_most(ns, tiles, place[t], o)
         stays = min(slid, pairs_of(m, n, ns.bounds[d], ns.bounds[o], False, False, a, b))
         served *= stays
         most = max(most, slid / stays)

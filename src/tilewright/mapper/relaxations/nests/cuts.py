@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,8 @@ from tilewright.mapper.relaxations.nests.inner_tiles import (
     add_outermost,
     value_of,
 )
-from tilewright.mapper.relaxations.nests.window_spans import chunks
+from tilewright.mapper.relaxations.nests.outer_costs import InnerWindow, Sought
+from tilewright.mapper.relaxations.nests.window_spans import Instances, chunks
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints
@@ -93,19 +94,18 @@ def stays_of(
 def add_way(
     ways: Ints,
     n: int,
-    extent: int,
-    low: int,
-    high: int,
-    steps: int,
-    stays: int,
-    after: int,
+    span: tuple[int, int, int],
+    times: tuple[int, int, int],
     even: int,
     exact: bool,
 ) -> int:
     """Add a way to cut a dimension, unless a known one of a smaller extent costs no more.
 
-    One of an exact extent stands for no other.
+    One of an exact extent stands for no other. The `span` and the `times` are the first columns of
+    a way.
     """
+    extent, low, high = span
+    steps, stays, after = times
     for k in range(n):
         if (
             ways[k, 1] <= low
@@ -187,10 +187,10 @@ def ways_to_cut(
             low = max(own * (instances - 1) + 1, min(high, int(high * (1 - WIDTH))))
             stays, after = stays_of(bound, instances, active, own, size, steps)
             even = evenness(bound, active, steps, which)
-            n = add_way(ways, n, own, low, high, steps, stays, after, even, exact)
+            n = add_way(ways, n, (own, low, high), (steps, stays, after), even, exact)
             if even or not whole:
                 few, last = chunks(bound, size), chunks(steps + 1, size)
-                n = add_way(ways, n, own, low, high, steps + 1, few, last, 0, exact)
+                n = add_way(ways, n, (own, low, high), (steps + 1, few, last), 0, exact)
             high = low - 1
             steps = turns_of(bound, own, high)
         own += 1
@@ -270,60 +270,71 @@ def known_ways(
 def least_value(
     ns: Nest,
     order: Ints,
-    same: Floats,
     limits: Ints,
-    spread: Ints,
-    active: Ints,
-    times: Ints,
+    instances: Instances,
+    window: InnerWindow,
     cost: Floats,
     goal: Floats,
 ) -> float:
-    """Return what tiles cost at least where tiles change so often."""
+    """Return what tiles cost at least where tiles change so often as the window's `times` say."""
+    times = window.times
     steps = 1.0
     for d in range(times.shape[1]):
         steps *= times[0, d]
     for r in range(len(cost)):
         cost[r] = ns.base[r]
-    add_direct(ns, active, times, cost)
-    add_inner(ns, order, same, times, cost)
-    add_outermost(ns, order, limits, spread, active, cost)
+    add_direct(ns, instances.active, times, cost)
+    add_inner(ns, order, window.same, times, cost)
+    add_outermost(ns, order, limits, instances, cost)
     return value_of(ns, goal, cost, steps)
+
+
+class Ways(NamedTuple):
+    """Ways to cut dimensions, and those at hand.
+
+    Attributes
+    ----------
+    ways : array of (dimensions, ways, WAY)
+    number : array of dimensions
+        How many there are.
+    cuts : array of (7, dimensions)
+        See `outer_tiles.least_outer`.
+    """
+
+    ways: Ints
+    number: Ints
+    cuts: Ints
 
 
 @called_leaf
 def leave_out(
     ns: Nest,
     order: Ints,
-    same: Floats,
     limits: Ints,
-    spread: Ints,
-    active: Ints,
-    ways: Ints,
-    number: Ints,
-    times: Ints,
+    instances: Instances,
+    every: Ways,
+    window: InnerWindow,
     cost: Floats,
-    goal: Floats,
-    ceiling: float,
+    sought: Sought,
 ) -> bool:
     """Leave out the ways to cut a dimension that cost too much with the best ones of all others.
 
-    Parameters
-    ----------
-    times : array of (3, dimensions)
-        The fewest of all ways, see `least_of`.
+    The `times` of the window begin as the fewest of all ways, see `least_of`.
 
     Returns
     -------
     bool
         Whether some are left of every dimension.
     """
+    ways, number, times = every.ways, every.number, window.times
     for d in range(len(number)):
         kept = 0
         before, other, after = times[0, d], times[1, d], times[2, d]
         for n in range(number[d]):
             for k in range(3):
                 times[k, d] = ways[d, n, 3 + k]
-            if least_value(ns, order, same, limits, spread, active, times, cost, goal) < ceiling:
+            value = least_value(ns, order, limits, instances, window, cost, sought.goal)
+            if value < sought.ceiling:
                 for k in range(ways.shape[2]):
                     ways[d, kept, k] = ways[d, n, k]
                 kept += 1

@@ -15,6 +15,8 @@ from tilewright.mapper.relaxations.nests.window_spans import (
     FIELDS,
     LESS,
     MOST_DIMENSIONS,
+    Instances,
+    Nested,
     chunks,
     copy,
     fits,
@@ -72,13 +74,14 @@ def inner_tiles(ns: Nest, most: int) -> Inner:
     windows = np.ones((room, ne, FIELDS), np.int64)
     n = 0
     own = np.ones((5, nd), np.int64)
-    size, spanned, grown, extents, free = own[0], own[1], own[2], own[3], own[4]
+    size, spanned, free = own[0], own[1], own[4]
     place = np.empty(nt, np.int64)
     for o in range(len(ns.inner_orders)):
         order = ns.inner_orders[o]
         place[:] = -1
         for i in range(len(order)):
             place[order[i]] = i
+        nested = Nested(order, size, place, own[2], own[3])
         open_ones = 0
         size[:] = 1
         for d in range(nd):
@@ -88,7 +91,7 @@ def inner_tiles(ns: Nest, most: int) -> Inner:
             if kept or alone:
                 free[open_ones] = d
                 open_ones += 1
-        more = fits(ns, order, size, place, -1, grown, extents)
+        more = fits(ns, nested, -1)
         while more and n <= most:
             if n + 2 * ne + 2 > room:
                 which, kinds = np.concatenate((which, which)), np.concatenate((kinds, kinds))
@@ -96,9 +99,7 @@ def inner_tiles(ns: Nest, most: int) -> Inner:
                 windows = np.concatenate((windows, windows))
                 room *= 2
             for kind in range(2 + 2 * ne):
-                if windows_of(
-                    ns, order, size, place, kind, spanned, grown, extents, windows[n], limits[n]
-                ):
+                if windows_of(ns, nested, kind, spanned, windows[n], limits[n]):
                     which[n], kinds[n] = o, kind
                     copy(size, sizes[n])
                     n += 1
@@ -107,7 +108,7 @@ def inner_tiles(ns: Nest, most: int) -> Inner:
             while k >= 0 and not more:
                 d = free[k]
                 size[d] += 1
-                more = size[d] <= ns.bounds[d] and fits(ns, order, size, place, -1, grown, extents)
+                more = size[d] <= ns.bounds[d] and fits(ns, nested, -1)
                 if not more:
                     size[d] = 1
                     k -= 1
@@ -204,15 +205,14 @@ def stay_limit_together(ns: Nest, limits: Ints, active: Ints) -> float:
 
 
 @called_leaf
-def add_outermost(
-    ns: Nest, order: Ints, limits: Ints, spread: Ints, active: Ints, cost: Floats
-) -> None:
+def add_outermost(ns: Nest, order: Ints, limits: Ints, instances: Instances, cost: Floats) -> None:
     """Add the least that the outermost tile of the inner memory and the outer memory cost."""
+    spread, active = instances.spread, instances.active
     for t in range(len(ns.words)):
-        instances = stays = limited = 1.0
+        count = stays = limited = 1.0
         for d in range(len(spread)):
             if ns.owner[d] == t:
-                instances *= spread[d]
+                count *= spread[d]
                 stays *= chunks(ns.bounds[d], stay_limit(ns, limits, active, d))
                 if limits[d] >= 0:
                     limited *= ns.bounds[d]
@@ -221,7 +221,7 @@ def add_outermost(
                 cost[r] += ns.price[r, t] * ns.words[t]
             if len(order) and order[0] == t:
                 stays = max(stays, limited / stay_limit_together(ns, limits, active))
-                got = max(instances, stays)
+                got = max(count, stays)
                 sent = stays if ns.unites[t] else got
                 cost[r] += (ns.sent[r, t] * sent + ns.received[r, t] * got) * ns.words[t]
 
@@ -233,15 +233,14 @@ def add_all(
     same: Floats,
     times: Ints,
     limits: Ints,
-    spread: Ints,
-    active: Ints,
+    instances: Instances,
     around: Floats,
     cost: Floats,
 ) -> None:
     """Add all of it, and no less energy than `around` says."""
     past = add_inner(ns, order, same, times, cost)
     inside = cost[0]
-    add_outermost(ns, order, limits, spread, active, cost)
+    add_outermost(ns, order, limits, instances, cost)
     carried = around[order[0] if len(order) else 0]
     cost[0] = max(cost[0], inside + carried, inside - past + around[len(ns.words)])
 
@@ -278,7 +277,7 @@ def likely(
     Parameters
     ----------
     spreads, actives
-        As `nest.spatial_choices` returns them.
+        As `instances.spatial_choices` returns them.
     around : array of (spreads, tensors + 1)
         Energy that the outer memory needs at least together with the outermost inner tile, by whose
         tile that is, and together with all that is sent past it.
@@ -300,7 +299,7 @@ def likely(
     values = np.empty(room)
     n = 0
     times = np.ones((3, nd), np.int64)
-    alone = np.ones(nd, np.int64)
+    one_alone = Instances(np.ones(nd, np.int64), ns.bounds)
     begin, cost = np.empty(nr), np.empty(nr)
     same, whole = np.empty((2, len(ns.words))), np.empty((2, len(ns.words)))
     begins = growing_runs(inner.which, inner.sizes)
@@ -337,14 +336,15 @@ def likely(
         times[0], times[2] = 1, 1
         for d in range(nd):
             times[1, d] = chunks(ns.bounds[d], inner.sizes[c, d])
-        fill_same(ns, windows[k], alone, ns.bounds, sames[k])
-        add_all(ns, order, sames[k], times, limits[k], alone, ns.bounds, least, floor[k])
+        fill_same(ns, windows[k], one_alone, sames[k])
+        add_all(ns, order, sames[k], times, limits[k], one_alone, least, floor[k])
     ranking, unused = np.empty(len(floor), np.int64), np.empty(len(floor), np.int64)
     ascending(floor[:, 0], ranking, unused)
     looks = 0
     for s in range(len(spreads)):
         if looks > most:
             return choice[:n], tile[:n], values[:n], False
+        instances = Instances(spreads[s], actives[s])
         steps = 1.0
         for d in range(nd):
             times[0, d] = chunks(ns.bounds[d], spreads[s, d])
@@ -370,21 +370,21 @@ def likely(
                 order = ns.inner_orders[inner.which[c]]
                 own = around[s]
                 copy(begin, cost)
-                add_all(ns, order, sames[k], times, limits[k], spreads[s], actives[s], own, cost)
+                add_all(ns, order, sames[k], times, limits[k], instances, own, cost)
                 if value_of(ns, goal, cost, steps) >= ceiling:
                     break  # smaller tiles cost more
                 if ns.window >= 0:
                     if not filled:
-                        fill_same(ns, windows[k], spreads[s], actives[s], whole)
+                        fill_same(ns, windows[k], instances, whole)
                         filled = True
                     copy(begin, cost)
-                    add_all(ns, order, whole, times, limits[k], spreads[s], actives[s], own, cost)
+                    add_all(ns, order, whole, times, limits[k], instances, own, cost)
                     if value_of(ns, goal, cost, steps) >= ceiling:
                         break
-                fill_same(ns, inner.windows[c], spreads[s], actives[s], same)
+                fill_same(ns, inner.windows[c], instances, same)
                 copy(begin, cost)
                 stays = inner.limits[c]
-                add_all(ns, order, same, times, stays, spreads[s], actives[s], own, cost)
+                add_all(ns, order, same, times, stays, instances, own, cost)
                 value = value_of(ns, goal, cost, steps)
                 if value >= ceiling:
                     continue

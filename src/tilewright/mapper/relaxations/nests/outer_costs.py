@@ -2,19 +2,68 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tilewright.kernels.kernel import called_leaf, leaf
-from tilewright.mapper.relaxations.nests.above import comes_in, longest_stay, window_serves
-from tilewright.mapper.relaxations.nests.cases import case_serves
+from tilewright.mapper.relaxations.nests.above import Tiles, comes_in, longest_stay, window_serves
+from tilewright.mapper.relaxations.nests.case_serves import case_serves
 from tilewright.mapper.relaxations.nests.inner_tiles import value_of
-from tilewright.mapper.relaxations.nests.window_spans import chunks
+from tilewright.mapper.relaxations.nests.window_spans import Instances, chunks
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints
     from tilewright.mapper.relaxations.nests.nest import Nest
+
+
+class InnerWindow(NamedTuple):
+    """What the tile of the window does in the inner memory, and how often tiles change there.
+
+    Attributes
+    ----------
+    slide : array of (0 or 1, fields)
+        A case of `cases`, if it lies inside another one there.
+    kind : int
+        How far loops on windows reach, see `window_spans.windows_of`.
+    same, times
+        As `inner_tiles.add_inner` takes them.
+    """
+
+    slide: Ints
+    kind: int
+    same: Floats
+    times: Ints
+
+
+class Sought(NamedTuple):
+    """What is sought: a value below a ceiling.
+
+    Attributes
+    ----------
+    goal : array
+        As in `labels.objective_value`.
+    steps : float
+    ceiling : float
+    """
+
+    goal: Floats
+    steps: float
+    ceiling: float
+
+
+class Between(NamedTuple):
+    """Arrays for use in between.
+
+    Attributes
+    ----------
+    reach : array of (3, dimensions)
+    lower, cost : arrays of costs
+    """
+
+    reach: Ints
+    lower: Floats
+    cost: Floats
 
 
 @leaf
@@ -31,9 +80,7 @@ def instances_of(bound: int, stay: int, instances: int, even: bool) -> float:
 @called_leaf
 def add_outer(
     ns: Nest,
-    order: Ints,
-    carried: int,
-    size: Ints,
+    tiles: Tiles,
     spread: Ints,
     cuts: Ints,
     served: float,
@@ -44,6 +91,7 @@ def add_outer(
 
     So many iterations of windows give the same word at most.
     """
+    order, carried, size = tiles.order, tiles.carried, tiles.size
     nt = len(ns.words)
     for r in range(len(cost)):
         cost[r] = begin[r]
@@ -74,27 +122,18 @@ def add_outer(
 @called_leaf
 def slid_value(
     ns: Nest,
-    order: Ints,
-    place: Ints,
-    carried: int,
-    size: Ints,
+    tiles: Tiles,
+    instances: Instances,
     cuts: Ints,
-    spans: Ints,
-    spread: Ints,
     begin: Floats,
     cost: Floats,
-    steps: float,
-    goal: Floats,
-    ceiling: float,
-    grown: Ints,
-    extents: Ints,
+    sought: Sought,
 ) -> float:
     """Return the least value where an outer memory keeps a tile with windows, or one above a limit.
 
     The outermost tile may also stay for less than all: then it comes in twice at least, and so
     often that the tile of the window may span what it stays through.
     """
-    least = cuts[1]
     best = np.inf
     for closer in range(2):
         best = np.inf
@@ -102,26 +141,23 @@ def slid_value(
         for e in range(-1, 2 * ns.terms.shape[1]):
             times = 1
             if e >= 0:
-                times = comes_in(
-                    ns, order, place, carried, size, least, spans, e // 2, e % 2 > 0, grown, extents
-                )
+                times = comes_in(ns, tiles, e // 2, e % 2 > 0)
                 if times == 1:
                     continue
-            served = window_serves(
-                ns, order, place, carried, size, least, spans, times, closer > 0, grown, extents
-            )
-            add_outer(ns, order, carried, size, spread, cuts, served, begin, cost)
+            served = window_serves(ns, tiles, times, closer > 0)
+            add_outer(ns, tiles, instances.spread, cuts, served, begin, cost)
             if times > 1:
-                add_again(ns, order, carried, size, times, cost)
-            best = min(best, value_of(ns, goal, cost, steps))
-        if best >= ceiling:
+                add_again(ns, tiles, times, cost)
+            best = min(best, value_of(ns, sought.goal, cost, sought.steps))
+        if best >= sought.ceiling:
             break
     return best
 
 
 @called_leaf
-def add_again(ns: Nest, order: Ints, carried: int, size: Ints, times: int, cost: Floats) -> None:
+def add_again(ns: Nest, tiles: Tiles, times: int, cost: Floats) -> None:
     """Add what the outermost tile costs where it comes in so often, and once more at least."""
+    order, carried, size = tiles.order, tiles.carried, tiles.size
     below = order[0] == len(ns.words)
     own = carried if below else order[0]
     now = 1
@@ -136,26 +172,24 @@ def add_again(ns: Nest, order: Ints, carried: int, size: Ints, times: int, cost:
 @called_leaf
 def slid_below(
     ns: Nest,
-    case: Ints,
-    kind: int,
-    carried: int,
-    size: Ints,
+    tiles: Tiles,
+    instances: Instances,
     cuts: Ints,
-    spread: Ints,
-    active: Ints,
-    same: Floats,
-    times: Ints,
-    far: Ints,
+    window: InnerWindow,
     begin: Floats,
-    cost: Floats,
+    between: Between,
 ) -> None:
-    """Fill what all else costs where the window's tile slides for as long as the carried one stays.
+    """Fill what all else costs where the window's tile slides while the carried one stays.
 
     Loops on windows either do not reach beyond the carried tile (kind 0): they end where that stays
     no longer. Or the tile comes back after some runs: then the carried one stays through a part of
     a run at most.
     """
+    carried, size = tiles.carried, tiles.size
     t = ns.window
+    spread, active = instances
+    kind, same, times, case = window.kind, window.same, window.times, window.slide[0]
+    far, cost = between.reach, between.lower
     rare = kind >= 2 + ns.terms.shape[1]
     for d in range(len(spread)):
         far[0, d], far[1, d] = ns.bounds[d], 1
@@ -168,10 +202,10 @@ def slid_below(
         if ns.owner[d] == t:
             got *= times[1, d]
             sent *= times[2, d]
-    second = min(same[1, t], case_serves(ns, case, spread, active, far, True, 1.0))
+    second = min(same[1, t], case_serves(ns, case, instances, far, True, 1.0))
     for d in range(len(spread)):
         far[0, d], far[2, d] = min(far[0, d], cuts[4, d]), cuts[5, d]
-    first = min(same[0, t], case_serves(ns, case, spread, active, far, False, 1.0))
+    first = min(same[0, t], case_serves(ns, case, instances, far, False, 1.0))
     more = max(ns.words[t], ns.points[t] / first) - max(ns.words[t], ns.points[t] / same[0, t])
     got *= more
     if ns.unites[t]:
@@ -186,48 +220,27 @@ def slid_below(
 @called_leaf
 def closer_value(
     ns: Nest,
-    order: Ints,
-    place: Ints,
-    carried: int,
-    size: Ints,
+    tiles: Tiles,
+    instances: Instances,
     cuts: Ints,
-    spans: Ints,
-    spread: Ints,
-    active: Ints,
-    slide: Ints,
-    kind: int,
-    same: Floats,
-    times: Ints,
+    window: InnerWindow,
     begin: Floats,
-    reach: Ints,
-    lower: Floats,
-    cost: Floats,
-    steps: float,
-    goal: Floats,
-    ceiling: float,
-    grown: Ints,
-    extents: Ints,
+    between: Between,
+    sought: Sought,
 ) -> float:
     """Return the value of tiles with what their windows serve, above and below the array."""
-    outside = ns.window >= 0 and place[ns.window] >= 0
+    outside = ns.window >= 0 and tiles.place[ns.window] >= 0
+    cost = between.cost
     value = 0.0
     if outside:
-        value = slid_value(
-            ns, order, place, carried, size, cuts, spans, spread, begin, cost, steps, goal,
-            ceiling, grown, extents,
-        )  # fmt: skip
-    if value >= ceiling or len(slide) == 0:
+        value = slid_value(ns, tiles, instances, cuts, begin, cost, sought)
+    if value >= sought.ceiling or len(window.slide) == 0:
         if not outside:
-            add_outer(ns, order, carried, size, spread, cuts, np.inf, begin, cost)
-            value = value_of(ns, goal, cost, steps)
+            add_outer(ns, tiles, instances.spread, cuts, np.inf, begin, cost)
+            value = value_of(ns, sought.goal, cost, sought.steps)
         return value
-    slid_below(
-        ns, slide[0], kind, carried, size, cuts, spread, active, same, times, reach, begin, lower
-    )
+    slid_below(ns, tiles, instances, cuts, window, begin, between)
     if outside:
-        return slid_value(
-            ns, order, place, carried, size, cuts, spans, spread, lower, cost, steps, goal,
-            ceiling, grown, extents,
-        )  # fmt: skip
-    add_outer(ns, order, carried, size, spread, cuts, np.inf, lower, cost)
-    return value_of(ns, goal, cost, steps)
+        return slid_value(ns, tiles, instances, cuts, between.lower, cost, sought)
+    add_outer(ns, tiles, instances.spread, cuts, np.inf, between.lower, cost)
+    return value_of(ns, sought.goal, cost, sought.steps)

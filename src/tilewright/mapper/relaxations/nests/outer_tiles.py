@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tilewright.kernels.kernel import called_leaf, leaf, part
-from tilewright.mapper.relaxations.nests.above import fits_outer, is_held
+from tilewright.mapper.relaxations.nests.above import Tiles, fits_outer, is_held
 from tilewright.mapper.relaxations.nests.inner_tiles import (
     stay_limit,
     stay_limit_together,
     value_of,
 )
-from tilewright.mapper.relaxations.nests.outer_costs import add_outer, closer_value
-from tilewright.mapper.relaxations.nests.window_spans import chunks
+from tilewright.mapper.relaxations.nests.outer_costs import (
+    Between,
+    InnerWindow,
+    Sought,
+    add_outer,
+    closer_value,
+)
+from tilewright.mapper.relaxations.nests.window_spans import Instances, chunks
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints
@@ -74,65 +80,61 @@ def next_stay(
     return least, True
 
 
+class Carried(NamedTuple):
+    """The outermost tile in the inner memories.
+
+    Attributes
+    ----------
+    tensor : int
+        Whose it is.
+    whole : bool
+        Whether it may span all that an element has of the dimensions relevant to it. Else it is
+        loaded anew for every tile in the outer memory.
+    held : array of dimensions
+        What the tiles of all elements may span beyond what others need.
+    spans : array of dimensions
+        What it spans at most, see `above.fill_spans`.
+    limits : array of (dimensions + 2)
+        How long it stays at most, see `window_spans.windows_of`.
+    """
+
+    tensor: int
+    whole: bool
+    held: Ints
+    spans: Ints
+    limits: Ints
+
+
 @part
 def least_outer(
     ns: Nest,
-    carried: int,
-    whole: bool,
+    inner: Carried,
     cuts: Ints,
-    most_held: Ints,
-    spans: Ints,
-    limits: Ints,
-    spread: Ints,
-    active: Ints,
+    instances: Instances,
+    window: InnerWindow,
     begin: Floats,
-    steps: float,
-    goal: Floats,
-    ceiling: float,
-    slide: Ints,
-    kind: int,
-    same: Floats,
-    times: Ints,
+    sought: Sought,
     found: Ints,
 ) -> float:
-    """Return the least value below a ceiling, or the ceiling.
-
-    Depth first, the longest stays first: what is open takes the least room and costs the least.
+    """Return the least value of tiles in the outer memory, or the ceiling.
 
     Parameters
     ----------
-    carried : int
-        The tensor whose tile is outermost in the inner memory, or 0.
-    whole : bool
-        Whether its tile may span all that an element has of the dimensions relevant to it. Else it
-        is loaded anew for every tile in the outer memory.
     cuts : array of (7, dimensions)
         Of each dimension, what an element has, the least and the most that all together have, the
         fewest steps, what `cuts.limit_runs` fills, and `cuts.evenness`.
-    most_held : array of dimensions
-        What the carried tiles of all elements may span beyond what others need.
-    spans : array of dimensions
-        What the carried tile spans at most, see `above.fill_spans`.
-    limits : array of (dimensions + 2)
-        How long the carried tile stays at most, see `window_spans.windows_of`.
-    spread, active : arrays of dimensions
-        Instances.
     begin : array of costs
         What all else costs.
-    slide : array of (0 or 1, fields)
-        What the tile of the window does in the inner memory, see `cases`, if it lies inside another
-        one there.
-    kind : int
-        How far loops on windows reach, see `window_spans.windows_of`.
-    same, times
-        As `inner_tiles.add_inner` took them.
     found : array of (2 x dimensions + 1)
         Filled with how long tiles stay in the outer memory, and the carried one, and with the
         order.
     """
+    carried, limits, active = inner.tensor, inner.limits, instances.active
+    goal, steps = sought.goal, sought.steps
     nd, nt = len(ns.bounds), len(ns.words)
-    best = ceiling
-    cost, lower = np.empty(len(begin)), np.empty(len(begin))
+    best = sought.ceiling
+    cost = np.empty(len(begin))
+    between = Between(np.empty((3, nd), np.int64), np.empty(len(begin)), cost)
     place = np.empty(nt + 1, np.int64)
     grown, extents = np.empty(nd, np.int64), np.empty(nd, np.int64)
     size = np.empty((2, nd), np.int64)
@@ -148,7 +150,6 @@ def least_outer(
             if longest[1, d] < least[d]:
                 return best
     together = stay_limit_together(ns, limits, active)
-    reach = np.empty((3, nd), np.int64)
     for o in range(ns.outer_orders.shape[1]):
         order = ns.outer_orders[carried, o]
         if order[0] < 0 and o > 0:
@@ -157,7 +158,17 @@ def least_outer(
         for i in range(len(order)):
             if order[i] >= 0:
                 place[order[i]] = i
-        if not whole and place[nt] >= 0 and last_place(place) > place[nt]:
+        tiles = Tiles(
+            order=order,
+            place=place,
+            carried=carried,
+            size=size,
+            least=least,
+            spans=inner.spans,
+            grown=grown,
+            extents=extents,
+        )
+        if not inner.whole and place[nt] >= 0 and last_place(place) > place[nt]:
             continue
         count = 0
         for k in range(2):
@@ -167,7 +178,7 @@ def least_outer(
                 if k == 0:
                     longest[k, d] = ns.bounds[d]
                 if held:
-                    longest[k, d] = min(ns.bounds[d], max(most[d], most_held[d]))
+                    longest[k, d] = min(ns.bounds[d], max(most[d], inner.held[d]))
                 size[k, d] = longest[k, d]
                 if own < 0:
                     continue
@@ -179,18 +190,16 @@ def least_outer(
                     free[count], spanned[count] = k * nd + d, held
                     size[k, d] = least[d]
                     count += 1
-        if not fits_outer(ns, order, place, carried, size, least, -1, extents, extents):
+        if not fits_outer(ns, tiles, -1):
             continue
         if limited(size, limits) > together:
             continue
-        add_outer(ns, order, carried, size, spread, cuts, np.inf, begin, cost)
+        add_outer(ns, tiles, instances.spread, cuts, np.inf, begin, cost)
         if count == 0:
             value = value_of(ns, goal, cost, steps)
             if value < best:
-                value = closer_value(
-                    ns, order, place, carried, size, cuts, spans, spread, active, slide, kind,
-                    same, times, begin, reach, lower, cost, steps, goal, best, grown, extents,
-                )  # fmt: skip
+                now_sought = Sought(goal, steps, best)
+                value = closer_value(ns, tiles, instances, cuts, window, begin, between, now_sought)
             if value < best:
                 best = value
                 note(size, o, found)
@@ -211,7 +220,7 @@ def least_outer(
                     ns.bounds[d], now, loose[depth], least[d], most[d], longest[k, d]
                 )
                 size[k, d] = now
-                add_outer(ns, order, carried, size, spread, cuts, np.inf, begin, cost)
+                add_outer(ns, tiles, instances.spread, cuts, np.inf, begin, cost)
                 value = value_of(ns, goal, cost, steps * slowed(slower))
             if not more or value >= best:
                 # shorter stays cost more
@@ -228,14 +237,11 @@ def least_outer(
                     continue
             for j in range(depth + 1, count):
                 size[free[j] // nd, free[j] % nd] = least[free[j] % nd]
-            fine = fits_outer(ns, order, place, carried, size, least, -1, extents, extents)
+            fine = fits_outer(ns, tiles, -1)
             fine = fine and limited(size, limits) <= together
             if fine and depth == count - 1:
-                value = closer_value(
-                    ns, order, place, carried, size, cuts, spans, spread, active, slide, kind,
-                    same, times, begin, reach, lower, cost, steps * slowed(slower), goal, best,
-                    grown, extents,
-                )  # fmt: skip
+                now_sought = Sought(goal, steps * slowed(slower), best)
+                value = closer_value(ns, tiles, instances, cuts, window, begin, between, now_sought)
                 if value < best:
                     best = value
                     note(size, o, found)

@@ -11,14 +11,8 @@ from tilewright.kernels.types import Bools, Floats, Ints
 from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.problem.bypass_choices import KeepChoice
 from tilewright.mapper.relaxations.nests.inner_tiles import Inner, inner_tiles, likely
-from tilewright.mapper.relaxations.nests.nest import (
-    Nest,
-    Side,
-    nest,
-    one_of_mirrored,
-    sides,
-    spatial_choices,
-)
+from tilewright.mapper.relaxations.nests.instances import one_of_mirrored, spatial_choices
+from tilewright.mapper.relaxations.nests.nest import Nest, Side, nest, sides
 from tilewright.mapper.relaxations.nests.tiles_to_mapping import Tiles
 from tilewright.mapper.relaxations.nests.together import least_together
 from tilewright.mapper.relaxations.stays.least_cost import Least

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright.kernels.kernel import called_leaf, leaf
-from tilewright.mapper.relaxations.nests.window_spans import BACK, FAR, RARE, RUN, SPAN, chunks
+from tilewright.mapper.relaxations.nests.window_spans import (
+    BACK,
+    FAR,
+    RARE,
+    RUN,
+    SPAN,
+    Instances,
+    chunks,
+)
 from tilewright.mapper.windows.slides import gcd, pair_words
 
 if TYPE_CHECKING:
@@ -18,26 +26,25 @@ if TYPE_CHECKING:
 # back after each run along one of them, or after some
 STAYS, SLIDES, RETURNS, RARELY = -1, 0, 2, 4
 WAYS = 6
+STEPS = 1, 1, 1  # of loops of which nothing is known
 
 
 @called_leaf
-def fill_same(ns: Nest, windows: Ints, spread: Ints, active: Ints, same: Floats) -> None:
+def fill_same(ns: Nest, windows: Ints, instances: Instances, same: Floats) -> None:
     """Fill how many iterations of windows give the same word of a tensor at most.
 
     Parameters
     ----------
     windows : array of (expressions, FIELDS)
         See `windows_of`.
-    spread, active : arrays of dimensions
-        Instances that it takes for even chunks, and the most that work at a time.
     same : array of (2, tensors)
         Of words that come into an instance, and of those that all instances share.
     """
     for t in range(len(ns.words)):
         same[0, t] = same[1, t] = 1.0
         if t == ns.window:
-            same[0, t] = same_words(ns, windows, spread, active, False)
-            same[1, t] = same_words(ns, windows, spread, active, True)
+            same[0, t] = same_words(ns, windows, instances, False)
+            same[1, t] = same_words(ns, windows, instances, True)
         else:
             for e in range(ns.terms.shape[1]):
                 same[0, t] *= ns.pairs[t, e]
@@ -45,7 +52,7 @@ def fill_same(ns: Nest, windows: Ints, spread: Ints, active: Ints, same: Floats)
 
 
 @called_leaf
-def same_words(ns: Nest, windows: Ints, spread: Ints, active: Ints, together: bool) -> float:
+def same_words(ns: Nest, windows: Ints, instances: Instances, together: bool) -> float:
     """Return how many iterations of a tensor's windows give the same word at most.
 
     The tile may slide along one expression, as far as that goes in each way; the other expressions
@@ -58,26 +65,21 @@ def same_words(ns: Nest, windows: Ints, spread: Ints, active: Ints, together: bo
         for e in range(ns.terms.shape[1]):
             if ns.terms[t, e, 2] < 0:
                 continue
-            m, n = windows[e, SPAN], windows[e, SPAN + 1]
+            span = windows[e, SPAN], windows[e, SPAN + 1]
             far, wide = windows[e, FAR], windows[e, FAR + 1]
-            own = served(ns, e, STAYS, m, n, far, wide, spread, active, together, 1, 1, 1)
+            reach = far, wide
+            own = served(ns, e, STAYS, span, reach, instances, together, STEPS)
             if e == slid:
                 for k in range(2):
                     run = windows[e, RUN] if k == 0 else far
                     other = windows[e, RUN + 1] if k == 1 else wide
-                    now = served(
-                        ns, e, SLIDES + k, m, n, run, other, spread, active, together, 1, 1, 1
-                    )
+                    now = served(ns, e, SLIDES + k, span, (run, other), instances, together, STEPS)
                     own = max(own, now)
                     if windows[e, BACK + k] > 0:
-                        now = served(
-                            ns, e, RETURNS + k, m, n, far, wide, spread, active, together, 1, 1, 1
-                        )
+                        now = served(ns, e, RETURNS + k, span, reach, instances, together, STEPS)
                         own = max(own, now)
                     if windows[e, RARE + k] > 0:
-                        now = served(
-                            ns, e, RARELY + k, m, n, far, wide, spread, active, together, 1, 1, 1
-                        )
+                        now = served(ns, e, RARELY + k, span, reach, instances, together, STEPS)
                         own = max(own, now)
             product *= own
         most = max(most, product)
@@ -89,16 +91,11 @@ def served(
     ns: Nest,
     e: int,
     way: int,
-    m: int,
-    n: int,
-    far: int,
-    wide: int,
-    spread: Ints,
-    active: Ints,
+    span: tuple[int, int],
+    reach: tuple[int, int],
+    instances: Instances,
     together: bool,
-    long: int,
-    leap: int,
-    jump: int,
+    steps: tuple[int, int, int],
 ) -> float:
     """Return how many iterations of an expression of two terms give the same word at most.
 
@@ -106,18 +103,21 @@ def served(
     ----------
     way : int
         What the tile does along the expression.
-    m, n : int
+    span : tuple of int, int
         What it spans of both dimensions in an instance.
-    far, wide : int
+    reach : tuple of int, int
         How far loops on them reach.
     together : bool
         Whether words are counted that all instances share.
-    long : int
-        How long a run is at least, of those that a tile comes back after, or 1.
-    leap, jump : int
-        From one iteration of an instance to the next, along both dimensions, where that is known to
-        be more than 1.
+    steps : tuple of int, int, int
+        How long a run is at least, of those that a tile comes back after, or 1; and from one
+        iteration of an instance to the next, along both dimensions, where that is known to be more
+        than 1.
     """
+    m, n = span
+    far, wide = reach
+    spread, active = instances
+    long, leap, jump = steps
     d, a, o, b = ns.terms[ns.window, e]
     whole, other = ns.bounds[d], ns.bounds[o]
     if leap > 1 and not together:

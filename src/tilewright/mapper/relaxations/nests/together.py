@@ -8,9 +8,9 @@ import numpy as np
 
 from tilewright.kernels.kernel import kernel, leaf, part
 from tilewright.mapper.relaxations.nests.above import fill_spans
+from tilewright.mapper.relaxations.nests.case_serves import case_serves
 from tilewright.mapper.relaxations.nests.cases import (
     case_fields,
-    case_serves,
     fill_served,
     known_cases,
     tighten_same,
@@ -24,15 +24,17 @@ from tilewright.mapper.relaxations.nests.cuts import (
     MOST_WAYS,
     ROUGH,
     WAY,
+    Ways,
     known_ways,
     least_value,
     leave_out,
     limit_runs,
 )
 from tilewright.mapper.relaxations.nests.inner_tiles import Inner, add_direct, add_inner
-from tilewright.mapper.relaxations.nests.outer_tiles import least_outer
+from tilewright.mapper.relaxations.nests.outer_costs import InnerWindow, Sought
+from tilewright.mapper.relaxations.nests.outer_tiles import Carried, least_outer
 from tilewright.mapper.relaxations.nests.served import WAYS, fill_same
-from tilewright.mapper.relaxations.nests.window_spans import copy, most_of
+from tilewright.mapper.relaxations.nests.window_spans import Instances, Nested, copy, most_of
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints
@@ -73,72 +75,63 @@ def fill_ways(
 @part
 def least_of_ways(
     ns: Nest,
-    order: Ints,
-    carried: int,
-    kept: bool,
-    size: Ints,
-    held: Ints,
+    nested: Nested,
+    inner: Carried,
     widest: Ints,
-    spans: Ints,
-    limits: Ints,
-    spread: Ints,
-    active: Ints,
-    ways: Ints,
-    number: Ints,
-    slide: Ints,
-    kind: int,
-    served: float,
-    same: Floats,
-    times: Ints,
-    cuts: Ints,
-    begin: Floats,
-    goal: Floats,
-    limit: float,
-    own: Ints,
+    instances: Instances,
+    every: Ways,
+    window: InnerWindow,
+    sought: Sought,
     found: Ints,
 ) -> float:
     """Return the least value below a limit of all ways to cut dimensions, or infinity.
 
     Parameters
     ----------
-    served : float
-        What the tile of the window serves in an instance at most, if it lies inside another one.
+    widest : array of dimensions
+        What the outermost tile may span beyond what others need.
+    window : InnerWindow
+        What is served of it in an instance begins, and ends, as that of any case.
     found : array
         Filled with the numbers of the best, see `least_together`.
     """
+    order, size, spread, active = nested.order, nested.size, instances.spread, instances.active
+    ways, number, cuts = every.ways, every.number, every.cuts
+    slide, same, times = window.slide, window.same, window.times
     nd = len(size)
     best = np.inf
     at = np.zeros(nd, np.int64)
     runs = np.ones((3, nd), np.int64)
-    more = leave_out(
-        ns, order, same, limits, spread, active, ways, number, times, begin, goal, limit
-    )
+    begin, own = np.empty(len(ns.base)), np.empty(2 * nd + 1, np.int64)
+    served = same[0, ns.window] if len(slide) > 0 else 0.0
+    more = leave_out(ns, order, inner.limits, instances, every, window, begin, sought)
     while more:
         steps = 1.0
-        whole = kept
+        whole = inner.whole
         for d in range(nd):
             extent = ways[d, at[d], 0]
             copy(ways[d, at[d], :4], cuts[:, d])
             copy(ways[d, at[d], 3:], times[:, d])
             cuts[4, d], cuts[5, d], cuts[6, d] = ns.bounds[d], 1, ways[d, at[d], EVEN]
             steps *= times[0, d]
-            if ns.relevant[carried, d] and ns.owner[d] >= 0:
+            if ns.relevant[inner.tensor, d] and ns.owner[d] >= 0:
                 whole &= extent == size[d] or extent <= widest[d]
         if len(slide) > 0:
             same[0, ns.window] = served
             if limit_runs(ns, spread, cuts):
                 copy(cuts[4], runs[0])
                 copy(cuts[5], runs[2])
-                most = case_serves(ns, slide[0], spread, active, runs, False, 1.0)
+                most = case_serves(ns, slide[0], instances, runs, False, 1.0)
                 same[0, ns.window] = min(most, served)
         copy(ns.base, begin)
         add_direct(ns, active, times, begin)
         add_inner(ns, order, same, times, begin)
+        now = Carried(inner.tensor, whole, inner.held, inner.spans, inner.limits)
+        limit = min(best, sought.ceiling)
         value = least_outer(
-            ns, carried, whole, cuts, held, spans, limits, spread, active, begin, steps, goal,
-            min(best, limit), slide, kind, same, times, own,
-        )  # fmt: skip
-        if value < min(best, limit):
+            ns, now, cuts, instances, window, begin, Sought(sought.goal, steps, limit), own
+        )
+        if value < limit:
             best = value
             copy(own, found)
             for d in range(nd):
@@ -173,7 +166,7 @@ def least_together(
     Parameters
     ----------
     spreads, actives
-        As `nest.spatial_choices` returns them.
+        As `instances.spatial_choices` returns them.
     choice, tile, values
         As `inner_tiles.likely` returns them, in ascending order of `values`.
 
@@ -194,8 +187,8 @@ def least_together(
     ways = np.empty((nd, MOST_WAYS, WAY), np.int64)
     # ways to cut that are known, each after a row of what they depend on, how many, and the least
     pool, filled = np.empty((FIRST_ROWS, WAY), np.int64), 0
-    instances, longest = largest(spreads), min(largest(inner.sizes) + 1, MOST_KNOWN)
-    known = np.zeros((2, nd, instances + 1, longest), np.int64)
+    most_instances, longest = largest(spreads), min(largest(inner.sizes) + 1, MOST_KNOWN)
+    known = np.zeros((2, nd, most_instances + 1, longest), np.int64)
     number, rows = np.empty(nd, np.int64), np.empty((2, nd), np.int64)
     spans = np.empty(nd, np.int64)
     cuts = np.empty((7, nd), np.int64)
@@ -217,6 +210,7 @@ def least_together(
         if values[i] >= best:
             break
         size, spread, active = inner.sizes[tile[i]], spreads[choice[i]], actives[choice[i]]
+        instances = Instances(spread, active)
         order = ns.inner_orders[inner.which[tile[i]]]
         windows, limits = inner.windows[tile[i]], inner.limits[tile[i]]
         carried = order[0] if len(order) else 0
@@ -234,22 +228,25 @@ def least_together(
             copy(pool[row - 1, 2:5], times[:, d])
         fill_spans(ns, order, size, active, spans)
         limit = min(ceiling, best * NEAR)
-        fill_same(ns, windows, spread, active, same)
-        if least_value(ns, order, same, limits, spread, active, times, begin, goal) >= limit:
+        fill_same(ns, windows, instances, same)
+        kind = inner.kinds[tile[i]]
+        window = InnerWindow(cases[:0], kind, same, times)
+        if least_value(ns, order, limits, instances, window, begin, goal) >= limit:
             continue
         if len(order) > 1 and ns.window in order[1:]:
             cases, taken = known_cases(ns, inner, tile[i], begins[tile[i]], cases, taken)
-            tighten_same(ns, cases, begins[tile[i]], spread, active, anywhere, same)
-            if least_value(ns, order, same, limits, spread, active, times, begin, goal) >= limit:
+            tighten_same(ns, cases, begins[tile[i]], instances, anywhere, same)
+            if least_value(ns, order, limits, instances, window, begin, goal) >= limit:
                 continue
         place[:] = -1
         for k in range(len(order)):
             place[order[k]] = k
+        nested = Nested(order, size, place, grown, extents)
         for d in range(nd):
             held[d] = widest[d] = 0
             if ns.owner[d] >= 0 and ns.relevant[carried, d] and place[ns.owner[d]] > 1:
                 # the outermost tile may span more of it than those inside
-                widest[d] = most_of(ns, order, size, place, 0, d, ns.bounds[d], grown, extents)
+                widest[d] = most_of(ns, nested, 0, d, ns.bounds[d])
                 held[d] = min(ns.bounds[d], widest[d] * active[d])
         slides = len(order) > 1 and ns.window in order[1:]
         # first what is served in any case, then case by case
@@ -261,9 +258,10 @@ def least_together(
                 row = begins[tile[i], 0] + c
                 slide = cases[row : row + 1]
             c += 1
+            window = InnerWindow(slide, kind, same, times)
             steps = fill_ways(pool, rows[0], ways, number, times, cuts, ns.bounds)
             limit = min(reached[i], ceiling, best * NEAR)
-            if least_value(ns, order, same, limits, spread, active, times, begin, goal) >= limit:
+            if least_value(ns, order, limits, instances, window, begin, goal) >= limit:
                 if slides and c == 0:
                     break
                 continue
@@ -271,21 +269,17 @@ def least_together(
             add_direct(ns, active, times, begin)
             add_inner(ns, order, same, times, begin)
             # the best of each dimension together
-            kept = len(order) > 0
+            outermost = Carried(carried, len(order) > 0, held, spans, limits)
             value = least_outer(
-                ns, carried, kept, cuts, held, spans, limits, spread, active, begin, steps, goal,
-                limit, slide, inner.kinds[tile[i]], same, times, own,
-            )  # fmt: skip
+                ns, outermost, cuts, instances, window, begin, Sought(goal, steps, limit), own
+            )
             if slides and c == 0:
                 if value >= limit:
                     break
-                count = fill_served(
-                    ns, cases, begins[tile[i]], spread, active, anywhere, same, serves
-                )
+                count = fill_served(ns, cases, begins[tile[i]], instances, anywhere, same, serves)
                 continue
             if value >= limit:
                 continue
-            served = serves[c - 1, 0] if slides else 0.0
             # roughly, then with each extent that may matter to windows
             for fine in range(2):
                 for d in range(nd * fine):
@@ -298,9 +292,8 @@ def least_together(
                 fill_ways(pool, rows[fine], ways, number, times, cuts, ns.bounds)
                 limit = min(reached[i], ceiling, best * NEAR)
                 value = least_of_ways(
-                    ns, order, carried, kept, size, held, widest, spans, limits, spread, active,
-                    ways, number, slide, inner.kinds[tile[i]], served, same, times, cuts,
-                    begin, goal, limit, own, details,
+                    ns, nested, outermost, widest, instances, Ways(ways, number, cuts), window,
+                    Sought(goal, steps, limit), details,
                 )  # fmt: skip
                 if value >= limit:
                     break

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tilewright.kernels.kernel import called_leaf, leaf
 from tilewright.mapper.windows.slides import pair_words
@@ -46,6 +46,43 @@ def tile_words(ns: Nest, t: int, extents: Ints) -> float:
     return words
 
 
+class Instances(NamedTuple):
+    """Instances along each dimension.
+
+    Attributes
+    ----------
+    spread, active : arrays of dimensions
+        That it takes for even chunks, and the most that work at a time.
+    """
+
+    spread: Ints
+    active: Ints
+
+
+class Nested(NamedTuple):
+    """Tiles in the inner memories, which lie inside one another.
+
+    Attributes
+    ----------
+    order : array
+        Whose tiles they are, the outermost first.
+    size : array of dimensions
+        Iterations that the tile of the dimension's owner stays through, see `Inner`.
+    place : array of tensors
+        Where each stands in the order, or -1.
+    grown : array of dimensions
+        What some tiles span at least; ones where nothing is asked of them.
+    extents : array of dimensions
+        For use in between.
+    """
+
+    order: Ints
+    size: Ints
+    place: Ints
+    grown: Ints
+    extents: Ints
+
+
 @leaf
 def extent(ns: Nest, size: Ints, place: Ints, i: int, d: int) -> int:
     """Return the extent of the i-th tile: what the tile inside it stays through.
@@ -60,32 +97,26 @@ def extent(ns: Nest, size: Ints, place: Ints, i: int, d: int) -> int:
 @called_leaf
 def fits(
     ns: Nest,
-    order: Ints,
-    size: Ints,
-    place: Ints,
+    nested: Nested,
     last: int,
-    grown: Ints,
-    extents: Ints,
 ) -> bool:
     """Whether the tiles fit the inner memories, those up to the last-th, if any, grown at least."""
-    for group in range(len(ns.inner_room)):
-        if not fits_one(ns, order, size, place, last, grown, extents, group):
-            return False
-    return True
+    group = 0
+    while group < len(ns.inner_room) and fits_one(ns, nested, last, group):
+        group += 1
+    return group == len(ns.inner_room)
 
 
 @called_leaf
 def fits_one(
     ns: Nest,
-    order: Ints,
-    size: Ints,
-    place: Ints,
+    nested: Nested,
     last: int,
-    grown: Ints,
-    extents: Ints,
     group: int,
 ) -> bool:
     """Whether the tiles fit that one of several inner memories keeps."""
+    order, size, place, grown = nested.order, nested.size, nested.place, nested.grown
+    extents = nested.extents
     total = 0.0
     for i in range(len(order)):
         t = order[i]
@@ -105,21 +136,18 @@ def fits_one(
 @called_leaf
 def most_of(
     ns: Nest,
-    order: Ints,
-    size: Ints,
-    place: Ints,
+    nested: Nested,
     last: int,
     d: int,
     most: int,
-    grown: Ints,
-    extents: Ints,
 ) -> int:
     """Return how much of a dimension fits at most in the tiles up to the last-th."""
+    grown = nested.grown
     before = grown[d]
     low, high = before, max(before, most)
     while low < high:
         grown[d] = (low + high + 1) // 2
-        if fits(ns, order, size, place, last, grown, extents):
+        if fits(ns, nested, last):
             low = grown[d]
         else:
             high = grown[d] - 1
@@ -129,47 +157,51 @@ def most_of(
 
 @called_leaf
 def most_spanned(
-    ns: Nest, order: Ints, size: Ints, place: Ints, t: int, d: int, grown: Ints, extents: Ints
+    ns: Nest,
+    nested: Nested,
+    t: int,
+    d: int,
 ) -> int:
     """Return how much of a dimension a tile spans at most.
 
     That is what the tile stays through that lies outside or directly inside, and no more than fits:
     the tiles outside span no less.
     """
+    size, place = nested.size, nested.place
     own = ns.owner[d]
     most = ns.bounds[d]
     inside = own >= 0 and 0 < place[own] <= place[t] + 1
     if inside or (own >= 0 and place[own] < 0):
         most = size[d]
-    return most_of(ns, order, size, place, place[t], d, most, grown, extents)
+    return most_of(ns, nested, place[t], d, most)
 
 
 @called_leaf
 def within(
-    ns: Nest, order: Ints, size: Ints, place: Ints, i: int, d: int, grown: Ints, extents: Ints
+    ns: Nest,
+    nested: Nested,
+    i: int,
+    d: int,
 ) -> int:
     """Return how far loops on a dimension reach inside the i-th tile: what it spans, or stays."""
+    order, size, place = nested.order, nested.size, nested.place
     if ns.owner[d] == order[i]:
         return int(size[d] if i > 0 else ns.bounds[d])
     if i == 0 and ns.owner[d] >= 0 and place[ns.owner[d]] < 0:
         return int(size[d])
-    return int(most_of(ns, order, size, place, i, d, ns.bounds[d], grown, extents))
+    return int(most_of(ns, nested, i, d, ns.bounds[d]))
 
 
 @called_leaf
 def reach(
     ns: Nest,
-    order: Ints,
-    size: Ints,
-    place: Ints,
+    nested: Nested,
     t: int,
     d: int,
     run: int,
     other: int,
     beyond: bool,
     narrow: bool,
-    grown: Ints,
-    extents: Ints,
 ) -> int:
     """Return how far loops on a dimension reach that no other loop relevant to a tile is inside of.
 
@@ -185,6 +217,7 @@ def reach(
     narrow : bool
         Whether loops on the other dimension that the outermost tile stays through hinder that.
     """
+    order, size, place, grown = nested.order, nested.size, nested.place, nested.grown
     far = int(ns.bounds[d])
     for i in range(place[t] - 1, -1, -1):
         free = True
@@ -195,10 +228,10 @@ def reach(
                     grown[k] = size[k]
                 else:
                     free = beyond
-        if not free or not fits(ns, order, size, place, place[t], grown, extents):
+        if not free or not fits(ns, nested, place[t]):
             for k in range(len(size)):
                 grown[k] = 1
-            far = within(ns, order, size, place, i, d, grown, extents)
+            far = within(ns, nested, i, d)
             break
     for k in range(len(size)):
         grown[k] = 1
@@ -208,13 +241,9 @@ def reach(
 @called_leaf
 def windows_of(
     ns: Nest,
-    order: Ints,
-    size: Ints,
-    place: Ints,
+    nested: Nested,
     kind: int,
     spanned: Ints,
-    grown: Ints,
-    extents: Ints,
     windows: Ints,
     limits: Ints,
 ) -> bool:
@@ -228,8 +257,6 @@ def windows_of(
         and bring back the tile. Where the outermost tile spans one iteration of that dimension, it
         stays for as long as the run is, which is limited; or else the tile comes back now and then,
         with loops on the first dimension around those: from 2 + expressions on.
-    grown : array of dimensions
-        For use in between: ones.
     windows : array of (expressions, FIELDS)
     limits : array of (dimensions + 2)
         Of each dimension, LESS or -1, and the most iterations of all limited ones together. Last is
@@ -241,6 +268,7 @@ def windows_of(
     bool
         Whether this kind is different from kind 0.
     """
+    order, size, place = nested.order, nested.size, nested.place
     t = ns.window
     nd = len(size)
     for d in range(nd + 2):
@@ -257,62 +285,59 @@ def windows_of(
     for d in range(nd):
         spanned[d] = 1
         if ns.relevant[t, d]:
-            spanned[d] = most_spanned(ns, order, size, place, t, d, grown, extents)
+            spanned[d] = most_spanned(ns, nested, t, d)
     differs = kind == 0
     ne = len(windows)
     for e in range(ne):
         if ns.terms[t, e, 2] < 0:
             continue
-        tight = is_narrow(ns, order, size, place, e, grown, extents)
+        tight = is_narrow(ns, nested, e)
         slides, back = kind == 1, kind == 1 or kind == 2 + e or kind == 2 + ne + e
         for k in range(2):
             d, o = ns.terms[t, e, 2 * k], ns.terms[t, e, 2 - 2 * k]
-            far = reach(ns, order, size, place, t, d, d, -1, slides, False, grown, extents)
-            around = reach(ns, order, size, place, t, o, o, d, back, tight, grown, extents)
+            far = reach(ns, nested, t, d, d, -1, slides, False)
+            around = reach(ns, nested, t, o, o, d, back, tight)
             windows[e, SPAN + k], windows[e, RUN + k] = spanned[d], far
-            windows[e, FAR + k] = reach(
-                ns, order, size, place, t, d, d, o, back, tight, grown, extents
-            )
+            windows[e, FAR + k] = reach(ns, nested, t, d, d, o, back, tight)
             windows[e, BACK + k] = far > 1 and around > 1
             if kind == 1 and ns.owner[d] != order[0]:
-                near = reach(ns, order, size, place, t, d, d, -1, False, False, grown, extents)
+                near = reach(ns, nested, t, d, d, -1, False, False)
                 differs |= far > near
             if kind > 1 and back and ns.owner[d] == order[0]:
-                near = reach(ns, order, size, place, t, o, o, d, False, tight, grown, extents)
+                near = reach(ns, nested, t, o, o, d, False, tight)
                 differs |= around > near and (kind == 2 + e or tight)
             if kind == 2 + ne + e:
                 windows[e, RARE + k] = windows[e, BACK + k] > 0 and ns.owner[d] == order[0]
                 windows[e, BACK + k] = 0
     if kind > 0 and differs:
-        limit_stays(ns, order, size, place, kind, spanned, grown, extents, limits)
+        limit_stays(ns, nested, kind, spanned, limits)
     return differs
 
 
 @called_leaf
 def is_narrow(
-    ns: Nest, order: Ints, size: Ints, place: Ints, e: int, grown: Ints, extents: Ints
+    ns: Nest,
+    nested: Nested,
+    e: int,
 ) -> bool:
     """Whether the outermost tile stays for one dimension of an expression and spans 1 of the other.
 
     Then a tile inside of it slides along the first one for as long as the outermost tile stays.
     """
+    order = nested.order
     d, o = ns.terms[ns.window, e, 0], ns.terms[ns.window, e, 2]
     if ns.owner[d] == ns.owner[o] or order[0] not in (ns.owner[d], ns.owner[o]):
         return False
     other = o if ns.owner[d] == order[0] else d
-    return within(ns, order, size, place, 0, other, grown, extents) == 1
+    return within(ns, nested, 0, other) == 1
 
 
 @called_leaf
 def limit_stays(
     ns: Nest,
-    order: Ints,
-    size: Ints,
-    place: Ints,
+    nested: Nested,
     kind: int,
     spanned: Ints,
-    grown: Ints,
-    extents: Ints,
     limits: Ints,
 ) -> None:
     """Fill how long the outermost tile stays at most where loops reach beyond it.
@@ -320,10 +345,11 @@ def limit_stays(
     What it stays through is part of the tile that slides, but for the run after which that comes
     back, see `served.come_back`, or does so after some, if there are loops around it.
     """
+    order, size, place, grown = nested.order, nested.size, nested.place, nested.grown
     t = ns.window
     ne = ns.terms.shape[1]
     e = (kind - 2) % ne
-    narrow = 1 < kind < 2 + ne and is_narrow(ns, order, size, place, e, grown, extents)
+    narrow = 1 < kind < 2 + ne and is_narrow(ns, nested, e)
     slid = -1
     longer = 0
     first = second = -1
@@ -358,11 +384,9 @@ def limit_stays(
         most = 1
         for own in range(1, spanned[first] + 1):
             grown[first] = own
-            other = most_of(
-                ns, order, size, place, place[t], second, spanned[second], grown, extents
-            )
+            other = most_of(ns, nested, place[t], second, spanned[second])
             grown[second] = other
-            if fits(ns, order, size, place, place[t], grown, extents):
+            if fits(ns, nested, place[t]):
                 most = max(most, own * (other + (longer if second == slid else 0)))
             grown[second] = 1
         grown[first] = 1
