@@ -31,16 +31,15 @@ LONGER = {
 MORE_PARAMETERS = {
     # plain arrays that one call from Python hands over once: a record would be made for that alone
     "exploration/fixed.py: sweep": "the tables of one layer",
-    "exploration/least_costs.py: least_costs": "the tables of one layer",
-    "exploration/least_costs.py: spread_costs": "the tables of one layer",
-    "exploration/word_costs.py: price_group": "the tables of one layer",
+    "exploration/bounds/least_costs.py: least_costs": "the tables of one layer",
+    "exploration/bounds/nested/costs.py: nested_energy": "the tables of one layer",
     "mapper/bounds/across_array.py: lower_column": "a column of a table, and what it is made of",
     "mapper/bounds/across_array.py: shapes_that_matter": "the same, and what it fills",
     "mapper/bounds/slide_options.py: fill_reuse": "the options of one tensor, and what it fills",
     "mapper/pipelined/even_search.py: survey": "a search, and what it fills",
     "mapper/pipelined/even_search.py: whole_mappings": "a search, and what it fills",
     "mapper/windows/slides.py: option_reuse": "one option, and arrays for use in between",
-    "offchip/extents.py: fill": "the tables of one layer",
+    "offchip/arrays/extents.py: fill": "the tables of one layer",
     # numbers of one access and of one loop: they are locals of the callers
     "model/closed_form/forwarding.py: _hold": "positions of two neighbours",
     "model/closed_form/forwarding.py: _meet": "positions of two neighbours",
