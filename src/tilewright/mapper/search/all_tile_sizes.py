@@ -125,7 +125,7 @@ def with_all_sizes(
     if not best.reaches(bound):
         boxes.refine(best.value, stop, SUMS << 2)
         bound = max(bound, boxes.bound)
-    certain = bound_of_all(layer, machine, wanted, keeps, best.value, stop, settings.shares)
+    certain = bound_of_all(layer, machine, wanted, keeps, best.value, stop, settings.shares, boxes)
     if layer.operations <= SMALL and not best.reaches(certain) and not stop():
         others = sorted(keeps)[:OTHERS] if layer.operations <= TINY else []
         best.reorder()
@@ -147,7 +147,7 @@ def untried(even: Found, layer: Layer, architecture: Architecture, objective: st
     if even.mapping is None:
         return Found(labels=even.labels, tiles=ALL)
     machine = narrowed(architecture, layer)
-    alone = operations_alone(layer, machine, parse_objective(objective))
+    alone = operations_alone(layer, machine, parse_objective(objective), even.closed_form)
     bound = max(alone, even.closed_form.bound if even.closed_form else 0.0)
     finished = bound >= even.value * (1 - CLOSE)
     bound = min(bound, even.value)

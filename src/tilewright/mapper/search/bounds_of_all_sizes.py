@@ -13,7 +13,7 @@ from tilewright.mapper.problem.bypass_choices import KeepChoice, keep_choices
 from tilewright.mapper.relaxations.stays.elements import Pays
 from tilewright.mapper.relaxations.stays.halves import halves_of
 from tilewright.mapper.relaxations.stays.least_cost import Least
-from tilewright.mapper.relaxations.stays.spatial_boxes import BoxCosts, SpatialBoxes, widest_of
+from tilewright.mapper.relaxations.stays.spatial_boxes import SpatialBoxes, widest_of
 from tilewright.workload.layer import Layer
 
 MOST_KEEPS = 512  # that are bounded for irregular mappings, too
@@ -45,15 +45,18 @@ def closed_form(
     return SpatialBoxes(least, halves, keeps, objective, finer, stop)
 
 
-def operations_alone(layer: Layer, architecture: Architecture, objective: Objective) -> float:
-    """Return what the operations cost at least."""
+def operations_alone(
+    layer: Layer,
+    architecture: Architecture,
+    objective: Objective,
+    boxes: SpatialBoxes | None = None,
+) -> float:
+    """Return what the operations cost at least; `boxes` are the bounds that are known, if any."""
     if len(architecture.arrays) == 1:
         least = Least(layer, architecture)
     else:
-        halves = halves_of(layer, architecture)
-        whole = np.zeros((1, len(halves)), np.int64)
-        widest = widest_of(layer, halves, whole, len(architecture.arrays))
-        least = BoxCosts(Least(layer, architecture, widest), halves).at(whole)
+        costs = (boxes or closed_form(layer, architecture, objective, lambda: True)).costs
+        least = costs.at(np.zeros((1, len(costs.halves)), np.int64))
     return float(objective.values(np.full(len(least.cycles), least.work), least.cycles).min())
 
 
@@ -65,6 +68,7 @@ def bound_of_all(
     ceiling: float,
     stop: Callable[[], bool],
     shares: bool = True,
+    boxes: SpatialBoxes | None = None,
 ) -> float:
     """Return a lower bound of all mappings below a ceiling, regular or not, or the ceiling.
 
@@ -76,12 +80,14 @@ def bound_of_all(
         Bypass choices that are looked at before others.
     shares : bool
         Whether it knows what each element pays of a word, too.
+    boxes : SpatialBoxes, optional
+        The bounds of regular mappings, where they are known.
     """
     keeps = [keep for _, keep in sorted(first)]
     known = set(keeps)
     keeps += [keep for keep in keep_choices(layer, architecture) if keep not in known]
     if len(architecture.arrays) > 1 or len(keeps) > MOST_KEEPS:
-        return min(ceiling, operations_alone(layer, architecture, objective))
+        return min(ceiling, operations_alone(layer, architecture, objective, boxes))
     least = Least(layer, architecture)
     alone = objective.values(np.full(len(least.cycles), least.work), least.cycles)
     bound = ceiling

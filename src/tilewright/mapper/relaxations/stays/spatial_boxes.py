@@ -27,6 +27,7 @@ from tilewright.workload.layer import Layer
 
 FIRST, BATCH = 16, 256  # boxes that are divided at once: at first, and later
 FEW = 4  # boxes whose best bypass choices are counted in a better way at once
+SUMS = 1 << 13  # of a bypass choice in a box, about, before time is looked at again
 MOST_BOXES = 1 << 18
 MOST_TOGETHER = 1 << 15  # parts of several arrays that are priced at once
 OFTEN = 1 / 64  # of all parts: when more have been priced one by one, all are
@@ -77,12 +78,11 @@ class SpatialBoxes:
         every = np.arange(len(self.every.keeps))
         costs, whole = BoxCosts(least, halves), np.zeros((1, len(halves)), np.int64)
         costs.count_best(self.every, whole, every, False, stop)
-        self.begin(costs, every)
-        self.of_keep = costs.values(self.every, objective, whole, every)[:, 0]
+        self.of_keep = self.begin(costs, every)
         self.bound = float(self.values[0])
 
-    def begin(self, costs: BoxCosts, alive: Ints) -> None:
-        """Begin with one box of all spatial choices."""
+    def begin(self, costs: BoxCosts, alive: Ints) -> Floats:
+        """Begin with one box of all spatial choices, and return the bounds of bypass choices."""
         self.halves, self.costs = costs.halves, costs
         self.boxes = np.zeros((1, len(self.halves)), np.int64)
         values = self.costs.values(self.every, self.objective, self.boxes, alive)[:, 0]
@@ -91,6 +91,7 @@ class SpatialBoxes:
         self.best = np.array([alive[values.argmin()] if len(alive) else 0])  # of these
         self.seen: set[tuple[int, ...]] = set()
         self.finished = False
+        return values
 
     def lower(self, ceiling: float, stop: Callable[[], bool], most: float = inf) -> None:
         """Divide boxes until the least bound is that of single choices, or all reach the ceiling.
@@ -116,7 +117,8 @@ class SpatialBoxes:
                 if self.look_again(int(order[0]), ceiling):
                     continue
                 break
-            picked = [i for i in order[:batch].tolist() if not single[i]]
+            few = max(FIRST, SUMS // max(1, len(self.alive[order[0]])))
+            picked = [i for i in order[: min(batch, few)].tolist() if not single[i]]
             most -= self.divide(picked, ceiling)
             batch = min(2 * batch, BATCH)
         self.bound = min(ceiling, float(self.values.min(initial=inf)))
