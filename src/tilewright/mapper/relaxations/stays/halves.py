@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -64,8 +64,6 @@ class Halves:
     dimensions : tuple of str
     choices : array of (choices, dimensions)
         Elements along each dimension.
-    parts : list of arrays
-        Positions of the choices of each part.
     children : array of (parts, 2)
         Parts into which a part is divided; -1 for a single choice.
     ranges : array of parts
@@ -86,9 +84,9 @@ class Halves:
         logs = np.log2(elements)
         shared = [[d not in t.dimensions for d in self.dimensions] for t in layer.tensors]
         features = np.column_stack([*(logs[:, own].sum(axis=1) for own in shared), SINGLE * logs])
-        self.parts = [np.arange(len(elements))]
+        parts, depths = [np.arange(len(elements))], [0]
         children, ranges = [], []
-        for part in self.parts:
+        for k, part in enumerate(parts):
             if len(part) == 1:
                 children.append((-1, -1))
                 ranges.append(0.0)
@@ -97,25 +95,37 @@ class Halves:
             low, high = own.min(axis=0), own.max(axis=0)
             widest = int(np.argmax(high - low))
             above = own[:, widest] * 2 > low[widest] + high[widest]
-            children.append((len(self.parts), len(self.parts) + 1))
+            children.append((len(parts), len(parts) + 1))
             ranges.append(float((high - low)[widest]))
-            self.parts += [part[~above], part[above]]
+            parts += [part[~above], part[above]]
+            depths += [depths[k] + 1] * 2
         self.children = np.array(children)
         self.ranges = np.array(ranges)
-        self.widest = np.array([elements[part].max(axis=0) for part in self.parts])
-        self.alone, self.chunks = (
-            np.array([own[part].min(axis=0) for part in self.parts])
-            for own in (choices.alone, choices.chunks)
-        )
+        depth, divided = np.array(depths), self.children[:, 0] >= 0
+        self.levels = [
+            np.flatnonzero(divided & (depth == level)) for level in reversed(range(depth.max() + 1))
+        ]
+        self.single = np.array([part[0] for part in parts])
+        self.widest = self.of_parts(elements, np.maximum)
+        self.alone = self.of_parts(choices.alone, np.minimum)
+        self.chunks = self.of_parts(choices.chunks, np.minimum)
         self.holds = bool((self.alone > 1).any())
         self.known: dict[frozenset[str], Floats] = {}
+
+    def of_parts(self, own: Any, combined: np.ufunc) -> Any:
+        """Return what is known of choices for each part, from the smallest parts on."""
+        found = own[self.single]
+        for level in self.levels:
+            first, second = self.children[level].T
+            found[level] = combined(found[first], found[second])
+        return found
 
     def most(self, dimensions: frozenset[str]) -> Floats:
         """Return the most elements along some dimensions together of any choice of each part."""
         if dimensions not in self.known:
             own = [i for i, d in enumerate(self.dimensions) if d in dimensions]
             elements = self.choices[:, own].prod(axis=1).astype(np.float64)
-            self.known[dimensions] = np.array([elements[part].max() for part in self.parts])
+            self.known[dimensions] = self.of_parts(elements, np.maximum)
         return self.known[dimensions]
 
 

@@ -30,7 +30,7 @@ FEW = 4  # boxes whose best bypass choices are counted in a better way at once
 SUMS = 1 << 13  # of a bypass choice in a box, about, before time is looked at again
 MOST_BOXES = 1 << 18
 MOST_TOGETHER = 1 << 15  # parts of several arrays that are priced at once
-OFTEN = 1 / 64  # of all parts: when more have been priced one by one, all are
+OFTEN = 1 / 8  # of all parts: when more have been priced one by one, all are
 CLOSE = 1e-12
 
 
@@ -73,7 +73,6 @@ class SpatialBoxes:
         self.every = EveryKeep(least, keeps)
         self.objective = objective
         self.finer = finer
-        self.counted: set[tuple[int, ...]] = set()
         self.bound = 0.0
         every = np.arange(len(self.every.keeps))
         costs, whole = BoxCosts(least, halves), np.zeros((1, len(halves)), np.int64)
@@ -90,6 +89,7 @@ class SpatialBoxes:
         self.alive = [alive]  # bypass choices that may be better in each box
         self.best = np.array([alive[values.argmin()] if len(alive) else 0])  # of these
         self.seen: set[tuple[int, ...]] = set()
+        self.counted: set[tuple[int, ...]] = set()
         self.finished = False
         return values
 
@@ -149,15 +149,20 @@ class SpatialBoxes:
                 self.costs.count_best(self.every, box, own, True, stop)
 
     def look_again(self, i: int, ceiling: float) -> bool:
-        """Bound a box again, and return whether its bound is a higher one."""
+        """Bound a box again, and return whether that is worth another time.
+
+        It is where the bound is a higher one, or now that of another bypass choice.
+        """
         own = self.alive[i]
         values = self.costs.values(self.every, self.objective, self.boxes[i : i + 1], own)[:, 0]
         values = np.maximum(values, self.values[i])
         before = self.values[i]
         self.values[i], self.best[i] = values.min(), own[values.argmin()]
+        key = int(self.best[i]), *self.boxes[i].tolist()
+        again = bool(values.min() > before * (1 + CLOSE)) or key not in self.counted
         self.alive[i] = own[values < ceiling]
         self.leave_out(ceiling)
-        return bool(values.min() > before * (1 + CLOSE))
+        return again
 
     def leave_out(self, ceiling: float) -> None:
         """Leave out the boxes that reach a ceiling."""
@@ -275,7 +280,7 @@ class BoxCosts:
                 if each.array >= first and (each.array < last or each.holds)
             ]
             key = m, priced, tuple(links)
-            together = prod(len(self.halves[k].parts) for k in axes)
+            together = prod(len(self.halves[k].children) for k in axes)
             self.asked[key] = self.asked.get(key, 0) + len(boxes)
             if together > MOST_TOGETHER or self.asked[key] < OFTEN * together:
                 return own.crossing(m, priced, links)
@@ -306,7 +311,7 @@ class BoxCosts:
         """Return those of all parts of some axes together."""
         key = tuple(axes)
         if key not in self.tables:
-            counts = [len(self.halves[k].parts) for k in axes]
+            counts = [len(self.halves[k].children) for k in axes]
             boxes = np.zeros((prod(counts), len(self.halves)), np.int64)
             boxes[:, axes] = np.indices(counts).reshape(len(counts), prod(counts)).T
             self.tables[key] = self.at(boxes)
@@ -316,7 +321,7 @@ class BoxCosts:
         """Return where boxes are among all parts of some axes together."""
         found = np.zeros(len(boxes), np.int64)
         for k in axes:
-            found = found * len(self.halves[k].parts) + boxes[:, k]
+            found = found * len(self.halves[k].children) + boxes[:, k]
         return found
 
 
