@@ -27,7 +27,7 @@ from tilewright.workload.layer import Layer
 
 FIRST, BATCH = 16, 256  # boxes that are divided at once: at first, and later
 FEW = 4  # boxes whose best bypass choices are counted in a better way at once
-SUMS = 1 << 13  # of a bypass choice in a box, about, before time is looked at again
+SUMS = 1 << 15  # of a bypass choice in a box, about, before time is looked at again
 MOST_BOXES = 1 << 18
 MOST_TOGETHER = 1 << 15  # parts of several arrays that are priced at once
 OFTEN = 1 / 8  # of all parts: when more have been priced one by one, all are
