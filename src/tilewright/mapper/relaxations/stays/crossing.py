@@ -64,11 +64,8 @@ class Crossing:
         sharing = [one if stay.sharing is None else stay.sharing for stay in stays]
         longest = [stay.longest * one for stay in stays]
         self.prices = np.array([[stay.sent for stay in stays], again, received])
-        none = (0.0 * one, 0.0 * one, 0.0 * one)
-        whole = [none if stay.whole is None else stay.whole for stay in stays]
-        self.caps = np.array(
-            [longest, [stay.instances * one for stay in stays], sharing, *zip(*whole, strict=True)]
-        )
+        whole = [0.0 * one if stay.whole is None else stay.whole for stay in stays]
+        self.caps = np.array([longest, [stay.instances * one for stay in stays], sharing, whole])
         self.limits = np.array([inside.limit(stays[i]) for i, inside in ways.insides])
         self.rooms = np.array([inside.room(stays[i]) for i, inside in ways.insides])
         self.ways = ways

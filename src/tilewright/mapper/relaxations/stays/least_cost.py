@@ -386,24 +386,11 @@ class Least:
             sharing=self.instances(t, windows, (outer[0], inside), united=False),
             place=self.rooms.shared_place(link),
             bits=self.rooms.bits(link),
-            whole=self.rounds(t, (outer[0], inside), sent) if unites else None,
+            # while a tile slides, a round may find words that the one before it has left
+            whole=sent / self.words[t] if unites and not self.windows[t] else None,
             held=self.rooms.held(link.receiver) if self.rooms.fewest else None,
             left=self.rooms.left_words(link, links) if self.rooms.fewest else None,
         )
-
-    def rounds(
-        self, t: int, arrays: tuple[int, int], sent: Floats
-    ) -> tuple[Floats, Floats, Floats]:
-        """Return `whole` of a `Stay`, of a tensor that crosses some arrays.
-
-        In each round of irrelevant dimensions outside of a tile, all words are needed again. Of a
-        tile that slides, the elements may still have some.
-        """
-        slides = self.windows[t].most > 1
-        once = self.words[t] / sent
-        kept = self.instances(t, self.relevant[t], arrays, united=False) / self.words[t]
-        iterations = self.windows[t].most / self.windows[t].mean if slides else 1.0
-        return iterations / once, once, kept if slides else 0.0 * once
 
     def instances(
         self, t: int, dimensions: frozenset[str], arrays: tuple[int, int], united: bool = True

@@ -27,7 +27,7 @@ def least_of_orders(
     Parameters
     ----------
     prices : array of (sent, sent to each, or received; stays; choices)
-    caps : array of (longest, instances, sharing, or three of `whole`; stays; choices)
+    caps : array of (longest, instances, sharing, or whole; stays; choices)
     limits, rooms : arrays of (insides, choices)
         What iterations in a tile are multiplied by, and how many these are at most.
     order, start, splits, which : arrays
@@ -81,9 +81,9 @@ def least_of_orders(
                 limit = max(1.0, limits[u, c] * min(split[0, 0], rooms[u, c]))
                 for n in range(1, count):
                     k = order[o, n]
-                    costs[n - 1, 5] = caps[3, k, c]
-                    anew = max(0.0, 1.0 - split[5, n] * caps[5, k, c])
-                    costs[n - 1, 6] = prices[0, k, c] * caps[4, k, c] * anew
+                    once = caps[3, k, c]
+                    costs[n - 1, 5] = once
+                    costs[n - 1, 6] = prices[0, k, c] / once if once > 0.0 else 0.0
                 best = min(best, first + least_of_whole(costs, points, sizes, limit))
         found[c] = best
     return found

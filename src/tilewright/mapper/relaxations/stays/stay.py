@@ -45,10 +45,9 @@ class Stay:
         Instances along dimensions of windows that a word is sent to at most.
     place, bits : int, optional
         The memory whose room tiles share, and the bits of a word. By default each has room alone.
-    whole : three arrays of choices, optional
-        Where all words are sent anew for each round of irrelevant dimensions: operations that a
-        word serves at most in one round, the price of a round for a price of 1 for each operation,
-        and the share of all words that each word of a tile is, of which a round may find some.
+    whole : array of choices, optional
+        Operations that a word serves that is sent once, where all words are sent anew for each
+        round of irrelevant dimensions.
     held : dict of str to array of choices, optional
         Iterations of each dimension in the tile at least.
     left : array of choices, optional
@@ -70,7 +69,7 @@ class Stay:
     sharing: Floats | None = None
     place: int | None = None
     bits: int = 1
-    whole: tuple[Floats, Floats, Floats] | None = None
+    whole: Floats | None = None
     held: Mapping[str, Floats] | None = None
     left: Floats | None = None
 
