@@ -158,8 +158,8 @@ def divided_room(own: Sequence[Stay]) -> list[list[float]]:
     matters = len(own) > 2 or any(each.slides for each in own[1:])
     if first.place is None or not others or not matters or first.room > MOST_DIVIDED:
         return [room]
-    # each room leaves a word to all others
-    total = first.room * first.bits + sum(own[n].bits for n in others)
+    # each room leaves a word to all others, and less than a word over
+    total = (first.room + 1) * first.bits - 1 + sum(own[n].bits for n in others)
     most = int(first.room)
     ends = set(range(1, most + 1))
     if most > MOST_SPLITS:

@@ -46,8 +46,8 @@ class Stay:
     place, bits : int, optional
         The memory whose room tiles share, and the bits of a word. By default each has room alone.
     whole : array of choices, optional
-        Operations that a word serves that is sent once, where all words are sent anew for each
-        round of irrelevant dimensions.
+        Operations that a word serves in the mean if it is sent once, where all words are sent anew
+        for each round of irrelevant dimensions.
     held : dict of str to array of choices, optional
         Iterations of each dimension in the tile at least.
     left : array of choices, optional
@@ -158,9 +158,15 @@ class Inside:
 
     @classmethod
     def spanned_by(cls, outer: Stay, inner: Stay, bounds: Mapping[str, int]) -> Inside:
-        """Return what limits Y of a stay of which another tensor spans a number of words."""
+        """Return what limits Y of a stay of which another tensor spans a number of words.
+
+        Where the stay spans several dimensions of a window, a word stands for all of its pairs.
+        """
         free = outer.irrelevant & inner.irrelevant
         most = outer.pairs * prod(float(bounds[d]) for d in free)
+        windows = inner.windows
+        for dimensions, pairs in zip(windows.dimensions, windows.pairs, strict=True):
+            most *= pairs if len(dimensions & outer.irrelevant) > 1 else 1.0
         spanned = outer.irrelevant - free
         return cls(spanned, most, frozenset(), (spanned,) if spanned else ())
 
