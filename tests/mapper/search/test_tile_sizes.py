@@ -18,8 +18,8 @@ from tilewright.mapper.heuristics.open_loops import closed, opened
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.problem.bypass_choices import keep_choices, narrowed
 from tilewright.mapper.problem.widest_choices import different, widest_choices
-from tilewright.mapper.relaxations.stays.crossing import shared
 from tilewright.mapper.relaxations.stays.least_cost import Least
+from tilewright.mapper.relaxations.stays.least_of_orders import least_sums
 from tilewright.mapper.search.rounder_layers import cut_down, rounder
 from tilewright.mapper.search.search import Search
 from tilewright.mapping.nodes import For, Store
@@ -173,7 +173,7 @@ def test_resource_is_shared_at_the_least_cost(count: int) -> None:
     for _ in range(20):
         prices, most = rng.uniform(0.1, 9, count), rng.integers(1, 60, count).astype(float)
         limit = float(rng.integers(1, 5000))
-        least = float(shared(prices[:, None], most[:, None], np.array([limit])).sum())
+        least = float(least_sums(prices[:, None], most[:, None], np.array([limit]))[0])
         for scale, allowed in (
             ([np.arange(1, m + 1) for m in most], limit),
             ([np.geomspace(1, m, 120) for m in most], limit * (1 + 1e-9)),

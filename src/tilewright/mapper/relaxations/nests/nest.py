@@ -256,7 +256,10 @@ def prices(
         if link.receiver not in (outer[link.tensor], inner[link.tensor], least.compute)
     ]
     for r in range(len(base)):
-        costs = [least.energy(k) if r == 0 else least.load(k, *limited[r - 1]) for k in links]
+        costs = [
+            least.prices.energy(k) if r == 0 else least.prices.load(k, *limited[r - 1])
+            for k in links
+        ]
         for link, own in zip(links, costs, strict=True):
             t = link.tensor
             below = least.segment[link.sender] == 1

@@ -23,8 +23,6 @@ from tilewright.mapper.relaxations.stays.least_of_orders import least_of_orders
 from tilewright.mapper.relaxations.stays.orders import Orders
 from tilewright.mapper.relaxations.stays.stay import Stay
 
-TINY, LEAST = 1e-30, 1e-300  # relative, and absolute
-
 
 def least_crossing(stays: Sequence[Stay], bounds: Mapping[str, int]) -> Floats:
     """Return the least total price of tensors that cross inward together, for every choice.
@@ -65,7 +63,12 @@ class Crossing:
         longest = [stay.longest * one for stay in stays]
         self.prices = np.array([[stay.sent for stay in stays], again, received])
         whole = [0.0 * one if stay.whole is None else stay.whole for stay in stays]
-        self.caps = np.array([longest, [stay.instances * one for stay in stays], sharing, whole])
+        # operations in a round for each word, of a word with as many pairs of a window as possible
+        most = [
+            stay.pairs / stay.windows.mean * own for stay, own in zip(stays, whole, strict=True)
+        ]
+        instances = [stay.instances * one for stay in stays]
+        self.caps = np.array([longest, instances, sharing, whole, most])
         self.limits = np.array([inside.limit(stays[i]) for i, inside in ways.insides])
         self.rooms = np.array([inside.room(stays[i]) for i, inside in ways.insides])
         self.ways = ways
@@ -77,50 +80,3 @@ class Crossing:
         ways = self.ways
         places = ways.order, ways.start, ways.splits, ways.which
         return np.asarray(least_of_orders(prices, self.caps, self.limits, self.rooms, *places))
-
-
-def shared(prices: Floats, most: Floats, limit: Floats) -> Floats:
-    """Return price / y for the y of the least sum, where 1 <= y <= most and their product <= limit.
-
-    In logarithms this divides a resource among convex functions, solved by fixing variables at
-    their bounds (Bitran, Hax, Management Science 27, 1981).
-
-    Parameters
-    ----------
-    prices, most : arrays of (variables, choices)
-    limit : array of choices
-
-    Returns
-    -------
-    array of (variables, choices)
-    """
-    limit = np.maximum(limit, 1.0)
-    if len(prices) == 1:
-        return np.asarray(prices / np.minimum(most, limit))
-    if len(prices) == 2:
-        (one, other), (top, last) = prices, most
-        limit = np.minimum(limit, top * last)
-        low, high = np.maximum(1.0, limit / last), np.minimum(top, limit)
-        y = np.sqrt(limit * one / np.maximum(other, TINY * one + LEAST))
-        y = np.clip(y, np.minimum(low, high), high)
-        return np.array([one / y, other / np.minimum(last, limit / y)])
-    tops = np.log(most)
-    left = np.log(limit)
-    wanted = np.log(np.maximum(prices, LEAST))
-    size = tops.copy()
-    free = np.broadcast_to(tops.sum(axis=0) > left, tops.shape).copy()
-    left = left - np.where(free, 0.0, tops).sum(axis=0)
-    for _ in range(len(prices)):
-        count = np.maximum(free.sum(axis=0), 1)
-        level = (np.where(free, wanted, 0.0).sum(axis=0) - left) / count
-        size = np.where(free, wanted - level, size)
-        over, under = free & (size > tops), free & (size < 0.0)
-        above = np.where(over, size - tops, 0.0).sum(axis=0)
-        below = np.where(under, -size, 0.0).sum(axis=0)
-        fixed = np.where(above >= below, over, under)
-        size = np.where(fixed, np.where(above >= below, tops, 0.0), size)
-        left = left - np.where(fixed, size, 0.0).sum(axis=0)
-        free &= ~fixed
-        if not fixed.any():
-            break
-    return np.asarray(prices * np.exp(-size))

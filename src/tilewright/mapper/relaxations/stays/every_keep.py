@@ -91,7 +91,7 @@ class EveryKeep:
         links = [
             [links_of(t, chain, least.compute) for chain in own] for t, own in enumerate(chains)
         ]
-        self.energy = Cost(least, links, which, least.energy)
+        self.energy = Cost(least, links, which, least.prices.energy)
         loads = [Cost(least, links, which, loader(least, p)) for p in ports(least.architecture)]
         self.loads = [load for load in loads if not load.free]
 
@@ -383,4 +383,4 @@ def entries(
 
 def loader(least: Least, port: Port) -> Callable[[Link], Price]:
     """Return what words of a link cost at a port, in cycles."""
-    return lambda link: least.load(link, *port)
+    return lambda link: least.prices.load(link, *port)

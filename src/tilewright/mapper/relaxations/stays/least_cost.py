@@ -10,7 +10,7 @@ from math import inf, prod
 
 import numpy as np
 
-from tilewright.architecture.machine import Architecture, Memory
+from tilewright.architecture.machine import Architecture
 from tilewright.kernels.types import Floats, Ints
 from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.problem.bypass_choices import KeepChoice, keep_choices
@@ -18,7 +18,7 @@ from tilewright.mapper.problem.link_costs import ports, segment_of
 from tilewright.mapper.problem.widest_choices import widest_choices
 from tilewright.mapper.relaxations.stays.crossing import Crossing
 from tilewright.mapper.relaxations.stays.elements import Pace, Pays, by_element, mixes
-from tilewright.mapper.relaxations.stays.links import Link, Price
+from tilewright.mapper.relaxations.stays.links import Link, Price, Prices
 from tilewright.mapper.relaxations.stays.orders import Orders
 from tilewright.mapper.relaxations.stays.rooms import Rooms
 from tilewright.mapper.relaxations.stays.stay import Stay
@@ -26,9 +26,6 @@ from tilewright.mapper.windows.pairs import Windows
 from tilewright.model.energy import (
     leakage_per_cycle,
     operation_cost,
-    read_cost,
-    word_ratio,
-    write_cost,
 )
 from tilewright.workload.footprint import footprint
 from tilewright.workload.layer import Layer
@@ -94,6 +91,7 @@ class Least:
             steps = np.maximum(steps, layer.operations / elements)
         self.cycles = np.ceil(architecture.compute.cycles * steps * (1 - CLOSE))
         self.words = [float(footprint(t, bounds)) for t in layer.tensors]
+        self.prices = Prices(layer.tensors, self.words, architecture, self.sources)
         self.relevant = [frozenset(t.dimensions) for t in layer.tensors]
         self.irrelevant = [frozenset(bounds) - own for own in self.relevant]
         counts = {d: sum(d in own for own in self.irrelevant) for d in bounds}
@@ -159,71 +157,15 @@ class Least:
         ]
         cycles = self.cycles
         for port in ports(machine):
-            loads = self.least(links, [self.load(link, *port) for link in links], pays)
+            loads = self.least(links, [self.prices.load(link, *port) for link in links], pays)
             cycles = np.maximum(cycles, loads)
         slower = self.slower(cycles, objective)
-        energy = self.work + self.least(links, [self.energy(link) for link in links], pays, slower)
+        energy = self.work + self.least(
+            links, [self.prices.energy(link) for link in links], pays, slower
+        )
         if leakage := leakage_per_cycle(machine):
             energy = energy + leakage * cycles
         return energy, cycles
-
-    def energy(self, link: Link) -> Price:
-        """Return what words of a link cost, in pJ."""
-        tensor = self.layer.tensors[link.tensor]
-        sender = self.architecture.memories[link.sender]
-        crossed = self.architecture.arrays[self.segment[link.sender] : self.segment[link.receiver]]
-        received = crossed[-1].hop_energy if crossed else 0.0
-        inside = self.architecture.memories[link.receiver] if link.receiver < self.compute else None
-        if not tensor.is_output:
-            written = 0.0 if inside is None else write_cost(inside, tensor)
-            read = 0.0 if self.passed_on(link) else read_cost(sender, tensor)
-            return Price(read, received + written)
-        # what a memory sends up and fetches again is what comes up to it, and what it has fetched
-        # itself; partial sums that start from zero come up once more than they are fetched
-        again = read_cost(sender, tensor)
-        begins = link.sender == self.sources[link.tensor]
-        first = again * self.words[link.tensor] if begins else 0.0
-        fetched = 0.0
-        if (
-            inside is not None
-            and self.segment[link.sender] == 0
-            and all(array.reduction for array in crossed)
-        ):
-            fetched = write_cost(inside, tensor) + read_cost(inside, tensor)
-            fetched += sum(array.hop_energy for array in crossed)
-            first += fetched * self.words[link.tensor]
-        return Price(write_cost(sender, tensor) + again + fetched, received, -first)
-
-    def passed_on(self, link: Link) -> bool:
-        """Whether neighbours may pass on words of a link, which then no memory sends.
-
-        Where sizes do not divide, an idle element holds what others get next: of any input.
-        """
-        crossed = self.architecture.arrays[self.segment[link.sender] : self.segment[link.receiver]]
-        inside = link.receiver < self.compute  # operands of the compute unit are not held
-        output = self.layer.tensors[link.tensor].is_output
-        return inside and not output and any(array.forwarding for array in crossed)
-
-    def load(
-        self, link: Link, kind: str, level: object, direction: str, rate: float, above: int
-    ) -> Price:
-        """Return what words of a link cost at a port of limited bandwidth, in cycles."""
-        machine = self.architecture
-        tensor = self.layer.tensors[link.tensor]
-        share = 1.0 / (rate * prod(array.elements for array in machine.arrays[:above]))
-        if kind == "array":
-            crosses = self.segment[link.sender] <= above < self.segment[link.receiver]
-            return Price(share if crosses and not self.passed_on(link) else 0.0)
-        assert isinstance(level, Memory)
-        share *= word_ratio(level, tensor)
-        reads, writes = direction in ("read", "both"), direction in ("write", "both")
-        sends = level is machine.memories[link.sender] and not self.passed_on(link)
-        if not tensor.is_output:
-            receives = link.receiver < self.compute and level is machine.memories[link.receiver]
-            return Price(share * reads * sends, share * writes * receives)
-        begins = link.sender == self.sources[link.tensor]
-        first = self.words[link.tensor] if begins else 0.0
-        return Price(share * (reads + writes) * sends, 0.0, -share * reads * sends * first)
 
     def slower(self, cycles: Floats, objective: Objective | None) -> tuple[Floats, bool] | None:
         """Return `slower` and `limited` of a `Pace`."""
@@ -386,8 +328,8 @@ class Least:
             sharing=self.instances(t, windows, (outer[0], inside), united=False),
             place=self.rooms.shared_place(link),
             bits=self.rooms.bits(link),
-            # while a tile slides, a round may find words that the one before it has left
-            whole=sent / self.words[t] if unites and not self.windows[t] else None,
+            # a loop on an irrelevant dimension is in no sliding run: all that it meets moves anew
+            whole=sent / self.words[t] if unites else None,
             held=self.rooms.held(link.receiver) if self.rooms.fewest else None,
             left=self.rooms.left_words(link, links) if self.rooms.fewest else None,
         )

@@ -27,7 +27,7 @@ def least_of_orders(
     Parameters
     ----------
     prices : array of (sent, sent to each, or received; stays; choices)
-    caps : array of (longest, instances, sharing, or whole; stays; choices)
+    caps : array of (longest, instances, sharing, whole, or most in a round; stays; choices)
     limits, rooms : arrays of (insides, choices)
         What iterations in a tile are multiplied by, and how many these are at most.
     order, start, splits, which : arrays
@@ -81,11 +81,32 @@ def least_of_orders(
                 limit = max(1.0, limits[u, c] * min(split[0, 0], rooms[u, c]))
                 for n in range(1, count):
                     k = order[o, n]
-                    once = caps[3, k, c]
-                    costs[n - 1, 5] = once
-                    costs[n - 1, 6] = prices[0, k, c] / once if once > 0.0 else 0.0
+                    whole = caps[3, k, c]
+                    costs[n - 1, 5] = caps[4, k, c]
+                    costs[n - 1, 6] = prices[0, k, c] / whole if whole > 0.0 else 0.0
                 best = min(best, first + least_of_whole(costs, points, sizes, limit))
         found[c] = best
+    return found
+
+
+@kernel
+def least_sums(prices: Floats, most: Floats, limits: Floats) -> Floats:
+    """Return the least sum of price / y for every choice, where y is limited and their product is.
+
+    Parameters
+    ----------
+    prices, most : arrays of (stays, choices)
+    limits : array of choices
+    """
+    count, number = prices.shape
+    found = np.empty(number)
+    costs = np.zeros((count, 5))
+    points = np.empty(4 * count)
+    sizes = np.empty((2, count))
+    for c in range(number):
+        for n in range(count):
+            costs[n, 0], costs[n, 4] = prices[n, c], max(1.0, most[n, c])
+        found[c] = least_shared(costs, points, sizes, max(1.0, limits[c]))
     return found
 
 

@@ -1,8 +1,15 @@
-"""The ways of tensors between memories."""
+"""The ways of tensors between memories, and what their words cost."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
+
+from tilewright.architecture.machine import Architecture, Memory
+from tilewright.mapper.problem.link_costs import segment_of
+from tilewright.model.energy import read_cost, word_ratio, write_cost
+from tilewright.workload.layer import Tensor
 
 
 @dataclass(frozen=True)
@@ -27,3 +34,87 @@ class Price:
     sent: float = 0.0
     received: float = 0.0
     once: float = 0.0
+
+
+class Prices:
+    """What words of links cost on a machine.
+
+    Parameters
+    ----------
+    tensors : sequence of Tensor
+    words : sequence of float
+        Of each tensor.
+    machine : Architecture
+    sources : sequence of int
+        Positions of the memories that tensors come from.
+    """
+
+    def __init__(
+        self,
+        tensors: Sequence[Tensor],
+        words: Sequence[float],
+        machine: Architecture,
+        sources: Sequence[int],
+    ) -> None:
+        self.tensors, self.words = tensors, words
+        self.machine, self.sources = machine, sources
+        self.compute = len(machine.memories)
+        self.segment = [*segment_of(machine), len(machine.arrays)]
+
+    def energy(self, link: Link) -> Price:
+        """Return what words of a link cost, in pJ."""
+        tensor = self.tensors[link.tensor]
+        sender = self.machine.memories[link.sender]
+        crossed = self.machine.arrays[self.segment[link.sender] : self.segment[link.receiver]]
+        received = crossed[-1].hop_energy if crossed else 0.0
+        inside = self.machine.memories[link.receiver] if link.receiver < self.compute else None
+        if not tensor.is_output:
+            written = 0.0 if inside is None else write_cost(inside, tensor)
+            read = 0.0 if self.passed_on(link) else read_cost(sender, tensor)
+            return Price(read, received + written)
+        # what a memory sends up and fetches again is what comes up to it, and what it has fetched
+        # itself; partial sums that start from zero come up once more than they are fetched
+        again = read_cost(sender, tensor)
+        begins = link.sender == self.sources[link.tensor]
+        first = again * self.words[link.tensor] if begins else 0.0
+        fetched = 0.0
+        if (
+            inside is not None
+            and self.segment[link.sender] == 0
+            and all(array.reduction for array in crossed)
+        ):
+            fetched = write_cost(inside, tensor) + read_cost(inside, tensor)
+            fetched += sum(array.hop_energy for array in crossed)
+            first += fetched * self.words[link.tensor]
+        return Price(write_cost(sender, tensor) + again + fetched, received, -first)
+
+    def passed_on(self, link: Link) -> bool:
+        """Whether neighbours may pass on words of a link, which then no memory sends.
+
+        Where sizes do not divide, an idle element holds what others get next: of any input.
+        """
+        crossed = self.machine.arrays[self.segment[link.sender] : self.segment[link.receiver]]
+        inside = link.receiver < self.compute  # operands of the compute unit are not held
+        output = self.tensors[link.tensor].is_output
+        return inside and not output and any(array.forwarding for array in crossed)
+
+    def load(
+        self, link: Link, kind: str, level: object, direction: str, rate: float, above: int
+    ) -> Price:
+        """Return what words of a link cost at a port of limited bandwidth, in cycles."""
+        machine = self.machine
+        tensor = self.tensors[link.tensor]
+        share = 1.0 / (rate * prod(array.elements for array in machine.arrays[:above]))
+        if kind == "array":
+            crosses = self.segment[link.sender] <= above < self.segment[link.receiver]
+            return Price(share if crosses and not self.passed_on(link) else 0.0)
+        assert isinstance(level, Memory)
+        share *= word_ratio(level, tensor)
+        reads, writes = direction in ("read", "both"), direction in ("write", "both")
+        sends = level is machine.memories[link.sender] and not self.passed_on(link)
+        if not tensor.is_output:
+            receives = link.receiver < self.compute and level is machine.memories[link.receiver]
+            return Price(share * reads * sends, share * writes * receives)
+        begins = link.sender == self.sources[link.tensor]
+        first = self.words[link.tensor] if begins else 0.0
+        return Price(share * (reads + writes) * sends, 0.0, -share * reads * sends * first)

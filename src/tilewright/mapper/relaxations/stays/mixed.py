@@ -42,9 +42,10 @@ from math import inf
 import numpy as np
 
 from tilewright.kernels.types import Floats
-from tilewright.mapper.relaxations.stays.crossing import TINY, shared
+from tilewright.mapper.relaxations.stays.least_of_orders import least_sums
 from tilewright.mapper.relaxations.stays.stay import Stay, most_inside
 
+TINY = 1e-30
 MOST_MIXED = 3  # tensors
 WEIGHTS = (1.5, 2.5, 5.0, 10.0, 20.0, 50.0, inf)  # of more cycles, times what elements save
 
@@ -172,7 +173,7 @@ class Kept:
         # another far one comes first
         self.rest = sorted(rest, key=lambda stay: id(stay) not in limits)
         self.most = [np.maximum(stay.longest * np.ones(len(self.base)), 1.0) for stay in self.rest]
-        self.cost = self.base + shared_by(self.rest, self.most, self.limit).sum(axis=0)
+        self.cost = self.base + shared_by(self.rest, self.most, self.limit)
         # of that one, all elements can keep this much for each iteration of its stay
         kept = limits.get(id(self.rest[0]))
         self.share = None if kept is None else kept / (first.longest * self.limit)
@@ -232,7 +233,7 @@ class Outermost:
             for stay in self.rest
         ]
         self.base = first.sent / served
-        self.cost = self.base + shared_by(self.rest, self.most, self.limit).sum(axis=0)
+        self.cost = self.base + shared_by(self.rest, self.most, self.limit)
         # of each far tensor, all elements can keep this much for each word of the other one
         self.kept = {f: limits[id(s)] / served for f, s in enumerate(self.rest) if id(s) in limits}
         self.floor = self.base + sum(
@@ -291,5 +292,7 @@ class Outermost:
 
 
 def shared_by(stays: Sequence[Stay], most: Sequence[Floats], limit: Floats) -> Floats:
-    """Return what words of one or two stays cost at least, see `crossing.shared`."""
-    return shared(np.array([stay.sent for stay in stays]), np.array(most), limit)
+    """Return what words of some stays cost at least in all."""
+    one = np.ones(len(limit))
+    prices = np.array([stay.sent * one for stay in stays])
+    return np.asarray(least_sums(prices, np.array([own * one for own in most]), limit))
