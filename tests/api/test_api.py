@@ -18,6 +18,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.mapper.network import layer_search, time_shares
+from tilewright.mapper.network.network import weights
 from tilewright.mapper.network.progress import Progress
 from tilewright.mapper.network.time_shares import Budget
 from tilewright.mapper.search.confirmed import DisagreementError
@@ -289,6 +290,16 @@ def test_time_is_shared_among_the_layers_that_wait() -> None:
     assert not any(stop() for stop in searches)
     budget.halted.set()
     assert all(stop() for stop in searches)
+
+
+def test_half_of_the_time_is_shared_by_operations() -> None:
+    small, large = tw.matmul(M=2, N=2, K=2), tw.matmul(M=4, N=4, K=8)
+    shares = weights([small, large, replace(small, repeat=7)], [small, large])
+    assert list(shares.values()) == [0.5 + 0.5 * 64 / 96, 0.5 + 0.5 * 128 / 96]
+    budget = Budget(perf_counter() + 1000, 2, 1)
+    _, first = budget.halves(0.5)
+    assert not first()
+    assert budget.waiting == 1.5
 
 
 def test_ctrl_c_ends_the_search_with_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from tilewright.mapper.problem.bypass_choices import KeepChoice, keep_choices
 from tilewright.mapper.relaxations.stays.elements import Pays
 from tilewright.mapper.relaxations.stays.halves import halves_of
 from tilewright.mapper.relaxations.stays.least_cost import Least
-from tilewright.mapper.relaxations.stays.spatial_boxes import SpatialBoxes, widest_of
+from tilewright.mapper.relaxations.stays.spatial_boxes import BoxCosts, SpatialBoxes, widest_of
 from tilewright.workload.layer import Layer
 
 MOST_KEEPS = 512  # that are bounded for irregular mappings, too
@@ -36,13 +36,17 @@ def closed_form(
     stop : callable, optional
         Whether to begin with less.
     """
-    halves = halves_of(layer, architecture)
-    whole = np.zeros((1, len(halves)), np.int64)
-    arrays = len(architecture.arrays)
-    least = Least(layer, architecture, widest_of(layer, halves, whole, arrays))
     finer = partial(halves_of, layer, architecture, every=True)
     keeps = list(keep_choices(layer, architecture))
-    return SpatialBoxes(least, halves, keeps, objective, finer, stop)
+    return SpatialBoxes(box_costs(layer, architecture), keeps, objective, finer, stop)
+
+
+def box_costs(layer: Layer, architecture: Architecture) -> BoxCosts:
+    """Return what boxes of spatial choices cost."""
+    halves = halves_of(layer, architecture)
+    whole = np.zeros((1, len(halves)), np.int64)
+    widest = widest_of(layer, halves, whole, len(architecture.arrays))
+    return BoxCosts(Least(layer, architecture, widest), halves)
 
 
 def operations_alone(
@@ -55,7 +59,7 @@ def operations_alone(
     if len(architecture.arrays) == 1:
         least = Least(layer, architecture)
     else:
-        costs = (boxes or closed_form(layer, architecture, objective, lambda: True)).costs
+        costs = boxes.costs if boxes else box_costs(layer, architecture)
         least = costs.at(np.zeros((1, len(costs.halves)), np.int64))
     return float(objective.values(np.full(len(least.cycles), least.work), least.cycles).min())
 

@@ -1,10 +1,11 @@
 """The closed-form bound over all spatial choices of several arrays, box by box.
 
 The ways to unroll dimensions on several arrays are too many to look at one by one. So the choices
-of each axis are halved again and again. A *box* has some choices of every axis. The bound of a
-box takes the most elements along each dimension, and along dimensions together, of any choice in
-it, so that no mapping with these choices costs less. The box of the least bound is divided, until
-it has one choice of each axis: its bound is then that of all.
+of each array are halved again and again, or those of each of its axes where there are too many. A
+*box* has a part of the choices of each. The bound of a box takes the most elements along each
+dimension, and along dimensions together, of any choice in it, so that no mapping with these choices
+costs less. The box of the least bound is divided, until it has one choice of each: its bound is
+then that of all.
 """
 
 from __future__ import annotations
@@ -39,10 +40,8 @@ class SpatialBoxes:
 
     Parameters
     ----------
-    least : Least
-        The layer and the machine.
-    halves : sequence of Halves
-        The spatial choices of each axis of each array. Axes that are alike share theirs.
+    costs : BoxCosts
+        What boxes cost.
     keeps : sequence of bypass choices
     objective : Objective
         What is minimised.
@@ -63,19 +62,18 @@ class SpatialBoxes:
 
     def __init__(
         self,
-        least: Least,
-        halves: Sequence[Halves],
+        costs: BoxCosts,
         keeps: Sequence[KeepChoice],
         objective: Objective,
         finer: Callable[[], Sequence[Halves]] | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.every = EveryKeep(least, keeps)
+        self.every = EveryKeep(costs.least, keeps)
         self.objective = objective
         self.finer = finer
         self.bound = 0.0
         every = np.arange(len(self.every.keeps))
-        costs, whole = BoxCosts(least, halves), np.zeros((1, len(halves)), np.int64)
+        whole = np.zeros((1, len(costs.halves)), np.int64)
         costs.count_best(self.every, whole, every, False, stop)
         self.of_keep = self.begin(costs, every)
         self.bound = float(self.values[0])
