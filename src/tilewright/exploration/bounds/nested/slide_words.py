@@ -1,7 +1,8 @@
 """The words that a window brings in at least, whatever loops stand above it.
 
-A store node above all arrays holds a tile; a step of a loop brings in the words that the last tile
-did not have. With all loops inside at their ends, a step of a loop on dimension d moves it by
+A store node above all arrays holds a tile. A step of a loop brings in at least the words that the
+last tile did not have; the model keeps those in common only along one sliding run of loops. With
+all loops inside at their ends, a step of a loop on dimension d moves it by
 
     coefficient * (tile's extent) - the sum of what loops inside have moved along other dimensions
 
