@@ -23,12 +23,13 @@ from tilewright.mapper.relaxations.stays.orders import Orders
 from tilewright.mapper.relaxations.stays.rooms import Rooms
 from tilewright.mapper.relaxations.stays.stay import Stay
 from tilewright.mapper.windows.pairs import Windows
+from tilewright.mapper.windows.slides import words_of_steps
 from tilewright.model.energy import (
     leakage_per_cycle,
     operation_cost,
 )
 from tilewright.workload.footprint import footprint
-from tilewright.workload.layer import Layer
+from tilewright.workload.layer import Layer, Term
 
 CLOSE = 1e-12
 
@@ -248,24 +249,37 @@ class Least:
         return parts
 
     def sharing(self, link: Link, outside: int, inside: int) -> Floats:
-        """Return how many instances share a word for an iteration when it crosses some arrays.
+        """Return how many iterations read a word at a time, in the mean, across some arrays.
 
-        Of m instances along a dimension of a window, and n along another one, each has an iteration
-        of its own. Sums of m and of n numbers have at least m + n - 1 values.
+        Where all instances have an iteration of their own, those of irrelevant dimensions share
+        words, and those along a window share some, see `slides.words_of_steps`.
         """
         t = link.tensor
         arrays = outside, inside
         sharing = self.instances(t, self.irrelevant[t], arrays)
         windows = self.windows[t]
-        for dimensions, pairs in zip(windows.dimensions, windows.pairs, strict=True):
-            own = np.array([self.instances(t, frozenset([d]), arrays) for d in dimensions])
-            several = own.prod(axis=0) / (own.sum(axis=0) - (len(own) - 1))
-            if len(own) == 2:
+        for terms, pairs in zip(windows.terms, windows.pairs, strict=True):
+            dimensions = frozenset(term.dimension for term in terms)
+            if len(terms) == 2:
+                several = self.sharing_a_window(t, terms, arrays)
                 # as many of both have the fewest values
                 root = np.sqrt(self.instances(t, dimensions, arrays))
                 several = np.minimum(several, root * root / (2 * root - 1))
+            else:
+                own = np.array([self.instances(t, frozenset([d]), arrays) for d in dimensions])
+                several = own.prod(axis=0) / (own.sum(axis=0) - (len(own) - 1))
             sharing = sharing * np.minimum(pairs, several)
         return sharing
+
+    def sharing_a_window(self, t: int, terms: tuple[Term, ...], arrays: tuple[int, int]) -> Floats:
+        """Return how many iterations of two dimensions read a word at a time, in the mean."""
+        bounds = [self.layer.bounds[term.dimension] for term in terms]
+        along = [
+            np.minimum(self.instances(t, frozenset([term.dimension]), arrays), bound)
+            for term, bound in zip(terms, bounds, strict=True)
+        ]
+        words = words_of_steps(*along, *bounds, *(term.coefficient for term in terms))
+        return np.asarray(prod(bounds) / words)
 
     def crossing(
         self, m: int, priced: tuple[tuple[Link, Price], ...], links: Sequence[Link]
