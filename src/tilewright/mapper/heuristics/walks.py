@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 OVERFLOW = 4.0  # what a memory that is too small costs, or a demand, per factor of e by which it is
 WORSE = 1e30
+KINDS = 17  # of changes, as often as each other, of which some are alike
+OTHER_CHOICE = 16  # an array takes another spatial choice: by single factors, it would stay idle
 
 
 @record
@@ -274,11 +276,38 @@ def node_range(tokens: Tokens, order: Ints, node: int) -> tuple[int, int]:
 
 
 @leaf
-def alter(tokens: Tokens, tour: Tour, state: Ints, arrays: int) -> int:
-    """Make one random change to a walk; return the tensor whose memories changed, or -1."""
+def unroll_others(sp: Space, tokens: Tokens, unrolled: Ints, array: int, choice: int) -> bool:
+    """Let an array take another spatial choice; return whether others leave enough factors."""
+    for i in range(len(unrolled)):
+        if unrolled[i] == array:
+            unrolled[i] = -1
+    for d in range(sp.unroll.shape[1]):
+        digit = sp.unroll[choice, d]
+        for i in range(len(unrolled)):
+            if digit > 0 and tokens.dimension[i] == d and unrolled[i] < 0:
+                smaller = sp.quotient[d, digit, tokens.digit[i]]
+                if smaller >= 0:
+                    unrolled[i] = array
+                    digit = smaller
+        if digit > 0:
+            return False
+    return True
+
+
+@leaf
+def alter(sp: Space, tokens: Tokens, tour: Tour, state: Ints) -> int:
+    """Make one random change to a walk; return the tensor whose memories changed, or -1.
+
+    It is -2 where the walk is as it was, or none.
+    """
     order, unrolled, stored = tour.order, tour.unrolled, tour.stored
-    factors, nodes = len(tokens.dimension), len(tokens.tensor)
-    kind = draw(state, 16)
+    factors, nodes, arrays = len(tokens.dimension), len(tokens.tensor), len(sp.unroll_start) - 1
+    kind = draw(state, KINDS)
+    if kind == OTHER_CHOICE and arrays > 0:
+        array = draw(state, arrays)
+        first, last = sp.unroll_start[array], sp.unroll_start[array + 1]
+        choice = first + draw(state, max(1, last - first))
+        return -1 if unroll_others(sp, tokens, unrolled, array, choice) else -3
     if kind < 2 and nodes > 0:
         node = draw(state, nodes)
         t = tokens.tensor[node]
@@ -365,7 +394,6 @@ def anneal(
     order, unrolled, stored = tour.order, tour.unrolled, tour.stored
     steps, hot, cold = schedule.steps, schedule.hot, schedule.cold
     scratch = scratch_for(sp)
-    arrays = len(sp.unroll_start) - 1
     row, floats = start.row.copy(), start.floats.copy()
     used = np.zeros(len(lk.capacity))
     digits, waiting = np.empty(len(sp.sizes), np.int64), np.empty(len(used), np.int64)
@@ -380,9 +408,11 @@ def anneal(
     for step in range(steps + 1):
         changed = -1
         if step > 0:
-            changed = alter(tokens, tour, state, arrays)
+            changed = alter(sp, tokens, tour, state)
             temperature *= cooling
-            if changed == -2:
+            if changed == -3:
+                unrolled[:] = old_unrolled
+            if changed <= -2:
                 continue
             if changed >= 0:
                 take_chain(lk, every, changed, tokens.chain[changed, stored[changed]])
