@@ -100,7 +100,8 @@ def test_boxes_end_with_the_best_choice_of_every_array(seed: int) -> None:
         every = np.arange(len(boxes.every.keeps))
         for i in range(len(rows.cycles)):
             row = boxes.costs.at(choices[i : i + 1])
-            boxes.every.count_best(row, every, row.crossing, each=True)
+            for keep in every.tolist():
+                boxes.every.count_best(row, objective, keep, row.crossing, lambda: False)
             most = boxes.every.values(row, objective)[:, 0]
             assert (most >= values[:, i] * (1 - NEAR)).all()
             values[:, i] = np.maximum(values[:, i], most)

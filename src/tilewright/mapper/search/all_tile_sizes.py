@@ -94,7 +94,8 @@ def with_all_sizes(
     least = boxes.costs.least.at(boxes.widest())
     if several:
         # a search of a rounder layer takes long there
-        for rounder_layer in islice(rounder_layers(layer, least, boxes.values), ROUNDER):
+        rounder = rounder_layers(layer, least, boxes.values, annealed=True)
+        for rounder_layer in islice(rounder, ROUNDER):
             if best.reaches(bound) or stop():
                 break
             cut = cut_down(rounder_layer, layer, architecture, objective, best.mapping, stop, True)

@@ -256,7 +256,12 @@ class Least:
         """
         t = link.tensor
         arrays = outside, inside
-        sharing = self.instances(t, self.irrelevant[t], arrays)
+        sharing, alone = self.instances(t, self.irrelevant[t], arrays), np.ones(len(self.cycles))
+        for d in self.irrelevant[t]:
+            # all iterations take whole steps
+            bound = self.layer.bounds[d]
+            alone *= bound / np.ceil(bound / self.instances(t, frozenset([d]), arrays))
+        sharing = np.minimum(sharing, alone)
         windows = self.windows[t]
         for terms, pairs in zip(windows.terms, windows.pairs, strict=True):
             dimensions = frozenset(term.dimension for term in terms)
@@ -278,7 +283,8 @@ class Least:
             np.minimum(self.instances(t, frozenset([term.dimension]), arrays), bound)
             for term, bound in zip(terms, bounds, strict=True)
         ]
-        words = words_of_steps(*along, *bounds, *(term.coefficient for term in terms))
+        first, second = (term.coefficient for term in terms)
+        words = words_of_steps(*along, *bounds, first, second)
         return np.asarray(prod(bounds) / words)
 
     def crossing(
