@@ -284,7 +284,7 @@ class Least:
             for term, bound in zip(terms, bounds, strict=True)
         ]
         first, second = (term.coefficient for term in terms)
-        words = words_of_steps(*along, *bounds, first, second)
+        words = words_of_steps(along[0], along[1], bounds[0], bounds[1], first, second)
         return np.asarray(prod(bounds) / words)
 
     def crossing(

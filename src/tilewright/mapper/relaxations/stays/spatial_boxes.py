@@ -215,19 +215,19 @@ class SpatialBoxes:
         single = np.array(ranges).reshape(len(self.halves), len(self.boxes)) == 0
         return np.asarray(single.all(axis=0))
 
-    def keeps(self, stop: Callable[[], bool] = lambda: False) -> list[tuple[float, KeepChoice]]:
+    def keeps(self, apart: bool = False) -> list[tuple[float, KeepChoice]]:
         """Return the bypass choices that may be better than the ceiling, with their bounds.
 
         Parameters
         ----------
-        stop : callable, optional
-            Whether the bounds of all of them together are enough.
+        apart : bool
+            Whether each is bounded in all boxes that are left, which takes longer.
         """
         some = np.unique(np.concatenate([*self.alive, np.zeros(0, np.int64)])).astype(np.int64)
         if len(some) == 0:
             return []
         least = np.maximum(self.of_keep[some], self.bound)
-        if not stop():
+        if apart:
             order = np.argsort(self.values, kind="stable")
             first, others = order[:BATCH], order[BATCH:]
             values = self.costs.values(self.every, self.objective, self.boxes[first], some)
