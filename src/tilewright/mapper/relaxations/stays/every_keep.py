@@ -93,7 +93,21 @@ class EveryKeep:
             [links_of(t, chain, least.compute) for chain in own] for t, own in enumerate(chains)
         ]
         self.energy = Cost(least, links, which, least.prices.energy)
-        loads = [Cost(least, links, which, loader(least, p)) for p in ports(least.architecture)]
+        loads = [
+            Cost(
+                least,
+                [
+                    [
+                        [least.prices.at_port(link, port[0], port[-1]) for link in own]
+                        for own in each
+                    ]
+                    for each in links
+                ],
+                which,
+                loader(least, port),
+            )
+            for port in ports(least.architecture)
+        ]
         self.loads = [load for load in loads if not load.free]
 
     def values(

@@ -158,7 +158,8 @@ class Least:
         ]
         cycles = self.cycles
         for port in ports(machine):
-            loads = self.least(links, [self.prices.load(link, *port) for link in links], pays)
+            own = [self.prices.at_port(link, port[0], port[-1]) for link in links]
+            loads = self.least(own, [self.prices.load(link, *port) for link in own], pays)
             cycles = np.maximum(cycles, loads)
         slower = self.slower(cycles, objective)
         energy = self.work + self.least(

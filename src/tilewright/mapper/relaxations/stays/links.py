@@ -98,6 +98,18 @@ class Prices:
         output = self.tensors[link.tensor].is_output
         return inside and not output and any(array.forwarding for array in crossed)
 
+    def at_port(self, link: Link, kind: str, above: int) -> Link:
+        """Return the part of a link whose words pass a port.
+
+        Arrays further out share what their memory sends, but all of their elements receive it. So
+        the words that come to an array are those of the memory next to it, even of one that does
+        not keep them.
+        """
+        if kind != "array" or not self.segment[link.sender] <= above < self.segment[link.receiver]:
+            return link
+        nearest = max(m for m in range(self.compute) if self.segment[m] <= above)
+        return Link(link.tensor, max(link.sender, nearest), link.receiver)
+
     def load(
         self, link: Link, kind: str, level: object, direction: str, rate: float, above: int
     ) -> Price:
