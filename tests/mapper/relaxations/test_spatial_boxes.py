@@ -203,6 +203,31 @@ def test_no_regular_mapping_costs_less() -> None:
     assert sum(bounded(seed, 400) for seed in range(60)) > 8
 
 
+def test_no_mapping_takes_fewer_cycles_at_its_ports() -> None:
+    """The optimum among divisors knows nothing of these bounds while it is not searched for."""
+    checked = 0
+    for seed in range(40):
+        random = Random(seed)
+        layer, machine = layer_of(random, 2), machine_of(random)
+        rates = [random.choice([None, 1.0, 2.0]) for _ in machine.arrays]
+        arrays = iter(
+            replace(own, bandwidth=rate) for own, rate in zip(machine.arrays, rates, strict=True)
+        )
+        levels = [next(arrays) if isinstance(own, Array) else own for own in machine.levels]
+        machine = replace(machine, levels=tuple(levels))
+        try:
+            found = tw.map(layer, machine, "latency", tiles="divisors", cache=False).layers[0]
+        except tw.NoMappingError:
+            continue
+        checked += found.proof.optimal
+        cycles = found.evaluation.cycles
+        boxes = closed_form(layer, narrowed(machine, layer), parse_objective("latency"))
+        for bound in (boxes.lower, boxes.refine):
+            bound(2.0 * cycles, lambda: False)
+            assert boxes.bound <= cycles * (1 + 1e-9)
+    assert checked > 30
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(60, 1000))
 def test_no_regular_mapping_of_many_machines_costs_less(seed: int) -> None:

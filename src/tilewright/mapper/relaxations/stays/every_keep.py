@@ -244,8 +244,11 @@ class Cost:
                 for each in priced
             ]
             self.once += np.array(fixed)[which[:, t]]
-            if any(each[-1][1].sent for each in priced):
-                last = [(each[-1][0], Price(each[-1][1].sent)) for each in priced]
+            if any(each[-1][1].on_the_way for each in priced):
+                last = [
+                    (link, Price(price.sent, passed=price.passed))
+                    for link, price in (each[-1] for each in priced)
+                ]
                 found = list(dict.fromkeys(last))
                 self.direct.append(
                     (found, np.array([found.index(one) for one in last])[which[:, t]])
@@ -438,12 +441,12 @@ def entries(
             if place == link.receiver or least.segment[place - 1] == same
         ]
         cost = price(link)
-        received = cost.received if ends else 0.0
+        received, passed = (cost.received, cost.passed) if ends else (0.0, ())
         found: list[tuple[tuple[Link, Price] | None, Link | None]] = []
         for way in range(len(ways)):
             share = ways.share(way, m, places) if m in places else 0.0
-            here = Price(cost.sent * share, received)
-            found.append(((link, here) if here.sent or here.received else None, ends))
+            here = Price(cost.sent * share, received, passed=passed)
+            found.append(((link, here) if here.on_the_way or here.received else None, ends))
         return found
     return [(None, None)] * len(ways)
 

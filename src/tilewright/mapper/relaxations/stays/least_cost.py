@@ -203,8 +203,9 @@ class Least:
         for link, price in zip(links, prices, strict=True):
             if link.receiver == self.compute:
                 total += price.received * self.layer.operations
-                if price.sent:
-                    passing.setdefault(link.sender + 1, []).append((link, Price(price.sent)))
+                if price.on_the_way:
+                    own = link, Price(price.sent, passed=price.passed)
+                    passing.setdefault(link.sender + 1, []).append(own)
             elif price.sent:
                 cuts = range(link.sender + 1, link.receiver + 1)
                 same = self.segment[link.sender]
@@ -219,17 +220,20 @@ class Least:
         for chosen in product(*ways):
             parts = sum(direct.values()) + np.zeros(len(total))
             for m in range(1, self.compute):
-                own = tuple(
-                    (link, Price(price.sent * (cut == m), price.received * (link.receiver == m)))
+                brought = tuple(
+                    (link, Price(price.sent * (cut == m), received, passed=passed))
                     for (link, price), cut in zip(inward, chosen, strict=True)
-                    if (price.sent and cut == m) or (price.received and link.receiver == m)
+                    for received, passed in [
+                        (price.received, price.passed) if link.receiver == m else (0.0, ())
+                    ]
+                    if (price.sent and cut == m) or received or passed
                 )
-                if own and pays is None:
-                    parts += self.crossing(m, own, links)
-                elif own and pays is not None:
-                    inside = by_element(self, m, own, links, pays, pace)
-                    every = (*own, *passing.get(m, ()))
-                    if len(every) > len(own) and mixes(self, every):
+                if brought and pays is None:
+                    parts += self.crossing(m, brought, links)
+                elif brought and pays is not None:
+                    inside = by_element(self, m, brought, links, pays, pace)
+                    every = (*brought, *passing.get(m, ()))
+                    if len(every) > len(brought) and mixes(self, every):
                         less = None if pace is None else replace(pace, floor=certain - direct[m])
                         together = by_element(self, m, every, links, pays, less)
                         inside = np.maximum(inside, together - direct[m])
@@ -241,12 +245,14 @@ class Least:
         """Return what sends cost of words that operations read from a memory, or update."""
         parts = np.zeros(len(self.cycles))
         for link, price in passing:
-            key = "direct", link
-            if key not in self.known:
-                arrays = self.segment[link.sender], self.segment[link.receiver]
-                words = self.layer.operations / self.sharing(link, *arrays)
-                self.known[key] = np.maximum(words, self.words[link.tensor])
-            parts += price.sent * self.known[key]
+            for outside, own in ((self.segment[link.sender], price.sent), *price.passed):
+                key = "direct", link, outside
+                if key not in self.known:
+                    words = self.layer.operations / self.sharing(
+                        link, outside, self.segment[link.receiver]
+                    )
+                    self.known[key] = np.maximum(words, self.words[link.tensor])
+                parts += own * self.known[key]
         return parts
 
     def sharing(self, link: Link, outside: int, inside: int) -> Floats:
@@ -303,9 +309,25 @@ class Least:
             if crossing is None:
                 self.known[key] = np.full(len(self.cycles), inf)
             else:
-                least = crossing.least([(price.sent, price.received) for _, price in priced])
+                least = crossing.least(
+                    [(p.sent, self.passing(m, link, p), p.received) for link, p in priced]
+                )
                 self.known[key] = np.where(self.rooms.fits(ends), least, inf)
         return self.known[key]
+
+    def passing(self, m: int, link: Link, price: Price) -> Floats | float:
+        """Return what a word costs that is sent and comes through arrays on its way to memory m.
+
+        Elements of the arrays crossed receive a word that is sent once for all of them.
+        """
+        total: Floats | float = price.sent
+        outside, irrelevant = self.segment[m - 1], self.irrelevant[link.tensor]
+        crossed = min(outside, self.segment[link.sender]), outside
+        for k, own in price.passed:
+            shared = self.instances(link.tensor, irrelevant, crossed)
+            inside = self.instances(link.tensor, irrelevant, (min(outside, k), outside))
+            total = total + own * shared / inside
+        return total
 
     def meeting(self, m: int, own: tuple[Link, ...], links: tuple[Link, ...]) -> Crossing | None:
         """Return what links bring that cross inward to memory m, if there is room for them."""
