@@ -95,20 +95,33 @@ def rounder_bounds(instances: Dict[str, int], layer: Layer, shapes: int) -> dict
     """
     found = dict(layer.bounds)
     for d in sorted(found, key=lambda d: (found[d] % instances[d] == 0, -found[d])):
-        tried = found | {d: instances[d] * rounder(ceil(found[d] / instances[d]))}
-        if prod(divisor_count(bound) for bound in tried.values()) <= shapes:
-            found = tried
+        others = prod(divisor_count(bound) for name, bound in found.items() if name != d)
+        room = shapes // others
+        chunk = ceil(found[d] / instances[d])
+        # as many divisors as possible, or as there is room for
+        for most in (room, room // divisor_count(instances[d])):
+            tried = instances[d] * rounder(chunk, most)
+            if divisor_count(tried) <= room:
+                found[d] = tried
+                break
     return found
 
 
 @lru_cache(maxsize=1 << 12)
-def rounder(bound: int) -> int:
-    """Return a bound that is little larger and has many more divisors, or the bound itself."""
+def rounder(bound: int, most: int) -> int:
+    """Return a bound that is little larger and has many more divisors, or the bound itself.
+
+    Parameters
+    ----------
+    most : int
+        Divisors that it may have.
+    """
     if bound == 1:
         return 1
     last = int(bound * GROWTH) + 1
     if last - bound > MOST_ROUNDER:
         return bound
     counts = divisor_counts(bound, last)
+    counts[1:][counts[1:] > most] = 0
     best = 1 + int(counts[1:].argmax())
     return bound + best if counts[best] >= WORTH * counts[0] else bound
