@@ -21,6 +21,12 @@ from tilewright.kernels.types import Floats, Ints
 from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.problem.bypass_choices import KeepChoice
 from tilewright.mapper.problem.link_costs import ports
+from tilewright.mapper.relaxations.stays.at_once import (
+    Limits,
+    fewest_cycles,
+    limits_of,
+    read_directly,
+)
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.relaxations.stays.links import Link, Price
 from tilewright.model.energy import leakage_per_cycle
@@ -92,22 +98,20 @@ class EveryKeep:
         links = [
             [links_of(t, chain, least.compute) for chain in own] for t, own in enumerate(chains)
         ]
-        self.energy = Cost(least, links, which, least.prices.energy)
-        loads = [
-            Cost(
-                least,
-                [
-                    [
-                        [least.prices.at_port(link, port[0], port[-1]) for link in own]
-                        for own in each
-                    ]
-                    for each in links
-                ],
-                which,
-                loader(least, port),
-            )
-            for port in ports(least.architecture)
+        limits = [
+            limits_of(least, [link for t, c in enumerate(row) for link in links[t][c]])
+            for row in which.tolist()
         ]
+        self.limits = list(dict.fromkeys(limits))
+        self.limited = np.array([self.limits.index(own) for own in limits])
+        self.energy = Cost(least, links, which, limits, least.prices.energy)
+        loads = []
+        for port in ports(least.architecture):
+            passing = [
+                [[least.prices.at_port(link, port[0], port[-1]) for link in own] for own in each]
+                for each in links
+            ]
+            loads.append(Cost(least, passing, which, limits, loader(least, port)))
         self.loads = [load for load in loads if not load.free]
 
     def values(
@@ -139,7 +143,8 @@ class EveryKeep:
             costs = np.full(shape[1], least.work), np.asarray(least.cycles, np.float64)
             return np.broadcast_to(objective.values(*costs), shape)
         crossing = crossing or least.crossing
-        cycles = np.broadcast_to(least.cycles, (len(some), len(least.cycles)))
+        fewest = np.array([fewest_cycles(least, own) for own in self.limits])
+        cycles = np.maximum(least.cycles, fewest[self.limited[some]])
         for load in self.loads:
             cycles = np.maximum(cycles, load.total(least, some, crossing))
         energy = least.work + self.energy.total(least, some, crossing)
@@ -214,6 +219,8 @@ class Cost:
         For each tensor and each chain of memories that keep it.
     which : array of (bypass choices, tensors)
         Which chain each tensor has.
+    limits : sequence of Limits
+        Of each bypass choice.
     price : callable
         Returns what a link costs.
 
@@ -230,13 +237,14 @@ class Cost:
         least: Least,
         links: Sequence[Sequence[Sequence[Link]]],
         which: Ints,
+        limits: Sequence[Limits],
         price: Callable[[Link], Price],
     ) -> None:
         self.which = which
         self.once = np.zeros(len(which))
         self.way = np.zeros_like(which)
         self.ways = Ways(least.compute)
-        self.direct: list[tuple[list[tuple[Link, Price]], Ints]] = []
+        self.direct: list[tuple[list[tuple[tuple[Link, Price], Limits]], Ints]] = []
         for t, chains in enumerate(links):
             priced = [[(link, price(link)) for link in each] for each in chains]
             fixed = [
@@ -249,10 +257,9 @@ class Cost:
                     (link, Price(price.sent, passed=price.passed))
                     for link, price in (each[-1] for each in priced)
                 ]
-                found = list(dict.fromkeys(last))
-                self.direct.append(
-                    (found, np.array([found.index(one) for one in last])[which[:, t]])
-                )
+                every = [(last[c], limit) for c, limit in zip(which[:, t], limits, strict=True)]
+                found = {one: i for i, one in enumerate(dict.fromkeys(every))}
+                self.direct.append((list(found), np.array([found[one] for one in every])))
         self.memories = [
             own
             for m in range(1, least.compute)
@@ -269,7 +276,8 @@ class Cost:
         total = self.inward(least, some, crossing, self.way[some])
         total += self.once[some, None]
         for last, which in self.direct:
-            total += np.array([least.direct([own]) for own in last])[which[some]]
+            read = [read_directly(least, [own], limits) for own, limits in last]
+            total += np.array(read)[which[some]]
         return total
 
     def inward(self, least: Least, some: Ints, crossing: Crossing, way: Ints) -> Floats:
