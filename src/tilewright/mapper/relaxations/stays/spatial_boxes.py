@@ -20,7 +20,8 @@ import numpy as np
 from tilewright.kernels.types import Bools, Floats, Ints
 from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.problem.bypass_choices import KeepChoice
-from tilewright.mapper.relaxations.stays.every_keep import Crossing, EveryKeep
+from tilewright.mapper.relaxations.stays.crossings import Crossing
+from tilewright.mapper.relaxations.stays.every_keep import EveryKeep
 from tilewright.mapper.relaxations.stays.halves import Halves
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.relaxations.stays.links import Link, Price
