@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.kernels.types import Floats, Ints
+from tilewright.kernels.types import Bools, Floats, Ints
 from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.problem.bypass_choices import KeepChoice
 from tilewright.mapper.problem.link_costs import ports
@@ -162,6 +162,16 @@ class EveryKeep:
             if load >= PACE * pace:
                 cost.count_best(keep, crossing, stop)
 
+    def count_alike(
+        self, least: Least, objective: Objective, some: Ints, keep: int, crossing: Crossing
+    ) -> Bools:
+        """Count bypass choices as another one is, where that is better; return which are."""
+        better = np.zeros(len(some), np.bool_)
+        if least.counts_crossing:
+            for cost in self.weighed(least, objective):
+                better |= cost.count_alike(least, some, keep, crossing)
+        return better
+
     def weighed(self, least: Least, objective: Objective) -> list[Cost]:
         """Return the costs that the objective looks at: energy, and loads of ports."""
         leaks = leakage_per_cycle(least.architecture) > 0
@@ -292,6 +302,16 @@ class Cost:
         while any([attempt([*best[:t], n, *best[t + 1 :]]) for t, n in apart]):
             pass
         self.way[keep] = best
+
+    def count_alike(self, least: Least, some: Ints, keep: int, crossing: Crossing) -> Bools:
+        """Count bypass choices as another one is, see `EveryKeep.count_alike`."""
+        way = np.tile(self.way[keep], (len(some), 1))
+        now, before = (
+            self.inward(least, some, crossing, own)[:, 0] for own in (way, self.way[some])
+        )
+        better = now > before * BETTER
+        self.way[some[better]] = self.way[keep]
+        return np.asarray(better)
 
     def different(self, chain: int, t: int) -> list[int]:
         """Return the ways to count a tensor that differ for a chain of memories."""
