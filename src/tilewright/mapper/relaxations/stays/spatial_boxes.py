@@ -31,6 +31,7 @@ FIRST, BATCH = 16, 256  # boxes that are divided at once: at first, and later
 FEW = 4  # boxes whose best bypass choices are counted in a better way at once
 SUMS = 1 << 15  # of a bypass choice in a box, about, before time is looked at again
 MOST_BOXES = 1 << 18
+FIRST_LOOKS = 30
 FEW_ALIKE = 0.02  # of bypass choices that are better alike: when fewer are, not all are looked at
 NOW_AND_THEN = 8
 MOST_TOGETHER = 1 << 15  # parts of several arrays that are priced at once
@@ -116,10 +117,12 @@ class SpatialBoxes:
             single = self.are_single()
             if stop():
                 break
-            if single[order[0]]:
+            # first of all, with one box, many bypass choices are counted in a better way
+            if single[order[0]] or (len(self.boxes) == 1 and self.looks < FIRST_LOOKS):
                 if self.look_again(int(order[0]), ceiling, stop):
                     continue
-                break
+                if single[order[0]]:
+                    break
             self.count_better(order[:FEW][~single[order[:FEW]]], stop)
             few = max(FIRST, SUMS // max(1, len(self.alive[order[0]])))
             picked = [i for i in order[: min(batch, few)].tolist() if not single[i]]
