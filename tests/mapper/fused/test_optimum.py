@@ -28,7 +28,7 @@ def check(seed: int, most: int) -> None:
     assert best.bound == pytest.approx(least, rel=1e-12)
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(20))
 def test_the_best_tree_is_the_cheapest_of_all(seed):
     check(seed, most=400)

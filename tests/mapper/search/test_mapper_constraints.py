@@ -64,12 +64,13 @@ def compare(layer: Layer, machine: Architecture) -> bool:
     return every.best["energy"].mapping is not None
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("seed", FEW)
 def test_constrained_search_equals_enumeration(seed: int) -> None:
     compare(*constrained_problem(seed, most=20_000))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", TELLING)
 def test_search_remembers_what_constraints_ask_of_loops_and_fill(seed: int) -> None:
     compare(*history_problem(seed, most=20_000))
@@ -135,7 +136,7 @@ def test_constrained_search_equals_enumeration_on_many_problems(seed: int) -> No
     compare(*constrained_problem(seed))
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(1000, 1020))
 def test_a_constraint_less_never_makes_the_best_mapping_worse(seed: int) -> None:
     layer, machine = constrained_problem(seed, most=20_000)
@@ -145,7 +146,7 @@ def test_a_constraint_less_never_makes_the_best_mapping_worse(seed: int) -> None
         assert search(layer, replace(machine, constraints=fewer), "edp").value <= value * (1 + 1e-9)
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("seed", range(2000, 2040))
 def test_some_mapping_is_found_exactly_where_there_is_one(seed: int) -> None:
     layer, machine = constrained_problem(seed, most=20_000)
@@ -162,7 +163,7 @@ def impossible() -> list[tuple[Layer, Architecture]]:
     return [(layer, m) for layer, m in drawn if some_mapping(layer, m) is None][:15]
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("i", range(15))
 def test_what_excludes_every_mapping_is_a_smallest_set(i: int) -> None:
     layer, machine = impossible()[i]

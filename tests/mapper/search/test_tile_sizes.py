@@ -156,6 +156,7 @@ def test_all_tile_sizes_of_a_convolution_are_proven(objective: str) -> None:
     assert found.proof.tiles == "all"
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", range(20))
 def test_bound_of_every_tile_size_is_at_most_the_optimum_of_divisors(seed: int) -> None:
     layer, machine = problem(seed)
