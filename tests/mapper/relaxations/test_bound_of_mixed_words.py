@@ -70,7 +70,7 @@ def keep_of(layer: Layer, near: str, far: str) -> KeepChoice:
 def closest(near: str, far: str, whole: bool) -> float:
     """Return the largest ratio of the bound to what mappings of its bypass choice cost."""
     most = 0.0
-    few, many = ((2, 3, 20), (2, 4, 16)) if whole else ((2, 20), (16,))
+    few, many = ((2, 3, 20), (2, 4, 16)) if whole else ((2, 20), (2,))
     for m, elements, n, more in product(few, many, (1, 2), (1, 2)):
         layer = tw.einsum("O[M,N] += I[M,K] * W[K,N]", M=m, N=n, K=elements + more)
         for buffer, registers, read in product((1, 2), (1, 2), (1.0, 2.0, 10.0)):

@@ -141,8 +141,8 @@ def bounded(seed: int, most: int) -> bool:
     return True
 
 
-def test_bounds_hold_where_two_memories_stand_on_one_side_of_an_array(whole: bool) -> None:
-    assert sum(bounded(seed, 200) for seed in range(60 if whole else 20)) > 3
+def test_bounds_hold_where_two_memories_stand_on_one_side_of_an_array() -> None:
+    assert sum(bounded(seed, 200) for seed in range(60)) > 10
 
 
 @pytest.mark.slow

@@ -62,6 +62,7 @@ def machine_of(random: Random, elements: tuple[int, ...] = (2, 3), word: int = 8
     return Architecture("two arrays", (*levels, Compute("MAC")))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(12))
 def test_boxes_end_with_the_best_choice_of_every_array(seed: int) -> None:
     random = Random(seed)
@@ -96,6 +97,7 @@ def test_boxes_end_with_the_best_choice_of_every_array(seed: int) -> None:
                 assert (own >= alone * (1 - 1e-9)).all()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_a_ceiling_only_leaves_out_what_reaches_it(seed: int) -> None:
     random = Random(seed)
@@ -176,8 +178,8 @@ def bounded(seed: int, most: int) -> bool:
     return True
 
 
-def test_no_regular_mapping_costs_less() -> None:
-    assert sum(bounded(seed, 400) for seed in range(60)) > 8
+def test_no_regular_mapping_costs_less(whole: bool) -> None:
+    assert sum(bounded(seed, 400 if whole else 150) for seed in range(60)) > 3
 
 
 @pytest.mark.slow

@@ -97,7 +97,7 @@ def compare_front(layer: Layer, machine: Architecture, front: Floats) -> None:
     assert Search(layer, machine, impossible).solve().mapping is None
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", TELLING)
 def test_search_equals_enumeration_on_telling_problems(seed: int) -> None:
     compare(*problem(seed, fewest=500, most=20_000))

@@ -44,7 +44,7 @@ def test_a_vast_layer_is_mapped_without_tables(monkeypatch: pytest.MonkeyPatch) 
 def test_the_bound_is_below_the_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = tw.load_architecture("simple")
     monkeypatch.setattr(vast, "MOST_SHAPES", 10)
-    layer = tw.conv2d(K=4, C=4, P=6, Q=2, R=3, S=1)
+    layer = tw.conv1d(K=4, C=2, P=6, R=3)
     assert is_vast(layer)
     for objective in ("latency", "edp"):
         best = Search(layer, machine, objective).solve()
