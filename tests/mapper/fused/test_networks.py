@@ -48,7 +48,7 @@ def limited(random: Random, target: Architecture) -> Architecture:
     return replace(target, levels=tuple(levels))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "seed", [*range(8), *(pytest.param(s, marks=pytest.mark.slow) for s in range(8, 24))]
 )

@@ -106,7 +106,7 @@ def tiny(seed: int) -> tuple[Network, Architecture]:
     raise AssertionError
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_front_equals_enumeration_of_all_mappings_of_all_runs(seed: int) -> None:
     network, machine = tiny(seed)

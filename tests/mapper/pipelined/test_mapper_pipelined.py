@@ -78,7 +78,7 @@ def all_mappings(layer: Layer, machine: Architecture) -> list[tw.Mapping]:
     return found
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(3, 6))
 @pytest.mark.parametrize("objective", ["latency", "edp"])
 def test_bound_and_result_enclose_the_best_of_all_mappings(seed: int, objective: str) -> None:

@@ -64,7 +64,7 @@ def compare(layer: Layer, machine: Architecture) -> bool:
     return every.best["energy"].mapping is not None
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", FEW)
 def test_constrained_search_equals_enumeration(seed: int) -> None:
     compare(*constrained_problem(seed, most=20_000))

@@ -71,7 +71,7 @@ def compare(layer: Layer, machine: Architecture) -> Enumeration:
     return every
 
 
-@pytest.mark.sampled(14)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("seed", SAMPLE)
 def test_search_equals_enumeration(seed: int) -> None:
     layer, machine = problem(seed)

@@ -52,6 +52,7 @@ def test_the_bound_is_below_the_optimum(monkeypatch: pytest.MonkeyPatch, whole: 
         assert found.bound <= best.value <= found.value
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "given", ["GLB.even=true", "PE.min_utilization=0.5", "GLB.tile.N=..1001", "DRAM.order=M,N"]
 )

@@ -43,7 +43,7 @@ def tiles_alone(architecture: Architecture) -> Architecture:
     return replace(architecture, levels=tuple(levels))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("objective", ["energy", "edp"])
 @pytest.mark.parametrize("keys", [{}, {"banks": 16}])
 def test_retention_is_made_use_of(objective: str, keys: dict) -> None:
