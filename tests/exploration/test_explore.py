@@ -114,7 +114,7 @@ def front_of(designs: dict[int, dict[str, float]], axes: tuple[str, ...]) -> set
     }  # fmt: skip
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "seed", [*range(12), *(pytest.param(s, marks=pytest.mark.slow) for s in range(12, 36))]
 )
