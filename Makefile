@@ -16,7 +16,7 @@ export NO_MKDOCS_2_WARNING := 1
 # Tests start many processes, which would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test bench docs clean
+.PHONY: demo test static kernels pages bench docs clean
 
 demo: $(VENV)/installed
 	@mkdir -p out
@@ -29,15 +29,24 @@ demo: $(VENV)/installed
 	@echo "Results:  out/resnet50-eyeriss.json"
 	@echo "Mappings: out/resnet50-eyeriss.yaml"
 
+# Two things at a time: what needs no kernels runs while they are compiled.
 test: $(VENV)/installed-dev
+	@$(MAKE) -j 2 static pages
+	@echo "== tests"  && $(PYTHON) -m pytest -q -n 2 --dist worksteal
+
+static: $(VENV)/installed-dev
 	@echo "== lint"   && $(PYTHON) -m ruff check --quiet .
 	@echo "== format" && $(PYTHON) -m ruff format --quiet --check .
 	@echo "== types"  && $(PYTHON) -m mypy --no-error-summary
 	@echo "== layers" && $(VENV)/bin/lint-imports >$(VENV)/layers.log \
 	    || { cat $(VENV)/layers.log; exit 1; }
+
+kernels: $(VENV)/installed-dev
 	@echo "== kernels" && $(PYTHON) -c \
 	    "from tilewright.mapper.network import compilation as c; c.is_compiled() or c.compile_kernels()"
-	@echo "== tests"  && $(PYTHON) -m pytest -q -n 2
+
+# notebooks in the documentation run
+pages: kernels
 	@echo "== docs"   && $(PYTHON) -m mkdocs --quiet build --strict
 
 bench: $(VENV)/installed-dev

@@ -1,4 +1,4 @@
-"""What holds for every test: the cache of whoever runs them stays as it is."""
+"""What holds for every test: how many cases of it run, and which caches it uses."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ import os
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from tilewright.mapper.network.cache import VARIABLE
 
 NUMBERS = count()
+# of the examples that a property asks for, how many are tried by default: other ones in each run
+EXAMPLES = 0.3
+FEWEST = 4
 GOLDEN = (5**0.5 - 1) / 2
 
 
@@ -38,14 +43,19 @@ def spread(cases: int, wanted: int) -> set[int]:
     return {int((k + k * GOLDEN % 1.0) * cases / wanted) for k in range(wanted)}
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep some cases of each test that asks to be sampled.
+    """Keep some cases of each test that asks to be sampled, of those that are not slow.
 
     The same cases in every run and every worker process; a case that is named on the command
-    line is alone in its family and always runs.
+    line is alone in its family and always runs. Properties are tried on fewer examples.
     """
     if config.getoption("--whole"):
         return
+    if "TILEWRIGHT_FUZZ" not in os.environ:  # which is a number of examples itself
+        for test in {getattr(item, "function", None) for item in items}:
+            if hasattr(test, "hypothesis"):
+                try_fewer(test)
     families: dict[tuple[Path, str], list[pytest.Item]] = {}
     for item in items:
         if item.get_closest_marker("sampled") is not None:
@@ -61,6 +71,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         )
     config.hook.pytest_deselected(items=list(left_out))
     items[:] = [item for item in items if item not in left_out]
+
+
+def try_fewer(test: Any) -> None:
+    """Take a share of the examples that the settings of a property ask for."""
+    # where Hypothesis keeps the settings of a test; a second decorator would be an error
+    asked = test._hypothesis_internal_use_settings
+    fewer = min(asked.max_examples, max(FEWEST, round(asked.max_examples * EXAMPLES)))
+    test._hypothesis_internal_use_settings = settings(asked, max_examples=fewer)
+
+
+@pytest.fixture(scope="session")
+def whole(request: pytest.FixtureRequest) -> bool:
+    """Whether a test that draws its own cases takes all of them."""
+    return bool(request.config.getoption("--whole"))
 
 
 @pytest.fixture(scope="session", autouse=True)

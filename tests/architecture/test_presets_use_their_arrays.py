@@ -96,6 +96,7 @@ def unlimited(machine: Architecture) -> Architecture:
 CASES = [(network, machine) for network in zoo_names() for machine in preset_names()]
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize(("network", "name"), [case for case in CASES if case[1] in RIGID])
 def test_the_space_has_mappings_that_use_what_the_array_allows(network: str, name: str) -> None:
     machine = load_architecture(name)

@@ -40,7 +40,7 @@ def test_broken_files_of_every_grammar(name: str) -> None:
     plain = Path(name).suffix in (".txt", ".csv", ".cfg")
     text = FILES[name]
 
-    @cases(8)
+    @cases(5)
     @given(broken_text(text) if plain else broken(text), st.sampled_from(READERS[name]))
     def check(changed: str, command: str) -> None:
         write(**{name: changed})

@@ -132,7 +132,7 @@ def test_files_are_good_before_they_are_broken(kind: str) -> None:
 def test_broken_texts(kind: str) -> None:
     name, text, is_yaml, command = TEXTS[kind]
 
-    @cases(12)
+    @cases(6)
     @given(broken(text) if is_yaml else broken_text(text))
     def check(changed: str) -> None:
         Path(name).write_bytes(changed.encode("utf-8", "surrogatepass"))
@@ -170,7 +170,7 @@ def test_broken_binaries(kind: str, tmp_path: Path) -> None:
     assert run(["show", str(file)]) == 0
     content = file.read_bytes()
 
-    @cases(40)
+    @cases(20)
     @given(broken_bytes(content))
     def check(changed: bytes) -> None:
         file.write_bytes(changed)

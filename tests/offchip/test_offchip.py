@@ -41,7 +41,7 @@ def loops_of(nest: Nest, order: str, block: dict[str, int]) -> list[tuple[int, i
     return [(nest.dimensions.index(NAMES[name]), block.get(name, 1)) for name in order]
 
 
-@pytest.mark.sampled(50)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("case", TRUTH["cases"], ids=lambda case: case["order_outer_to_inner"])
 def test_simulation_equals_reference(case: dict) -> None:
     nest = conv(case["layer"], case["stride"])

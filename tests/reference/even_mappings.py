@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from itertools import permutations, product
 from random import Random
 
@@ -19,6 +20,7 @@ from tilewright.mapping.validity import check
 from tilewright.workload.layer import Layer
 
 
+@cache
 def even_problem(seed: int, fewest: int = 20, most: int = 250) -> tuple[Layer, Architecture]:
     """Return a layer and a machine that the even search covers, with so many even mappings."""
     random = Random(seed)

@@ -32,18 +32,15 @@ STATED = {"all": "exhaustive", "OPT1": "OPT1", "OPT1+2": "OPT1+2", "OPT1+2+3": "
 STATED_EDP = {"all": "exhaustive", "OPT1": "OPT1", "OPT1+2+3": "OPT123"}
 
 
-def test_the_number_of_methods_is_that_of_the_public_code() -> None:
-    totals = dict.fromkeys(PRUNED, 0)
-    for name, layer in LAYERS.items():
-        for pruned, opt in PRUNED.items():
-            count = Space(layer, MACHINE, Pruning(opt)).count
-            assert count == SPACE["methods_evaluated"][name][STATED[pruned]], (name, pruned)
-            totals[pruned] += count
-    assert {STATED[p]: count for p, count in totals.items()} == SPACE["my_totals"]
-    assert totals["all"] == 2_121_925_201
-
-
 @pytest.mark.sampled(2)
+@pytest.mark.parametrize("name", LAYERS)
+def test_the_number_of_methods_is_that_of_the_public_code(name: str) -> None:
+    for pruned, opt in PRUNED.items():
+        count = Space(LAYERS[name], MACHINE, Pruning(opt)).count
+        assert count == SPACE["methods_evaluated"][name][STATED[pruned]], pruned
+
+
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", LAYERS)
 def test_the_least_edp_is_that_of_the_public_code(name: str) -> None:
     for pruned, stated in STATED_EDP.items():

@@ -27,7 +27,7 @@ from tilewright.mapper.search.search import Search
 from tilewright.workload.einsum import einsum
 
 
-@pytest.mark.sampled(40)
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("seed", range(40))
 @pytest.mark.parametrize("objective", ["energy", "edp"])
 def test_tables_below_a_ceiling_know_as_much_as_all_below_it(seed: int, objective: str) -> None:
@@ -50,7 +50,7 @@ def test_tables_below_a_ceiling_know_as_much_as_all_below_it(seed: int, objectiv
                 assert 1 - 1e-9 <= reached <= factor * (1 + 1e-9)
 
 
-@pytest.mark.sampled(15)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", range(30))
 def test_steps_that_the_way_to_an_array_leaves_out_cost_too_much(seed: int) -> None:
     search = Search(*problem(seed), "energy")
@@ -164,7 +164,7 @@ def test_searches_of_some_spatial_choices_forget_what_others_reuse() -> None:
     assert counts[0] == counts[1]
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("objective", ["energy", "edp"])
 def test_no_mapping_of_a_bypass_choice_undercuts_its_first_bound(seed: int, objective: str) -> None:

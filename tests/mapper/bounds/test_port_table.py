@@ -65,6 +65,7 @@ def compare(search: Search, monkeypatch: pytest.MonkeyPatch) -> int:
     return bounded
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", [*range(8), *SLOW])
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_no_mapping_takes_fewer_cycles(
@@ -76,6 +77,7 @@ def test_no_mapping_takes_fewer_cycles(
     compare(search, monkeypatch)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.name)
 @pytest.mark.parametrize("inside", ["", REGISTERS])
 @pytest.mark.parametrize("reduction", ["true", "false"])
@@ -86,6 +88,7 @@ def test_no_mapping_of_a_starved_machine_takes_fewer_cycles(
     assert compare(search, monkeypatch) > 0
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", [*range(8), *SLOW])
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_searches_with_tables_of_ports_find_the_same(

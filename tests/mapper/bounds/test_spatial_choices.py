@@ -91,7 +91,7 @@ def position(search: Search, bounds: SpatialBounds, mapping: Mapping) -> int:
     return int(found)
 
 
-@pytest.mark.sampled(18)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize(
     "seed", [*range(12), *(pytest.param(s, marks=pytest.mark.slow) for s in range(12, 40))]
 )
@@ -111,7 +111,7 @@ def test_no_bypass_choice_is_bounded_above_its_best_mapping(
         assert least.min() <= found.value * (1 + 1e-9)
 
 
-@pytest.mark.sampled(18)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize(
     "seed", [*range(12), *(pytest.param(s, marks=pytest.mark.slow) for s in range(12, 60))]
 )
@@ -133,6 +133,7 @@ def test_searches_in_parts_find_what_whole_ones_find(
     assert search.best[:2] == pytest.approx(whole.best[:2], rel=1e-9)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     "seed", [*range(12), *(pytest.param(s, marks=pytest.mark.slow) for s in range(12, 40))]
 )

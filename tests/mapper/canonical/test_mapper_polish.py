@@ -160,6 +160,7 @@ def slides(layer: Layer) -> bool:
     return any(sum(layer.bounds[term.dimension] > 1 for term in each) > 1 for each in terms)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(2, 13))
 def test_least_memory_equals_enumeration_where_nothing_slides(seed: int) -> None:
     compare(seed)
@@ -302,6 +303,7 @@ def test_tile_sizes_that_do_not_divide_are_left_alone() -> None:
 TIED = (9, 55, 70, 88)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("seed", "objective"), [*((seed, "energy") for seed in TIED), (9, "latency"), (88, "edp")]
 )

@@ -9,7 +9,7 @@ from tilewright.mapper.search import label_walk
 from tilewright.mapper.search.search import Search
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(24))
 def test_a_walk_finds_the_same_however_often_it_stops(
     seed: int, monkeypatch: pytest.MonkeyPatch

@@ -156,7 +156,7 @@ def forced(
     return replace(machine, levels=levels)
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_gains_equal_enumeration_and_are_never_negative(seed: int) -> None:
     layer, machine = small(seed)
@@ -178,7 +178,7 @@ def test_gains_equal_enumeration_and_are_never_negative(seed: int) -> None:
                 check(one.evaluation.mapping, layer, one.limit.relaxed)
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_runner_ups_are_the_best_of_their_kinds_and_none_is_missing(seed: int) -> None:
     layer, machine = small(seed)
@@ -245,7 +245,7 @@ def compare_otherwise(explanation: Explanation, sets: Iterable[float]) -> None:
     assert values == sorted(values)
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_nearest_other_dataflows_equal_enumeration(seed: int) -> None:
     layer, machine = small(seed)
@@ -261,7 +261,7 @@ def test_nearest_other_dataflows_equal_enumeration(seed: int) -> None:
         )
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("words", [3, 4, 5, 7, 8, 11])
 @pytest.mark.parametrize("bounds", [(4, 2, 4), (2, 4, 4), (4, 4, 2)])
 def test_another_tensor_is_stationary_as_enumeration_says(

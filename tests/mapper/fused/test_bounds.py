@@ -42,6 +42,7 @@ def every_candidate(search):
     return found
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("objective", ["energy", "latency", "edp"])
 @pytest.mark.parametrize("seed", range(6))
 def test_no_candidate_costs_less_than_its_first_bound(seed, objective):

@@ -48,6 +48,7 @@ def limited(random: Random, target: Architecture) -> Architecture:
     return replace(target, levels=tuple(levels))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "seed", [*range(8), *(pytest.param(s, marks=pytest.mark.slow) for s in range(8, 24))]
 )
@@ -71,8 +72,9 @@ def test_the_model_gives_mappings_the_value_that_was_found(seed):
     assert isclose(cost, sum(s.evaluation.energy_pj for s in result.segments))
 
 
-def test_no_tree_is_below_the_bound():
-    assert sum(trees_above_the_bound(Random(seed), seed) for seed in range(40, 60)) > 100
+def test_no_tree_is_below_the_bound(whole):
+    seeds = range(40, 60 if whole else 44)
+    assert sum(trees_above_the_bound(Random(seed), seed) for seed in seeds) > 5 * len(seeds)
 
 
 def trees_above_the_bound(random: Random, seed: int) -> int:
@@ -182,7 +184,7 @@ def test_totals_and_bounds_without_some_layers_say_so(count, monkeypatch):
     assert "the totals are without the layers that have no mapping yet" in page
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(6))
 def test_segments_that_the_bound_does_not_rest_on_need_no_search(seed):
     random = Random(seed)

@@ -12,6 +12,8 @@ from tilewright.mapper.fused.chunks import Chunks
 from tilewright.mapper.fused.segment_search import SegmentSearch
 from tilewright.mapper.objective.objective import parse_objective
 
+FEW = (0, 4, 11, 12, 16)  # none of them has too many branches
+
 
 def check(seed: int, most: int) -> None:
     """Compare the search with all trees; skip segments with more branches than some."""
@@ -28,8 +30,9 @@ def check(seed: int, most: int) -> None:
     assert best.bound == pytest.approx(least, rel=1e-12)
 
 
-@pytest.mark.sampled(8)
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize(
+    "seed", [*FEW, *(pytest.param(s, marks=pytest.mark.slow) for s in range(20) if s not in FEW)]
+)
 def test_the_best_tree_is_the_cheapest_of_all(seed):
     check(seed, most=400)
 

@@ -38,14 +38,16 @@ def check(seed: int, objective: str, most: int) -> bool:
     return proven
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", range(16))
 def test_the_best_tree_is_the_cheapest_of_all(seed):
     check(seed, "energy", most=1500)
 
 
 @pytest.mark.parametrize("objective", ["latency", "edp", "energy*latency^0.5"])
-def test_no_tree_is_better_in_other_terms(objective):
-    proven = [check(seed, objective, most=3000) for seed in (0, 2, 4, 5, 6, 8)]
+def test_no_tree_is_better_in_other_terms(objective, whole):
+    seeds = (0, 2, 4, 5, 6, 8) if whole else (0, 4, 6)
+    proven = [check(seed, objective, most=3000) for seed in seeds]
     assert any(proven)
 
 

@@ -34,7 +34,7 @@ def random_search(seed: int, objective: str) -> Search | None:
     return search if search.keeps() else None
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("seed", range(60))
 def test_walks_cost_what_the_model_counts(seed: int) -> None:
     search = random_search(seed, "energy")
@@ -50,7 +50,7 @@ def test_walks_cost_what_the_model_counts(seed: int) -> None:
             assert walk.value == pytest.approx(cost.energy_pj, rel=1e-9)
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("seed", range(60))
 def test_annealed_mappings_are_no_better_than_the_optimum_and_close_to_it(seed: int) -> None:
     search = random_search(seed, "energy")
@@ -62,7 +62,7 @@ def test_annealed_mappings_are_no_better_than_the_optimum_and_close_to_it(seed: 
     assert optimum.value * (1 - 1e-9) <= best <= optimum.value * 1.05
 
 
-@pytest.mark.sampled(40)
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("seed", range(200))
 def test_walks_keep_to_constraints_and_come_close_to_the_optimum(seed: int) -> None:
     random = Random(f"annealed {seed}")
@@ -85,7 +85,7 @@ def test_walks_keep_to_constraints_and_come_close_to_the_optimum(seed: int) -> N
         assert optimum.value * (1 - 1e-9) <= best <= optimum.value * 1.1
 
 
-@pytest.mark.sampled(15)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(60))
 def test_a_search_that_is_broken_off_to_anneal_ends_with_the_same_optimum(
     seed: int, monkeypatch: pytest.MonkeyPatch

@@ -64,6 +64,7 @@ def frontier_of(name: str, over: tuple[str, ...], traffic: str | None) -> tilewr
     return least_cost(LAYERS[name], small(), over, traffic=traffic)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", CASES)
 @settings(
     max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -87,6 +88,7 @@ def test_every_size_has_the_value_of_a_search_at_that_size(
     assert (inf if point is None else point.value) == pytest.approx(found.value, rel=1e-9)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", CASES)
 def test_mappings_are_the_same_whatever_the_number_of_workers(
     case: tuple[str, tuple[str, ...], str | None], monkeypatch: pytest.MonkeyPatch

@@ -160,7 +160,7 @@ def test_a_network_is_mapped_alike_with_another_process(
         asked.append(answer is not module.GONE)
         return answer
 
-    layers = (tw.matmul(name="a", M=7, N=5, K=6), tw.conv1d(name="b", K=4, C=3, P=7, R=3))
+    layers = (tw.matmul(name="a", M=5, N=3, K=4), tw.conv1d(name="b", K=2, C=2, P=5, R=2))
     options = {"uniform": uniform, "tiles": "all", "cache": False}
     network = tw.Network("two", layers)
     alone = tw.map(network, "simple", "edp", workers=1, **options)

@@ -173,6 +173,7 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return package
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("folder", key_module.FOLDERS)
 def test_a_change_of_any_source_is_another_version(folder: str, copied: Path) -> None:
     version = key_module.version.__wrapped__

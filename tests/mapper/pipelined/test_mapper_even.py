@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from random import Random
 
 import numpy as np
@@ -20,17 +21,23 @@ from tilewright.model.evaluate import evaluate
 EXACT = 1e-9
 
 
+@cache
+def costs_of_all(seed: int) -> list[tuple[float, float]]:
+    """Return what every even mapping costs."""
+    layer, machine = even_problem(seed)
+    costs = (
+        evaluate(layer, machine, mapping, check=False, latency="pipelined")
+        for mapping in even_mappings(layer, machine)
+    )
+    return [(cost.energy_pj, cost.cycles) for cost in costs]
+
+
 def best_of_all(seed: int, objective: str) -> tuple[float, EvenSearch]:
     """Return the value of the best even mapping, by trying all, and what the search finds."""
-    layer, machine = even_problem(seed)
     goal = parse_objective(objective)
-    values = []
-    for mapping in even_mappings(layer, machine):
-        cost = evaluate(layer, machine, mapping, check=False, latency="pipelined")
-        values.append(goal.value(cost.energy_pj, cost.cycles))
-    search = EvenSearch(layer, machine, objective)
+    search = EvenSearch(*even_problem(seed), objective)
     search.solve()
-    return min(values), search
+    return min(goal.value(*cost) for cost in costs_of_all(seed)), search
 
 
 def check_optimum(seed: int, objective: str) -> bool:
@@ -92,7 +99,7 @@ def check_bounds(seed: int, rows: int) -> int:
 
 
 def test_energy_is_exact_and_cycles_are_a_bound() -> None:
-    assert sum(check_bounds(seed, 40) for seed in range(5)) > 50
+    assert sum(check_bounds(seed, 60) for seed in range(3)) > 50
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -63,7 +63,7 @@ def test_mirror_images_cost_the_same(seed: int) -> None:
         assert (costs[sp.mirror_choice] == costs).all()
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("objective", ["energy", "edp"])
 def test_search_of_one_half_equals_that_of_both(
@@ -80,6 +80,7 @@ def test_search_of_one_half_equals_that_of_both(
     assert half.value == pytest.approx(whole.value, rel=1e-12)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(12))
 def test_tables_of_one_half_are_those_of_both(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = problems.machine(Random(seed))
@@ -129,6 +130,7 @@ def test_outermost_loops_on_dimensions_of_all_tensors_equal_loops_anywhere(
     assert outermost.solve().value == pytest.approx(anywhere.solve().value, rel=1e-12)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "p, r, words", [(2, 2, 3), (2, 3, 8), pytest.param(4, 2, 3, marks=pytest.mark.slow)]
 )

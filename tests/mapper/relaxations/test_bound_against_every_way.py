@@ -102,8 +102,10 @@ def compare(seed: int, monkeypatch: pytest.MonkeyPatch) -> float:
     return most
 
 
-def test_no_way_costs_less_and_some_cost_as_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    ratios = [compare(seed, monkeypatch) for seed in range(80)]
+def test_no_way_costs_less_and_some_cost_as_much(
+    monkeypatch: pytest.MonkeyPatch, whole: bool
+) -> None:
+    ratios = [compare(seed, monkeypatch) for seed in range(80 if whole else 25)]
     assert 0.999 < max(ratios) <= 1 + 1e-9
     assert np.mean(ratios) > 0.95
 

@@ -80,6 +80,7 @@ def demands_of(random: Random, layer: Layer) -> tuple[Constraint, ...]:
     return tuple(found)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(12))
 def test_boxes_end_with_the_best_choice_of_every_array(seed: int) -> None:
     random = Random(seed)
@@ -115,6 +116,7 @@ def test_boxes_end_with_the_best_choice_of_every_array(seed: int) -> None:
                 assert (own >= alone * (1 - 1e-9)).all()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_a_ceiling_only_leaves_out_what_reaches_it(seed: int) -> None:
     random = Random(seed)

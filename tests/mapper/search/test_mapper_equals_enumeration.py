@@ -71,7 +71,7 @@ def compare(layer: Layer, machine: Architecture) -> Enumeration:
     return every
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("seed", SAMPLE)
 def test_search_equals_enumeration(seed: int) -> None:
     layer, machine = problem(seed)
@@ -97,7 +97,7 @@ def compare_front(layer: Layer, machine: Architecture, front: Floats) -> None:
     assert Search(layer, machine, impossible).solve().mapping is None
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", TELLING)
 def test_search_equals_enumeration_on_telling_problems(seed: int) -> None:
     compare(*problem(seed, fewest=500, most=20_000))
@@ -125,7 +125,7 @@ def test_window_that_two_arrays_cut_is_read_once(multicast: bool) -> None:
     compare(layer, machine)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("r, p", [(3, 4), (3, 6), (2, 8), (4, 4), (3, 9)])
 @pytest.mark.parametrize("stride, dilation", [(1, 1), (2, 1), (1, 2), (3, 2)])
 def test_windows_slide_at_their_cheapest(r: int, p: int, stride: int, dilation: int) -> None:
@@ -143,7 +143,7 @@ def test_windows_slide_at_their_cheapest(r: int, p: int, stride: int, dilation: 
     compare(layer, machine)
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("words", [6, 7, 12])
 @pytest.mark.parametrize("stride, dilation", [(1, 1), (2, 1), (1, 2)])
 @pytest.mark.parametrize("k, p, r", [(2, 8, 3), (1, 8, 4), (3, 4, 4), (2, 6, 4)])
@@ -165,7 +165,7 @@ def test_one_slide_serves_two_memories(
     exact(layer, machine)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("words", [2, 3, 4])
 @pytest.mark.parametrize("bandwidth", [0.5, 2.0])
 def test_output_whose_windows_overlap_among_elements(words: int, bandwidth: float) -> None:
@@ -192,7 +192,7 @@ def exact(layer: Layer, machine: Architecture) -> None:
         assert same(found.value, every.best[objective].value), found.mapping
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("words", [2, 3])
 @pytest.mark.parametrize("bandwidth", [0.3, 0.6])
 @pytest.mark.parametrize("expression", ["P+R", "2*P+3*R"])
@@ -236,7 +236,7 @@ def evaluated(every: Enumeration, best: Optimum) -> None:
     assert same(cost.cycles, best.cycles)
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(20))
 def test_enumeration_counts_as_the_simulator_does(seed: int) -> None:
     layer, machine = problem(seed, fewest=20, most=2000)
@@ -300,7 +300,7 @@ def forwarding(machine: Architecture) -> Architecture:
     return replace(machine, levels=levels)
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("seed", range(30))
 def test_no_mapping_is_below_the_bound_where_neighbours_forward(seed: int) -> None:
     layer, machine = problem(seed, fewest=20, most=4000)

@@ -90,6 +90,7 @@ def test_loops_of_one_chunk_cost_nothing(case: Case) -> None:
     assert (after.energy_pj, after.cycles) == (before.energy_pj, before.cycles)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("objective", ["energy", "latency", "edp"])
 @pytest.mark.parametrize("machine", ["simple", "eyeriss"])
 def test_all_sizes_are_better_for_awkward_bounds(objective: str, machine: str) -> None:
@@ -103,6 +104,7 @@ def test_all_sizes_are_better_for_awkward_bounds(objective: str, machine: str) -
     check(free.mapping, AWKWARD, tw.load_architecture(machine))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_no_tile_size_makes_it_worse_than_divisors(seed: int) -> None:
     layer, machine = problem(seed)
@@ -158,6 +160,7 @@ def test_all_tile_sizes_of_a_convolution_are_proven(objective: str) -> None:
     assert found.proof.tiles == "all"
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", range(20))
 def test_bound_of_every_tile_size_is_at_most_the_optimum_of_divisors(seed: int) -> None:
     layer, machine = problem(seed)
@@ -201,6 +204,7 @@ def test_wider_choices_exceed_every_other_one() -> None:
             assert (wide >= both).all(axis=1).any()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("sizes", [(64, 64, 64), (512, 512, 512), (48, 1024, 96)])
 def test_bound_of_a_bypass_choice_is_at_most_its_optimum(sizes: tuple[int, int, int]) -> None:
     m, n, k = sizes
@@ -230,7 +234,7 @@ def test_different_rows_come_in_order(largest: int) -> None:
 
 
 def test_limited_time_is_for_sizes_that_divide_first() -> None:
-    layers = [tw.matmul(M=13, N=7, K=11, name="a"), tw.matmul(M=9, N=5, K=6, name="b")]
+    layers = [tw.matmul(M=7, N=5, K=3, name="a"), tw.matmul(M=5, N=3, K=4, name="b")]
     network = tw.Network("two", tuple(layers))
     free = tw.map(network, "simple", "edp", cache=False)
     limited = tw.map(network, "simple", "edp", cache=False, time_limit=60)

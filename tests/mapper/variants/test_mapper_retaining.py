@@ -43,7 +43,7 @@ def tiles_alone(architecture: Architecture) -> Architecture:
     return replace(architecture, levels=tuple(levels))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("objective", ["energy", "edp"])
 @pytest.mark.parametrize("keys", [{}, {"banks": 16}])
 def test_retention_is_made_use_of(objective: str, keys: dict) -> None:
@@ -51,19 +51,14 @@ def test_retention_is_made_use_of(objective: str, keys: dict) -> None:
     (found,) = tw.map(CONV, retains, objective, cache=False).layers
     (tiles,) = tw.map(CONV, tiles_alone(retains), objective, cache=False).layers
     assert found.proof.lower_bound <= found.proof.value <= tiles.proof.value
+    # a round of the best tiles does not fit
+    assert found.proof.value < tiles.proof.value or keys or objective != "energy"
     assert found.evaluation.to_dict() == tw.evaluate(CONV, retains, found.mapping).to_dict()
     assert found.proof.value == objective_value(found.evaluation, objective)
     assert found.evaluation.memories["GLB"].shares
     assert found.proof.optimal == (found.proof.gap <= 1e-9)
     assert "Evaluated with optimal retention" in found.proof.space
     assert str(found)
-
-
-def test_less_than_tiles_where_a_round_does_not_fit() -> None:
-    retains = machine(128)
-    (found,) = tw.map(CONV, retains, cache=False).layers
-    (tiles,) = tw.map(CONV, tiles_alone(retains), cache=False).layers
-    assert found.proof.value < tiles.proof.value
 
 
 def test_optimal_where_everything_fits() -> None:
@@ -99,7 +94,7 @@ def test_layers_without_a_mapping_are_named() -> None:
     levels = machine(64).levels
     above = Memory("L2", 16, 16 * 150, read_energy=20, write_energy=20, must_keep=frozenset("O"))
     deep = Architecture("deep", (levels[0], above, *levels[1:]))
-    result = tw.map(replace(CONV, bounds=CONV.bounds | {"C": 2}), deep, cache=False)
+    result = tw.map(replace(CONV, bounds=CONV.bounds | {"K": 4, "C": 2, "P": 8}), deep, cache=False)
     assert len(result.layers) + len(result.unmapped) == 1
     assert not result.unmapped or "conv" in str(result)
 

@@ -111,7 +111,11 @@ def words_of(
         ratio=np.array([[word_ratio(m, t) for m in memories] for t in tensors]),
         above=np.array(segment, np.int64),
         unites=np.array(
-            [[a.reduction if t.is_output else a.multicast for t in tensors] for a in machine.arrays]
+            [
+                [a.reduction if t.is_output else a.multicast for t in tensors]
+                for a in machine.arrays
+            ],
+            np.bool_,  # without arrays as well: kernels are compiled for each type
         ).reshape(len(machine.arrays), len(tensors)),
         length=length, chain=chain, group=group, segment=above, link=link, first=first,
         starts=starts, classes=classes, times=times, bits=bits, extents=spread.extents,
