@@ -91,8 +91,8 @@ def bounds_picture(result: NetworkResult) -> str:
     return (
         f'<figure class="bounds"><div class="axis"><span>100{SPACE}%</span>'
         f'<span>{percent(floor)}</span></div><div class="columns-of-layers">{columns}</div>'
-        "<figcaption>Lower bound as a share of the value found, layer by layer. A full column is "
-        "proven.</figcaption></figure>"
+        "<figcaption>Lower bound as a share of the value found, layer by layer. Green columns are "
+        "proven optimal.</figcaption></figure>"
     )
 
 
