@@ -206,7 +206,7 @@ def place(command: Command, values: dict[str, Any], loose: Sequence[str]) -> Non
     if rest:
         raise InputError(f"no more arguments expected, found '{rest[0]}'; {advice}")
     for wanted in command.parameters:
-        if wanted.required and not values.get(wanted.name):
+        if wanted.required and values.get(wanted.name) in (None, []):
             if isinstance(wanted.spec, Option):
                 name, what = wanted.spec.names[0], "option"
             else:
