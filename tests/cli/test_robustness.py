@@ -39,10 +39,10 @@ def shell(words: str, **env: str) -> subprocess.CompletedProcess[str]:
 def test_aliases_of_aliases_are_refused_before_they_fill_the_memory() -> None:
     bomb = ["a0: &x0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]"]
     bomb += [f"a{i}: &x{i} [{', '.join([f'*x{i - 1}'] * 10)}]" for i in range(1, 40)]
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(InputError, match=f"more than {MAX_VALUES:,} values"):
         parse("\n".join(bomb))
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
 
 
 @pytest.mark.parametrize(
