@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Annotated, Any
 
 import pytest
@@ -133,3 +135,13 @@ def test_the_help_of_a_command_has_all_its_options(
         assert all(parameter.spec.help in words for parameter in command.parameters)
         # texts keep 30 characters beside their names
         assert max(map(len, text.splitlines()[1:])) <= max(width, 62)
+
+
+def test_what_shows_no_result_imports_no_package() -> None:
+    code = (
+        "import sys; from tilewright.cli import main\n"
+        "for words in (['list'], ['--help'], ['map', '--help'], ['map'], ['mpa']): main(words)\n"
+        "print({'numba', 'numpy', 'pydantic', 'rich', 'ruamel.yaml'} & set(sys.modules))"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.splitlines()[-1] == "set()"
