@@ -140,7 +140,7 @@ def map_command(
         check_for_pareto(
             report=report, output=output, tiles=tiles, latency=latency, strategy=strategy,
             uniform=uniform, within=within, layout=layout, trace=trace,
-            figures=figures, fuse=fuse,
+            figures=figures, fuse=fuse, no_cache=no_cache,
         )  # fmt: skip
         front = tilewright.pareto(
             workload, arch, objective,
@@ -230,11 +230,13 @@ def check_for_pareto(**options: object) -> None:
         "figures": "--json has all points",
         "trace": "energy is traded against throughput latency alone",
         "fuse": "layers are mapped by themselves",
+        "no_cache": "fronts are not kept",
     }
     needless = {"tiles": DIVISORS, "latency": "throughput"}
     for name, value in options.items():
         if value and value != needless.get(name):
-            raise InputError(f"has no effect with --pareto: {reasons[name]}", key=f"--{name}")
+            key = f"--{name.replace('_', '-')}"
+            raise InputError(f"has no effect with --pareto: {reasons[name]}", key=key)
 
 
 def frontier_command(
