@@ -40,6 +40,8 @@ def net(tmp_path: Path) -> str:
         ("--layout", ["best"]),
         ("--report", ["out.html"]),
         ("--output", ["out.yaml"]),
+        ("--fuse", []),
+        ("--no-cache", []),
     ],
 )
 def test_options_without_effect_on_trade_offs_are_refused(
