@@ -182,7 +182,7 @@ def describe(value: object) -> str:
 def is_path(name: str | Path) -> bool:
     """Whether a name that is none of those that ship means a file."""
     path = Path(name)
-    return path.suffix.lower() in SUFFIXES or len(path.parts) > 1 or os.path.lexists(path)
+    return path.suffix.lower() in SUFFIXES or len(path.parts) > 1 or os.path.lexists(name)
 
 
 def load(path: str | Path) -> Document:

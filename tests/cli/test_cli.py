@@ -177,7 +177,9 @@ def test_map_writes_what_the_api_returns(
     output, error = capsys.readouterr()
     for text in ("net on simple", "total", "2 of 2 layers proven optimal", "Space: "):
         assert text in output
-    done = [line.split("] ")[1].split(":")[0] for line in error.splitlines()[-2:]]
+    # a search that takes long tells of it in between
+    lines = [line for line in error.splitlines() if line.startswith("[")]
+    done = [line.split("] ")[1].split(":")[0] for line in lines]
     assert sorted(done) == ["a", "b"]
 
 
@@ -389,7 +391,7 @@ def test_help_is_never_cut_off(capsys: pytest.CaptureFixture[str]) -> None:
 
     assert main(["--help"]) == 0
     shown = capsys.readouterr().out
-    assert "..." not in shown.replace("[ARGS]...", "")
+    assert "..." not in shown.replace("COMMAND ...", "")
     assert all(f"  {name} " in shown for name in MODULES)
 
 
@@ -411,6 +413,7 @@ def test_the_help_knows_the_module_of_every_command() -> None:
     named = {
         name: path.stem
         for path in folder.glob("*.py")
-        for name in re.findall(r'@commands\.command\("([\w-]+)"', path.read_text())
+        for name in re.findall(r"^def (\w+)_command\($", path.read_text(), re.MULTILINE)
     }
-    assert named == listed.MODULES
+    # the command line looks for a function by its command's name
+    assert named == {name.replace("-", "_"): module for name, module in listed.MODULES.items()}

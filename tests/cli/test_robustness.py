@@ -39,10 +39,10 @@ def shell(words: str, **env: str) -> subprocess.CompletedProcess[str]:
 def test_aliases_of_aliases_are_refused_before_they_fill_the_memory() -> None:
     bomb = ["a0: &x0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]"]
     bomb += [f"a{i}: &x{i} [{', '.join([f'*x{i - 1}'] * 10)}]" for i in range(1, 40)]
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(InputError, match=f"more than {MAX_VALUES:,} values"):
         parse("\n".join(bomb))
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_names_that_the_encoding_lacks_become_numbers(tmp_path: Path) -> None:
     file.write_text("name: ñ\nlayers: [{name: 层, op: matmul, M: 2, N: 2, K: 2}]", encoding="utf-8")
     shown = shell(f"tilewright show '{file}'", PYTHONIOENCODING="ascii")
     assert (shown.returncode, shown.stderr) == (0, "")
-    assert "\\xf1: 1 layers" in shown.stdout
+    assert "\\xf1: 1 layer, " in shown.stdout
     assert "\\u5c42" in shown.stdout
 
 
@@ -224,7 +224,7 @@ def test_lines_tell_what_is_under_way() -> None:
     shown = lines.under_way()
     first = "l1: best 200, bound 150 pJ, gap 25.0% among tile sizes that divide, "
     assert shown[0].startswith(first)
-    assert shown[1].startswith("l2: no mapping yet, bound 0 pJ, gap unknown")
+    assert shown[1].startswith("l2: no mapping yet")
     assert shown[-1] == "and 3 more under way"
     lines.widened(layers[0], 200.0)
     now = "l1: best 200 pJ among tile sizes that divide; now all tile sizes, "

@@ -8,17 +8,15 @@ are imported by the commands that need them.
 from __future__ import annotations
 
 import os
-import re
 import signal
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Any, NoReturn
+from typing import Any, NoReturn
 
-import typer
-
-from tilewright.cli.help import SECTIONS, load_commands
-from tilewright.cli.options import INTERRUPTED, commands, say
+from tilewright.cli.help import MODULES, command_help, overview
+from tilewright.cli.options import INTERRUPTED, find_command, run_command, say
 from tilewright.cli.output.files import discard
+from tilewright.cli.words import HELP, HelpWanted
 from tilewright.errors import InputError, ReaderGoneError, TilewrightError, nearest
 from tilewright.kernels.announcement import listen
 
@@ -62,8 +60,7 @@ OPTIONS = {
     "trace": "--trace",
     "figures": "--figures",
 }
-# some versions of typer bring a copy of click: take the class from what typer itself offers
-UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+VERSION = "--version"
 
 
 def app() -> NoReturn:
@@ -114,16 +111,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     int
         The exit status.
     """
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    load_commands(words)
     listen(say)  # commands that show no progress compile as well
-    command = typer.main.get_command(commands)
     try:
-        with command.make_context("tilewright", words) as context:
-            status = command.invoke(context)
-        return status if isinstance(status, int) else 0
-    except typer.Exit as done:
-        return done.exit_code
+        return run(sys.argv[1:] if arguments is None else arguments)
     except InputError as failure:
         if failure.source is None and failure.key in OPTIONS:
             failure = InputError(failure.message, key=OPTIONS[failure.key])
@@ -132,9 +122,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except TilewrightError as failure:
         say(f"error: {failure}")
         return failure.exit_status
-    except UsageError as failure:
-        say(f"error: {usage_message(failure)}")
-        return InputError.exit_status
     except (ReaderGoneError, BrokenPipeError):
         discard(sys.stdout, sys.stderr)
         return BROKEN_PIPE
@@ -159,34 +146,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return TilewrightError.exit_status
 
 
-@commands.callback(invoke_without_command=True)
-def start(
-    context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
-) -> None:
-    """Exact counts and proven-optimal mappings of tensor workloads on spatial accelerators."""
+def run(words: Sequence[str]) -> int:
+    """Run the command that some words name, or show the version or help."""
     from tilewright.cli.output.files import write_out
 
-    if version:
+    name, rest = words[0] if words else HELP[0], words[1:]
+    if name == VERSION:
         import tilewright
 
         write_out(f"tilewright {tilewright.__version__}")
-        raise typer.Exit
-    if context.invoked_subcommand is None:
-        write_out(context.get_help())
-
-
-def usage_message(failure: Any) -> str:
-    """Return what is wrong with a command line, and what is accepted."""
-    message = failure.format_message().rstrip(".")
-    context = getattr(failure, "ctx", None)
-    if context is None:
-        return f"{message}; see 'tilewright --help'"
-    if found := re.match(r"No such command '(.*?)'", message):
-        names = sorted(name for section in SECTIONS.values() for name in section)
-        return f"no command '{found[1]}'; accepted: {', '.join(names)}{nearest(found[1], names)}"
-    if found := re.match(r"No such option: (\S+)", message):
-        names = [name for p in context.command.params for name in p.opts if name[0] == "-"]
-        names = [*dict.fromkeys(names), "--help"]
-        return f"no option '{found[1]}'; accepted: {', '.join(names)}{nearest(found[1], names)}"
-    return f"{message}; see '{context.command_path} --help'"
+    elif name in HELP:
+        write_out(overview({name: find_command(name) for name in MODULES}))
+    elif name in MODULES:
+        command = find_command(name)
+        try:
+            return run_command(command, rest)
+        except HelpWanted:
+            write_out(command_help(command))
+    elif name.startswith("-"):
+        names = [VERSION, HELP[-1], *MODULES]
+        raise InputError(
+            f"no option '{name}' before a command; accepted: {', '.join(names)}"
+            f"{nearest(name, names)}"
+        )
+    else:
+        names = sorted(MODULES)
+        raise InputError(f"no command '{name}'; accepted: {', '.join(names)}{nearest(name, names)}")
+    return 0

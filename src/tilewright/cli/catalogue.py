@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from tilewright.cli.options import commands
+from tilewright.cli.words import Argument, Option
 from tilewright.errors import InputError, nearest
 
 
-@commands.command("list")
 def list_command(
     kind: Annotated[
         str | None,
-        typer.Argument(metavar="[workloads|architectures|dataflows|styles]", help="One kind only."),
+        Argument(metavar="[workloads|architectures|dataflows|styles]", help="One kind only."),
     ] = None,
 ) -> int:
     """List the workloads, architectures, dataflows and mapping styles that ship."""
@@ -30,10 +27,9 @@ def list_command(
     return 0
 
 
-@commands.command("show")
 def show_command(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="A name that ships, or a file of any kind.")
+        str, Argument(metavar="NAME", help="A name that ships, or a file of any kind.")
     ],
 ) -> int:
     """Show a workload, an architecture, a dataflow or a style, with its source."""
@@ -44,9 +40,8 @@ def show_command(
     return 0
 
 
-@commands.command("cache")
 def cache_command(
-    clear: Annotated[bool, typer.Option("--clear", help="Remove all results in it.")] = False,
+    clear: Annotated[bool, Option("--clear", help="Remove all results in it.")] = False,
 ) -> int:
     """Show or clear the cache of solved layers."""
     from tilewright.cli.output.cache import cache_text, clear_cache

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal, cast
 
-import typer
-
 from tilewright.cli.options import (
     Json,
     Latency,
@@ -16,9 +14,9 @@ from tilewright.cli.options import (
     MappingFile,
     Trace,
     Workload,
-    commands,
     read_layouts,
 )
+from tilewright.cli.words import Option
 from tilewright.errors import InputError
 
 
@@ -57,7 +55,7 @@ def put_fused(
 
 Counting = Annotated[
     str,
-    typer.Option(
+    Option(
         "--counting",
         metavar="tilewright|dmazerunner",
         help="Whose definitions to count by; dMazeRunner's are those of its public code.",
@@ -65,20 +63,19 @@ Counting = Annotated[
 ]
 
 
-@commands.command("evaluate")
 def evaluate_command(
     workload: Workload, arch: Machine, mapping: MappingFile, layer: LayerName = None,
     latency: Latency = None, counting: Counting = "tilewright", layout: Layouts = None,
     json: Json = None,
     statistics: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--statistics", help="Show reuse factors, requirements of buffers and bandwidth, area."
         ),
     ] = False,
     timeline: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--timeline",
             metavar="FILE.html",
             help="Plot the first steps, under pipelined latency or of a pipeline of layers.",
@@ -141,7 +138,6 @@ def evaluate_command(
     return 0
 
 
-@commands.command("simulate")
 def simulate_command(
     workload: Workload, arch: Machine, mapping: MappingFile, layer: LayerName = None,
     latency: Latency = None, layout: Layouts = None, json: Json = None,

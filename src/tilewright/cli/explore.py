@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from tilewright.cli.options import INTERRUPTED, Json, commands, count, say, seconds, whole
+from tilewright.cli.options import INTERRUPTED, Json, count, say, seconds, whole
+from tilewright.cli.words import Argument, Option
 from tilewright.errors import InputError
 
 SPACE_FILES = (".yaml", ".yml", ".json")
 
 
-@commands.command("explore")
 def explore_command(
     inputs: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="[WORKLOAD ...] SPACE",
             help="Workloads (files or names that ship; by default what the space says), and last "
             "the design space, a YAML file.",
@@ -24,7 +22,7 @@ def explore_command(
     ],
     axes: Annotated[
         str,
-        typer.Option(
+        Option(
             "--axes",
             metavar="NAMES",
             help="What to minimise, separated by commas: energy, latency, edp, area, power, "
@@ -33,18 +31,18 @@ def explore_command(
     ] = "energy,area",
     objective: Annotated[
         str,
-        typer.Option(
+        Option(
             "--objective",
             metavar="energy|latency|edp",
             help="What the mapping of each layer minimises.",
         ),
     ] = "energy",
     time_limit: Annotated[
-        str | None, typer.Option("--time-limit", metavar="S", help="Stop after this many seconds.")
+        str | None, Option("--time-limit", metavar="S", help="Stop after this many seconds.")
     ] = None,
     store: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--store",
             metavar="FILE.db",
             help="Keep solved layers in this SQLite file; the same command continues from there.",
@@ -52,7 +50,7 @@ def explore_command(
     ] = None,
     workers: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--workers",
             metavar="N",
             help="Layers that are searched side by side; any number gives the same result.",
@@ -60,7 +58,7 @@ def explore_command(
     ] = None,
     scheduler: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--scheduler",
             metavar="ADDRESS",
             help="Search on the workers of the Dask cluster whose scheduler is there.",
@@ -68,7 +66,7 @@ def explore_command(
     ] = None,
     strategy: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--strategy",
             metavar="random|nsga2|tpe",
             help="Try single designs instead, without a proof of the front.",
@@ -76,14 +74,14 @@ def explore_command(
     ] = None,
     designs: Annotated[
         str | None,
-        typer.Option("--designs", metavar="N", help="How many a strategy tries (100)."),
+        Option("--designs", metavar="N", help="How many a strategy tries (100)."),
     ] = None,
     seed: Annotated[
-        str | None, typer.Option("--seed", metavar="K", help="Of a strategy's random numbers (0).")
+        str | None, Option("--seed", metavar="K", help="Of a strategy's random numbers (0).")
     ] = None,
     against: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--against",
             metavar="FILE.json",
             help="A proven front, as --json wrote it, that a strategy's is compared with.",
@@ -91,7 +89,7 @@ def explore_command(
     ] = None,
     worth: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--worth",
             metavar="AXIS",
             help="Find the best design on this axis for each value of each parameter, too.",
@@ -99,25 +97,25 @@ def explore_command(
     ] = None,
     json: Json = None,
     csv: Annotated[
-        str | None, typer.Option("--csv", metavar="FILE", help="Write the front as CSV.")
+        str | None, Option("--csv", metavar="FILE", help="Write the front as CSV.")
     ] = None,
     parquet: Annotated[
         str | None,
-        typer.Option("--parquet", metavar="FILE", help="Write the front as Parquet (pyarrow)."),
+        Option("--parquet", metavar="FILE", help="Write the front as Parquet (pyarrow)."),
     ] = None,
     report: Annotated[
         str | None,
-        typer.Option("--report", metavar="FILE.html", help="Write a page with the front."),
+        Option("--report", metavar="FILE.html", help="Write a page with the front."),
     ] = None,
     machine: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--machine", metavar="FILE.yaml", help="Write a machine of the front, ready for map."
         ),
     ] = None,
     design: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--design", metavar="N", help="Number of the design that --machine writes (the first)."
         ),
     ] = None,

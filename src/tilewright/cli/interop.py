@@ -4,36 +4,30 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from tilewright.cli.options import Json, LayerName, Machine, MappingFile, Workload, commands, say
+from tilewright.cli.options import Json, LayerName, Machine, MappingFile, Workload, say
+from tilewright.cli.words import Argument, Option
 from tilewright.errors import InputError
 
 Folder = Annotated[
-    str | None, typer.Option("--output", metavar="DIR", help="Write files of tilewright's here.")
+    str | None, Option("--output", metavar="DIR", help="Write files of tilewright's here.")
 ]
-MaybeMapping = Annotated[
-    str | None, typer.Argument(metavar="[MAPPING]", help="Mapping: a file, or a style.")
-]
+MaybeMapping = Annotated[str | None, Argument(metavar="[MAPPING]", help="A file, or a style.")]
 
 
-@commands.command("export")
 def export_command(
     workload: Workload,
     arch: Annotated[
         str | None,
-        typer.Argument(metavar="[ARCH]", help="Architecture: a file, or a name that ships."),
+        Argument(metavar="[ARCH]", help="A name that ships, or a file."),
     ] = None,
     mapping: MaybeMapping = None,
     timeloop: Annotated[
         str | None,
-        typer.Option(
-            "--timeloop", metavar="DIR", help="Write Timeloop's files (0.4) here (timeloop)."
-        ),
+        Option("--timeloop", metavar="DIR", help="Write Timeloop's files (0.4) here (timeloop)."),
     ] = None,
     scalesim: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--scalesim", metavar="DIR", help="Write the layers as a topology of SCALE-Sim here."
         ),
     ] = None,
@@ -62,12 +56,11 @@ def export_command(
     return 0
 
 
-@commands.command("import")
 def import_command(
-    problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="Timeloop's problem.")],
-    arch: Annotated[str, typer.Argument(metavar="ARCH", help="Timeloop's architecture.")],
+    problem: Annotated[str, Argument(metavar="PROBLEM", help="Problem of Timeloop.")],
+    arch: Annotated[str, Argument(metavar="ARCH", help="Architecture of Timeloop.")],
     mapping: Annotated[
-        str | None, typer.Argument(metavar="[MAPPING]", help="Timeloop's mapping.")
+        str | None, Argument(metavar="[MAPPING]", help="Mapping of Timeloop.")
     ] = None,
     output: Folder = None,
 ) -> int:
@@ -91,14 +84,11 @@ def import_command(
     return 0
 
 
-@commands.command("compare-counts")
 def compare_counts_command(
     workload: Workload,
     arch: Machine,
     mapping: MappingFile,
-    stats: Annotated[
-        str, typer.Argument(metavar="STATS", help="What Timeloop wrote: *.stats.txt.")
-    ],
+    stats: Annotated[str, Argument(metavar="STATS", help="What Timeloop wrote: *.stats.txt.")],
     layer: LayerName = None,
     json: Json = None,
 ) -> int:

@@ -4,28 +4,26 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from tilewright.cli.options import Json, LayerName, Machine, Workload
+from tilewright.cli.words import Option
 
-from tilewright.cli.options import Json, LayerName, Machine, Workload, commands
 
-
-@commands.command("layout")
 def layout_command(
     workload: Workload,
     arch: Machine,
     layer: LayerName = None,
     integers: Annotated[
-        bool, typer.Option("--integers", help="Tiles of any size, not only divisors.")
+        bool, Option("--integers", help="Tiles of any size, not only divisors.")
     ] = False,
     whole: Annotated[
-        str, typer.Option("--whole", metavar="DIMS", help="Dimensions not to cut, such as R,S.")
+        str, Option("--whole", metavar="DIMS", help="Dimensions not to cut, such as R,S.")
     ] = "",
     extents: Annotated[
         str,
-        typer.Option("--extents", metavar="words|box", help="What a strided window takes."),
+        Option("--extents", metavar="words|box", help="What a strided window takes."),
     ] = "words",
     uniform: Annotated[
-        bool, typer.Option("--uniform", help="Find the best layout for all layers as well.")
+        bool, Option("--uniform", help="Find the best layout for all layers as well.")
     ] = False,
     json: Json = None,
 ) -> int:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from tilewright.cli.options import Json, LayerName, Machine, Workload, say
+from tilewright.cli.words import Option
 
-from tilewright.cli.options import Json, LayerName, Machine, Workload, commands, say
 
-
-@commands.command("methods")
 def methods_command(
     workload: Workload,
     arch: Machine,
     layer: LayerName = None,
     best: Annotated[
         str | None,
-        typer.Option("--best", metavar="edp|cycles|energy", help="Find the best methods as well."),
+        Option("--best", metavar="edp|cycles|energy", help="Find the best methods as well."),
     ] = None,
     json: Json = None,
 ) -> int:

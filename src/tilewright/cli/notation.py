@@ -4,31 +4,29 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from tilewright.cli.options import LayerName, Machine, MappingFile, Workload, commands
+from tilewright.cli.options import LayerName, Machine, MappingFile, Workload
+from tilewright.cli.words import Option
 from tilewright.errors import InputError, nearest
 
 NOTATIONS = ("directives", "mapping")
 
 
-@commands.command("convert")
 def convert_command(
     workload: Workload, arch: Machine, mapping: MappingFile, layer: LayerName = None,
     to: Annotated[
         str | None,
-        typer.Option("--to", metavar="TEXT", help="directives or mapping; by default the other."),
+        Option("--to", metavar="TEXT", help="directives or mapping; by default the other."),
     ] = None,
     output: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file.")
+        str | None, Option("-o", "--output", metavar="FILE", help="Write to this file.")
     ] = None,
     workload_file: Annotated[
         str | None,
-        typer.Option("--workload", metavar="FILE", help="Write the layers as a workload file."),
+        Option("--workload", metavar="FILE", help="Write the layers as a workload file."),
     ] = None,
     machine_file: Annotated[
         str | None,
-        typer.Option("--machine", metavar="FILE", help="Write the machine with its clusters."),
+        Option("--machine", metavar="FILE", help="Write the machine with its clusters."),
     ] = None,
 ) -> int:  # fmt: skip
     """Convert mappings to MAESTRO's data-centric directives, or directives to mappings."""

@@ -4,36 +4,34 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from tilewright.cli.options import INTERRUPTED, Json, LayerName, Workload, say, seconds
+from tilewright.cli.words import Option
 
-from tilewright.cli.options import INTERRUPTED, Json, LayerName, Workload, commands, say, seconds
 
-
-@commands.command("traffic")
 def traffic_command(
     workload: Workload,
-    banks: Annotated[int, typer.Option("--banks", help="Banks of the memory.")] = 27,
+    banks: Annotated[int, Option("--banks", metavar="N", help="Banks of the memory.")] = 27,
     bank: Annotated[
-        str, typer.Option("--bank", metavar="SIZE", help="Size of a bank, such as 4KiB.")
+        str, Option("--bank", metavar="SIZE", help="Size of a bank, such as 4KiB.")
     ] = "4 KiB",
     word: Annotated[
-        str, typer.Option("--word", metavar="SIZE", help="Size of an element, such as 16bits.")
+        str, Option("--word", metavar="SIZE", help="Size of an element, such as 16bits.")
     ] = "16 bits",
     layer: LayerName = None,
     weight: Annotated[
         float,
-        typer.Option("--weight", metavar="W", help="DRAM words that a word of the array is worth."),
+        Option("--weight", metavar="W", help="DRAM words that a word of the array is worth."),
     ] = 0.0,
     elements: Annotated[
         tuple[int, int],
-        typer.Option("--elements", metavar="ROWS COLUMNS", help="Size of the array."),
+        Option("--elements", metavar="ROWS COLUMNS", help="Size of the array."),
     ] = (12, 14),
     registers: Annotated[
-        int, typer.Option("--registers", metavar="N", help="Words that each element holds.")
+        int, Option("--registers", metavar="N", help="Words that each element holds.")
     ] = 260,
     time_limit: Annotated[
         str | None,
-        typer.Option("--time-limit", metavar="S", help="Seconds, for all layers together."),
+        Option("--time-limit", metavar="S", help="Seconds, for all layers together."),
     ] = None,
     json: Json = None,
 ) -> int:

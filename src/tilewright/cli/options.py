@@ -1,15 +1,13 @@
-"""What the commands share: the program, options that several take, and how options are read."""
+"""What the commands share: how they run, options that several take, and how these are read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from inspect import Parameter, signature
+from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from tilewright.cli.help import Group
+from tilewright.cli.help import MODULES
+from tilewright.cli.words import Argument, Command, Option, Parameter, parameters_of, read_words
 from tilewright.errors import InputError
 from tilewright.text import say
 
@@ -21,6 +19,7 @@ __all__ = ["say"]
 INTERRUPTED = 130
 STANDARD_INPUT = "-"
 READ = ("workload", "arch", "mapping", "name", "problem", "stats")  # arguments that are files
+DESCRIBED = ("workload", "name")  # of these, the ones that may be models
 NO_MAPPING = 3
 MODEL_OPTIONS = {
     "phase": ("prefill|decode", "For a config.json: a prompt, or one token per sequence."),
@@ -32,124 +31,90 @@ MODEL_OPTIONS = {
 }
 
 
-class Commands(typer.Typer):
-    """Commands of which all that take a workload take what is said about models."""
+def find_command(name: str) -> Command:
+    """Return a command, whose function is in a module of this package.
 
-    def command(self, name: str | None = None, **keys: Any) -> Callable[..., Any]:
-        """Add a command."""
-        add = super().command(name, **keys)
+    All that take a workload take what is said about models, too.
+    """
+    module = import_module(f"tilewright.cli.{MODULES[name]}")
+    function = getattr(module, f"{name.replace('-', '_')}_command")
+    parameters = parameters_of(function)
+    if any(p.name in DESCRIBED for p in parameters):
+        parameters += tuple(
+            Parameter(key, Option(f"--{key}", metavar=metavar, help=text), kind=str)
+            for key, (metavar, text) in MODEL_OPTIONS.items()
+        )
+    return Command(name, function, parameters)
 
-        def added(function: Callable[..., Any]) -> Callable[..., Any]:
-            add(with_standard_input(with_model_options(function)))
-            return function
 
-        return added
+def run_command(command: Command, words: Sequence[str]) -> int:
+    """Run a command with the words after its name, and return its exit status.
 
-
-def with_standard_input(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a command that reads the standard input where an argument is ``-``."""
-    given = signature(function, eval_str=True)
-    files = [name for name in READ if name in given.parameters]
+    A file that is named ``-`` is the standard input.
+    """
+    values = read_words(command, words)
+    files = [name for name in READ if values.get(name) == STANDARD_INPUT]
+    if len(files) > 1:
+        raise InputError("only one argument can be '-', the standard input")
     if not files:
-        return function
+        return call(command, values)
+    from tilewright.cli.standard_input import spooled
 
-    @wraps(function)
-    def command(**values: Any) -> Any:
-        named = [name for name in files if values.get(name) == STANDARD_INPUT]
-        if not named:
-            return function(**values)
-        if len(named) > 1:
-            raise InputError("only one argument can be '-', the standard input")
-        from tilewright.cli.standard_input import spooled
-
-        with spooled() as path:
-            return function(**values | {named[0]: path})
-
-    command.__signature__ = given  # type: ignore[attr-defined]
-    return command
+    with spooled() as path:
+        return call(command, values | {files[0]: path})
 
 
-def with_model_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a command that takes options about its workload and puts them to its name."""
-    given = signature(function, eval_str=True)
-    named = [name for name in ("workload", "name") if name in given.parameters]
-    if not named:
-        return function
+def call(command: Command, values: dict[str, Any]) -> int:
+    """Call a command; what is said about a model goes with its name."""
+    said = {key: values.pop(key) for key in MODEL_OPTIONS if key in values}
+    if any(text is not None for text in said.values()):
+        from tilewright.frontends.load import ModelName
 
-    @wraps(function)
-    def command(**values: Any) -> Any:
-        said = {key: values.pop(key) for key in MODEL_OPTIONS}
-        if any(text is not None for text in said.values()):
-            from tilewright.frontends.load import ModelName
+        named = next(name for name in DESCRIBED if name in values)
+        values[named] = ModelName(values[named], model_options(said))
+    return command.function(**values)
 
-            values[named[0]] = ModelName(values[named[0]], model_options(said))
-        return function(**values)
-
-    options = {
-        key: Annotated[str | None, typer.Option(f"--{key}", metavar=metavar, help=text)]
-        for key, (metavar, text) in MODEL_OPTIONS.items()
-    }
-    more = [
-        Parameter(key, Parameter.KEYWORD_ONLY, default=None, annotation=option)
-        for key, option in options.items()
-    ]
-    command.__annotations__ = function.__annotations__ | options
-    command.__signature__ = given.replace(  # type: ignore[attr-defined]
-        parameters=[*given.parameters.values(), *more]
-    )
-    return command
-
-
-commands = Commands(
-    name="tilewright",
-    cls=Group,
-    add_completion=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    rich_markup_mode=None,
-)
 
 Workload = Annotated[
     str,
-    typer.Argument(
+    Argument(
         metavar="WORKLOAD",
-        help="Workload: a name that ships, - for standard input, or a file: of tilewright, "
-        "Timeloop, ZigZag or AccelForge (.yaml), ONNX (.onnx), torch.export (.pt2), Keras "
-        "(.keras), a model's config.json, SCALE-Sim (.csv), MAESTRO (.m).",
+        help="A name that ships, a file, or - for the standard input. Files of tilewright, "
+        "Timeloop, ZigZag and AccelForge (.yaml), ONNX (.onnx), torch.export (.pt2), Keras "
+        "(.keras), SCALE-Sim (.csv) and MAESTRO (.m); the config.json of a language model.",
     ),
 ]
 Machine = Annotated[
     str,
-    typer.Argument(
+    Argument(
         metavar="ARCH",
-        help="Architecture: a name that ships, - for standard input, or a file: of tilewright, "
-        "Timeloop, ZigZag or AccelForge (.yaml), SCALE-Sim (.cfg).",
+        help="A name that ships, a file, or - for the standard input. Files of tilewright, "
+        "Timeloop, ZigZag and AccelForge (.yaml) and SCALE-Sim (.cfg).",
     ),
 ]
 MappingFile = Annotated[
     str,
-    typer.Argument(
-        metavar="MAPPING", help="Mapping: a file, a style in directives, such as kc-p, or -."
-    ),
+    Argument(metavar="MAPPING", help="A file, - for the standard input, or a style such as kc-p."),
 ]
 LayerName = Annotated[
-    str | None, typer.Option("--layer", metavar="NAME", help="Only this layer of the workload.")
+    str | None, Option("--layer", metavar="NAME", help="Only this layer of the workload.")
 ]
 Json = Annotated[
     str | None,
-    typer.Option("--json", metavar="FILE", help="Write results as JSON; - for standard output."),
+    Option("--json", metavar="FILE", help="Write results as JSON; - for standard output."),
 ]
 Latency = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--latency",
-        metavar="KIND",
+        metavar="throughput|pipelined",
         help="throughput (the slowest level sets the pace) or pipelined (step by step); "
         "by default what the machine says.",
     ),
 ]
 Trace = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--trace",
         metavar="FILE.json",
         help="Write pipelined latency as a trace for Perfetto (ui.perfetto.dev) and Chrome.",
@@ -157,11 +122,11 @@ Trace = Annotated[
 ]
 DataflowNames = Annotated[
     list[str] | None,
-    typer.Option("--dataflow", metavar="NAME", help="Only mappings of this dataflow."),
+    Option("--dataflow", metavar="NAME", help="Only mappings of this dataflow."),
 ]
 ConstraintTexts = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--constraint",
         metavar="FILE|NAME|TEXT",
         help="Only mappings that satisfy this, such as PE.X.dims=C,K; may be repeated.",
@@ -169,7 +134,7 @@ ConstraintTexts = Annotated[
 ]
 Goal = Annotated[
     str,
-    typer.Option(
+    Option(
         "--objective",
         metavar="TEXT",
         help="What to minimise: energy, latency, edp, ed2p, a product such as "
@@ -178,7 +143,7 @@ Goal = Annotated[
 ]
 Layouts = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--layout",
         metavar="TENSOR=AXES",
         help="How a tensor lies in the outermost memory, such as I=N,P,Q,C; may be repeated. "

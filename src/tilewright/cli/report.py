@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from tilewright.cli.options import commands
+from tilewright.cli.words import Argument, Option
 
 
-@commands.command("report")
 def report_command(
     runs: Annotated[
         list[str],
-        typer.Argument(metavar="RUN.json ...", help="Results that `map --json` wrote."),
+        Argument(metavar="RUN.json ...", help="Results that `map --json` wrote."),
     ],
     output: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="FILE.html", help="Write a page.")
+        str | None, Option("-o", "--output", metavar="FILE.html", help="Write a page.")
     ] = None,
 ) -> int:
     """Compare results of `map --json`: totals, and the same layers side by side."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from tilewright.cli.options import (
     INTERRUPTED,
     NO_MAPPING,
@@ -19,12 +17,12 @@ from tilewright.cli.options import (
     Machine,
     Trace,
     Workload,
-    commands,
     read_layouts,
     say,
     seconds,
     share,
 )
+from tilewright.cli.words import Option
 from tilewright.errors import InputError
 from tilewright.mapper.results.searched_space import DIVISORS, SIZES
 
@@ -36,35 +34,35 @@ if TYPE_CHECKING:
 
 TimeLimit = Annotated[
     str | None,
-    typer.Option("--time-limit", metavar="S", help="Seconds, for all layers together."),
+    Option("--time-limit", metavar="S", help="Seconds, for all layers together."),
 ]
 Pareto = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--pareto", help="Every trade-off of energy against cycles, with tile sizes that divide."
     ),
 ]
 Report = Annotated[
-    str | None, typer.Option("--report", metavar="FILE.html", help="Write a page with plots.")
+    str | None, Option("--report", metavar="FILE.html", help="Write a page with plots.")
 ]
 Output = Annotated[
     str | None,
-    typer.Option("-o", "--output", metavar="MAPPINGS.yaml", help="Write the mappings."),
+    Option("-o", "--output", metavar="MAPPINGS.yaml", help="Write the mappings."),
 ]
 Tiles = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--tiles",
         metavar="divisors|all",
         help="Tile sizes: all (default), or only those that divide.",
     ),
 ]
 NoCache = Annotated[
-    bool, typer.Option("--no-cache", help="Search every layer again, and keep no result.")
+    bool, Option("--no-cache", help="Search every layer again, and keep no result.")
 ]
 Strategy = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--strategy",
         metavar="NAME",
         help="Search as another mapper does, without a proof: decoupled, dmazerunner, "
@@ -73,7 +71,7 @@ Strategy = Annotated[
 ]
 Uniform = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--uniform",
         metavar="dataflow",
         help="Map all layers in one style: the same dimension on each axis, the same "
@@ -82,7 +80,7 @@ Uniform = Annotated[
 ]
 StylesWithin = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--within",
         metavar="SHARE",
         help="Also list styles within this fraction of the best, such as 5% or 0.05.",
@@ -90,18 +88,17 @@ StylesWithin = Annotated[
 ]
 Figures = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--figures",
         metavar="DIR",
         help="Write figures (SVG, PDF) and tables (LaTeX, CSV) for papers into this directory.",
     ),
 ]
 Fuse = Annotated[
-    bool, typer.Option("--fuse", help="Fuse layers that exchange tensors, where that is better.")
+    bool, Option("--fuse", help="Fuse layers that exchange tensors, where that is better.")
 ]
 
 
-@commands.command("map")
 def map_command(
     workload: Workload,
     arch: Machine,
@@ -143,7 +140,7 @@ def map_command(
         check_for_pareto(
             report=report, output=output, tiles=tiles, latency=latency, strategy=strategy,
             uniform=uniform, within=within, layout=layout, trace=trace,
-            figures=figures, fuse=fuse,
+            figures=figures, fuse=fuse, no_cache=no_cache,
         )  # fmt: skip
         front = tilewright.pareto(
             workload, arch, objective,
@@ -233,40 +230,37 @@ def check_for_pareto(**options: object) -> None:
         "figures": "--json has all points",
         "trace": "energy is traded against throughput latency alone",
         "fuse": "layers are mapped by themselves",
+        "no_cache": "fronts are not kept",
     }
     needless = {"tiles": DIVISORS, "latency": "throughput"}
     for name, value in options.items():
         if value and value != needless.get(name):
-            raise InputError(f"has no effect with --pareto: {reasons[name]}", key=f"--{name}")
+            key = f"--{name.replace('_', '-')}"
+            raise InputError(f"has no effect with --pareto: {reasons[name]}", key=key)
 
 
-@commands.command("frontier")
 def frontier_command(
     workload: Workload,
     arch: Machine,
     over: Annotated[
         list[str],
-        typer.Option("--over", metavar="MEMORY", help="Memory whose size varies; once or twice."),
+        Option("--over", metavar="MEMORY", help="Memory whose size varies; once or twice."),
     ],
     objective: Annotated[
-        str, typer.Option("--objective", metavar="TEXT", help="What to minimise, as for map.")
+        str, Option("--objective", metavar="TEXT", help="What to minimise, as for map.")
     ] = "energy",
     traffic: Annotated[
         str | None,
-        typer.Option(
-            "--traffic", metavar="MEMORY", help="Minimise the words of this memory instead."
-        ),
+        Option("--traffic", metavar="MEMORY", help="Minimise the words of this memory instead."),
     ] = None,
     layer: LayerName = None,
-    time_limit: Annotated[
-        str | None, typer.Option("--time-limit", metavar="S", help="Seconds.")
-    ] = None,
+    time_limit: Annotated[str | None, Option("--time-limit", metavar="S", help="Seconds.")] = None,
     json: Json = None,
     plot: Annotated[
-        str | None, typer.Option("--plot", metavar="FILE.html", help="Write an interactive plot.")
+        str | None, Option("--plot", metavar="FILE.html", help="Write an interactive plot.")
     ] = None,
     fuse: Annotated[
-        bool, typer.Option("--fuse", help="Of a whole network, fused where that is better.")
+        bool, Option("--fuse", help="Of a whole network, fused where that is better.")
     ] = False,
 ) -> int:
     """Show the least cost for every size of one or two memories (tile sizes that divide)."""
@@ -293,7 +287,6 @@ def frontier_command(
     return INTERRUPTED if found.interrupted else 0
 
 
-@commands.command("explain")
 def explain_command(
     workload: Workload,
     arch: Machine,
@@ -301,20 +294,20 @@ def explain_command(
     objective: Goal = "energy",
     within: Annotated[
         str,
-        typer.Option(
+        Option(
             "--within",
             metavar="SHARE",
             help="List runner-ups within this fraction of the best, such as 5% or 0.05.",
         ),
     ] = "5%",
     time_limit: Annotated[
-        str | None, typer.Option("--time-limit", metavar="S", help="Seconds, for everything.")
+        str | None, Option("--time-limit", metavar="S", help="Seconds, for everything.")
     ] = None,
     dataflow: DataflowNames = None,
     constraint: ConstraintTexts = None,
     json: Json = None,
     fuse: Annotated[
-        bool, typer.Option("--fuse", help="Say why layers that exchange tensors are not fused.")
+        bool, Option("--fuse", help="Say why layers that exchange tensors are not fused.")
     ] = False,
 ) -> int:
     """Say what limits the best mapping of a layer, and what else is nearly as good.

@@ -4,42 +4,39 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from tilewright.cli.options import (
     INTERRUPTED,
     Json,
     LayerName,
     Machine,
     Workload,
-    commands,
     say,
     seconds,
 )
+from tilewright.cli.words import Option
 
 ProofLimit = Annotated[
     str,
-    typer.Option("--time-limit", metavar="S", help="Seconds for the proof of an optimum."),
+    Option("--time-limit", metavar="S", help="Seconds for the proof of an optimum."),
 ]
 Report = Annotated[
-    str | None, typer.Option("--report", metavar="FILE.html", help="Write table and figure.")
+    str | None, Option("--report", metavar="FILE.html", help="Write table and figure.")
 ]
 
 
-@commands.command("compare")
 def compare_command(
     workload: Workload,
     arch: Machine,
     layer: LayerName = None,
     objective: Annotated[
-        str, typer.Option("--objective", metavar="energy|latency|edp", help="What to minimise.")
+        str, Option("--objective", metavar="energy|latency|edp", help="What to minimise.")
     ] = "edp",
     budget: Annotated[
-        str, typer.Option("--seconds", metavar="S", help="CPU seconds for each strategy.")
+        str, Option("--seconds", metavar="S", help="CPU seconds for each strategy.")
     ] = "10",
     strategy: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--strategy",
             metavar="NAME",
             help="random, pruned, dmazerunner, blackbox or decoupled, with options: "
@@ -47,7 +44,7 @@ def compare_command(
             "may be repeated. By default all that can run.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")] = 0,
+    seed: Annotated[int, Option("--seed", metavar="N", help="Seed of the random numbers.")] = 0,
     time_limit: ProofLimit = "60",
     json: Json = None,
     report: Report = None,
@@ -67,13 +64,12 @@ def compare_command(
     return INTERRUPTED if result.interrupted else 0
 
 
-@commands.command("mapspace")
 def mapspace_command(
     workload: Workload,
     arch: Machine,
     layer: LayerName = None,
-    samples: Annotated[int, typer.Option("--samples", help="Mappings to draw.")] = 100_000,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")] = 0,
+    samples: Annotated[int, Option("--samples", metavar="N", help="Mappings to draw.")] = 100_000,
+    seed: Annotated[int, Option("--seed", metavar="N", help="Seed of the random numbers.")] = 0,
     time_limit: ProofLimit = "60",
     json: Json = None,
     report: Report = None,

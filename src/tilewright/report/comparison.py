@@ -151,8 +151,8 @@ def section(title: str, rows: Sequence[tuple[Run, str, dict[str, Any], str]]) ->
              f"energy {TIMES} delay", "ratio", "utilization", "proven")  # fmt: skip
     head = "".join(f'<th scope="col">{name}</th>' for name in heads)
     return (
-        f'<section><h2>{escape(title)}</h2><div class="scroll"><table><thead><tr>{head}</tr>'
-        f"</thead><tbody>{''.join(body)}</tbody></table></div></section>"
+        f'<section><h2>{escape(title)}</h2><div class="scroll"><table class="runs"><thead>'
+        f"<tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div></section>"
     )
 
 

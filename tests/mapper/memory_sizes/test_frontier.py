@@ -135,8 +135,8 @@ def test_frontier_is_a_table_json_and_a_plot() -> None:
     ("over", "traffic", "says"),
     [
         (["GLBB"], None, "did you mean 'GLB'?"),
-        ([], None, "one or two memories"),
-        (["GLB", "GLB"], None, "one or two memories"),
+        ([], None, "one memory or two different ones"),
+        (["GLB", "GLB"], None, "one memory or two different ones"),
         (["DRAM"], None, "outermost"),
         (["GLB"], "DRM", "did you mean 'DRAM'?"),
     ],

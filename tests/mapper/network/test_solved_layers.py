@@ -126,6 +126,14 @@ def test_compilation_takes_nothing_of_a_time_limit(monkeypatch: pytest.MonkeyPat
     assert found.layers
 
 
+def test_what_a_time_limit_leads_to_is_compiled_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    # else a search that its limit ends would first compile what gives it a mapping
+    annealed: list[Search] = []
+    monkeypatch.setattr(Search, "anneal", lambda search, *_: annealed.append(search))
+    compilation.compile_rest()
+    assert annealed
+
+
 def test_other_names_find_the_same() -> None:
     mapped(LAYER)
     machine = replace(MACHINE, name="other")

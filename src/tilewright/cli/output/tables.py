@@ -60,11 +60,9 @@ def network_text(network: Network) -> str:
     rows = [(*row, element_text(layer)) for row, layer in zip(cells, network.layers, strict=True)]
     given = len(headers) if any(row[-1] for row in rows) else -1
     count = sum(layer.repeat for layer in network.layers)
+    layers = f"{count} layers, {len(rows)} of them different" if count > 1 else "1 layer"
     return rendered(
-        title(
-            f"{network.name}: {count} layers, {len(rows)} of them different, "
-            f"{network.operations:,} operations"
-        ),
+        title(f"{network.name}: {layers}, {network.operations:,} operations"),
         table(
             headers[:given],
             [row[:given] for row in rows],

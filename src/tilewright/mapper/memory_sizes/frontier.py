@@ -328,7 +328,8 @@ def check_memories(architecture: Architecture, over: Sequence[str], traffic: str
     """Refuse names of memories whose size cannot be varied."""
     names = [m.name for m in architecture.memories]
     if not 1 <= len(over) <= 2 or len(set(over)) < len(over):
-        raise InputError(f"expected one or two memories, found {list(over)}", key="over")
+        found = ", ".join(map(str, over)) or "none"
+        raise InputError(f"expected one memory or two different ones, found {found}", key="over")
     for key, name in [*(("over", name) for name in over), ("traffic", traffic)]:
         if name is not None and name not in names:
             raise InputError(

@@ -63,9 +63,10 @@ def compile_walk() -> None:
 
 
 def compile_rest() -> None:
-    """Evaluate a mapping of a tiny layer, and fill the tables of a bypass choice.
+    """Evaluate a mapping of a tiny layer, fill the tables of a bypass choice, and anneal.
 
-    The tables come last: until then what they share with the walk is on disk.
+    What is shared with the walk comes late: until then it is on disk. Annealing gives a search
+    that is ended by its time limit a mapping, so it must not have to be compiled then.
     """
     from tilewright.mapping.nodes import For, Mapping, Store
     from tilewright.model.batch import evaluate_batch
@@ -80,6 +81,7 @@ def compile_rest() -> None:
     plan = next(iter(tiny.plans()))
     for jointly in (False, True):
         tiny.tables.fill(plan, np.diff(tiny.space.unroll_start), jointly, inf)
+    tiny.anneal(1, 1, lambda: False)
 
 
 def compile_tiles() -> None:

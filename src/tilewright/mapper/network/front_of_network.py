@@ -192,9 +192,9 @@ class NetworkFront(TradeOffs):
         else:
             beaten = "has less energy and fewer cycles than a point of the front"
         return (
-            f"Proven: no choice of mappings whose tile sizes divide for the {runs} runs of layers "
+            f"Proven: for the {runs} runs of layers, no choice of mappings whose tile sizes divide "
             f"{beaten} ({len(self)} points, {self.seconds:.1f} s). Mappings with other tile sizes "
-            f"may have. {least}"
+            f"may be better. {least}"
         )
 
     def to_frame(self) -> pd.DataFrame:

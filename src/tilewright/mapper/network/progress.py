@@ -141,7 +141,9 @@ class Lines(Progress):
 
     def known(self, best: float, bound: float, proven: bool) -> str:
         """Return a value and how good it is."""
-        found = f"{best:.6g} {self.unit}" if isfinite(best) else "no mapping yet"
+        if not isfinite(best):
+            return f"no mapping yet{self.among}"
+        found = f"{best:.6g} {self.unit}"
         good = "proven optimal" if proven else f"gap {gap_text(best, bound)}"
         return f"{found}, {good}{self.among}"
 

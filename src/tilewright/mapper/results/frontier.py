@@ -142,9 +142,9 @@ class Frontier(BySize[Point]):
                 f"({self.searches} searches, {self.seconds:.1f} s)."
             )
         return (
-            f"Proven: for every size of {' and '.join(self.over)} no mapping whose tile sizes "
+            f"Proven: for every size of {' and '.join(self.over)}, no mapping whose tile sizes "
             f"divide has a smaller value than the last point that fits ({self.searches} searches, "
-            f"{self.seconds:.1f} s). Mappings with other tile sizes may have."
+            f"{self.seconds:.1f} s). Mappings with other tile sizes may be better."
         )
 
     def text(self, width: int | None = None) -> str:

@@ -59,6 +59,16 @@ class LayerResult:
     objective: str
     proof: Proof
 
+    @property
+    def energy_pj(self) -> float:
+        """Energy of one run."""
+        return self.evaluation.energy_pj
+
+    @property
+    def cycles(self) -> float:
+        """Cycles of one run."""
+        return self.evaluation.cycles
+
     def __repr__(self) -> str:
         return (
             f"<LayerResult of {self.layer.name}: {self.proof.value:.6g} "
@@ -180,10 +190,13 @@ class NetworkResult(ByLayer[LayerResult]):
 
     def __repr__(self) -> str:
         proven = sum(result.proof.optimal for result in self.layers)
+        layers = len(self.layers) + len(self.unmapped)
+        known = f"{proven} of {layers} layers proven optimal"
+        if layers == 1:
+            known = standing(self.layers[0].proof) if self.layers else "no mapping yet"
         return (
             f"<NetworkResult of {self.network.name} on {self.architecture.name}: "
-            f"{self.energy_pj:.6g} pJ, {self.cycles:.6g} cycles, "
-            f"{proven} of {len(self.layers) + len(self.unmapped)} layers proven optimal>"
+            f"{self.energy_pj:.6g} pJ, {self.cycles:.6g} cycles, {known}>"
         )
 
     def __str__(self) -> str:

@@ -9,7 +9,7 @@ from threading import Event, Thread
 from typing import Protocol
 
 from tilewright.errors import ReaderGoneError
-from tilewright.text import say
+from tilewright.text import percent, say
 
 EVERY = 5.0  # seconds
 
@@ -46,15 +46,16 @@ def every(
 
 
 def so_far(best: float, bound: float, unit: str = "") -> str:
-    """Return the best value, the lower bound and the gap between them."""
-    found = f"best {best:.5g}" if isfinite(best) else "no mapping yet"
-    least = f", bound {bound:.5g}{f' {unit}' if unit else ''}"
-    return f"{found}{least}, gap {gap_text(best, bound)}"
+    """Return the best value, the lower bound and the gap between them, as far as they are known."""
+    least = f", bound {bound:.5g} {unit}".rstrip() if bound > 0 else ""
+    if not isfinite(best):
+        return f"no mapping yet{least}"
+    return f"best {best:.5g}{least or f' {unit}'.rstrip()}, gap {gap_text(best, bound)}"
 
 
 def gap_text(best: float, bound: float) -> str:
     """Return by how much of the best value a better one could be less."""
-    return f"{(best - bound) / best:.1%}" if best > 0 and isfinite(best) else "unknown"
+    return percent((best - bound) / best) if best > 0 and isfinite(best) else "unknown"
 
 
 class Told(Protocol):

@@ -95,7 +95,7 @@ class Front(TradeOffs):
             return (
                 f"Proven: no mapping whose tile sizes divide has less energy and fewer cycles than "
                 f"a point of the front ({len(self.points)} points, {self.seconds:.1f} s). Mappings "
-                "with other tile sizes may have."
+                "with other tile sizes may be better."
             )
         return (
             "Not proven: the search was stopped; points with fewer cycles than the last one may be "

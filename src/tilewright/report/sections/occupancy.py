@@ -58,7 +58,7 @@ def bar(
     )
     words = ", ".join(
         f'<span class="own" style="--own: {colours[tensor]}">{escape(tensor)}</span> '
-        f"{whole(found[tensor].peak)} words"
+        f"{whole(found[tensor].peak)} word{'s' * (found[tensor].peak != 1)}"
         for tensor in bits
     )
     twice = ", double buffered" if memory.buffering > 1 and bits else ""

@@ -91,14 +91,16 @@ def bounds_picture(result: NetworkResult) -> str:
     return (
         f'<figure class="bounds"><div class="axis"><span>100{SPACE}%</span>'
         f'<span>{percent(floor)}</span></div><div class="columns-of-layers">{columns}</div>'
-        "<figcaption>Lower bound as a share of the value found, layer by layer. A full column is "
-        "proven.</figcaption></figure>"
+        "<figcaption>Lower bound as a share of the value found, layer by layer. Green columns are "
+        "proven optimal.</figcaption></figure>"
     )
 
 
 def spaces(result: NetworkResult) -> str:
     """Return the searched spaces in words, their sizes and the time that the search took."""
     words = "".join(f"<p><b>Space:</b> {escape(text)}</p>" for text in result.spaces())
+    if result.optimal and len(result.network.layers) == 1:
+        return words  # the sentence above has the rest
     sizes = [r.proof.mappings_in_space for r in result.layers if r.proof.tiles != ALL]
     took = f"{duration(result.seconds)}{result.reuse()}"
     if not sizes:
