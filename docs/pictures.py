@@ -245,7 +245,10 @@ def way_of_a_call() -> Picture:
     steps = (
         ("all bypass choices get a first bound", "bounds/root.py: first_bounds"),
         ("a first mapping", "heuristics/annealing.py, engine/dive.py"),
-        ("the least bound: its tables, below a ceiling", "bounds/tables.py, bounds/screening.py"),
+        (
+            "the least bound: its tables, below a ceiling",
+            "bounds/tables/choice_tables.py, screening.py",
+        ),
         ("labels take loops and store nodes", "engine/expand.py, label/charge.py"),
         ("a label is dropped", "bounds/completion.py, label/dominance.py"),
         ("labels go through an array", "engine/cross.py"),

@@ -23,10 +23,10 @@ from tilewright.mapper.bounds.plan import (
     most_cycles,
     most_energy,
 )
-from tilewright.mapper.bounds.port_table import port_bounds
 from tilewright.mapper.bounds.root import First, first_bounds
 from tilewright.mapper.bounds.spatial_choices import SpatialBounds
-from tilewright.mapper.bounds.tables import Slides, Tables, slides_above
+from tilewright.mapper.bounds.tables.choice_tables import Slides, Tables, slides_above
+from tilewright.mapper.bounds.tables.port_table import port_bounds
 from tilewright.mapper.heuristics.annealing import CHUNK, Annealing
 from tilewright.mapper.heuristics.greedy import greedy_mapping
 from tilewright.mapper.label.labels import objective_value, worse

@@ -1,10 +1,10 @@
 """What is still to come below the array, for every size of a memory there.
 
-The tables of `tables` bound what is below an array in any spatial choice. Where memories are small
-that says little: what a tile can be reused below the array and how many elements share it depend on
-each other. Here the spatial choice is known. From a shape and a stage inward, the cheapest way to
-place the rest costs no less than a step function of the bits that the memory has left says, as in
-`outer`.
+The tables of `choice_tables` bound what is below an array in any spatial choice. Where memories are
+small that says little: what a tile can be reused below the array and how many elements share it
+depend on each other. Here the spatial choice is known. From a shape and a stage inward, the
+cheapest way to place the rest costs no less than a step function of the bits that the memory has
+left says, as in `above_array`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,14 @@ from numpy.typing import NDArray
 
 from tilewright.kernels.kernel import kernel, leaf
 from tilewright.kernels.record import record
-from tilewright.mapper.bounds.above_array import NONE, REGION, RUN, STEPS, Steps
-from tilewright.mapper.bounds.above_array_table import shortened
+from tilewright.mapper.bounds.tables.above_array import (
+    NONE,
+    REGION,
+    RUN,
+    STEPS,
+    Steps,
+)
+from tilewright.mapper.bounds.tables.above_array_table import shortened
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints

@@ -9,7 +9,7 @@ import numpy as np
 
 from tilewright.kernels.record import record
 from tilewright.kernels.types import Bools, Floats, Ints
-from tilewright.mapper.bounds.window_reuse import Memory, Reuse, Row, memory_of
+from tilewright.mapper.bounds.crossing.window_reuse import Memory, Reuse, Row, memory_of
 from tilewright.mapper.problem.link_costs import Links
 from tilewright.mapper.problem.space import Space
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright.kernels.kernel import leaf, leaf_kernel
-from tilewright.mapper.bounds.window_reuse import padded
+from tilewright.mapper.bounds.crossing.window_reuse import padded
 from tilewright.mapper.windows.slides import SLIDES, STAYS
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Bools, Floats, Ints
-    from tilewright.mapper.bounds.crossing_links import Children
-    from tilewright.mapper.bounds.window_reuse import Row
+    from tilewright.mapper.bounds.crossing.crossing_links import Children
+    from tilewright.mapper.bounds.crossing.window_reuse import Row
     from tilewright.mapper.problem.space import Space
 
 UNKNOWN, FITS, TOO_LARGE = 0, 1, 2

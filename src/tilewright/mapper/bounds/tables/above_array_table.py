@@ -7,12 +7,18 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tilewright.kernels.kernel import kernel, leaf
-from tilewright.mapper.bounds.above_array import NONE, REGION, RUN, STEPS, Steps
+from tilewright.mapper.bounds.tables.above_array import (
+    NONE,
+    REGION,
+    RUN,
+    STEPS,
+    Steps,
+)
 from tilewright.mapper.windows.slides import does_repeat
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints
-    from tilewright.mapper.bounds.above_array import Flags, Given, Nodes
+    from tilewright.mapper.bounds.tables.above_array import Flags, Given, Nodes
     from tilewright.mapper.problem.space import Space
 
 

@@ -10,7 +10,7 @@ import pytest
 from problems import problem
 from tilewright.architecture import parse_architecture
 from tilewright.document import parse
-from tilewright.mapper.bounds.port_table import port_bounds
+from tilewright.mapper.bounds.tables.port_table import port_bounds
 from tilewright.mapper.search.search import Search
 from tilewright.workload.layer import Layer
 from tilewright.workload.operators import conv2d, depthwise, matmul

@@ -12,11 +12,11 @@ import pytest
 
 from problems import problem
 from tilewright.architecture.machine import Architecture, Array, Compute, Memory
-from tilewright.mapper.bounds.above_array import NOTHING
 from tilewright.mapper.bounds.completion import least_of_roots
 from tilewright.mapper.bounds.root import least_alone
-from tilewright.mapper.bounds.screening import screening_bound
-from tilewright.mapper.bounds.tables import outer_bounds
+from tilewright.mapper.bounds.tables.above_array import NOTHING
+from tilewright.mapper.bounds.tables.choice_tables import outer_bounds
+from tilewright.mapper.bounds.tables.screening import screening_bound
 from tilewright.mapper.label.labels import objective_value
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.problem.lattice import divisors, lattice

@@ -13,10 +13,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright.kernels.types import Floats, Ints
-from tilewright.mapper.bounds.above_array import NO_PORT, Scarce
-from tilewright.mapper.bounds.crossing_links import children
-from tilewright.mapper.bounds.screening import Screening, screening_bound
-from tilewright.mapper.bounds.tables import Tables, bounded_above, inner_table, outer_steps
+from tilewright.mapper.bounds.crossing.crossing_links import children
+from tilewright.mapper.bounds.tables.above_array import NO_PORT, Scarce
+from tilewright.mapper.bounds.tables.choice_tables import (
+    Tables,
+    bounded_above,
+    inner_table,
+    outer_steps,
+)
+from tilewright.mapper.bounds.tables.screening import Screening, screening_bound
 from tilewright.mapper.problem.link_costs import Links
 from tilewright.mapper.problem.space import Space
 

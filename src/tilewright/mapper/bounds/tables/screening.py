@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.mapper.bounds.propagation import spread_both_ways
+from tilewright.mapper.bounds.tables.propagation import spread_both_ways
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright.kernels.kernel import leaf, leaf_kernel
-from tilewright.mapper.bounds.slide_options import least_tiles, order_fits
+from tilewright.mapper.bounds.crossing.slide_options import least_tiles, order_fits
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Bools, Floats, Ints
-    from tilewright.mapper.bounds.crossing_links import Children
+    from tilewright.mapper.bounds.crossing.crossing_links import Children
     from tilewright.mapper.problem.space import Space
 
 

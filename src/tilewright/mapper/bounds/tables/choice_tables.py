@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tilewright.kernels.types import Bools, Floats, Ints
-from tilewright.mapper.bounds.above_array import (
+from tilewright.mapper.bounds.crossing.across_array import (
+    inner_shapes,
+    lower_column,
+    shapes_that_matter,
+)
+from tilewright.mapper.bounds.crossing.crossing_links import Children, children
+from tilewright.mapper.bounds.crossing.slide_options import fill_missing
+from tilewright.mapper.bounds.crossing.window_reuse import Reuse, Row, padded
+from tilewright.mapper.bounds.tables.above_array import (
     NO_PORT,
     NONE,
     NOTHING,
@@ -19,13 +27,13 @@ from tilewright.mapper.bounds.above_array import (
     Nodes,
     Outer,
 )
-from tilewright.mapper.bounds.above_array_table import outer_table
-from tilewright.mapper.bounds.across_array import inner_shapes, lower_column, shapes_that_matter
-from tilewright.mapper.bounds.crossing_links import Children, children
-from tilewright.mapper.bounds.propagation import spread_down
-from tilewright.mapper.bounds.screening import Fitting, Screening, screening_bound
-from tilewright.mapper.bounds.slide_options import fill_missing
-from tilewright.mapper.bounds.window_reuse import Reuse, Row, padded
+from tilewright.mapper.bounds.tables.above_array_table import outer_table
+from tilewright.mapper.bounds.tables.propagation import spread_down
+from tilewright.mapper.bounds.tables.screening import (
+    Fitting,
+    Screening,
+    screening_bound,
+)
 from tilewright.mapper.objective.settings import EVERY_PART, Settings
 from tilewright.mapper.problem.link_costs import Links
 from tilewright.mapper.problem.segments import Segment
