@@ -62,8 +62,8 @@ from tilewright.mapper.results.frontier import Frontier as Frontier
 from tilewright.mapper.results.proof import Proof as Proof
 from tilewright.mapper.results.result import LayerResult as LayerResult
 from tilewright.mapper.results.result import NetworkResult as NetworkResult
-from tilewright.mapper.search.front import Front as Front
-from tilewright.mapper.search.least_memory import LeastMemory as LeastMemory
+from tilewright.mapper.search.questions.front import Front as Front
+from tilewright.mapper.search.questions.least_memory import LeastMemory as LeastMemory
 from tilewright.mapper.styles.result import UniformResult as UniformResult
 from tilewright.mapping.files import load_mapping as load_mapping
 from tilewright.mapping.fused.segments import Segment as Segment

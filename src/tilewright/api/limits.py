@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tilewright.mapper.explain.explanation import Explanation
     from tilewright.mapper.fused.explanation import FusedExplanation
     from tilewright.mapper.results.result import LayerResult
-    from tilewright.mapper.search.least_memory import LeastMemory
+    from tilewright.mapper.search.questions.least_memory import LeastMemory
 
 WITHIN = 0.05  # how far above the optimum runner-ups are looked for, by default
 
@@ -158,7 +158,7 @@ def least_memory(result: LayerResult, *, time_limit: float | None = None) -> Lea
             f"expected the result of one layer, as 'map(...)[NAME]' is, found {describe(result)}",
             key="result",
         )
-    from tilewright.mapper.search.least_memory import prove_least_memory
+    from tilewright.mapper.search.questions.least_memory import prove_least_memory
 
     end = perf_counter() + (inf if time_limit is None else time_limit)
     return prove_least_memory(result, lambda: perf_counter() >= end)

@@ -25,7 +25,7 @@ from tilewright.mapping.given import ConstraintsLike, check_own_names
 if TYPE_CHECKING:
     from tilewright.mapper.network.front_of_network import NetworkFront
     from tilewright.mapper.results.frontier import Frontier
-    from tilewright.mapper.search.front import Front
+    from tilewright.mapper.search.questions.front import Front
 
 
 def pareto(

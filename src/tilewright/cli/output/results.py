@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tilewright.mapper.network.front_of_network import NetworkFront
     from tilewright.mapper.results.frontier import Frontier
     from tilewright.mapper.results.result import NetworkResult
-    from tilewright.mapper.search.front import Front
+    from tilewright.mapper.search.questions.front import Front
     from tilewright.model.network import NetworkEvaluation
     from tilewright.model.result import Evaluation
 

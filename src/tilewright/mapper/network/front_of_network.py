@@ -29,7 +29,7 @@ from tilewright.mapper.results.searched_space import DIVISORS, SIZES
 from tilewright.mapper.results.text import number
 from tilewright.mapper.results.ticking import Told
 from tilewright.mapper.results.trade_offs import TradeOffs
-from tilewright.mapper.search.front import Front, trade_offs
+from tilewright.mapper.search.questions.front import Front, trade_offs
 from tilewright.processes import processors
 from tilewright.workload.layer import Layer, Network
 

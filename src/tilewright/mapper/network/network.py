@@ -28,7 +28,7 @@ from tilewright.workload.layer import Layer, Network
 if TYPE_CHECKING:
     from tilewright.mapper.network.time_shares import Budget
     from tilewright.mapper.results.ticking import Told
-    from tilewright.mapper.search.front import Front
+    from tilewright.mapper.search.questions.front import Front
 
 
 def map_network(
@@ -124,7 +124,7 @@ def checked(layers: Sequence[Layer], architecture: Architecture, limited: bool) 
         When no mapping can run one of them.
     """
     from tilewright.mapper.network.layer_search import check_possible, search_effort
-    from tilewright.mapper.search.infeasibility import check_feasible
+    from tilewright.mapper.search.questions.infeasibility import check_feasible
 
     for layer in layers:
         check_possible(layer, architecture)
@@ -361,7 +361,7 @@ def map_front(
         When no mapping can run the layer, or none within the limits.
     """
     from tilewright.mapper.network.layer_search import beyond_limits, check_possible
-    from tilewright.mapper.search.front import trade_offs
+    from tilewright.mapper.search.questions.front import trade_offs
 
     check_possible(layer, architecture)
     end = perf_counter() + (inf if time_limit is None else time_limit)

@@ -37,7 +37,7 @@ from tilewright.mapper.results.proof import Proof
 from tilewright.mapper.results.result import LayerResult, NetworkResult
 from tilewright.mapper.results.searched_space import space_text
 from tilewright.mapper.search.found import Found
-from tilewright.mapper.search.infeasibility import check_feasible
+from tilewright.mapper.search.questions.infeasibility import check_feasible
 from tilewright.mapper.search.search import Search
 from tilewright.mapping.nodes import For, Mapping, Node, Store
 from tilewright.mapping.validity import check

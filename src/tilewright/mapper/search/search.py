@@ -47,7 +47,6 @@ from tilewright.mapper.search.best_first import explore
 from tilewright.mapper.search.found import Found
 from tilewright.mapper.search.label_walk import walk_labels
 from tilewright.mapper.search.ties import FEW, least_of_ties, polished_alike
-from tilewright.mapper.search.unproven import correct_value
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.validity import check
 from tilewright.model.energy import operation_cost
@@ -367,7 +366,7 @@ class Search:
             self.found.bound = max(self.found.bound, regular)
         forwards = any(array.forwarding for array in self.architecture.arrays)
         if self.found.mapping and (forwards or (self.resources and self.space.windows[-1] >= 0)):
-            correct_value(self.found, self.layer, self.architecture, self.goal)
+            self.found.correct_value(self.layer, self.architecture, self.goal)
         if not self.settings.canonical:
             return self.found
         if self.found.mapping and given is None:

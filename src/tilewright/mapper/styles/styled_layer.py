@@ -16,7 +16,7 @@ from tilewright.mapper.problem.bypass_choices import Keep, narrowed
 from tilewright.mapper.problem.space_size import mappings_in_space
 from tilewright.mapper.results.dataflow import dataflow
 from tilewright.mapper.results.result import LayerResult
-from tilewright.mapper.search.restricted import stationary_alone
+from tilewright.mapper.search.questions.restricted import stationary_alone
 from tilewright.mapper.search.search import Search
 from tilewright.mapper.styles.style import Style
 from tilewright.workload.layer import Layer

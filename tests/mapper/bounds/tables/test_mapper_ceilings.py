@@ -22,7 +22,7 @@ from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.problem.lattice import divisors, lattice
 from tilewright.mapper.problem.link_costs import ports
 from tilewright.mapper.problem.space import array_choices
-from tilewright.mapper.search.restricted import afresh, spatial_sets, unrolled
+from tilewright.mapper.search.questions.restricted import afresh, spatial_sets, unrolled
 from tilewright.mapper.search.search import Search
 from tilewright.workload.einsum import einsum
 

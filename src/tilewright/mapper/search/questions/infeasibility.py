@@ -12,7 +12,7 @@ from tilewright.errors import NoMappingError
 from tilewright.mapper.problem.bypass_choices import whole_bits
 from tilewright.mapper.problem.lattice import divisors, lattice
 from tilewright.mapper.problem.space import array_choices
-from tilewright.mapper.search.feasibility import some_mapping
+from tilewright.mapper.search.questions.feasibility import some_mapping
 from tilewright.mapper.search.vast_layers import is_vast
 from tilewright.mapping.relevance import in_letters
 from tilewright.workload.layer import Layer
