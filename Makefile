@@ -36,7 +36,7 @@ test: $(VENV)/installed-dev
 	@echo "== layers" && $(VENV)/bin/lint-imports >$(VENV)/layers.log \
 	    || { cat $(VENV)/layers.log; exit 1; }
 	@echo "== kernels" && $(PYTHON) -c \
-	    "from tilewright.mapper.network import compilation as c; c.is_compiled() or c.compile_kernels()"
+	    "from tilewright.mapper.network.running import compilation as c; c.is_compiled() or c.compile_kernels()"
 	@echo "== tests"  && $(PYTHON) -m pytest -q -n 2
 	@echo "== docs"   && $(PYTHON) -m mkdocs --quiet build --strict
 

@@ -25,7 +25,7 @@ from tilewright.document import SUFFIXES, Document, KeyPath, key_text, load, rea
 from tilewright.errors import InputError, MappingError
 from tilewright.fusion import evaluation
 from tilewright.fusion.result import FusedEvaluation, FusedNetworkEvaluation
-from tilewright.mapper.network.progress import counted
+from tilewright.mapper.network.running.progress import counted
 from tilewright.mapping.fused.connected_layers import segment
 from tilewright.mapping.fused.files import is_fused, parse_fused
 from tilewright.mapping.fused.paths import key_path

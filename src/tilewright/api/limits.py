@@ -18,7 +18,7 @@ from tilewright.api.inputs import (
 )
 from tilewright.document import describe
 from tilewright.errors import InputError
-from tilewright.mapper.network.progress import Progress, watching
+from tilewright.mapper.network.running.progress import Progress, watching
 from tilewright.mapping.constraints import under
 from tilewright.mapping.given import ConstraintsLike, check_own_names
 

@@ -22,8 +22,8 @@ from tilewright.api.searches import Exact, Fused, Heuristic, Search, Uniform, th
 from tilewright.architecture.machine import Architecture
 from tilewright.frontends.load import Options
 from tilewright.layout.moved import laid_out
-from tilewright.mapper.network.progress import Progress, watching
-from tilewright.mapper.network.run import Run
+from tilewright.mapper.network.running.progress import Progress, watching
+from tilewright.mapper.network.running.run import Run
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.results.searched_space import ALL, DIVISORS
 from tilewright.mapping.constraints import under

@@ -17,7 +17,7 @@ from tilewright.api.inputs import (
     the_searched_architecture,
 )
 from tilewright.errors import InputError
-from tilewright.mapper.network.progress import counted
+from tilewright.mapper.network.running.progress import counted
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapping.constraints import under
 from tilewright.mapping.given import ConstraintsLike, check_own_names

@@ -49,7 +49,7 @@ def compare(layer: Layer, machine: Architecture) -> Enumeration:
         found = Search(layer, machine, objective).solve(lambda asked=asked: next(asked) > PATIENCE)
         best = every.best[objective]
         if not found.finished:
-            # cycles of outputs whose windows overlap are not known exactly, see `Found.correct_value`
+            # cycles of outputs whose windows overlap are not known exactly, `Found.correct_value`
             assert any(len(terms) > 1 for terms in layer.tensors[-1].expressions)
             assert found.bound * (1 - 1e-9) <= best.value <= found.value * (1 + 1e-9)
             continue

@@ -14,7 +14,7 @@ import pytest
 import tilewright as tw
 from tilewright.architecture.machine import Architecture, Memory
 from tilewright.errors import NoMappingError, TilewrightError
-from tilewright.mapper.network.run import Run
+from tilewright.mapper.network.running.run import Run
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.results.dataflow import dataflow
 from tilewright.mapper.search.questions.restricted import stationary_alone

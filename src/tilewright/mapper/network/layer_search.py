@@ -11,7 +11,7 @@ from tilewright.architecture.machine import Architecture
 from tilewright.errors import MappingError, NoMappingError
 from tilewright.mapper.canonical.polish import costs
 from tilewright.mapper.canonical.tidy import tidied
-from tilewright.mapper.network.progress import Progress
+from tilewright.mapper.network.running.progress import Progress
 from tilewright.mapper.network.solved_layers import Searched
 from tilewright.mapper.objective.objective import Objective, parse_objective
 from tilewright.mapper.problem.bypass_choices import narrowed

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import NoMappingError
 from tilewright.mapper.network.cache import Cache
-from tilewright.mapper.network.progress import Progress
-from tilewright.mapper.network.run import UNLIMITED, Run
+from tilewright.mapper.network.running.progress import Progress
+from tilewright.mapper.network.running.run import UNLIMITED, Run
 from tilewright.mapper.network.solution_key import likeness
 from tilewright.mapper.network.solved_layers import Searched, SolvedLayers
 from tilewright.mapper.objective.objective import parse_objective
@@ -26,7 +26,7 @@ from tilewright.processes import processors
 from tilewright.workload.layer import Layer, Network
 
 if TYPE_CHECKING:
-    from tilewright.mapper.network.time_shares import Budget
+    from tilewright.mapper.network.running.time_shares import Budget
     from tilewright.mapper.results.ticking import Told
     from tilewright.mapper.search.questions.front import Front
 
@@ -135,7 +135,7 @@ def checked(layers: Sequence[Layer], architecture: Architecture, limited: bool) 
 
 def compiled() -> float:
     """Compile the kernels where they are not; return the seconds, which count for no limit."""
-    from tilewright.mapper.network.compilation import compile_kernels, is_compiled
+    from tilewright.mapper.network.running.compilation import compile_kernels, is_compiled
 
     if is_compiled():
         return 0.0
@@ -220,8 +220,8 @@ class NetworkSearch:
             return False
         from concurrent.futures import ThreadPoolExecutor
 
-        from tilewright.mapper.network.time_shares import Budget, collect
-        from tilewright.mapper.network.workers import Helpers
+        from tilewright.mapper.network.running.time_shares import Budget, collect
+        from tilewright.mapper.network.running.workers import Helpers
 
         budget = Budget(deadline, len(waiting), workers)
         pool = ThreadPoolExecutor(workers, thread_name_prefix="tilewright")

@@ -25,7 +25,7 @@ from tilewright.mapper.heuristics.greedy import greedy_mapping
 from tilewright.mapper.heuristics.neighbourhood import Items, items_of, mapping_of, neighbour
 from tilewright.mapper.network.in_turn import InTurn
 from tilewright.mapper.network.layer_search import beyond_limits, check_possible
-from tilewright.mapper.network.run import UNLIMITED, Run
+from tilewright.mapper.network.running.run import UNLIMITED, Run
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.pipelined.best_even import CLOSE, EvenFound, EvenSearch
 from tilewright.mapper.pipelined.even_count import even_mappings

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as RichProgress
 
-from tilewright.mapper.network.progress import Lines
+from tilewright.mapper.network.running.progress import Lines
 from tilewright.mapper.results.searched_space import ALL
 from tilewright.mapper.results.ticking import every, so_far
 from tilewright.workload.layer import Layer

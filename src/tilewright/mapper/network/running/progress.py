@@ -169,7 +169,7 @@ def watching() -> Progress:
     """Return bars where the standard error stream is a terminal, lines elsewhere."""
     if not has_terminal():
         return Lines()
-    from tilewright.mapper.network.bars import Bars
+    from tilewright.mapper.network.running.bars import Bars
 
     return Bars()
 

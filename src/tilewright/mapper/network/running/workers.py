@@ -19,7 +19,7 @@ from threading import Event, Lock, Thread
 from time import perf_counter
 from typing import IO, Any, TypeVar
 
-from tilewright.mapper.network.compilation import can_keep, is_compiled
+from tilewright.mapper.network.running.compilation import can_keep, is_compiled
 from tilewright.processes import other_process
 
 Result = TypeVar("Result")

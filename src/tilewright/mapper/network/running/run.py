@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from tilewright.mapper.network.cache import Cache
-from tilewright.mapper.network.progress import Progress
+from tilewright.mapper.network.running.progress import Progress
 
 
 @dataclass(frozen=True)
