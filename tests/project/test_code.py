@@ -43,7 +43,7 @@ MORE_PARAMETERS = {
     # numbers of one access and of one loop: they are locals of the callers
     "model/closed_form/forwarding.py: _hold": "positions of two neighbours",
     "model/closed_form/forwarding.py: _meet": "positions of two neighbours",
-    "model/closed_form/locate.py: _keep": "one node of a program",
+    "model/closed_form/queries/locate.py: _keep": "one node of a program",
     "model/closed_form/windows.py: _differs": "two windows and their positions",
 }
 Function = ast.FunctionDef | ast.AsyncFunctionDef

@@ -15,9 +15,9 @@ from tilewright.mapping.nodes import Mapping
 from tilewright.model import energy
 from tilewright.model.closed_form.fits import Limits
 from tilewright.model.closed_form.limits import limits_of
-from tilewright.model.closed_form.locate import Trees
-from tilewright.model.closed_form.memo import trees_of
-from tilewright.model.closed_form.sweep import NO_SUM, Costs
+from tilewright.model.closed_form.queries.locate import Trees
+from tilewright.model.closed_form.queries.memo import trees_of
+from tilewright.model.closed_form.queries.sweep import NO_SUM, Costs
 from tilewright.model.closed_form.traffic import Query, Structure, Sum, Traffic, with_tiles
 from tilewright.model.count import Plan, check_size, plan_sums
 from tilewright.workload.layer import Layer

@@ -12,7 +12,7 @@ import numpy as np
 from tilewright.kernels.kernel import kernel, part
 from tilewright.kernels.types import Ints
 from tilewright.model.closed_form.boxes import box_words, chunk_counts, descend, step_back
-from tilewright.model.closed_form.program import HELD, Program
+from tilewright.model.closed_form.queries.program import HELD, Program
 from tilewright.model.closed_form.words import F, S, T, U, temporal_loops
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tilewright.kernels.kernel import called_leaf
-from tilewright.mapper.relaxations.nests.served import RETURNS, SLIDES, STAYS, served
-from tilewright.mapper.relaxations.nests.window_spans import Instances
+from tilewright.mapper.relaxations.nests.sliding.served import RETURNS, SLIDES, STAYS, served
+from tilewright.mapper.relaxations.nests.sliding.window_spans import Instances
 from tilewright.mapper.windows.slides import gcd, pair_words
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from operator import mul
 import numpy as np
 
 from tilewright.kernels.types import Bools, Ints
-from tilewright.model.closed_form.locate import ANEW, HASHED, Memo, Trees
-from tilewright.model.closed_form.plan import Compiled
-from tilewright.model.closed_form.program import CHAIN, PEAK, TOTAL, Program
+from tilewright.model.closed_form.queries.locate import ANEW, HASHED, Memo, Trees
+from tilewright.model.closed_form.queries.plan import Compiled
+from tilewright.model.closed_form.queries.program import CHAIN, PEAK, TOTAL, Program
 from tilewright.workload.layer import Layer
 
 FIRST_NODES = 2**13

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright.kernels.kernel import called_leaf, leaf, part
-from tilewright.mapper.relaxations.nests.case_serves import (
+from tilewright.mapper.relaxations.nests.sliding.case_serves import (
     HEAD,
     REACH,
     ROOM,
@@ -15,8 +15,8 @@ from tilewright.mapper.relaxations.nests.case_serves import (
     WAY,
     case_serves,
 )
-from tilewright.mapper.relaxations.nests.served import RARELY, RETURNS, STAYS, WAYS
-from tilewright.mapper.relaxations.nests.window_spans import (
+from tilewright.mapper.relaxations.nests.sliding.served import RARELY, RETURNS, STAYS, WAYS
+from tilewright.mapper.relaxations.nests.sliding.window_spans import (
     BACK,
     RARE,
     Instances,

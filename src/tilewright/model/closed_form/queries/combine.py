@@ -6,7 +6,7 @@ import numpy as np
 
 from tilewright.kernels.kernel import kernel, part
 from tilewright.kernels.types import Bools, Ints
-from tilewright.model.closed_form.program import NONE, OWN_STEPS, Program
+from tilewright.model.closed_form.queries.program import NONE, OWN_STEPS, Program
 
 HEAD, STEP = 5, 7  # numbers of a query's head, and of a step besides its other groups
 

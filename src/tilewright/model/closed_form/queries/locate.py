@@ -13,7 +13,7 @@ from typing import NamedTuple
 from tilewright.kernels.kernel import kernel, part
 from tilewright.kernels.record import record
 from tilewright.kernels.types import Bools, Ints
-from tilewright.model.closed_form.program import Program
+from tilewright.model.closed_form.queries.program import Program
 
 HASH = -7046029254386353131  # 2^64 / golden ratio, odd: neighbouring keys land far apart
 HASHED, ANEW = -1, -2  # instead of the first node of a level

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.kernels.types import Ints
-from tilewright.model.closed_form import program as kinds
-from tilewright.model.closed_form.program import NONE, OWN_STEPS, Program
+from tilewright.model.closed_form.queries import program as kinds
+from tilewright.model.closed_form.queries.program import NONE, OWN_STEPS, Program
 from tilewright.model.closed_form.traffic import Kind, Query, Structure
 from tilewright.model.closed_form.words import F, G, H, S, T, U
 from tilewright.workload.layer import Layer

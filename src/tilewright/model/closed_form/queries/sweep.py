@@ -12,9 +12,9 @@ import numpy as np
 from tilewright.kernels.kernel import kernel, part
 from tilewright.kernels.record import record
 from tilewright.kernels.types import Bools, Floats, Ints
-from tilewright.model.closed_form.combine import query_values
 from tilewright.model.closed_form.fits import BLOCK
-from tilewright.model.closed_form.program import Program
+from tilewright.model.closed_form.queries.combine import query_values
+from tilewright.model.closed_form.queries.program import Program
 
 NO_SUM = -1
 

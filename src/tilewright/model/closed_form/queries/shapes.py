@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tilewright.kernels.types import Ints
-from tilewright.model.closed_form.plan import Compiled
+from tilewright.model.closed_form.queries.plan import Compiled
 from tilewright.workload.layer import Layer, Tensor
 
 PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)

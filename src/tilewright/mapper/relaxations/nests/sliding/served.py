@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright.kernels.kernel import called_leaf, leaf
-from tilewright.mapper.relaxations.nests.window_spans import (
+from tilewright.mapper.relaxations.nests.sliding.window_spans import (
     BACK,
     FAR,
     RARE,
