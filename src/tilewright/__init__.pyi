@@ -77,9 +77,9 @@ from tilewright.mapping.nodes import Spatial as Spatial
 from tilewright.mapping.nodes import Store as Store
 from tilewright.model.batch import Batch as Batch
 from tilewright.model.batch import evaluate_batch as evaluate_batch
-from tilewright.model.network import NetworkEvaluation as NetworkEvaluation
-from tilewright.model.result import Evaluation as Evaluation
-from tilewright.model.statistics import Statistics as Statistics
+from tilewright.model.results.network import NetworkEvaluation as NetworkEvaluation
+from tilewright.model.results.result import Evaluation as Evaluation
+from tilewright.model.results.statistics import Statistics as Statistics
 from tilewright.offchip.network_result import NetworkTraffic as NetworkTraffic
 from tilewright.offchip.result import LayerTraffic as LayerTraffic
 from tilewright.report.page import write_report as write_report

@@ -34,7 +34,7 @@ from tilewright.mapping.fused.tree import FusedMapping
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.validity import check as check_mapping
 from tilewright.model.evaluate import evaluate as evaluate_mapping
-from tilewright.model.result import Evaluation
+from tilewright.model.results.result import Evaluation
 from tilewright.reference.simulate import simulate as simulate_mapping
 from tilewright.retention.evaluate import refuse_retention
 from tilewright.workload.layer import Layer

@@ -23,7 +23,7 @@ from tilewright.model.closed_form.rows import fill_rows
 from tilewright.model.closed_form.traffic import Structure, with_tiles
 from tilewright.model.costs import CostPlan, cost_plan
 from tilewright.model.evaluate import evaluate
-from tilewright.model.result import Evaluation
+from tilewright.model.results.result import Evaluation
 from tilewright.workload.layer import Layer
 
 CHUNK = 1088  # mappings that are located together

@@ -13,7 +13,7 @@ from math import isfinite
 from typing import Any
 
 from tilewright.mapper.results.result import LayerResult, NetworkResult
-from tilewright.model.result import Evaluation
+from tilewright.model.results.result import Evaluation
 from tilewright.report.palette import LEAKAGE_COLOUR, level_colours, tensor_colours
 from tilewright.report.quantities import NOTHING, TIMES, cycles, percent
 from tilewright.report.sections.breakdown import (

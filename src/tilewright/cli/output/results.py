@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from tilewright.mapper.results.frontier import Frontier
     from tilewright.mapper.results.result import NetworkResult
     from tilewright.mapper.search.questions.front import Front
-    from tilewright.model.network import NetworkEvaluation
-    from tilewright.model.result import Evaluation
+    from tilewright.model.results.network import NetworkEvaluation
+    from tilewright.model.results.result import Evaluation
 
 
 def put_mappings(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tilewright.model.energy import network_energy
-from tilewright.model.energy_figure import LEAKAGE, energy_by_level
-from tilewright.model.result import Evaluation
+from tilewright.model.results.energy_figure import LEAKAGE, energy_by_level
+from tilewright.model.results.result import Evaluation
 
 __all__ = ["LEAKAGE", "energy_by_level", "energy_by_role", "role_names"]
 

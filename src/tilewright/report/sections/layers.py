@@ -8,7 +8,7 @@ from tilewright.mapper.results.result import LayerResult
 from tilewright.mapping.nodes import Spatial, Store
 from tilewright.mapping.structure import Structure, resolve
 from tilewright.mapping.text import mapping_text
-from tilewright.model.result import Evaluation
+from tilewright.model.results.result import Evaluation
 from tilewright.report.palette import level_colours, tensor_colours
 from tilewright.report.quantities import (
     NOTHING,

@@ -6,7 +6,7 @@ from html import escape
 
 from tilewright.architecture.machine import Memory
 from tilewright.model.energy import element_bits
-from tilewright.model.result import Evaluation
+from tilewright.model.results.result import Evaluation
 from tilewright.report.palette import tensor_colours
 from tilewright.report.quantities import percent, size, whole
 from tilewright.workload.layer import Layer

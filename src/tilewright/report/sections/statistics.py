@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from tilewright.model.result import Evaluation
+from tilewright.model.results.result import Evaluation
 from tilewright.report.quantities import NOTHING, TIMES, digits, percent, si
 
 

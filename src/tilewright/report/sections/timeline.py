@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.architecture.machine import Architecture
 from tilewright.mapper.results.result import LayerResult
-from tilewright.model.result import Evaluation
+from tilewright.model.results.result import Evaluation
 from tilewright.report.figures import Figure
 from tilewright.report.palette import level_colours
 from tilewright.timing.events import first_events

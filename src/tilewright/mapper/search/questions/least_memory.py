@@ -17,7 +17,7 @@ from tilewright.mapper.search.search import Search
 from tilewright.mapping.files import mapping_data
 from tilewright.mapping.nodes import Mapping
 from tilewright.model.evaluate import evaluate
-from tilewright.model.result import Evaluation
+from tilewright.model.results.result import Evaluation
 from tilewright.workload.layer import Layer
 
 

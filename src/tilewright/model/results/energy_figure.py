@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tilewright.architecture.machine import Array
-from tilewright.model.result import Evaluation
+from tilewright.model.results.result import Evaluation
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

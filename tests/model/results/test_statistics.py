@@ -17,7 +17,7 @@ from tilewright.errors import InputError
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.mapping.structure import resolve
 from tilewright.model.evaluate import evaluate
-from tilewright.model.network import NetworkEvaluation
+from tilewright.model.results.network import NetworkEvaluation
 from tilewright.reference.simulate import Simulation, count
 from tilewright.workload.layer import Layer
 from tilewright.workload.operators import conv2d, depthwise, matmul

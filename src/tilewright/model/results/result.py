@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 from tilewright.architecture.machine import Architecture
 from tilewright.counts import Counts
 from tilewright.mapping.nodes import Mapping
-from tilewright.model.level_results import ComputeResult, MemoryResult, NetworkResult
+from tilewright.model.results.level_results import ComputeResult, MemoryResult, NetworkResult
 from tilewright.text import aligned, wrapped
 from tilewright.workload.layer import Layer
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tilewright.model.hardware import Hardware
-    from tilewright.model.statistics import Statistics
+    from tilewright.model.results.hardware import Hardware
+    from tilewright.model.results.statistics import Statistics
     from tilewright.timing.result import Pipeline
 
 ACCESSES = (
@@ -122,14 +122,14 @@ class Evaluation:
     @cached_property
     def hardware(self) -> Hardware:
         """Area, energy, power and leakage of each component, over one run of the layer."""
-        from tilewright.model.hardware import hardware
+        from tilewright.model.results.hardware import hardware
 
         return hardware(self.architecture, [replace(self, layer=replace(self.layer, repeat=1))])
 
     @cached_property
     def statistics(self) -> Statistics:
         """Reuse factors, buffer and bandwidth requirements, and what else MAESTRO reports."""
-        from tilewright.model.statistics import statistics
+        from tilewright.model.results.statistics import statistics
 
         return statistics(self)
 

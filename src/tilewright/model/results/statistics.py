@@ -10,11 +10,11 @@ from tilewright.architecture.technology.components import Parts, load_components
 from tilewright.mapping.structure import resolve
 from tilewright.model.demand import Bandwidth, Flow, peak_words
 from tilewright.model.energy import element_bits
-from tilewright.model.reuse import Reuse, reuse_factors
+from tilewright.model.results.reuse import Reuse, reuse_factors
 from tilewright.text import wrapped
 
 if TYPE_CHECKING:
-    from tilewright.model.result import Evaluation
+    from tilewright.model.results.result import Evaluation
 
 COMPONENTS = "maestro-28nm"
 

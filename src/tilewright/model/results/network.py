@@ -9,9 +9,9 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from tilewright.architecture.machine import Architecture
-from tilewright.model.energy_figure import energy_figure
-from tilewright.model.hardware import Hardware, hardware
-from tilewright.model.result import Evaluation, utilization
+from tilewright.model.results.energy_figure import energy_figure
+from tilewright.model.results.hardware import Hardware, hardware
+from tilewright.model.results.result import Evaluation, utilization
 from tilewright.text import aligned, number
 from tilewright.workload.by_layer import ByLayer
 from tilewright.workload.layer import Network

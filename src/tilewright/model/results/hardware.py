@@ -12,7 +12,7 @@ from tilewright.model.energy import PJ_PER_MJ, areas, leakages, without_area
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tilewright.model.result import Evaluation
+    from tilewright.model.results.result import Evaluation
 
 
 @dataclass(frozen=True)
