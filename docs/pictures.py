@@ -233,7 +233,7 @@ def way_of_a_call() -> Picture:
     width, height, step, left, right, top = 372, 46, 62, 8, 428, 40
     picture = Picture("The way of one call of tilewright map from file to file", 808, 560)
     calls = (
-        ("tilewright map NETWORK MACHINE", "cli/search.py: map_command"),
+        ("tilewright map NETWORK MACHINE", "cli/commands/search.py: map_command"),
         ("inputs are read and checked", "api/search.py: map, api/inputs.py"),
         ("every different layer once, in parallel", "mapper/network/network.py: map_network"),
         ("looked up in the cache", "mapper/network/solved_layers.py: find"),

@@ -14,7 +14,7 @@ MOST_PARAMETERS = 10  # of a compiled function: what belongs together goes there
 COMPILED = {"kernel", "leaf", "leaf_kernel", "called_leaf", "part", "inlined"}
 LONGER = {
     # sequences of declarations or of fields, one after the other
-    "cli/explore.py: explore_command": "half of it are declarations of options",
+    "cli/commands/explore.py: explore_command": "half of it are declarations of options",
     # a call of a part costs what the part is worth, or takes a table of its own to pass on
     "exploration/bounds/least_costs.py: least_costs": "one pass over the links of a layer",
     "mapper/bounds/tables/above_array_table.py: fill_steps": "one state, case by case",

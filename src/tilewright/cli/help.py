@@ -11,7 +11,7 @@ from typing import Any
 
 from typer.core import TyperGroup
 
-# modules of this package, by command; in the order of the help
+# modules of `commands`, by command; in the order of the help
 SECTIONS = {
     "Find mappings": {
         "map": "search",
@@ -43,7 +43,7 @@ def load_commands(words: Sequence[str]) -> None:
     called = next((word for word in words if not word.startswith("-")), None)
     modules = [MODULES[called]] if called in MODULES else dict.fromkeys(MODULES.values())
     for module in modules:
-        import_module(f"tilewright.cli.{module}")
+        import_module(f"tilewright.cli.commands.{module}")
 
 
 class Group(TyperGroup):

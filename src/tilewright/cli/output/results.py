@@ -11,7 +11,7 @@ from tilewright.cli.output.rendering import width
 
 if TYPE_CHECKING:
     from tilewright.fusion.result import FusedEvaluation, FusedNetworkEvaluation
-    from tilewright.interop.timeloop.differences import Differences
+    from tilewright.interop.timeloop.comparison.differences import Differences
     from tilewright.layout.result import LayoutResult
     from tilewright.mapper.explain.explanation import Explanation
     from tilewright.mapper.fused.explanation import FusedExplanation

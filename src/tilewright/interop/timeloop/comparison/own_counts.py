@@ -8,7 +8,7 @@ from math import prod
 
 from tilewright.architecture.machine import Architecture
 from tilewright.counts import Counts
-from tilewright.interop.timeloop.stats import Accesses
+from tilewright.interop.timeloop.comparison.stats import Accesses
 from tilewright.mapping.structure import Link, Structure
 from tilewright.workload.footprint import footprint
 from tilewright.workload.layer import Layer, Tensor

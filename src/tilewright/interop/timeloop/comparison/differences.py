@@ -10,8 +10,8 @@ from typing import Any
 
 from tilewright.architecture.machine import Architecture
 from tilewright.counts import Counts
-from tilewright.interop.timeloop.own_counts import Own, own_counts, shared, whole_tiles
-from tilewright.interop.timeloop.stats import Accesses, Stats
+from tilewright.interop.timeloop.comparison.own_counts import Own, own_counts, shared, whole_tiles
+from tilewright.interop.timeloop.comparison.stats import Accesses, Stats
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.structure import Link, resolve
 from tilewright.text import aligned, wrapped
