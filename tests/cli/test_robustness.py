@@ -16,7 +16,7 @@ import tilewright as tw
 from tilewright.cli import main
 from tilewright.document import MAX_VALUES, load, parse
 from tilewright.errors import InputError, ReaderGoneError
-from tilewright.kernels import folders, kept
+from tilewright.kernels.on_disk import folders, kept
 from tilewright.mapper.memory_sizes.frontier import least_cost
 from tilewright.mapper.network.running import progress
 from tilewright.mapper.results import ticking

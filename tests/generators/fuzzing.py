@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 import tilewright as tw
 from tilewright.architecture import preset_names
 from tilewright.architecture.constraints.dataflow import dataflow_names
-from tilewright.cli.options import commands
+from tilewright.cli.options import program
 from tilewright.interop.maestro.styles import style_names
 from tilewright.workload import zoo_names
 
@@ -145,7 +145,7 @@ QUICK = {"--time-limit": "0.05", "--seconds": "0.05", "--samples": "20"}
 
 def options() -> dict[str, list[str]]:
     """Return the options of every command."""
-    group: Any = typer.main.get_command(commands)
+    group: Any = typer.main.get_command(program)
     return {
         name: [p.opts[0] for p in command.params if p.opts[0].startswith("-")]
         for name, command in group.commands.items()

@@ -17,7 +17,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from tilewright.cli.help import SECTIONS, load_commands
-from tilewright.cli.options import INTERRUPTED, commands, say
+from tilewright.cli.options import INTERRUPTED, program, say
 from tilewright.cli.output.files import discard
 from tilewright.errors import InputError, ReaderGoneError, TilewrightError, nearest
 from tilewright.kernels.announcement import listen
@@ -117,7 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     load_commands(words)
     listen(say)  # commands that show no progress compile as well
-    command = typer.main.get_command(commands)
+    command = typer.main.get_command(program)
     try:
         with command.make_context("tilewright", words) as context:
             status = command.invoke(context)
@@ -159,7 +159,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return TilewrightError.exit_status
 
 
-@commands.callback(invoke_without_command=True)
+@program.callback(invoke_without_command=True)
 def start(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,

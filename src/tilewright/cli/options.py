@@ -100,7 +100,7 @@ def with_model_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-commands = Commands(
+program = Commands(
     name="tilewright",
     cls=Group,
     add_completion=False,

@@ -16,7 +16,7 @@ from tilewright.mapper.results.result import LayerResult, NetworkResult
 from tilewright.model.results.result import Evaluation
 from tilewright.report.palette import LEAKAGE_COLOUR, level_colours, tensor_colours
 from tilewright.report.quantities import NOTHING, TIMES, cycles, percent
-from tilewright.report.sections.breakdown import (
+from tilewright.report.sections.layer.breakdown import (
     LEAKAGE,
     energy_by_level,
     energy_by_role,

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from tilewright.cli.options import commands
+from tilewright.cli.options import program
 from tilewright.errors import InputError, nearest
 
 
-@commands.command("list")
+@program.command("list")
 def list_command(
     kind: Annotated[
         str | None,
@@ -30,7 +30,7 @@ def list_command(
     return 0
 
 
-@commands.command("show")
+@program.command("show")
 def show_command(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="A name that ships, or a file of any kind.")
@@ -44,7 +44,7 @@ def show_command(
     return 0
 
 
-@commands.command("cache")
+@program.command("cache")
 def cache_command(
     clear: Annotated[bool, typer.Option("--clear", help="Remove all results in it.")] = False,
 ) -> int:

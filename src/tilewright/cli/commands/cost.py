@@ -16,7 +16,7 @@ from tilewright.cli.options import (
     MappingFile,
     Trace,
     Workload,
-    commands,
+    program,
     read_layouts,
 )
 from tilewright.errors import InputError
@@ -65,7 +65,7 @@ Counting = Annotated[
 ]
 
 
-@commands.command("evaluate")
+@program.command("evaluate")
 def evaluate_command(
     workload: Workload, arch: Machine, mapping: MappingFile, layer: LayerName = None,
     latency: Latency = None, counting: Counting = "tilewright", layout: Layouts = None,
@@ -141,7 +141,7 @@ def evaluate_command(
     return 0
 
 
-@commands.command("simulate")
+@program.command("simulate")
 def simulate_command(
     workload: Workload, arch: Machine, mapping: MappingFile, layer: LayerName = None,
     latency: Latency = None, layout: Layouts = None, json: Json = None,

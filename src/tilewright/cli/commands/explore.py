@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-from tilewright.cli.options import INTERRUPTED, Json, commands, count, say, seconds, whole
+from tilewright.cli.options import INTERRUPTED, Json, count, program, say, seconds, whole
 from tilewright.errors import InputError
 
 SPACE_FILES = (".yaml", ".yml", ".json")
 
 
-@commands.command("explore")
+@program.command("explore")
 def explore_command(
     inputs: Annotated[
         list[str],

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tilewright.cli.options import Json, LayerName, Machine, MappingFile, Workload, commands, say
+from tilewright.cli.options import Json, LayerName, Machine, MappingFile, Workload, program, say
 from tilewright.errors import InputError
 
 Folder = Annotated[
@@ -17,7 +17,7 @@ MaybeMapping = Annotated[
 ]
 
 
-@commands.command("export")
+@program.command("export")
 def export_command(
     workload: Workload,
     arch: Annotated[
@@ -62,7 +62,7 @@ def export_command(
     return 0
 
 
-@commands.command("import")
+@program.command("import")
 def import_command(
     problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="Timeloop's problem.")],
     arch: Annotated[str, typer.Argument(metavar="ARCH", help="Timeloop's architecture.")],
@@ -91,7 +91,7 @@ def import_command(
     return 0
 
 
-@commands.command("compare-counts")
+@program.command("compare-counts")
 def compare_counts_command(
     workload: Workload,
     arch: Machine,

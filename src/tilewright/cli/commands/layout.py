@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from tilewright.cli.options import Json, LayerName, Machine, Workload, commands
+from tilewright.cli.options import Json, LayerName, Machine, Workload, program
 
 
-@commands.command("layout")
+@program.command("layout")
 def layout_command(
     workload: Workload,
     arch: Machine,

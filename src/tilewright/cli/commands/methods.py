@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from tilewright.cli.options import Json, LayerName, Machine, Workload, commands, say
+from tilewright.cli.options import Json, LayerName, Machine, Workload, program, say
 
 
-@commands.command("methods")
+@program.command("methods")
 def methods_command(
     workload: Workload,
     arch: Machine,

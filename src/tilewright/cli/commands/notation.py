@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-from tilewright.cli.options import LayerName, Machine, MappingFile, Workload, commands
+from tilewright.cli.options import LayerName, Machine, MappingFile, Workload, program
 from tilewright.errors import InputError, nearest
 
 NOTATIONS = ("directives", "mapping")
 
 
-@commands.command("convert")
+@program.command("convert")
 def convert_command(
     workload: Workload, arch: Machine, mapping: MappingFile, layer: LayerName = None,
     to: Annotated[

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from tilewright.cli.options import INTERRUPTED, Json, LayerName, Workload, commands, say, seconds
+from tilewright.cli.options import INTERRUPTED, Json, LayerName, Workload, program, say, seconds
 
 
-@commands.command("traffic")
+@program.command("traffic")
 def traffic_command(
     workload: Workload,
     banks: Annotated[int, typer.Option("--banks", help="Banks of the memory.")] = 27,

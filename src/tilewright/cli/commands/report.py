@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from tilewright.cli.options import commands
+from tilewright.cli.options import program
 
 
-@commands.command("report")
+@program.command("report")
 def report_command(
     runs: Annotated[
         list[str],

@@ -19,7 +19,7 @@ from tilewright.cli.options import (
     Machine,
     Trace,
     Workload,
-    commands,
+    program,
     read_layouts,
     say,
     seconds,
@@ -101,7 +101,7 @@ Fuse = Annotated[
 ]
 
 
-@commands.command("map")
+@program.command("map")
 def map_command(
     workload: Workload,
     arch: Machine,
@@ -240,7 +240,7 @@ def check_for_pareto(**options: object) -> None:
             raise InputError(f"has no effect with --pareto: {reasons[name]}", key=f"--{name}")
 
 
-@commands.command("frontier")
+@program.command("frontier")
 def frontier_command(
     workload: Workload,
     arch: Machine,
@@ -293,7 +293,7 @@ def frontier_command(
     return INTERRUPTED if found.interrupted else 0
 
 
-@commands.command("explain")
+@program.command("explain")
 def explain_command(
     workload: Workload,
     arch: Machine,

@@ -12,7 +12,7 @@ from tilewright.cli.options import (
     LayerName,
     Machine,
     Workload,
-    commands,
+    program,
     say,
     seconds,
 )
@@ -26,7 +26,7 @@ Report = Annotated[
 ]
 
 
-@commands.command("compare")
+@program.command("compare")
 def compare_command(
     workload: Workload,
     arch: Machine,
@@ -67,7 +67,7 @@ def compare_command(
     return INTERRUPTED if result.interrupted else 0
 
 
-@commands.command("mapspace")
+@program.command("mapspace")
 def mapspace_command(
     workload: Workload,
     arch: Machine,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.kernels.folders import folder_of
+from tilewright.kernels.on_disk.folders import folder_of
 from tilewright.processes import other_process, processors
 
 # the walk alone needs no tables under this constraint; it excludes nothing

@@ -15,8 +15,8 @@ from numba.core.caching import (
     UserProvidedCacheLocator,
 )
 
-from tilewright.kernels.folders import folder_of
-from tilewright.kernels.loaded import rebuilt, reduced
+from tilewright.kernels.on_disk.folders import folder_of
+from tilewright.kernels.on_disk.loaded import rebuilt, reduced
 
 
 class Locator(UserProvidedCacheLocator):

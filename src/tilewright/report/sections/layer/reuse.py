@@ -8,7 +8,7 @@ from math import log
 
 from tilewright.mapper.results.result import LayerResult
 from tilewright.report.quantities import NOTHING, digits
-from tilewright.report.sections.breakdown import role_names
+from tilewright.report.sections.layer.breakdown import role_names
 from tilewright.workload.footprint import footprint
 
 Factors = dict[tuple[str, str], float]

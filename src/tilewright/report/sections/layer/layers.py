@@ -20,10 +20,10 @@ from tilewright.report.quantities import (
     si,
     whole,
 )
-from tilewright.report.sections.breakdown import energy_by_level
-from tilewright.report.sections.occupancy import occupancy_html, roles
+from tilewright.report.sections.layer.breakdown import energy_by_level
+from tilewright.report.sections.layer.occupancy import occupancy_html, roles
+from tilewright.report.sections.layer.statistics import statistics_html
 from tilewright.report.sections.proof import layer_proof_html, verdict
-from tilewright.report.sections.statistics import statistics_html
 from tilewright.workload.layer import Tensor
 
 NEST_NOTE = (
