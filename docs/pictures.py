@@ -234,7 +234,7 @@ def way_of_a_call() -> Picture:
     picture = Picture("The way of one call of tilewright map from file to file", 808, 560)
     calls = (
         ("tilewright map NETWORK MACHINE", "cli/commands/search.py: map_command"),
-        ("inputs are read and checked", "api/search.py: map, api/inputs.py"),
+        ("inputs are read and checked", "api/mapper/search.py: map, api/inputs.py"),
         ("every different layer once, in parallel", "mapper/network/network.py: map_network"),
         ("looked up in the cache", "mapper/network/solved_layers.py: find"),
         ("the best mapping whose sizes divide", "mapper/search/search.py: Search.solve"),

@@ -101,7 +101,7 @@ def explain(
         if useless := [key for key, is_given in given.items() if is_given]:
             key = useless[0]
             raise InputError("has no effect with 'fuse': leave out one of the two", key=key)
-        from tilewright.api.search import map as map_workload
+        from tilewright.api.mapper.search import map as map_workload
         from tilewright.mapper.fused.explanation import FusedExplanation
         from tilewright.mapper.fused.result import FusedResult
 

@@ -18,7 +18,7 @@ from tilewright.api.inputs import (
     the_network,
     the_searched_architecture,
 )
-from tilewright.api.searches import Exact, Fused, Heuristic, Search, Uniform, the_search
+from tilewright.api.mapper.searches import Exact, Fused, Heuristic, Search, Uniform, the_search
 from tilewright.architecture.machine import Architecture
 from tilewright.frontends.load import Options
 from tilewright.layout.moved import laid_out
