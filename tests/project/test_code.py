@@ -13,8 +13,6 @@ MOST_LINES, MOST_OF_KERNEL = 80, 120  # of a function, without its docstring
 MOST_PARAMETERS = 10  # of a compiled function: what belongs together goes there as a record
 COMPILED = {"kernel", "leaf", "leaf_kernel", "called_leaf", "part", "inlined"}
 LONGER = {
-    # sequences of declarations or of fields, one after the other
-    "cli/commands/explore.py: explore_command": "half of it are declarations of options",
     # a call of a part costs what the part is worth, or takes a table of its own to pass on
     "exploration/bounds/least_costs.py: least_costs": "one pass over the links of a layer",
     "mapper/bounds/tables/above_array_table.py: fill_steps": "one state, case by case",

@@ -250,14 +250,6 @@ def seconds(text: str | None, key: str = "time_limit") -> float | None:
         ) from None
 
 
-def count(text: str, key: str) -> int:
-    """Return the whole number that an option gives."""
-    try:
-        return int(text)
-    except ValueError:
-        raise InputError(f"expected a whole number, found '{text}'", key=key) from None
-
-
 def share(text: str) -> float:
     """Return the number that an option gives in percent, or as it is."""
     number, percent, rest = text.partition("%")

@@ -317,18 +317,6 @@ class Search:
             return False
         return self.na > 1 or self.found.labels > HARD_TO_PROVE
 
-    def run(
-        self,
-        plan: Plan,
-        ceiling: float,
-        stop: Callable[[], bool],
-        dive: bool = False,
-        most: float = inf,
-        least: Floats | None = None,
-    ) -> bool:
-        """Search one bypass choice below a ceiling, or dive for a mapping: see `walk_labels`."""
-        return walk_labels(self, plan, ceiling, stop, dive, most, least)
-
     def solve(
         self,
         stop: Callable[[], bool] = lambda: False,
@@ -380,7 +368,7 @@ class Search:
         """Follow the most promising labels of a bypass choice alone, to some good mapping."""
         self.prepare(plan, ceiling)
         if plan.bound[0] < ceiling:
-            self.run(plan, ceiling, stop, dive=True)
+            walk_labels(self, plan, ceiling, stop, dive=True)
         plan.ceiling = 0.0  # the search may begin below it
 
     def first_slack(self) -> float:

@@ -11,6 +11,7 @@ from tilewright.architecture.machine import Architecture
 from tilewright.mapper.heuristics.annealing import CHUNK
 from tilewright.mapper.problem.bypass_choices import about_memories, keep_choices
 from tilewright.mapper.problem.link_costs import Links
+from tilewright.mapper.search.label_walk import walk_labels
 from tilewright.mapper.search.search import Search
 from tilewright.mapping.nodes import Mapping
 from tilewright.workload.layer import Layer
@@ -41,7 +42,7 @@ def some_mapping(layer: Layer, architecture: Architecture) -> Mapping | None:
     for keep in choices:
         plan = search.plan(keep)
         plan.lk = without_costs(plan.lk)
-        search.run(plan, inf, lambda: False)
+        walk_labels(search, plan, inf, lambda: False)
         if search.found.mapping is not None:
             return search.found.mapping
     return None
