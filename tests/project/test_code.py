@@ -14,15 +14,12 @@ MOST_PARAMETERS = 10  # of a compiled function: what belongs together goes there
 COMPILED = {"kernel", "leaf", "leaf_kernel", "called_leaf", "part", "inlined"}
 LONGER = {
     # a call of a part costs what the part is worth, or takes a table of its own to pass on
-    "exploration/bounds/least_costs.py: least_costs": "one pass over the links of a layer",
     "mapper/bounds/tables/above_array_table.py: fill_steps": "one state, case by case",
     "mapper/relaxations/nests/outer_tiles.py: least_outer": "nested loops over one tile",
     "mapper/relaxations/nests/together.py: least_together": "nested loops over pairs of tiles",
     "mapper/pipelined/even_cost.py: even_cost": "one pass over a mapping, link by link",
     "mapper/bounds/crossing/crossing_links.py: children": "fills the fields of one record",
     "mapper/pipelined/word_costs.py: chain": "fills the fields of one record",
-    "mapper/problem/space.py: space": "fills the fields of one record",
-    "mapper/problem/tensor_costs.py: chain_costs": "fills the fields of one record",
     "model/costs.py: cost_plan": "fills the fields of one record",
 }
 MORE_PARAMETERS = {
