@@ -18,9 +18,6 @@ LONGER = {
     "mapper/relaxations/nests/outer_tiles.py: least_outer": "nested loops over one tile",
     "mapper/relaxations/nests/together.py: least_together": "nested loops over pairs of tiles",
     "mapper/pipelined/even_cost.py: even_cost": "one pass over a mapping, link by link",
-    "mapper/bounds/crossing/crossing_links.py: children": "fills the fields of one record",
-    "mapper/pipelined/word_costs.py: chain": "fills the fields of one record",
-    "model/costs.py: cost_plan": "fills the fields of one record",
 }
 MORE_PARAMETERS = {
     # plain arrays that one call from Python hands over once: a record would be made for that alone

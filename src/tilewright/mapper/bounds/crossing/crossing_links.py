@@ -119,6 +119,21 @@ def grouped(choices: Ints, alike: Ints) -> tuple[Ints, Ints]:
     return choices[order], np.append(starts, len(choices))
 
 
+def orders_below(sp: Space, memory: Ints, shared: Bools) -> tuple[Ints, Bools, Bools]:
+    """Return `orders`, `spans` and `within` of tensors that memories below an array store."""
+    stored = np.flatnonzero(memory >= 0).tolist()
+    orders = list(permutations(stored)) if len(stored) <= MOST_ORDERED else [()]
+    spans = np.zeros((len(orders), len(orders[0]), len(shared)), np.bool_)
+    within = np.zeros_like(spans)
+    for o, order in enumerate(orders):
+        for i, t in enumerate(order):
+            for j, other in enumerate(order):
+                if j != i and memory[other] == memory[t]:
+                    counts = sp.relevant[t] & shared & ~sp.relevant[other]
+                    (spans if j > i else within)[o, i] |= counts
+    return np.array(orders, np.int64).reshape(len(orders), -1), spans, within
+
+
 def children(
     sp: Space, lk: Links, segment: list[int], array: int, choices: int, reuse: Reuse
 ) -> tuple[Children, tuple[object, ...], tuple[Row, ...]]:
@@ -160,23 +175,11 @@ def children(
     limits = np.zeros(nd, np.bool_)
     for t in np.unique(sliding.row_tensor).tolist():
         limits |= (sp.window_of[sp.windows[t]] >= 0) & (irrelevant == 0)
-    stored = np.flatnonzero(memory >= 0).tolist()
-    orders = list(permutations(stored)) if len(stored) <= MOST_ORDERED else [()]
-    spans = np.zeros((len(orders), len(orders[0]), nd), np.bool_)
-    within = np.zeros_like(spans)
-    for o, order in enumerate(orders):
-        for i, t in enumerate(order):
-            for j, other in enumerate(order):
-                if j != i and memory[other] == memory[t]:
-                    counts = sp.relevant[t] & shared & ~sp.relevant[other]
-                    (spans if j > i else within)[o, i] |= counts
+    orders, spans, within = orders_below(sp, memory, shared)
     matter = begin + np.flatnonzero(lk.matters[begin : begin + choices])
     some, groups = grouped(matter, reuse.alike(sp))
-    rate, rows, sent_rows = (
-        lk.rate[some],
-        sliding.rows[some - begin],
-        sliding.sent_rows[some - begin],
-    )
+    rate = lk.rate[some]
+    rows, sent_rows = sliding.rows[some - begin], sliding.sent_rows[some - begin]
     needed = np.zeros(len(sliding.reuse), np.bool_)
     for each in (rows, sent_rows):
         needed[each[each >= 0]] = True
@@ -204,7 +207,7 @@ def children(
         capacity=room,
         share=part,
         memory=memory,
-        orders=np.array(orders, np.int64).reshape(len(orders), -1),
+        orders=orders,
         spans=spans,
         within=within,
         tiles=sliding.tiles,
