@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tilewright.kernels.kernel import leaf, leaf_kernel
+from tilewright.kernels.record import record
 from tilewright.mapper.bounds.crossing.slide_options import least_tiles, order_fits
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Bools, Floats, Ints
     from tilewright.mapper.bounds.crossing.crossing_links import Children
     from tilewright.mapper.problem.space import Space
+
+
+@record
+class Delivered(NamedTuple):
+    """What a shape delivers, for use in between.
+
+    Attributes
+    ----------
+    words, inside : arrays of tensors
+        As `delivered` fills them.
+    moved : array of rows
+    fewest : array of tensors
+        As `moved_words` fills them.
+    """
+
+    words: Floats
+    inside: Floats
+    moved: Floats
+    fewest: Floats
 
 
 @leaf
@@ -30,7 +50,7 @@ def above_array(sp: Space, shape: int, choice: int) -> int:
 
 
 def inner_shapes(sp: Space, ch: Children, carried: int) -> Ints:
-    """Return the shapes x' of `tables.inner_table`, for all tensors or with one that stays."""
+    """Return the shapes x' of `choice_tables.inner_table`, for all tensors or one that stays."""
     found = np.empty(len(sp.repeats), np.int64)
     return found[: find_shapes(sp, ch, carried, found, np.empty(ch.orders.shape, np.int64))]
 
@@ -139,15 +159,13 @@ def shapes_that_matter(
     most: float,
     matter: Bools,
     counts: Bools,
-    words: Floats,
-    inside: Floats,
-    moved: Floats,
-    fewest: Floats,
+    between: Delivered,
 ) -> None:
     """Tell which shapes `lower_column` needs, were every tensor reused most.
 
     And whose reuse counts there: `counts`, for each shape and row. Without shapes, nobody asks.
     """
+    words, inside, moved, fewest = between.words, between.inside, between.moved, between.fewest
     for k in range(len(shapes)):
         matter[k] = known = False
         # bounds divided by its extents: divisors in ascending order change places
@@ -185,28 +203,23 @@ def lower_column(
     carried: int,
     shapes: Ints,
     reuse: Floats,
-    matter: Bools,
     table: Floats,
     matters: Bools,
     paid: Floats,
     most: float,
-    words: Floats,
-    inside: Floats,
-    moved: Floats,
-    fewest: Floats,
+    between: Delivered,
 ) -> None:
     """Lower the entries of one column for what each spatial choice delivers with the u of shapes.
 
-    See `tables.inner_table`. `reuse` of each row is that of `slide_options.fill_missing`, for the
-    shapes that `matter`, or one for all; and what else mappings cost that enter the array at a
+    See `choice_tables.inner_table`. `reuse` of each row is that of `slide_options.fill_missing`,
+    for each of the shapes or one for all; and what else mappings cost that enter the array at a
     shape is `paid`: those of more than `most` in all do not matter. `matters` is set for the
-    choices of the others. The last four arrays are for use in between.
+    choices of the others.
     """
+    words, inside, moved, fewest = between.words, between.inside, between.moved, between.fewest
     nt = sp.relevant.shape[0]
     column = nt if carried < 0 else carried
     for k in range(len(shapes)):
-        if not matter[k]:
-            continue
         shape = shapes[k]
         # bounds divided by its extents: divisors in ascending order change places
         rest = len(sp.repeats) - 1 - shape

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tilewright.kernels.kernel import leaf, leaf_kernel
+from tilewright.kernels.record import record
 from tilewright.mapper.bounds.crossing.window_reuse import padded
 from tilewright.mapper.windows.slides import SLIDES, STAYS
 
@@ -18,6 +19,36 @@ if TYPE_CHECKING:
     from tilewright.mapper.problem.space import Space
 
 UNKNOWN, FITS, TOO_LARGE = 0, 1, 2
+
+
+@record
+class Ranked(NamedTuple):
+    """The options of one tensor in each of some columns, and what of them is known at a shape.
+
+    Attributes
+    ----------
+    columns : array of columns
+        Those of the table that are meant.
+    rank : array of (columns, options)
+        Positions of the options, those of the most reuse first, padded with -1.
+    reuse : array of (columns, options)
+        What each of them has.
+    state : array of options
+        Whether each fits, for use in between.
+    alone : array of options
+        The option of the same tile that stays, for use in between.
+    tiles : array of (orders, tensors)
+    possible : array of orders
+        The tiles that span u, and whether they fit, for use in between.
+    """
+
+    columns: Ints
+    rank: Ints
+    reuse: Floats
+    state: Ints
+    alone: Ints
+    tiles: Ints
+    possible: Bools
 
 
 @leaf
@@ -195,12 +226,16 @@ def fill_missing(
         columns = np.flatnonzero((ch.row_tensor == t) & missing.any(axis=0))
         some = np.flatnonzero(missing[:, columns].any(axis=1))
         own = [rows[row] for row in columns.tolist()]
-        fill_reuse(
-            sp, ch, carried, shapes, t, some, columns, missing, padded([r.rank for r in own], -1),
-            np.array([row.reuse for row in own]), reuse,
-            np.empty(ch.tiles.shape[1], np.int64), np.empty(ch.tiles.shape[1], np.int64),
-            np.empty(ch.orders.shape, np.int64), np.empty(len(ch.orders), np.bool_),
-        )  # fmt: skip
+        options = Ranked(
+            columns=columns,
+            rank=padded([row.rank for row in own], -1),
+            reuse=np.array([row.reuse for row in own]),
+            state=np.empty(ch.tiles.shape[1], np.int64),
+            alone=np.empty(ch.tiles.shape[1], np.int64),
+            tiles=np.empty(ch.orders.shape, np.int64),
+            possible=np.empty(len(ch.orders), np.bool_),
+        )
+        fill_reuse(sp, ch, carried, shapes, t, some, missing, options, reuse)
 
 
 @leaf_kernel
@@ -211,22 +246,17 @@ def fill_reuse(
     shapes: Ints,
     t: int,
     some: Ints,
-    columns: Ints,
     missing: Bools,
-    rank: Ints,
-    reuse: Floats,
+    options: Ranked,
     best: Floats,
-    state: Ints,
-    alone: Ints,
-    tiles: Ints,
-    possible: Bools,
 ) -> None:
     """Fill `best` for some shapes and columns, those of one tensor, in the cells that are missing.
 
-    `rank` has the positions of the options of each column, those of the most reuse first, and
-    `reuse` what each of them has; it is 1 where none fits. The last four arrays are for use in
-    between.
+    It is 1 where no option fits.
     """
+    columns, rank, reuse = options.columns, options.rank, options.reuse
+    state, alone = options.state, options.alone
+    tiles, possible = options.tiles, options.possible
     # the option of the same tile that stays: where it does not fit no other one does
     for option in range(len(state)):
         stays = ch.slides[t, option, 0] == STAYS or option == 0

@@ -9,6 +9,7 @@ import numpy as np
 
 from tilewright.kernels.types import Bools, Floats, Ints
 from tilewright.mapper.bounds.crossing.across_array import (
+    Delivered,
     inner_shapes,
     lower_column,
     shapes_that_matter,
@@ -289,9 +290,8 @@ def inner_table(
     most : float
         pJ of the mappings that matter.
     """
-    words, inside, fewest, moved = (
-        np.empty(len(part)) for part in (ch.used, ch.used, ch.used, ch.row_tensor)
-    )
+    parts = (ch.used, ch.used, ch.row_tensor, ch.used)
+    between = Delivered(*(np.empty(len(part)) for part in parts))
     # a tile that stays through loops above the array is stored first, with all that is below
     stays = may_stay(sp) & (ch.used == 1)
     for carried in (-1, *np.flatnonzero(stays).tolist()):
@@ -303,17 +303,13 @@ def inner_table(
         shapes, reuse = known[own]
         matter = np.empty(len(shapes), np.bool_)
         counts = np.zeros((len(shapes) if jointly and rows else 0, len(rows)), np.bool_)
-        shapes_that_matter(
-            sp, ch, carried, shapes, paid, most, matter, counts, words, inside, moved, fewest
-        )
+        shapes_that_matter(sp, ch, carried, shapes, paid, most, matter, counts, between)
         if len(counts):
             fill_missing(sp, ch, carried, shapes, rows, counts, reuse)
+            reuse = reuse[matter]
         else:
             reuse = ch.most[None]
-        lower_column(
-            sp, ch, carried, shapes, reuse, matter, table, matters, paid, most, words, inside,
-            moved, fewest,
-        )  # fmt: skip
+        lower_column(sp, ch, carried, shapes[matter], reuse, table, matters, paid, most, between)
     matters |= matters[sp.mirror_choice]
     spread_down(sp, table, stays)
 
