@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from every_size import every_front, every_nest, is_regular, without_ports
+from tilewright.architecture.constraints.constraint import ALL, Constraint, Limits
 from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.problem.bypass_choices import keep_choices, narrowed
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.search.bounds_of_all_sizes import closed_form
-from tilewright.mapping.nodes import Spatial
+from tilewright.mapping.constraints import violations
+from tilewright.mapping.nodes import Mapping, Spatial, Store
 from tilewright.workload.layer import Layer
 
 NEAR = 0.02
@@ -28,6 +30,7 @@ EXPRESSIONS = [
     ("O[K,P] += I[P+R] * W[K,R]", {"K": (1, 2), "P": (2, 3, 4), "R": (2, 3)}),
     ("O[M] += I[M,K]", {"M": (2, 3), "K": (3, 5)}),
     ("O[K] += I[P+R] * W[K]", {"K": (2, 3), "P": (2, 3), "R": (2, 3)}),
+    ("O[K,P] += I[2*P+R] * W[K,R]", {"K": (1, 2), "P": (2, 3, 4), "R": (2, 3)}),
 ]
 
 
@@ -62,6 +65,21 @@ def machine_of(random: Random, elements: tuple[int, ...] = (2, 3), word: int = 8
     return Architecture("two arrays", (*levels, Compute("MAC")))
 
 
+def demands_of(random: Random, layer: Layer) -> tuple[Constraint, ...]:
+    """Return constraints of the axes of both arrays."""
+    found = []
+    for array in ("A", "B"):
+        d = random.choice(list(layer.bounds))
+        kinds = [
+            Constraint(array, "X", max_dims=1), Constraint(array, max_dims=1),
+            Constraint(array, "X", factor=((d, Limits(1, 2)),)),
+            Constraint(array, "X", factor=((d, Limits(2, ALL)),)),
+            Constraint(array, "X", require=frozenset([d])),
+        ]  # fmt: skip
+        found += random.sample(kinds, random.choice([0, 1, 1, 2]))
+    return tuple(found)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_boxes_end_with_the_best_choice_of_every_array(seed: int) -> None:
     random = Random(seed)
@@ -82,7 +100,8 @@ def test_boxes_end_with_the_best_choice_of_every_array(seed: int) -> None:
         every = np.arange(len(boxes.every.keeps))
         for i in range(len(rows.cycles)):
             row = boxes.costs.at(choices[i : i + 1])
-            boxes.every.count_best(row, every, row.crossing, each=True)
+            for keep in every.tolist():
+                boxes.every.count_best(row, objective, keep, row.crossing, lambda: False)
             most = boxes.every.values(row, objective)[:, 0]
             assert (most >= values[:, i] * (1 - NEAR)).all()
             values[:, i] = np.maximum(values[:, i], most)
@@ -161,6 +180,10 @@ def bounded(seed: int, most: int) -> bool:
         if is_regular(nest, layer)
         and {loop.array for loop in nest if isinstance(loop, Spatial)} == {"A", "B"}
     ]
+    if random.random() < 0.4:
+        machine = replace(machine, constraints=demands_of(random, layer))
+        top = Store("DRAM", tuple(tensor.name for tensor in layer.tensors))
+        used = [nest for nest in used if not violations(Mapping((top, *nest)), layer, machine)]
     front = every_front(layer, machine, used) if used and len(nests) <= most else np.zeros((0, 2))
     if len(front) == 0:
         return False
@@ -178,6 +201,31 @@ def bounded(seed: int, most: int) -> bool:
 
 def test_no_regular_mapping_costs_less() -> None:
     assert sum(bounded(seed, 400) for seed in range(60)) > 8
+
+
+def test_no_mapping_takes_fewer_cycles_at_its_ports() -> None:
+    """The optimum among divisors knows nothing of these bounds while it is not searched for."""
+    checked = 0
+    for seed in range(40):
+        random = Random(seed)
+        layer, machine = layer_of(random, 2), machine_of(random)
+        rates = [random.choice([None, 1.0, 2.0]) for _ in machine.arrays]
+        arrays = iter(
+            replace(own, bandwidth=rate) for own, rate in zip(machine.arrays, rates, strict=True)
+        )
+        levels = [next(arrays) if isinstance(own, Array) else own for own in machine.levels]
+        machine = replace(machine, levels=tuple(levels))
+        try:
+            found = tw.map(layer, machine, "latency", tiles="divisors", cache=False).layers[0]
+        except tw.NoMappingError:
+            continue
+        checked += found.proof.optimal
+        cycles = found.evaluation.cycles
+        boxes = closed_form(layer, narrowed(machine, layer), parse_objective("latency"))
+        for bound in (boxes.lower, boxes.refine):
+            bound(2.0 * cycles, lambda: False)
+            assert boxes.bound <= cycles * (1 + 1e-9)
+    assert checked > 30
 
 
 @pytest.mark.slow

@@ -140,7 +140,9 @@ def test_closed_leaves_out_what_does_nothing() -> None:
 
 
 def test_rounder_bounds_have_more_divisors() -> None:
-    assert [rounder(n) for n in (1, 2, 64, 127, 7)] == [1, 2, 64, 132, 8]
+    assert [rounder(n, 99) for n in (1, 2, 64, 127, 7)] == [1, 2, 64, 132, 8]
+    # with fewer divisors where more are too many
+    assert rounder(50257, 40) == 50320
 
 
 def test_other_words_for_tile_sizes_are_refused() -> None:

@@ -6,6 +6,8 @@ from itertools import product
 from math import prod
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tilewright as tw
 from every_size import every_nest, stored, tile_bits
@@ -13,6 +15,7 @@ from tilewright.architecture.machine import Architecture, Compute, Memory
 from tilewright.mapper.relaxations.stays.elements import Pays
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.windows.pairs import Windows
+from tilewright.mapper.windows.slides import words_of_steps
 from tilewright.mapping.nodes import For, Mapping, Store
 from tilewright.workload.footprint import footprint
 from tilewright.workload.layer import Layer
@@ -46,6 +49,38 @@ def test_no_tile_spans_more_iterations(layer: Layer, exact: bool = True) -> None
         for d in tensor.dimensions:
             # of tiles that span one dimension, no two iterations give the same word
             assert windows.most_iterations(words, frozenset([d])) <= words
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_no_steps_of_instances_read_fewer_words(data: st.DataObject) -> None:
+    whole, other, a, b = (data.draw(st.integers(1, most)) for most in (8, 5, 4, 4))
+    m, n = data.draw(st.integers(1, whole)), data.draw(st.integers(1, other))
+
+    def steps(bound: int, most: int) -> list[list[int]]:
+        """Return which indices instances have in each step, in any order."""
+        left = data.draw(st.permutations(range(bound)))
+        if data.draw(st.booleans()):
+            stride = data.draw(st.integers(1, 3))
+            left = sorted(left, key=lambda i: (i % stride, i))
+        found = []
+        while left:
+            count = data.draw(st.integers(max(1, most - 1), most))
+            found.append(left[:count])
+            left = left[count:]
+        return found
+
+    read = sum(
+        len({a * i + b * j for i in some for j in others})
+        for some in steps(whole, m)
+        for others in steps(other, n)
+    )
+    assert words_of_steps(m, n, whole, other, a, b) <= read
+
+
+@pytest.mark.parametrize(("m", "n", "a", "fewest"), [(4, 3, 2, 16), (7, 3, 1, 9), (7, 1, 2, 21)])
+def test_what_instances_read_of_seven_by_three(m: int, n: int, a: int, fewest: int) -> None:
+    assert words_of_steps(m, n, 7, 3, a, 1) == fewest
 
 
 @pytest.mark.sampled(3)

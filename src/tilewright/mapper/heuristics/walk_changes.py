@@ -11,9 +11,12 @@ from tilewright.kernels.kernel import leaf
 if TYPE_CHECKING:
     from tilewright.kernels.types import Ints
     from tilewright.mapper.heuristics.walks import Tokens, Tour
+    from tilewright.mapper.problem.space import Space
 
-UNCHANGED = -2
-"""What `alter` returns where a change would lead to no other walk."""
+KINDS = 17  # of changes, as often as each other, of which some are alike
+OTHER_CHOICE = 16  # an array takes another spatial choice: by single factors, it would stay idle
+UNCHANGED, BROKEN = -2, -3
+"""What `alter` returns where it leaves the walk as it was, and where `unrolled` is of no walk."""
 
 
 @leaf
@@ -76,11 +79,38 @@ def node_range(tokens: Tokens, order: Ints, node: int) -> tuple[int, int]:
 
 
 @leaf
-def alter(tokens: Tokens, tour: Tour, state: Ints, arrays: int) -> int:
-    """Make one random change to a walk; return the tensor whose memories changed, or -1."""
+def unroll_others(sp: Space, tokens: Tokens, unrolled: Ints, array: int, choice: int) -> bool:
+    """Let an array take another spatial choice; return whether others leave enough factors."""
+    for i in range(len(unrolled)):
+        if unrolled[i] == array:
+            unrolled[i] = -1
+    for d in range(sp.unroll.shape[1]):
+        digit = sp.unroll[choice, d]
+        for i in range(len(unrolled)):
+            if digit > 0 and tokens.dimension[i] == d and unrolled[i] < 0:
+                smaller = sp.quotient[d, digit, tokens.digit[i]]
+                if smaller >= 0:
+                    unrolled[i] = array
+                    digit = smaller
+        if digit > 0:
+            return False
+    return True
+
+
+@leaf
+def alter(sp: Space, tokens: Tokens, tour: Tour, state: Ints) -> int:
+    """Make one random change to a walk; return the tensor whose memories changed, or -1.
+
+    It is `UNCHANGED` where the walk is as it was, and `BROKEN` where it is none.
+    """
     order, unrolled, stored = tour.order, tour.unrolled, tour.stored
-    factors, nodes = len(tokens.dimension), len(tokens.tensor)
-    kind = draw(state, 16)
+    factors, nodes, arrays = len(tokens.dimension), len(tokens.tensor), len(sp.unroll_start) - 1
+    kind = draw(state, KINDS)
+    if kind == OTHER_CHOICE and arrays > 0:
+        array = draw(state, arrays)
+        first, last = sp.unroll_start[array], sp.unroll_start[array + 1]
+        choice = first + draw(state, max(1, last - first))
+        return -1 if unroll_others(sp, tokens, unrolled, array, choice) else BROKEN
     if kind < 2 and nodes > 0:
         node = draw(state, nodes)
         t = tokens.tensor[node]

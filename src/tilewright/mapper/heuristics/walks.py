@@ -15,7 +15,7 @@ import numpy as np
 from tilewright.kernels.kernel import kernel, leaf
 from tilewright.kernels.record import record
 from tilewright.mapper.heuristics.demands import missed
-from tilewright.mapper.heuristics.walk_changes import UNCHANGED, alter, draw
+from tilewright.mapper.heuristics.walk_changes import BROKEN, UNCHANGED, alter, draw
 from tilewright.mapper.label.charge import Scratch, charge, scratch_for, whole_cost
 from tilewright.mapper.label.labels import SHAPE, enter_array, enter_loop, objective_value
 from tilewright.mapper.objective.tolerances import TIE
@@ -249,7 +249,6 @@ def anneal(
     order, unrolled, stored = tour.order, tour.unrolled, tour.stored
     steps, hot, cold = schedule.steps, schedule.hot, schedule.cold
     scratch = scratch_for(sp)
-    arrays = len(sp.unroll_start) - 1
     row, floats = start.row.copy(), start.floats.copy()
     used = np.zeros(len(lk.capacity))
     digits, waiting = np.empty(len(sp.sizes), np.int64), np.empty(len(used), np.int64)
@@ -264,9 +263,11 @@ def anneal(
     for step in range(steps + 1):
         changed = -1
         if step > 0:
-            changed = alter(tokens, tour, state, arrays)
+            changed = alter(sp, tokens, tour, state)
             temperature *= cooling
-            if changed == UNCHANGED:
+            if changed == BROKEN:
+                unrolled[:] = old_unrolled
+            if changed <= UNCHANGED:
                 continue
             if changed >= 0:
                 take_chain(lk, every, changed, tokens.chain[changed, stored[changed]])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,88 @@ MOST_CHOICES = 1 << 15
 MOST_ROWS = 1 << 17  # with more, tables of them take gigabytes
 
 
+class Axis(NamedTuple):
+    """What may be unrolled along an axis of an array.
+
+    Attributes
+    ----------
+    size : int
+        Elements along the axis.
+    least, most : tuples of int
+        Elements along each dimension of the layer.
+    dims : int
+        How many dimensions may have several elements.
+    """
+
+    size: int
+    least: tuple[int, ...]
+    most: tuple[int, ...]
+    dims: int
+
+    def choices(self) -> list[tuple[int, ...]]:
+        """Return all ways to unroll dimensions; where none is allowed, those without `least`."""
+        choices = [(1,) * len(self.most)]
+        for i, most in enumerate(self.most):
+            choices += [
+                (*choice[:i], factor, *choice[i + 1 :])
+                for choice in choices
+                if most > 1 and unrolled(choice) < self.dims
+                for factor in range(2, min(most, self.size // prod(choice)) + 1)
+            ]
+        enough = [own for own in choices if all(map(int.__ge__, own, self.least))]
+        return enough or choices
+
+    def widest(self) -> list[tuple[int, ...]]:
+        """Return the choices that leave no room for another element."""
+
+        def fills(choice: tuple[int, ...]) -> bool:
+            used, more = prod(choice), unrolled(choice) < self.dims
+            return not any(
+                own < most and (own > 1 or more) and used // own * (own + 1) <= self.size
+                for own, most in zip(choice, self.most, strict=True)
+            )
+
+        return [choice for choice in self.choices() if fills(choice)]
+
+
+def unrolled(choice: tuple[int, ...]) -> int:
+    """Return the number of dimensions with several elements."""
+    return sum(factor > 1 for factor in choice)
+
+
+def axes_of(layer: Layer, architecture: Architecture) -> list[list[Axis]]:
+    """Return the axes of every array, as far as constraints of one axis limit its elements."""
+    machine = in_letters(architecture, layer)
+    return [
+        [axis_of(layer, machine, array.name, axis, size) for axis, size in array.axes.items()]
+        for array in machine.arrays
+    ]
+
+
+def axis_of(layer: Layer, machine: Architecture, array: str, axis: str, size: int) -> Axis:
+    """Return an axis of a machine whose constraints name dimensions, see `in_letters`."""
+    allowed = machine.allowed_dimensions(array, axis)
+    most = {d: n if allowed is None or d in allowed else 1 for d, n in layer.bounds.items()}
+    least = dict.fromkeys(most, 1)
+    dims = len(most)
+    for statement in machine.statements:
+        if statement.at != array or statement.axis not in (None, axis):
+            continue
+        # a whole array has no more than that on each axis, but what it has to unroll may be on any
+        if statement.max_dims is not None:
+            dims = min(dims, statement.max_dims)
+        named = [(d, limits) for d, limits in statement.factor if d in most]
+        for d, limits in named:
+            most[d] = min(most[d], limits.most)
+        if statement.axis is None:
+            continue
+        for d, limits in named:
+            least[d] = max(least[d], min(limits.least, layer.bounds[d]))
+        for d in statement.require & least.keys():
+            least[d] = max(least[d], min(2, layer.bounds[d]))
+    return Axis(size, tuple(least.values()), tuple(most.values()), dims)
+
+
 def widest_choices(layer: Layer, architecture: Architecture) -> Ints:
     """Return spatial choices with any factors, one at least as wide as each possible one.
 
@@ -25,18 +107,11 @@ def widest_choices(layer: Layer, architecture: Architecture) -> Ints:
         Instances along each dimension. What is wider never costs more here.
     """
     bounds = np.array(list(layer.bounds.values()), np.int64)
-    machine = in_letters(architecture, layer)
-    arrays = machine.arrays
+    arrays = axes_of(layer, architecture)
     choices = np.ones((1, len(arrays), len(bounds)), np.int64)
-    for k, array in enumerate(arrays):
-        for axis, size in array.axes.items():
-            allowed = machine.allowed_dimensions(array.name, axis)
-            free = [
-                i
-                for i, (d, bound) in enumerate(layer.bounds.items())
-                if bound > 1 and (allowed is None or d in allowed)
-            ]
-            factors = np.array(axis_factors(bounds, free, size), np.int64)
+    for k, axes in enumerate(arrays):
+        for axis in axes:
+            factors = np.array(axis.widest(), np.int64)
             if len(choices) * len(factors) > MOST_CHOICES:
                 choices, factors = rounded_up(choices, 1), rounded_up(factors, 1)
             for step in (2, 4):
@@ -59,30 +134,6 @@ def different(rows: Ints) -> Ints:
         return np.asarray(np.unique(rows, axis=0))
     # one number for a row is sorted in a fraction of the time
     return rows[np.unique(rows @ weights.astype(np.int64), return_index=True)[1]]
-
-
-def axis_factors(bounds: Ints, free: Sequence[int], size: int) -> list[tuple[int, ...]]:
-    """Return the ways to unroll dimensions along one axis that leave no room for another unit."""
-
-    def fills(choice: tuple[int, ...]) -> bool:
-        used = prod(choice)
-        return not any(
-            choice[i] < bounds[i] and used // choice[i] * (choice[i] + 1) <= size for i in free
-        )
-
-    return [choice for choice in every_axis_factors(bounds, free, size) if fills(choice)]
-
-
-def every_axis_factors(bounds: Ints, free: Sequence[int], size: int) -> list[tuple[int, ...]]:
-    """Return all ways to unroll dimensions along one axis."""
-    choices = [(1,) * len(bounds)]
-    for i in free:
-        choices += [
-            (*choice[:i], factor, *choice[i + 1 :])
-            for choice in choices
-            for factor in range(2, min(int(bounds[i]), size // prod(choice)) + 1)
-        ]
-    return choices
 
 
 def rounded_up(choices: Ints, step: int) -> Ints:

@@ -90,19 +90,21 @@ def with_all_sizes(
     boxes = even.closed_form or closed_form(layer, machine, wanted, stop)
     several = len(architecture.arrays) > 1
     boxes.lower(best.value, stop, SUMS if several else inf)
-    bound, keeps = boxes.bound, boxes.keeps(stop)
+    bound = boxes.bound
     least = boxes.costs.least.at(boxes.widest())
     if several:
         # a search of a rounder layer takes long there
-        for rounder_layer in islice(rounder_layers(layer, least, boxes.values), ROUNDER):
+        rounder = rounder_layers(layer, least, boxes.values, annealed=True)
+        for rounder_layer in islice(rounder, ROUNDER):
             if best.reaches(bound) or stop():
                 break
             cut = cut_down(rounder_layer, layer, architecture, objective, best.mapping, stop, True)
             if cut is not None:
                 best.climb_from(cut)
         boxes.lower(best.value, stop)
-        bound, keeps = boxes.bound, boxes.keeps(stop)
+        bound = boxes.bound
         least = boxes.costs.least.at(boxes.widest())
+    keeps = boxes.keeps(apart=not several and not stop())
     tiles: list[Tiles] = []
     if settings.regular_bound and not best.reaches(bound):
         bound, tiles = tightened(least, keeps, wanted, best.value, stop)

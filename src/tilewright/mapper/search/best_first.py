@@ -148,7 +148,7 @@ def weighed_together(
         found = closed_form(search.layer, search.architecture, search.objective, stop)
         search.found.closed_form = found
     found.lower(best, stop, most)
-    bounds = {keep: bound / CLOSE for bound, keep in found.keeps(stop)}
+    bounds = {keep: bound / CLOSE for bound, keep in found.keeps()}
     raised = []
     for bound, at, each in queue:
         if each.keep not in bounds:

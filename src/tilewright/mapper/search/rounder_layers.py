@@ -23,20 +23,31 @@ from tilewright.workload.layer import Layer
 GROWTH = 1.1  # of a bound that has few divisors
 WORTH = 2.0  # times as many divisors make a larger bound worth a search
 MOST_SHAPES = 8192  # of the layer with rounder bounds
+MOST_ANNEALED = 1 << 16  # of one that is annealed only
 MOST_ROUNDER = 1 << 20  # larger bounds that are looked at for a rounder one
 
 
-def rounder_layers(layer: Layer, least: Least, values: Floats) -> Iterator[Layer]:
+def rounder_layers(
+    layer: Layer, least: Least, values: Floats, annealed: bool = False
+) -> Iterator[Layer]:
     """Yield the layer with rounder bounds.
 
     They are multiples of the instances of those spatial choices for which the lower bound of all
     mappings is least; the first ones look at no spatial choice.
+
+    Parameters
+    ----------
+    values : array
+        Lower bounds of the spatial choices of `least`.
+    annealed : bool
+        Whether the layers may have more shapes, because they are annealed only.
     """
+    shapes = MOST_ANNEALED if annealed else MOST_SHAPES
     tried = [dict(layer.bounds)]
     order = np.argsort(values, kind="stable")
     likely = least.spread[:, :, order].prod(axis=0).astype(np.int64).T.tolist()
     for instances in ([1] * len(layer.bounds), *likely):
-        bounds = rounder_bounds(dict(zip(layer.bounds, instances, strict=True)), layer)
+        bounds = rounder_bounds(dict(zip(layer.bounds, instances, strict=True)), layer, shapes)
         if bounds not in tried:
             tried.append(bounds)
             yield replace(layer, bounds=bounds)
@@ -77,24 +88,40 @@ def cut_down(
     )
 
 
-def rounder_bounds(instances: Dict[str, int], layer: Layer) -> dict[str, int]:
-    """Return rounder bounds, of the largest dimensions first, as long as shapes stay few."""
+def rounder_bounds(instances: Dict[str, int], layer: Layer, shapes: int) -> dict[str, int]:
+    """Return rounder bounds as long as shapes stay few.
+
+    Those come first that instances do not divide, then the largest ones.
+    """
     found = dict(layer.bounds)
-    for d in sorted(found, key=lambda d: -found[d]):
-        tried = found | {d: instances[d] * rounder(ceil(found[d] / instances[d]))}
-        if prod(divisor_count(bound) for bound in tried.values()) <= MOST_SHAPES:
-            found = tried
+    for d in sorted(found, key=lambda d: (found[d] % instances[d] == 0, -found[d])):
+        others = prod(divisor_count(bound) for name, bound in found.items() if name != d)
+        room = shapes // others
+        chunk = ceil(found[d] / instances[d])
+        # as many divisors as possible, or as there is room for
+        for most in (room, room // divisor_count(instances[d])):
+            tried = instances[d] * rounder(chunk, most)
+            if divisor_count(tried) <= room:
+                found[d] = tried
+                break
     return found
 
 
 @lru_cache(maxsize=1 << 12)
-def rounder(bound: int) -> int:
-    """Return a bound that is little larger and has many more divisors, or the bound itself."""
+def rounder(bound: int, most: int) -> int:
+    """Return a bound that is little larger and has many more divisors, or the bound itself.
+
+    Parameters
+    ----------
+    most : int
+        Divisors that it may have.
+    """
     if bound == 1:
         return 1
     last = int(bound * GROWTH) + 1
     if last - bound > MOST_ROUNDER:
         return bound
     counts = divisor_counts(bound, last)
+    counts[1:][counts[1:] > most] = 0
     best = 1 + int(counts[1:].argmax())
     return bound + best if counts[best] >= WORTH * counts[0] else bound

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -77,6 +77,36 @@ def pair_words(m: int, n: int, a: int, b: int, apart: bool) -> float:
         return float(m + n - 1)
     g = gcd(a, b)
     return float(m * n - max(0, m - b // g) * max(0, n - a // g))
+
+
+def words_of_steps(m: Any, n: Any, whole: Any, other: Any, a: int, b: int) -> Any:
+    """Return the words of a*i + b*j at least that all steps of m x n instances read together.
+
+    Each step has some i and some j, those of every other step being different or the same. Where
+    a set A of i meets those j whose b*j has one remainder for a, it needs |A| + |B| - 1 words. All
+    sets of i in turn, c of them, need c words for each j and, for each remainder in a set of j, one
+    more for all other i. And the same the other way round.
+
+    Parameters
+    ----------
+    m, n : int, or array of int
+        Instances along i and j at most.
+    whole, other : int
+        Bounds of i and j.
+    a, b : int
+        Coefficients.
+    """
+    g = np.gcd(a, b)
+    a, b = a // g, b // g
+    sets, others = -(-whole // m), -(-other // n)
+    # as many j as possible have the same remainder
+    classes = np.maximum(others, -(-other // -(-other // a)))
+    first = sets * other + classes * (whole - sets)
+    classes = np.maximum(sets, -(-whole // -(-whole // b)))
+    return np.maximum(first, others * whole + classes * (other - others))
+
+
+step_words = leaf(words_of_steps)
 
 
 @leaf

@@ -22,6 +22,7 @@ from tilewright.mapper.relaxations.nests.sliding.window_spans import (
     fits,
     windows_of,
 )
+from tilewright.mapper.windows.slides import step_words
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints
@@ -152,8 +153,7 @@ def add_inner(ns: Nest, order: Ints, same: Floats, times: Ints, cost: Floats) ->
 def add_direct(ns: Nest, active: Ints, times: Ints, cost: Floats) -> None:
     """Add what the compute unit reads through the array, with no memory below it.
 
-    A sum of sets has at least |A| + |B| - 1 elements: those are the words that instances along the
-    dimensions of a window read in a step.
+    Instances along the dimensions of a window share some of what they read in a step.
     """
     for t in range(len(ns.words)):
         if ns.inside[t]:
@@ -166,10 +166,11 @@ def add_direct(ns: Nest, active: Ints, times: Ints, cost: Floats) -> None:
                 sent *= times[0, d]
         united = 1.0
         for e in range(ns.terms.shape[1]):
-            d, _, o, _ = ns.terms[t, e]
+            d, a, o, b = ns.terms[t, e]
             if o >= 0:
-                both = active[d] * active[o] / (active[d] + active[o] - 1)
-                united *= min(ns.pairs[t, e], both)
+                whole, other = ns.bounds[d], ns.bounds[o]
+                words = step_words(active[d], active[o], whole, other, a, b)
+                united *= min(ns.pairs[t, e], whole * other / words)
         sent *= max(ns.words[t], ns.points[t] / united)
         if not ns.unites[t]:
             sent = got

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.mapper.problem.widest_choices import axis_factors, different
+from tilewright.mapper.problem.widest_choices import axes_of, different
 from tilewright.mapper.relaxations.stays.least_cost import Least
-from tilewright.mapping.relevance import in_letters
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Bools, Ints
@@ -41,20 +40,12 @@ def spatial_choices(
         The most instances that can have work, more where a dimension is cut on several axes.
     """
     layer = least.layer
-    machine = in_letters(least.architecture, layer)
     bounds = np.array(list(layer.bounds.values()), np.int64)
     choices = np.ones((1, len(bounds)), np.int64)
     axes = np.zeros(len(bounds), np.int64)
-    array = machine.arrays[0]
-    for axis, size in array.axes.items():
-        allowed = machine.allowed_dimensions(array.name, axis)
-        free = [
-            i
-            for i, (d, bound) in enumerate(layer.bounds.items())
-            if bound > 1 and (allowed is None or d in allowed)
-        ]
-        axes[free] += 1
-        factors = np.array(axis_factors(bounds, free, size), np.int64)
+    for axis in axes_of(layer, least.architecture)[0]:
+        axes += np.array(axis.most) > 1
+        factors = np.array(axis.widest(), np.int64)
         if len(choices) * len(factors) > MOST_PRODUCTS:
             return None
         wider = np.repeat(choices, len(factors), axis=0) * np.tile(factors, (len(choices), 1))

@@ -83,7 +83,9 @@ def tightened(
 def fast_enough(least: Least, objective: Objective, ceiling: float) -> Callable[[Ints], Bools]:
     """Return which spatial choices take so few cycles that they may cost less than a ceiling."""
     bounds = np.array(list(least.layer.bounds.values()))
-    energy = min(float(energies.min()) for _, energies, _ in least.all_costs())
+    # of one choice as wide as any: there may be too many to price each
+    widest = least.at(least.choices.max(axis=0, keepdims=True))
+    energy = min(float(energies.min()) for _, energies, _ in widest.all_costs())
 
     def below(choices: Ints) -> Bools:
         steps = np.prod(np.ceil(bounds / choices), axis=1)

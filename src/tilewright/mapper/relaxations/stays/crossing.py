@@ -41,7 +41,7 @@ def least_crossing(stays: Sequence[Stay], bounds: Mapping[str, int]) -> Floats:
     """
     if any(stay.room == 0 for stay in stays):
         return np.full(len(stays[0].sent), inf)
-    return Crossing(stays, Orders(stays, bounds)).least([(1.0, 1.0)] * len(stays))
+    return Crossing(stays, Orders(stays, bounds)).least([(1.0, 1.0, 1.0)] * len(stays))
 
 
 class Crossing:
@@ -73,10 +73,26 @@ class Crossing:
         self.rooms = np.array([inside.room(stays[i]) for i, inside in ways.insides])
         self.ways = ways
 
-    def least(self, times: Sequence[tuple[float, float]]) -> Floats:
-        """Return the least total, with prices of what is sent and received multiplied."""
-        sent, received = (np.array(own)[:, None] for own in zip(*times, strict=True))
-        prices = self.prices * np.array([sent, sent, received])
+    def least(self, times: Sequence[tuple[float, Floats | float, float]]) -> Floats:
+        """Return the least total, with prices multiplied.
+
+        Parameters
+        ----------
+        times : sequence of (float, array of choices or float, float)
+            Of each stay, what is sent costs so much, what is sent and comes through arrays on the
+            way so much, and what is received.
+        """
+        sent, passing, received = (
+            np.array(np.broadcast_arrays(*own)) for own in zip(*times, strict=True)
+        )
+        prices = np.array(
+            [
+                self.prices[0] * passing.reshape(len(times), -1),
+                self.prices[1] * passing.reshape(len(times), -1),
+                self.prices[2] * received[:, None],
+                self.prices[0] * sent[:, None],
+            ]
+        )
         ways = self.ways
         places = ways.order, ways.start, ways.splits, ways.which
         return np.asarray(least_of_orders(prices, self.caps, self.limits, self.rooms, *places))

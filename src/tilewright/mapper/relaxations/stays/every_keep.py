@@ -34,6 +34,7 @@ Crossing = Callable[[int, Priced, Sequence[Link]], Floats]
 # Shares of what is sent that count at one of the memories that a link reaches, whereas the rest
 # counts at all others alike. A small share is enough where words are sent once.
 MAIN_SHARES = (1.0, 0.96, 0.8)
+PACE = 0.5  # of the cycles of the slowest port: what others take may become more
 BETTER = 1 + 1e-6  # times the bound, for another way to count to be worth it
 
 
@@ -92,7 +93,21 @@ class EveryKeep:
             [links_of(t, chain, least.compute) for chain in own] for t, own in enumerate(chains)
         ]
         self.energy = Cost(least, links, which, least.prices.energy)
-        loads = [Cost(least, links, which, loader(least, p)) for p in ports(least.architecture)]
+        loads = [
+            Cost(
+                least,
+                [
+                    [
+                        [least.prices.at_port(link, port[0], port[-1]) for link in own]
+                        for own in each
+                    ]
+                    for each in links
+                ],
+                which,
+                loader(least, port),
+            )
+            for port in ports(least.architecture)
+        ]
         self.loads = [load for load in loads if not load.free]
 
     def values(
@@ -134,32 +149,59 @@ class EveryKeep:
             energy = energy + leakage * cycles
         return objective.values(energy.ravel(), cycles.ravel()).reshape(energy.shape)
 
-    def count_best(
+    def count_plain(
         self,
         least: Least,
+        objective: Objective,
         some: Ints,
         crossing: Crossing,
-        each: bool,
-        stop: Callable[[], bool] = lambda: False,
+        stop: Callable[[], bool],
     ) -> None:
-        """Find the best way to count what is sent, for one spatial choice.
+        """Find the best way to count what is sent, for one spatial choice: all tensors alike.
 
         Parameters
         ----------
         least : Least
             With one spatial choice.
-        some : array of int
-            Bypass choices.
-        crossing : callable
+        objective, some, crossing
             As for `values`.
-        each : bool
-            Whether to try all ways for each tensor, not only the plain ones for all together.
-        stop : callable, optional
+        stop : callable
             Whether to end with the best way so far.
         """
         if least.counts_crossing:
-            for cost in (self.energy, *self.loads):
-                cost.count_best(least, some, crossing, each, stop)
+            for cost in self.weighed(least, objective):
+                cost.count_plain(least, some, crossing, stop)
+
+    def count_best(
+        self,
+        least: Least,
+        objective: Objective,
+        keep: int,
+        crossing: Crossing,
+        stop: Callable[[], bool],
+    ) -> None:
+        """Find the best way to count what one bypass choice sends, of all ways for each tensor.
+
+        Ports that are far from setting the pace are left as they are.
+        """
+        if not least.counts_crossing:
+            return
+        some, weighed = np.array([keep]), self.weighed(least, objective)
+        loads = [
+            float(cost.total(least, some, crossing)[0, 0]) if cost in self.loads else inf
+            for cost in weighed
+        ]
+        pace = max([float(least.cycles[0]), *(load for load in loads if load < inf)])
+        for cost, load in zip(weighed, loads, strict=True):
+            if load >= PACE * pace:
+                cost.count_best(keep, crossing, stop)
+
+    def weighed(self, least: Least, objective: Objective) -> list[Cost]:
+        """Return the costs that the objective looks at: energy, and loads of ports."""
+        leaks = leakage_per_cycle(least.architecture) > 0
+        energy = objective.powers[0] > 0 or objective.most_energy < inf
+        cycles = objective.powers[1] > 0 or objective.most_cycles < inf or (energy and leaks)
+        return [self.energy] * energy + self.loads * cycles
 
 
 class Cost:
@@ -202,8 +244,11 @@ class Cost:
                 for each in priced
             ]
             self.once += np.array(fixed)[which[:, t]]
-            if any(each[-1][1].sent for each in priced):
-                last = [(each[-1][0], Price(each[-1][1].sent)) for each in priced]
+            if any(each[-1][1].on_the_way for each in priced):
+                last = [
+                    (link, Price(price.sent, passed=price.passed))
+                    for link, price in (each[-1] for each in priced)
+                ]
                 found = list(dict.fromkeys(last))
                 self.direct.append(
                     (found, np.array([found.index(one) for one in last])[which[:, t]])
@@ -237,48 +282,55 @@ class Cost:
             total += np.array(costs)[position]
         return total
 
-    def count_best(
-        self,
-        least: Least,
-        some: Ints,
-        crossing: Crossing,
-        each: bool,
-        stop: Callable[[], bool],
+    def count_plain(
+        self, least: Least, some: Ints, crossing: Crossing, stop: Callable[[], bool]
     ) -> None:
-        """Find the best way to count, see `EveryKeep.count_best`."""
-        if stop():
-            return
+        """Find the best way to count, see `EveryKeep.count_plain`."""
         best = self.way[some]
         most = self.inward(least, some, crossing, best)[:, 0]
-
-        def attempt(way: Ints) -> bool:
-            nonlocal best, most
+        for n in range(self.ways.plain):
             if stop():
-                return False
+                break
+            way = np.full_like(best, n)
             total = self.inward(least, some, crossing, way)[:, 0]
             better = total > most * BETTER
             best = np.where(better[:, None], way, best)
             most = np.where(better, total, most)
-            return bool(better.any())
-
-        for n in range(len(self.ways) if each else self.ways.plain):
-            attempt(np.full_like(best, n))
-        improved = each and bool(self.memories)
-        while improved:
-            improved = False
-            for t in range(best.shape[1]):
-                for n in self.different(some, t):
-                    way = best.copy()
-                    way[:, t] = n
-                    improved |= attempt(way)
         self.way[some] = best
 
-    def different(self, some: Ints, t: int) -> list[int]:
-        """Return the ways to count a tensor that differ for some bypass choices."""
-        chains = np.unique(self.which[some, t])
-        rows = np.concatenate([own.index[t][chains] for own in self.memories])
-        first = np.unique(rows, axis=1, return_index=True)[1]
-        return sorted(first.tolist()) if len(first) > 1 else []
+    def count_best(self, keep: int, crossing: Crossing, stop: Callable[[], bool]) -> None:
+        """Find the best way to count, see `EveryKeep.count_best`."""
+        chains = self.which[keep].tolist()
+        tables = [own.of_keep(chains, crossing) for own in self.memories]
+
+        def total(way: Sequence[int]) -> float:
+            return sum(table(way) for table in tables)
+
+        best = self.way[keep].tolist()
+        most = total(best)
+
+        def attempt(way: list[int]) -> bool:
+            nonlocal best, most
+            value = -inf if stop() else total(way)
+            if value > most * BETTER:
+                best, most = way, value
+                return True
+            return False
+
+        for n in range(len(self.ways)):
+            attempt([n] * len(best))
+        apart = [(t, n) for t, chain in enumerate(chains) for n in self.different(chain, t)]
+        while any([attempt([*best[:t], n, *best[t + 1 :]]) for t, n in apart]):
+            pass
+        self.way[keep] = best
+
+    def different(self, chain: int, t: int) -> list[int]:
+        """Return the ways to count a tensor that differ for a chain of memories."""
+        rows = zip(*(own.index[t][chain].tolist() for own in self.memories), strict=True)
+        first: dict[tuple[int, ...], int] = {}
+        for n, row in enumerate(rows):
+            first.setdefault(row, n)
+        return list(first.values()) if len(first) > 1 else []
 
 
 class Crossings:
@@ -331,6 +383,24 @@ class Crossings:
         every, position = np.unique(codes, return_inverse=True)
         return [self.crossing(code) for code in every.tolist()], position
 
+    def of_keep(
+        self, chains: Sequence[int], crossing: Crossing
+    ) -> Callable[[Sequence[int]], float]:
+        """Return what gives the cost of a bypass choice, by the way to count each tensor."""
+        rows = [index[chain].tolist() for index, chain in zip(self.index, chains, strict=True)]
+        known: dict[int, float] = {}
+
+        def cost(way: Sequence[int]) -> float:
+            code = 0
+            for row, own, n in zip(rows, self.entries, way, strict=True):
+                code = code * len(own) + row[n]
+            if code not in known:
+                key = self.crossing(code)
+                known[code] = float(crossing(self.m, *key)[0]) if key[0] else 0.0
+            return known[code]
+
+        return cost
+
     def crossing(self, code: int) -> tuple[Priced, list[Link]]:
         """Return what crosses, and the links that end here."""
         if code not in self.known:
@@ -371,12 +441,12 @@ def entries(
             if place == link.receiver or least.segment[place - 1] == same
         ]
         cost = price(link)
-        received = cost.received if ends else 0.0
+        received, passed = (cost.received, cost.passed) if ends else (0.0, ())
         found: list[tuple[tuple[Link, Price] | None, Link | None]] = []
         for way in range(len(ways)):
             share = ways.share(way, m, places) if m in places else 0.0
-            here = Price(cost.sent * share, received)
-            found.append(((link, here) if here.sent or here.received else None, ends))
+            here = Price(cost.sent * share, received, passed=passed)
+            found.append(((link, here) if here.on_the_way or here.received else None, ends))
         return found
     return [(None, None)] * len(ways)
 

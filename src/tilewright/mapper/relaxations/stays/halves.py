@@ -10,13 +10,7 @@ import numpy as np
 
 from tilewright.architecture.machine import Architecture
 from tilewright.kernels.types import Floats, Ints
-from tilewright.mapper.problem.widest_choices import (
-    axis_factors,
-    different,
-    every_axis_factors,
-    rounded_up,
-)
-from tilewright.mapping.relevance import in_letters
+from tilewright.mapper.problem.widest_choices import Axis, axes_of, different, rounded_up
 from tilewright.workload.layer import Layer
 
 MOST_CHOICES = 1 << 14
@@ -139,40 +133,30 @@ def halves_of(layer: Layer, architecture: Architecture, every: bool = False) -> 
     every : bool
         Whether all are wanted, not only one as wide as each.
     """
-    machine = in_letters(architecture, layer)
     bounds = np.array(list(layer.bounds.values()), np.int64)
     found = []
-    for k, array in enumerate(machine.arrays):
-        axes = []
-        for axis, size in array.axes.items():
-            allowed = machine.allowed_dimensions(array.name, axis)
-            free = [
-                i
-                for i, (d, bound) in enumerate(layer.bounds.items())
-                if bound > 1 and (allowed is None or d in allowed)
-            ]
-            axes.append((tuple(free), size))
+    for k, axes in enumerate(axes_of(layer, architecture)):
         together = of_array(bounds, axes, every)
         if together is not None:
             found.append(Halves(layer, together, k))
             continue
         # axes that are alike share theirs
-        alike = {key: Halves(layer, of_axis(bounds, *key, every), k) for key in dict.fromkeys(axes)}
-        found += [alike[key] for key in axes]
+        alike = {
+            axis: Halves(layer, of_axis(bounds, axis, every), k) for axis in dict.fromkeys(axes)
+        }
+        found += [alike[axis] for axis in axes]
     return found
 
 
-def of_array(
-    bounds: Ints, axes: Sequence[tuple[Sequence[int], int]], every: bool
-) -> Choices | None:
+def of_array(bounds: Ints, axes: Sequence[Axis], every: bool) -> Choices | None:
     """Return the spatial choices of an array, or None if there are too many."""
     if every:
-        if any(size > MOST_ELEMENTS for _, size in axes):
+        if any(axis.size > MOST_ELEMENTS for axis in axes):
             return None
-        ways = [np.array(every_axis_factors(bounds, *axis), np.int64) for axis in axes]
+        ways = [np.array(axis.choices(), np.int64) for axis in axes]
         few = prod(len(own) for own in ways) <= MOST_EVERY
         return every_choice(bounds, ways) if few else None
-    ways = [np.array(axis_factors(bounds, *axis), np.int64) for axis in axes]
+    ways = [np.array(axis.widest(), np.int64) for axis in axes]
     if prod(len(own) for own in ways) > MOST_PRODUCTS:
         return None
     widest = np.ones((1, len(bounds)), np.int64)
@@ -201,16 +185,16 @@ def every_choice(bounds: Ints, ways: Sequence[Ints]) -> Choices:
     return Choices(rows, *least)
 
 
-def of_axis(bounds: Ints, free: Sequence[int], size: int, every: bool) -> Choices:
+def of_axis(bounds: Ints, axis: Axis, every: bool) -> Choices:
     """Return the spatial choices of an axis.
 
     Where all are too many, there is one at least as wide as each, or their numbers are rounded up.
     """
-    if every and size <= MOST_ELEMENTS:
-        choices = np.array(every_axis_factors(bounds, free, size), np.int64)
+    if every and axis.size <= MOST_ELEMENTS:
+        choices = np.array(axis.choices(), np.int64)
         if len(choices) <= MOST_CHOICES:
             return Choices(choices, choices, np.maximum(choices - 1, 1))
-    choices = np.array(axis_factors(bounds, free, size), np.int64)
+    choices = np.array(axis.widest(), np.int64)
     for step in (1, 2, 4):
         if len(choices) > MOST_CHOICES:
             choices = different(np.minimum(rounded_up(choices, step), bounds))

@@ -23,12 +23,13 @@ from tilewright.mapper.relaxations.stays.orders import Orders
 from tilewright.mapper.relaxations.stays.rooms import Rooms
 from tilewright.mapper.relaxations.stays.stay import Stay
 from tilewright.mapper.windows.pairs import Windows
+from tilewright.mapper.windows.slides import words_of_steps
 from tilewright.model.energy import (
     leakage_per_cycle,
     operation_cost,
 )
 from tilewright.workload.footprint import footprint
-from tilewright.workload.layer import Layer
+from tilewright.workload.layer import Layer, Term
 
 CLOSE = 1e-12
 
@@ -157,7 +158,8 @@ class Least:
         ]
         cycles = self.cycles
         for port in ports(machine):
-            loads = self.least(links, [self.prices.load(link, *port) for link in links], pays)
+            own = [self.prices.at_port(link, port[0], port[-1]) for link in links]
+            loads = self.least(own, [self.prices.load(link, *port) for link in own], pays)
             cycles = np.maximum(cycles, loads)
         slower = self.slower(cycles, objective)
         energy = self.work + self.least(
@@ -201,8 +203,9 @@ class Least:
         for link, price in zip(links, prices, strict=True):
             if link.receiver == self.compute:
                 total += price.received * self.layer.operations
-                if price.sent:
-                    passing.setdefault(link.sender + 1, []).append((link, Price(price.sent)))
+                if price.on_the_way:
+                    own = link, Price(price.sent, passed=price.passed)
+                    passing.setdefault(link.sender + 1, []).append(own)
             elif price.sent:
                 cuts = range(link.sender + 1, link.receiver + 1)
                 same = self.segment[link.sender]
@@ -217,17 +220,20 @@ class Least:
         for chosen in product(*ways):
             parts = sum(direct.values()) + np.zeros(len(total))
             for m in range(1, self.compute):
-                own = tuple(
-                    (link, Price(price.sent * (cut == m), price.received * (link.receiver == m)))
+                brought = tuple(
+                    (link, Price(price.sent * (cut == m), received, passed=passed))
                     for (link, price), cut in zip(inward, chosen, strict=True)
-                    if (price.sent and cut == m) or (price.received and link.receiver == m)
+                    for received, passed in [
+                        (price.received, price.passed) if link.receiver == m else (0.0, ())
+                    ]
+                    if (price.sent and cut == m) or received or passed
                 )
-                if own and pays is None:
-                    parts += self.crossing(m, own, links)
-                elif own and pays is not None:
-                    inside = by_element(self, m, own, links, pays, pace)
-                    every = (*own, *passing.get(m, ()))
-                    if len(every) > len(own) and mixes(self, every):
+                if brought and pays is None:
+                    parts += self.crossing(m, brought, links)
+                elif brought and pays is not None:
+                    inside = by_element(self, m, brought, links, pays, pace)
+                    every = (*brought, *passing.get(m, ()))
+                    if len(every) > len(brought) and mixes(self, every):
                         less = None if pace is None else replace(pace, floor=certain - direct[m])
                         together = by_element(self, m, every, links, pays, less)
                         inside = np.maximum(inside, together - direct[m])
@@ -239,33 +245,54 @@ class Least:
         """Return what sends cost of words that operations read from a memory, or update."""
         parts = np.zeros(len(self.cycles))
         for link, price in passing:
-            key = "direct", link
-            if key not in self.known:
-                arrays = self.segment[link.sender], self.segment[link.receiver]
-                words = self.layer.operations / self.sharing(link, *arrays)
-                self.known[key] = np.maximum(words, self.words[link.tensor])
-            parts += price.sent * self.known[key]
+            for outside, own in ((self.segment[link.sender], price.sent), *price.passed):
+                key = "direct", link, outside
+                if key not in self.known:
+                    words = self.layer.operations / self.sharing(
+                        link, outside, self.segment[link.receiver]
+                    )
+                    self.known[key] = np.maximum(words, self.words[link.tensor])
+                parts += own * self.known[key]
         return parts
 
     def sharing(self, link: Link, outside: int, inside: int) -> Floats:
-        """Return how many instances share a word for an iteration when it crosses some arrays.
+        """Return how many iterations read a word at a time, in the mean, across some arrays.
 
-        Of m instances along a dimension of a window, and n along another one, each has an iteration
-        of its own. Sums of m and of n numbers have at least m + n - 1 values.
+        Where all instances have an iteration of their own, those of irrelevant dimensions share
+        words, and those along a window share some, see `slides.words_of_steps`.
         """
         t = link.tensor
         arrays = outside, inside
-        sharing = self.instances(t, self.irrelevant[t], arrays)
+        sharing, alone = self.instances(t, self.irrelevant[t], arrays), np.ones(len(self.cycles))
+        for d in self.irrelevant[t]:
+            # all iterations take whole steps
+            bound = self.layer.bounds[d]
+            alone *= bound / np.ceil(bound / self.instances(t, frozenset([d]), arrays))
+        sharing = np.minimum(sharing, alone)
         windows = self.windows[t]
-        for dimensions, pairs in zip(windows.dimensions, windows.pairs, strict=True):
-            own = np.array([self.instances(t, frozenset([d]), arrays) for d in dimensions])
-            several = own.prod(axis=0) / (own.sum(axis=0) - (len(own) - 1))
-            if len(own) == 2:
+        for terms, pairs in zip(windows.terms, windows.pairs, strict=True):
+            dimensions = frozenset(term.dimension for term in terms)
+            if len(terms) == 2:
+                several = self.sharing_a_window(t, terms, arrays)
                 # as many of both have the fewest values
                 root = np.sqrt(self.instances(t, dimensions, arrays))
                 several = np.minimum(several, root * root / (2 * root - 1))
+            else:
+                own = np.array([self.instances(t, frozenset([d]), arrays) for d in dimensions])
+                several = own.prod(axis=0) / (own.sum(axis=0) - (len(own) - 1))
             sharing = sharing * np.minimum(pairs, several)
         return sharing
+
+    def sharing_a_window(self, t: int, terms: tuple[Term, ...], arrays: tuple[int, int]) -> Floats:
+        """Return how many iterations of two dimensions read a word at a time, in the mean."""
+        bounds = [self.layer.bounds[term.dimension] for term in terms]
+        along = [
+            np.minimum(self.instances(t, frozenset([term.dimension]), arrays), bound)
+            for term, bound in zip(terms, bounds, strict=True)
+        ]
+        first, second = (term.coefficient for term in terms)
+        words = words_of_steps(along[0], along[1], bounds[0], bounds[1], first, second)
+        return np.asarray(prod(bounds) / words)
 
     def crossing(
         self, m: int, priced: tuple[tuple[Link, Price], ...], links: Sequence[Link]
@@ -282,9 +309,25 @@ class Least:
             if crossing is None:
                 self.known[key] = np.full(len(self.cycles), inf)
             else:
-                least = crossing.least([(price.sent, price.received) for _, price in priced])
+                least = crossing.least(
+                    [(p.sent, self.passing(m, link, p), p.received) for link, p in priced]
+                )
                 self.known[key] = np.where(self.rooms.fits(ends), least, inf)
         return self.known[key]
+
+    def passing(self, m: int, link: Link, price: Price) -> Floats | float:
+        """Return what a word costs that is sent and comes through arrays on its way to memory m.
+
+        Elements of the arrays crossed receive a word that is sent once for all of them.
+        """
+        total: Floats | float = price.sent
+        outside, irrelevant = self.segment[m - 1], self.irrelevant[link.tensor]
+        crossed = min(outside, self.segment[link.sender]), outside
+        for k, own in price.passed:
+            shared = self.instances(link.tensor, irrelevant, crossed)
+            inside = self.instances(link.tensor, irrelevant, (min(outside, k), outside))
+            total = total + own * shared / inside
+        return total
 
     def meeting(self, m: int, own: tuple[Link, ...], links: tuple[Link, ...]) -> Crossing | None:
         """Return what links bring that cross inward to memory m, if there is room for them."""

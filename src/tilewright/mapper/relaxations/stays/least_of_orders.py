@@ -26,7 +26,8 @@ def least_of_orders(
 
     Parameters
     ----------
-    prices : array of (sent, sent to each, or received; stays; choices)
+    prices : array of (sent, sent to each, received, or sent once; stays; choices)
+        The last ones are those of a round in which all words are sent.
     caps : array of (longest, instances, sharing, whole, or most in a round; stays; choices)
     limits, rooms : arrays of (insides, choices)
         What iterations in a tile are multiplied by, and how many these are at most.
@@ -83,7 +84,7 @@ def least_of_orders(
                     k = order[o, n]
                     whole = caps[3, k, c]
                     costs[n - 1, 5] = caps[4, k, c]
-                    costs[n - 1, 6] = prices[0, k, c] / whole if whole > 0.0 else 0.0
+                    costs[n - 1, 6] = prices[3, k, c] / whole if whole > 0.0 else 0.0
                 best = min(best, first + least_of_whole(costs, points, sizes, limit))
         found[c] = best
     return found

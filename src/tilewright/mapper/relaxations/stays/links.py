@@ -29,11 +29,28 @@ class Link:
 
 @dataclass(frozen=True)
 class Price:
-    """What the words of a link cost: each one sent, each one received, and all together."""
+    """What the words of a link cost.
+
+    Attributes
+    ----------
+    sent, received : float
+        Each one sent, and each one received.
+    once : float
+        All together.
+    passed : tuple of (int, float)
+        How many arrays a word has crossed on its way, and what it costs that it comes through the
+        last of these. The arrays further in that share words count; those crossed do not.
+    """
 
     sent: float = 0.0
     received: float = 0.0
     once: float = 0.0
+    passed: tuple[tuple[int, float], ...] = ()
+
+    @property
+    def on_the_way(self) -> bool:
+        """Whether anything costs that depends on what arrays share."""
+        return bool(self.sent or self.passed)
 
 
 class Prices:
@@ -65,13 +82,17 @@ class Prices:
         """Return what words of a link cost, in pJ."""
         tensor = self.tensors[link.tensor]
         sender = self.machine.memories[link.sender]
-        crossed = self.machine.arrays[self.segment[link.sender] : self.segment[link.receiver]]
+        outside = self.segment[link.sender]
+        crossed = self.machine.arrays[outside : self.segment[link.receiver]]
         received = crossed[-1].hop_energy if crossed else 0.0
+        hops = enumerate(crossed[:-1], outside + 1)
+        passed = tuple((k, array.hop_energy) for k, array in hops if array.hop_energy)
         inside = self.machine.memories[link.receiver] if link.receiver < self.compute else None
         if not tensor.is_output:
             written = 0.0 if inside is None else write_cost(inside, tensor)
-            read = 0.0 if self.passed_on(link) else read_cost(sender, tensor)
-            return Price(read, received + written)
+            if self.passed_on(link):
+                return Price(0.0, received + written)
+            return Price(read_cost(sender, tensor), received + written, passed=passed)
         # what a memory sends up and fetches again is what comes up to it, and what it has fetched
         # itself; partial sums that start from zero come up once more than they are fetched
         again = read_cost(sender, tensor)
@@ -86,7 +107,7 @@ class Prices:
             fetched = write_cost(inside, tensor) + read_cost(inside, tensor)
             fetched += sum(array.hop_energy for array in crossed)
             first += fetched * self.words[link.tensor]
-        return Price(write_cost(sender, tensor) + again + fetched, received, -first)
+        return Price(write_cost(sender, tensor) + again + fetched, received, -first, passed)
 
     def passed_on(self, link: Link) -> bool:
         """Whether neighbours may pass on words of a link, which then no memory sends.
@@ -97,6 +118,18 @@ class Prices:
         inside = link.receiver < self.compute  # operands of the compute unit are not held
         output = self.tensors[link.tensor].is_output
         return inside and not output and any(array.forwarding for array in crossed)
+
+    def at_port(self, link: Link, kind: str, above: int) -> Link:
+        """Return the part of a link whose words pass a port.
+
+        Arrays further out share what their memory sends, but all of their elements receive it. So
+        the words that come to an array are those of the memory next to it, even of one that does
+        not keep them.
+        """
+        if kind != "array" or not self.segment[link.sender] <= above < self.segment[link.receiver]:
+            return link
+        nearest = max(m for m in range(self.compute) if self.segment[m] <= above)
+        return Link(link.tensor, max(link.sender, nearest), link.receiver)
 
     def load(
         self, link: Link, kind: str, level: object, direction: str, rate: float, above: int

@@ -74,7 +74,7 @@ class SpatialBoxes:
         self.bound = 0.0
         every = np.arange(len(self.every.keeps))
         whole = np.zeros((1, len(costs.halves)), np.int64)
-        costs.count_best(self.every, whole, every, False, stop)
+        costs.count_plain(self.every, objective, whole, every, stop)
         self.of_keep = self.begin(costs, every)
         self.bound = float(self.values[0])
 
@@ -88,6 +88,8 @@ class SpatialBoxes:
         self.best = np.array([alive[values.argmin()] if len(alive) else 0])  # of these
         self.seen: set[tuple[int, ...]] = set()
         self.counted: set[tuple[int, ...]] = set()
+        # bypass choices of boxes that were bounded again, with their bounds
+        self.bounded: dict[tuple[int, ...], tuple[Ints, Floats]] = {}
         self.finished = False
         return values
 
@@ -110,11 +112,11 @@ class SpatialBoxes:
             single = self.are_single()
             if stop():
                 break
-            self.count_better(order[:FEW], single, stop)
             if single[order[0]]:
-                if self.look_again(int(order[0]), ceiling):
+                if self.look_again(int(order[0]), ceiling, stop):
                     continue
                 break
+            self.count_better(order[:FEW][~single[order[:FEW]]], stop)
             few = max(FIRST, SUMS // max(1, len(self.alive[order[0]])))
             picked = [i for i in order[: min(batch, few)].tolist() if not single[i]]
             most -= self.divide(picked, ceiling)
@@ -135,32 +137,38 @@ class SpatialBoxes:
         if self.finer is None:
             self.lower(ceiling, stop, most)
 
-    def count_better(self, some: Ints, single: Bools, stop: Callable[[], bool]) -> None:
-        """Find a better way to count for the best bypass choices of some boxes."""
+    def count_better(self, some: Ints, stop: Callable[[], bool]) -> None:
+        """Find a better way to count for bypass choices as soon as they are best in some box."""
         for i in some.tolist():
             keep = int(self.best[i])
-            # as soon as it is among the best, and once more for single choices
-            key = keep, *(self.boxes[i].tolist() if single[i] else ())
-            if key not in self.counted:
-                self.counted.add(key)
-                box, own = self.boxes[i : i + 1], np.array([keep])
-                self.costs.count_best(self.every, box, own, True, stop)
+            if (keep,) not in self.counted:
+                self.counted.add((keep,))
+                self.costs.count_best(self.every, self.objective, self.boxes[i : i + 1], keep, stop)
 
-    def look_again(self, i: int, ceiling: float) -> bool:
-        """Bound a box again, and return whether that is worth another time.
+    def look_again(self, i: int, ceiling: float, stop: Callable[[], bool]) -> bool:
+        """Count the best bypass choice of a single box in the best way; False if it is already.
 
-        It is where the bound is a higher one, or now that of another bypass choice.
+        Each choice has one way to count at a time, so its bound here is kept with the box.
         """
-        own = self.alive[i]
-        values = self.costs.values(self.every, self.objective, self.boxes[i : i + 1], own)[:, 0]
-        values = np.maximum(values, self.values[i])
-        before = self.values[i]
+        box, keep = self.boxes[i : i + 1], int(self.best[i])
+        place = tuple(box[0].tolist())
+        if (keep, *place) in self.counted:
+            return False
+        self.counted.add((keep, *place))
+        if place not in self.bounded:
+            own = self.alive[i]
+            values = self.costs.values(self.every, self.objective, box, own)[:, 0]
+            self.bounded[place] = own, np.maximum(values, self.values[i])
+        own, values = self.bounded[place]
+        self.costs.count_best(self.every, self.objective, box, keep, stop)
+        counted = self.costs.values(self.every, self.objective, box, np.array([keep]))[:, 0]
+        values[own == keep] = np.maximum(values[own == keep], counted)
         self.values[i], self.best[i] = values.min(), own[values.argmin()]
-        key = int(self.best[i]), *self.boxes[i].tolist()
-        again = bool(values.min() > before * (1 + CLOSE)) or key not in self.counted
-        self.alive[i] = own[values < ceiling]
+        stays = values < ceiling
+        self.alive[i] = own[stays]
+        self.bounded[place] = own[stays], values[stays]
         self.leave_out(ceiling)
-        return again
+        return True
 
     def leave_out(self, ceiling: float) -> None:
         """Leave out the boxes that reach a ceiling."""
@@ -207,19 +215,19 @@ class SpatialBoxes:
         single = np.array(ranges).reshape(len(self.halves), len(self.boxes)) == 0
         return np.asarray(single.all(axis=0))
 
-    def keeps(self, stop: Callable[[], bool] = lambda: False) -> list[tuple[float, KeepChoice]]:
+    def keeps(self, apart: bool = False) -> list[tuple[float, KeepChoice]]:
         """Return the bypass choices that may be better than the ceiling, with their bounds.
 
         Parameters
         ----------
-        stop : callable, optional
-            Whether the bounds of all of them together are enough.
+        apart : bool
+            Whether each is bounded in all boxes that are left, which takes longer.
         """
         some = np.unique(np.concatenate([*self.alive, np.zeros(0, np.int64)])).astype(np.int64)
         if len(some) == 0:
             return []
         least = np.maximum(self.of_keep[some], self.bound)
-        if not stop():
+        if apart:
             order = np.argsort(self.values, kind="stable")
             first, others = order[:BATCH], order[BATCH:]
             values = self.costs.values(self.every, self.objective, self.boxes[first], some)
@@ -234,6 +242,9 @@ class SpatialBoxes:
         return widest_of(least.layer, self.halves, self.boxes, len(least.architecture.arrays))
 
 
+MOST_ALONE = 128  # boxes of which all that was priced is kept
+
+
 class BoxCosts:
     """What boxes cost, most of it looked up.
 
@@ -246,22 +257,40 @@ class BoxCosts:
         self.halves = halves
         self.tables: dict[tuple[int, ...], Least] = {}
         self.asked: dict[Any, int] = {}  # parts priced one by one
+        self.single: dict[tuple[int, ...], Least] = {}  # boxes that were asked for alone
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is quickly priced again."""
-        return self.__dict__ | {"tables": {}, "asked": {}}
+        return self.__dict__ | {"tables": {}, "asked": {}, "single": {}}
 
     def values(self, every: EveryKeep, objective: Objective, boxes: Ints, some: Ints) -> Floats:
         """Return the bounds of some bypass choices in boxes."""
         own = self.at(boxes)
         return every.values(own, objective, some, self.crossing(own, boxes))
 
-    def count_best(
-        self, every: EveryKeep, box: Ints, some: Ints, each: bool, stop: Callable[[], bool]
+    def count_plain(
+        self,
+        every: EveryKeep,
+        objective: Objective,
+        box: Ints,
+        some: Ints,
+        stop: Callable[[], bool],
     ) -> None:
-        """Find the best way to count what bypass choices send, for a box."""
+        """Find the best way to count what bypass choices send in a box, all tensors alike."""
         own = self.at(box)
-        every.count_best(own, some, self.crossing(own, box), each, stop)
+        every.count_plain(own, objective, some, self.crossing(own, box), stop)
+
+    def count_best(
+        self,
+        every: EveryKeep,
+        objective: Objective,
+        box: Ints,
+        keep: int,
+        stop: Callable[[], bool],
+    ) -> None:
+        """Find the best way to count what a bypass choice sends in a box."""
+        own = self.at(box)
+        every.count_best(own, objective, keep, own.crossing, stop)
 
     def crossing(self, own: Least, boxes: Ints) -> Crossing:
         """Return a function that prices what crosses into a memory, or looks it up."""
@@ -288,7 +317,18 @@ class BoxCosts:
         return crossing
 
     def at(self, boxes: Ints) -> Least:
-        """Return the bounds of single boxes."""
+        """Return the bounds of single boxes; one that is alone is asked again and again."""
+        if len(boxes) > 1:
+            return self.new(boxes)
+        key = tuple(boxes[0].tolist())
+        if key not in self.single:
+            while len(self.single) >= MOST_ALONE:
+                del self.single[next(iter(self.single))]
+            self.single[key] = self.new(boxes)
+        return self.single[key]
+
+    def new(self, boxes: Ints) -> Least:
+        """Return `at` where nothing is priced yet."""
         arrays = range(len(self.least.architecture.arrays))
         axes = [[k for k, each in enumerate(self.halves) if each.array == a] for a in arrays]
         most = [
