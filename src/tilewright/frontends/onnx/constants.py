@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -47,7 +47,7 @@ def is_small(op: str, given: Sequence[Numbers]) -> bool:
 
 
 def evaluated(
-    node: OnnxNode, given: Sequence[Numbers | None], opsets: Mapping[str, int]
+    node: OnnxNode, given: Sequence[Numbers | None], opsets: dict[str, int]
 ) -> list[Numbers] | None:
     """Compute a node from numbers that are given, if ONNX can and the results are small."""
     from onnx.reference import ReferenceEvaluator

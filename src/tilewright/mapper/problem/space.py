@@ -305,10 +305,9 @@ def space(
     for t in range(nt):
         reuse[:, t] = factors[:, ~relevant[t]].prod(axis=1)
     sharing = reuse.copy()
-    for t in np.flatnonzero(windows >= 0):
+    for t in np.flatnonzero(windows >= 0).tolist():
         w = windows[t]
-        own = reuse[:, t]
-        sharing[:, t] = slid_together(tiles, own, unroll, factors, members[w], coefs[w])
+        sharing[:, t] = slid_together(tiles, reuse[:, t], unroll, factors, members[w], coefs[w])
     everywhere: Bools = np.logical_and.reduce(np.concatenate((relevant, window_of[:, :nd] < 0)))
     stands = everywhere[tiles.moves[:, 0]] & loops_outermost(layer, architecture)
     most_sharing = np.array([sharing[a:b].max(axis=0, initial=1.0) for a, b in pairwise(start)])
