@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -34,6 +35,8 @@ MORE_PARAMETERS = {
     "model/closed_form/queries/locate.py: _keep": "one node of a program",
     "model/closed_form/windows.py: _differs": "two windows and their positions",
 }
+MOST_MODULES = 12  # of a package
+CROWDED = {"mapper/fused", "mapping/fused"}
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -142,3 +145,10 @@ def test_compiled_functions_take_few_parameters() -> None:
         if is_compiled(node) and len(node.args.args) > MOST_PARAMETERS
     }
     assert many == set(MORE_PARAMETERS)
+
+
+def test_packages_have_few_modules() -> None:
+    modules = Counter(
+        file.parent.relative_to(SOURCE).as_posix() for file in files() if file.name != "__init__.py"
+    )
+    assert not {package for package, n in modules.items() if n > MOST_MODULES} - CROWDED
