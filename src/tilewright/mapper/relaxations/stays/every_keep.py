@@ -4,9 +4,8 @@ A link costs what it has to bring into the memories that it reaches, whichever m
 pass. So what comes into one memory has few different costs, and thousands of bypass choices are
 sums of these.
 
-What a link sends that passes memories may count at any of those that it reaches, or a share of it
-at each: every word is counted once. Some ways to count give higher bounds than others. Each bypass
-choice has the one that was best where it was last looked for.
+Each bypass choice has the way to count what passes memories that was best where it was last looked
+for, see `crossings`.
 """
 
 from __future__ import annotations
@@ -17,57 +16,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.kernels.types import Floats, Ints
+from tilewright.kernels.types import Bools, Floats, Ints
 from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.problem.bypass_choices import KeepChoice
 from tilewright.mapper.problem.link_costs import ports
+from tilewright.mapper.relaxations.stays.at_once import (
+    Limits,
+    fewest_cycles,
+    limits_of,
+    read_directly,
+)
+from tilewright.mapper.relaxations.stays.crossings import Crossing, Crossings, Ways
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.relaxations.stays.links import Link, Price
 from tilewright.model.energy import leakage_per_cycle
 
 if TYPE_CHECKING:
     from tilewright.mapper.problem.tensor_costs import Port
-
-Priced = tuple[tuple[Link, Price], ...]
-Crossing = Callable[[int, Priced, Sequence[Link]], Floats]
-
-# Shares of what is sent that count at one of the memories that a link reaches, whereas the rest
-# counts at all others alike. A small share is enough where words are sent once.
-MAIN_SHARES = (1.0, 0.96, 0.8)
 PACE = 0.5  # of the cycles of the slowest port: what others take may become more
 BETTER = 1 + 1e-6  # times the bound, for another way to count to be worth it
-
-
-class Ways:
-    """Ways to count what a link sends: at which memory, with which share, or at all alike.
-
-    Parameters
-    ----------
-    memories : int
-
-    Attributes
-    ----------
-    plain : int
-        How many of them count all at one memory. They come first.
-    """
-
-    def __init__(self, memories: int) -> None:
-        self.each = [(m, share) for share in MAIN_SHARES for m in range(1, memories)]
-        self.plain = memories - 1
-
-    def __len__(self) -> int:
-        return len(self.each) + 1
-
-    def share(self, way: int, m: int, places: Sequence[int]) -> float:
-        """Return the share that counts at a memory, of what may count at some places."""
-        if way == len(self.each):
-            return 1.0 / len(places)
-        place, most = self.each[way]
-        # the nearest one that the link reaches
-        place = min(places, key=lambda own: (abs(own - place), own))
-        if len(places) == 1:
-            return 1.0
-        return most if m == place else (1.0 - most) / (len(places) - 1)
 
 
 class EveryKeep:
@@ -92,22 +59,20 @@ class EveryKeep:
         links = [
             [links_of(t, chain, least.compute) for chain in own] for t, own in enumerate(chains)
         ]
-        self.energy = Cost(least, links, which, least.prices.energy)
-        loads = [
-            Cost(
-                least,
-                [
-                    [
-                        [least.prices.at_port(link, port[0], port[-1]) for link in own]
-                        for own in each
-                    ]
-                    for each in links
-                ],
-                which,
-                loader(least, port),
-            )
-            for port in ports(least.architecture)
+        limits = [
+            limits_of(least, [link for t, c in enumerate(row) for link in links[t][c]])
+            for row in which.tolist()
         ]
+        self.limits = list(dict.fromkeys(limits))
+        self.limited = np.array([self.limits.index(own) for own in limits])
+        self.energy = Cost(least, links, which, limits, least.prices.energy)
+        loads = []
+        for port in ports(least.architecture):
+            passing = [
+                [[least.prices.at_port(link, port[0], port[-1]) for link in own] for own in each]
+                for each in links
+            ]
+            loads.append(Cost(least, passing, which, limits, loader(least, port)))
         self.loads = [load for load in loads if not load.free]
 
     def values(
@@ -139,7 +104,8 @@ class EveryKeep:
             costs = np.full(shape[1], least.work), np.asarray(least.cycles, np.float64)
             return np.broadcast_to(objective.values(*costs), shape)
         crossing = crossing or least.crossing
-        cycles = np.broadcast_to(least.cycles, (len(some), len(least.cycles)))
+        fewest = np.array([fewest_cycles(least, own) for own in self.limits])
+        cycles = np.maximum(least.cycles, fewest[self.limited[some]])
         for load in self.loads:
             cycles = np.maximum(cycles, load.total(least, some, crossing))
         energy = least.work + self.energy.total(least, some, crossing)
@@ -196,6 +162,16 @@ class EveryKeep:
             if load >= PACE * pace:
                 cost.count_best(keep, crossing, stop)
 
+    def count_alike(
+        self, least: Least, objective: Objective, some: Ints, keep: int, crossing: Crossing
+    ) -> Bools:
+        """Count bypass choices as another one is, where that is better; return which are."""
+        better = np.zeros(len(some), np.bool_)
+        if least.counts_crossing:
+            for cost in self.weighed(least, objective):
+                better |= cost.count_alike(least, some, keep, crossing)
+        return better
+
     def weighed(self, least: Least, objective: Objective) -> list[Cost]:
         """Return the costs that the objective looks at: energy, and loads of ports."""
         leaks = leakage_per_cycle(least.architecture) > 0
@@ -214,6 +190,8 @@ class Cost:
         For each tensor and each chain of memories that keep it.
     which : array of (bypass choices, tensors)
         Which chain each tensor has.
+    limits : sequence of Limits
+        Of each bypass choice.
     price : callable
         Returns what a link costs.
 
@@ -230,13 +208,14 @@ class Cost:
         least: Least,
         links: Sequence[Sequence[Sequence[Link]]],
         which: Ints,
+        limits: Sequence[Limits],
         price: Callable[[Link], Price],
     ) -> None:
         self.which = which
         self.once = np.zeros(len(which))
         self.way = np.zeros_like(which)
         self.ways = Ways(least.compute)
-        self.direct: list[tuple[list[tuple[Link, Price]], Ints]] = []
+        self.direct: list[tuple[list[tuple[tuple[Link, Price], Limits]], Ints]] = []
         for t, chains in enumerate(links):
             priced = [[(link, price(link)) for link in each] for each in chains]
             fixed = [
@@ -249,10 +228,9 @@ class Cost:
                     (link, Price(price.sent, passed=price.passed))
                     for link, price in (each[-1] for each in priced)
                 ]
-                found = list(dict.fromkeys(last))
-                self.direct.append(
-                    (found, np.array([found.index(one) for one in last])[which[:, t]])
-                )
+                every = [(last[c], limit) for c, limit in zip(which[:, t], limits, strict=True)]
+                found = {one: i for i, one in enumerate(dict.fromkeys(every))}
+                self.direct.append((list(found), np.array([found[one] for one in every])))
         self.memories = [
             own
             for m in range(1, least.compute)
@@ -269,7 +247,8 @@ class Cost:
         total = self.inward(least, some, crossing, self.way[some])
         total += self.once[some, None]
         for last, which in self.direct:
-            total += np.array([least.direct([own]) for own in last])[which[some]]
+            read = [read_directly(least, [own], limits) for own, limits in last]
+            total += np.array(read)[which[some]]
         return total
 
     def inward(self, least: Least, some: Ints, crossing: Crossing, way: Ints) -> Floats:
@@ -324,6 +303,16 @@ class Cost:
             pass
         self.way[keep] = best
 
+    def count_alike(self, least: Least, some: Ints, keep: int, crossing: Crossing) -> Bools:
+        """Count bypass choices as another one is, see `EveryKeep.count_alike`."""
+        way = np.tile(self.way[keep], (len(some), 1))
+        now, before = (
+            self.inward(least, some, crossing, own)[:, 0] for own in (way, self.way[some])
+        )
+        better = now > before * BETTER
+        self.way[some[better]] = self.way[keep]
+        return np.asarray(better)
+
     def different(self, chain: int, t: int) -> list[int]:
         """Return the ways to count a tensor that differ for a chain of memories."""
         rows = zip(*(own.index[t][chain].tolist() for own in self.memories), strict=True)
@@ -333,122 +322,9 @@ class Cost:
         return list(first.values()) if len(first) > 1 else []
 
 
-class Crossings:
-    """What may cross into a memory, by tensor, chain and way to count.
-
-    Parameters
-    ----------
-    least, links, price
-        As for `Cost`.
-    m : int
-        The memory.
-    ways : Ways
-
-    Attributes
-    ----------
-    entries : list of lists of (link and price, link)
-        For each tensor what may cross, and which link ends here, or None.
-    index : list of arrays of (chains, ways)
-        Which of these it is.
-    """
-
-    def __init__(
-        self,
-        least: Least,
-        links: Sequence[Sequence[Sequence[Link]]],
-        price: Callable[[Link], Price],
-        m: int,
-        ways: Ways,
-    ) -> None:
-        self.m = m
-        self.known: dict[int, tuple[Priced, list[Link]]] = {}
-        self.entries: list[list[tuple[tuple[Link, Price] | None, Link | None]]] = []
-        self.index = []
-        for own in links:
-            rows = [entries(least, price, each, m, ways) for each in own]
-            found = list(dict.fromkeys(one for row in rows for one in row))
-            self.entries.append(found)
-            self.index.append(np.array([[found.index(one) for one in row] for row in rows]))
-
-    @property
-    def free(self) -> bool:
-        """Whether nothing that crosses costs anything."""
-        return all(priced is None for own in self.entries for priced, _ in own)
-
-    def different(self, which: Ints, way: Ints) -> tuple[list[tuple[Priced, list[Link]]], Ints]:
-        """Return what crosses, and which of these it is for each bypass choice."""
-        codes = np.zeros(len(which), np.int64)
-        for t, index in enumerate(self.index):
-            codes = codes * len(self.entries[t]) + index[which[:, t], way[:, t]]
-        every, position = np.unique(codes, return_inverse=True)
-        return [self.crossing(code) for code in every.tolist()], position
-
-    def of_keep(
-        self, chains: Sequence[int], crossing: Crossing
-    ) -> Callable[[Sequence[int]], float]:
-        """Return what gives the cost of a bypass choice, by the way to count each tensor."""
-        rows = [index[chain].tolist() for index, chain in zip(self.index, chains, strict=True)]
-        known: dict[int, float] = {}
-
-        def cost(way: Sequence[int]) -> float:
-            code = 0
-            for row, own, n in zip(rows, self.entries, way, strict=True):
-                code = code * len(own) + row[n]
-            if code not in known:
-                key = self.crossing(code)
-                known[code] = float(crossing(self.m, *key)[0]) if key[0] else 0.0
-            return known[code]
-
-        return cost
-
-    def crossing(self, code: int) -> tuple[Priced, list[Link]]:
-        """Return what crosses, and the links that end here."""
-        if code not in self.known:
-            left, parts = code, []
-            for own in reversed(self.entries):
-                left, at = divmod(left, len(own))
-                parts.append(own[at])
-            parts.reverse()
-            priced = tuple(one for one, _ in parts if one is not None)
-            self.known[code] = priced, [link for _, link in parts if link is not None]
-        return self.known[code]
-
-
 def links_of(t: int, chain: tuple[int, ...], compute: int) -> list[Link]:
     """Return the links of a tensor."""
     return [Link(t, *pair) for pair in zip(chain, (*chain[1:], compute), strict=True)]
-
-
-def entries(
-    least: Least,
-    price: Callable[[Link], Price],
-    links: Sequence[Link],
-    m: int,
-    ways: Ways,
-) -> list[tuple[tuple[Link, Price] | None, Link | None]]:
-    """Return the link of a tensor that brings words into a memory, and the one that ends there.
-
-    There is one of each for every way to count.
-    """
-    for link in links:
-        if not link.sender < m <= link.receiver or link.receiver == least.compute:
-            continue
-        ends = link if link.receiver == m else None
-        same = least.segment[link.sender]
-        places = [
-            place
-            for place in range(link.sender + 1, link.receiver + 1)
-            if place == link.receiver or least.segment[place - 1] == same
-        ]
-        cost = price(link)
-        received, passed = (cost.received, cost.passed) if ends else (0.0, ())
-        found: list[tuple[tuple[Link, Price] | None, Link | None]] = []
-        for way in range(len(ways)):
-            share = ways.share(way, m, places) if m in places else 0.0
-            here = Price(cost.sent * share, received, passed=passed)
-            found.append(((link, here) if here.on_the_way or here.received else None, ends))
-        return found
-    return [(None, None)] * len(ways)
 
 
 def loader(least: Least, port: Port) -> Callable[[Link], Price]:

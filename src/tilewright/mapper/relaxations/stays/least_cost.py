@@ -16,6 +16,7 @@ from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.problem.bypass_choices import KeepChoice, keep_choices
 from tilewright.mapper.problem.link_costs import ports, segment_of
 from tilewright.mapper.problem.widest_choices import widest_choices
+from tilewright.mapper.relaxations.stays.at_once import fewest_cycles, limits_of, read_directly
 from tilewright.mapper.relaxations.stays.crossing import Crossing
 from tilewright.mapper.relaxations.stays.elements import Pace, Pays, by_element, mixes
 from tilewright.mapper.relaxations.stays.links import Link, Price, Prices
@@ -23,13 +24,12 @@ from tilewright.mapper.relaxations.stays.orders import Orders
 from tilewright.mapper.relaxations.stays.rooms import Rooms
 from tilewright.mapper.relaxations.stays.stay import Stay
 from tilewright.mapper.windows.pairs import Windows
-from tilewright.mapper.windows.slides import words_of_steps
 from tilewright.model.energy import (
     leakage_per_cycle,
     operation_cost,
 )
 from tilewright.workload.footprint import footprint
-from tilewright.workload.layer import Layer, Term
+from tilewright.workload.layer import Layer
 
 CLOSE = 1e-12
 
@@ -156,7 +156,7 @@ class Least:
             for t, chain in enumerate(keep)
             for sender, receiver in zip(chain, (*chain[1:], self.compute), strict=True)
         ]
-        cycles = self.cycles
+        cycles = np.maximum(self.cycles, fewest_cycles(self, limits_of(self, links)))
         for port in ports(machine):
             own = [self.prices.at_port(link, port[0], port[-1]) for link in links]
             loads = self.least(own, [self.prices.load(link, *port) for link in own], pays)
@@ -212,7 +212,8 @@ class Least:
                 ways.append([m for m in cuts if self.segment[m - 1] == same])
             else:
                 ways.append([link.receiver])
-        direct = {m: self.direct(own) for m, own in passing.items()}
+        limits = limits_of(self, links)
+        direct = {m: read_directly(self, own, limits) for m, own in passing.items()}
         certain = self.work + total + sum(direct.values())
         pace = None if slower is None else Pace(slower[0], certain, slower[1])
         best = np.zeros(len(total))
@@ -240,59 +241,6 @@ class Least:
                     parts += inside
             best = np.maximum(best, parts)
         return total + best
-
-    def direct(self, passing: Sequence[tuple[Link, Price]]) -> Floats:
-        """Return what sends cost of words that operations read from a memory, or update."""
-        parts = np.zeros(len(self.cycles))
-        for link, price in passing:
-            for outside, own in ((self.segment[link.sender], price.sent), *price.passed):
-                key = "direct", link, outside
-                if key not in self.known:
-                    words = self.layer.operations / self.sharing(
-                        link, outside, self.segment[link.receiver]
-                    )
-                    self.known[key] = np.maximum(words, self.words[link.tensor])
-                parts += own * self.known[key]
-        return parts
-
-    def sharing(self, link: Link, outside: int, inside: int) -> Floats:
-        """Return how many iterations read a word at a time, in the mean, across some arrays.
-
-        Where all instances have an iteration of their own, those of irrelevant dimensions share
-        words, and those along a window share some, see `slides.words_of_steps`.
-        """
-        t = link.tensor
-        arrays = outside, inside
-        sharing, alone = self.instances(t, self.irrelevant[t], arrays), np.ones(len(self.cycles))
-        for d in self.irrelevant[t]:
-            # all iterations take whole steps
-            bound = self.layer.bounds[d]
-            alone *= bound / np.ceil(bound / self.instances(t, frozenset([d]), arrays))
-        sharing = np.minimum(sharing, alone)
-        windows = self.windows[t]
-        for terms, pairs in zip(windows.terms, windows.pairs, strict=True):
-            dimensions = frozenset(term.dimension for term in terms)
-            if len(terms) == 2:
-                several = self.sharing_a_window(t, terms, arrays)
-                # as many of both have the fewest values
-                root = np.sqrt(self.instances(t, dimensions, arrays))
-                several = np.minimum(several, root * root / (2 * root - 1))
-            else:
-                own = np.array([self.instances(t, frozenset([d]), arrays) for d in dimensions])
-                several = own.prod(axis=0) / (own.sum(axis=0) - (len(own) - 1))
-            sharing = sharing * np.minimum(pairs, several)
-        return sharing
-
-    def sharing_a_window(self, t: int, terms: tuple[Term, ...], arrays: tuple[int, int]) -> Floats:
-        """Return how many iterations of two dimensions read a word at a time, in the mean."""
-        bounds = [self.layer.bounds[term.dimension] for term in terms]
-        along = [
-            np.minimum(self.instances(t, frozenset([term.dimension]), arrays), bound)
-            for term, bound in zip(terms, bounds, strict=True)
-        ]
-        first, second = (term.coefficient for term in terms)
-        words = words_of_steps(along[0], along[1], bounds[0], bounds[1], first, second)
-        return np.asarray(prod(bounds) / words)
 
     def crossing(
         self, m: int, priced: tuple[tuple[Link, Price], ...], links: Sequence[Link]

@@ -20,7 +20,8 @@ import numpy as np
 from tilewright.kernels.types import Bools, Floats, Ints
 from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.problem.bypass_choices import KeepChoice
-from tilewright.mapper.relaxations.stays.every_keep import Crossing, EveryKeep
+from tilewright.mapper.relaxations.stays.crossings import Crossing
+from tilewright.mapper.relaxations.stays.every_keep import EveryKeep
 from tilewright.mapper.relaxations.stays.halves import Halves
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.relaxations.stays.links import Link, Price
@@ -30,6 +31,8 @@ FIRST, BATCH = 16, 256  # boxes that are divided at once: at first, and later
 FEW = 4  # boxes whose best bypass choices are counted in a better way at once
 SUMS = 1 << 15  # of a bypass choice in a box, about, before time is looked at again
 MOST_BOXES = 1 << 18
+FEW_ALIKE = 0.02  # of bypass choices that are better alike: when fewer are, not all are looked at
+NOW_AND_THEN = 8
 MOST_TOGETHER = 1 << 15  # parts of several arrays that are priced at once
 OFTEN = 1 / 8  # of all parts: when more have been priced one by one, all are
 CLOSE = 1e-12
@@ -90,6 +93,7 @@ class SpatialBoxes:
         self.counted: set[tuple[int, ...]] = set()
         # bypass choices of boxes that were bounded again, with their bounds
         self.bounded: dict[tuple[int, ...], tuple[Ints, Floats]] = {}
+        self.alike, self.looks = 1.0, 0  # the share that is better alike, and how often one looked
         self.finished = False
         return values
 
@@ -161,8 +165,16 @@ class SpatialBoxes:
             self.bounded[place] = own, np.maximum(values, self.values[i])
         own, values = self.bounded[place]
         self.costs.count_best(self.every, self.objective, box, keep, stop)
-        counted = self.costs.values(self.every, self.objective, box, np.array([keep]))[:, 0]
-        values[own == keep] = np.maximum(values[own == keep], counted)
+        new = own == keep
+        # what is better for one is often better for many others
+        self.looks += 1
+        if self.alike > FEW_ALIKE or self.looks % NOW_AND_THEN == 0:
+            least = self.costs.at(box)
+            better = self.every.count_alike(least, self.objective, own, keep, least.crossing)
+            self.alike = (self.alike + better.mean()) / 2
+            new |= better
+        counted = self.costs.values(self.every, self.objective, box, own[new])[:, 0]
+        values[new] = np.maximum(values[new], counted)
         self.values[i], self.best[i] = values.min(), own[values.argmin()]
         stays = values < ceiling
         self.alive[i] = own[stays]

@@ -1,0 +1,147 @@
+"""What the elements of arrays read, and how many are at work, in one step.
+
+In a step, each element at work has an iteration of its own. Those of dimensions irrelevant to a
+tensor share its words, and those along a window share some. All of these iterations are in the
+tiles of the memories above the elements. So a small memory limits how many elements work at a time
+on different words of a tensor that it keeps, and with that what others share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import prod
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tilewright.mapper.windows.slides import words_of_steps
+
+if TYPE_CHECKING:
+    from tilewright.kernels.types import Floats
+    from tilewright.mapper.relaxations.stays.least_cost import Least
+    from tilewright.mapper.relaxations.stays.links import Link, Price
+    from tilewright.workload.layer import Term
+
+
+class Limit(NamedTuple):
+    """A tile with fewer words than there are elements below its memory.
+
+    Attributes
+    ----------
+    tensor : int
+    outside : int
+        Arrays above the memory.
+    words : float
+        Of the tile, at most.
+    """
+
+    tensor: int
+    outside: int
+    words: float
+
+
+Limits = tuple[Limit, ...]
+
+
+def limits_of(least: Least, links: Sequence[Link]) -> Limits:
+    """Return which tiles limit the elements at work, for the links of a bypass choice."""
+    found: dict[tuple[int, int], float] = {}
+    arrays = least.architecture.arrays
+    for link in links:
+        outside = least.segment[link.receiver]
+        if link.receiver < least.compute and outside < len(arrays):
+            place = link.tensor, outside
+            # without room for a word nothing fits anyway
+            words = max(1.0, least.rooms.words(link, links))
+            found[place] = min(found.get(place, np.inf), words)
+    return tuple(
+        Limit(*place, words)
+        for place, words in sorted(found.items())
+        if words < prod(array.elements for array in arrays[place[1] :])
+    )
+
+
+def fewest_cycles(least: Least, limits: Limits) -> Floats:
+    """Return the cycles of the operations at least, if tiles limit the elements at work."""
+    every, arrays = frozenset(least.layer.bounds), len(least.architecture.arrays)
+    found = np.zeros(len(least.cycles))
+    for limit in limits:
+        relevant = least.relevant[limit.tensor]
+        inside = range(limit.outside, arrays)
+        working = least.together(every, range(limit.outside))
+        working = working * least.together(every - relevant, inside)
+        working = working * np.minimum(
+            least.together(relevant, inside), at_most(least, limit, relevant)
+        )
+        found = np.maximum(found, least.layer.operations / working)
+    # a fraction less, for rounding
+    return np.ceil(least.architecture.compute.cycles * found * (1 - 1e-9))
+
+
+def at_most(least: Least, limit: Limit, dimensions: frozenset[str]) -> float:
+    """Return how many iterations of some dimensions the tile has at most."""
+    return least.windows[limit.tensor].most_iterations(limit.words, dimensions)
+
+
+def read_directly(
+    least: Least, passing: Iterable[tuple[Link, Price]], limits: Limits = ()
+) -> Floats:
+    """Return what sends cost of words that operations read from a memory, or update."""
+    parts = np.zeros(len(least.cycles))
+    for link, price in passing:
+        inside = least.segment[link.receiver]
+        for outside, own in ((least.segment[link.sender], price.sent), *price.passed):
+            key = "direct", link, outside, limits
+            if key not in least.known:
+                shared = sharing(least, link.tensor, (outside, inside), limits)
+                words = least.layer.operations / shared
+                least.known[key] = np.maximum(words, least.words[link.tensor])
+            parts += own * least.known[key]
+    return parts
+
+
+def sharing(least: Least, t: int, arrays: tuple[int, int], limits: Limits) -> Floats:
+    """Return how many iterations read a word of a tensor at a time, in the mean, across arrays."""
+    irrelevant, windows = least.irrelevant[t], least.windows[t]
+    shared, alone = least.instances(t, irrelevant, arrays), np.ones(len(least.cycles))
+    for d in irrelevant:
+        # all iterations take whole steps
+        bound = least.layer.bounds[d]
+        alone *= bound / np.ceil(bound / least.instances(t, frozenset([d]), arrays))
+    shared = np.minimum(shared, alone)
+    for limit in limits:
+        own = irrelevant & least.relevant[limit.tensor]
+        outside, inside = min(max(limit.outside, arrays[0]), arrays[1]), arrays[1]
+        if own and outside < inside:
+            within = least.instances(t, own, (outside, inside))
+            within = np.minimum(within, at_most(least, limit, own))
+            within = within * least.instances(t, irrelevant - own, (outside, inside))
+            beyond = least.instances(t, irrelevant, (arrays[0], outside))
+            shared = np.minimum(shared, within * beyond)
+    for terms, pairs in zip(windows.terms, windows.pairs, strict=True):
+        dimensions = frozenset(term.dimension for term in terms)
+        if len(terms) == 2:
+            several = sharing_a_window(least, t, terms, arrays)
+            # as many of both have the fewest values
+            root = np.sqrt(least.instances(t, dimensions, arrays))
+            several = np.minimum(several, root * root / (2 * root - 1))
+        else:
+            # sums of several numbers have at least as many values as all together, less one each
+            along = np.array([least.instances(t, frozenset([d]), arrays) for d in dimensions])
+            several = along.prod(axis=0) / (along.sum(axis=0) - (len(along) - 1))
+        shared = shared * np.minimum(pairs, several)
+    return shared
+
+
+def sharing_a_window(
+    least: Least, t: int, terms: tuple[Term, ...], arrays: tuple[int, int]
+) -> Floats:
+    """Return how many iterations of two dimensions read a word at a time, in the mean."""
+    bounds = [least.layer.bounds[term.dimension] for term in terms]
+    along = [
+        np.minimum(least.instances(t, frozenset([term.dimension]), arrays), bound)
+        for term, bound in zip(terms, bounds, strict=True)
+    ]
+    first, second = (term.coefficient for term in terms)
+    words = words_of_steps(along[0], along[1], bounds[0], bounds[1], first, second)
+    return np.asarray(prod(bounds) / words)
