@@ -43,7 +43,7 @@ static: $(VENV)/installed-dev
 
 kernels: $(VENV)/installed-dev
 	@echo "== kernels" && $(PYTHON) -c \
-	    "from tilewright.mapper.network import compilation as c; c.is_compiled() or c.compile_kernels()"
+	    "from tilewright.mapper.network.running import compilation as c; c.is_compiled() or c.compile_kernels()"
 
 # notebooks in the documentation run
 pages: kernels

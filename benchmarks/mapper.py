@@ -21,7 +21,11 @@ from typing import Any
 
 from benchmarks import Section
 from tilewright.architecture.files import load_architecture
-from tilewright.mapper.network.compilation import compile_kernels, compile_tiles, is_compiled
+from tilewright.mapper.network.running.compilation import (
+    compile_kernels,
+    compile_tiles,
+    is_compiled,
+)
 from tilewright.mapper.problem.space_size import mappings_in_space
 from tilewright.mapper.search.search import Search
 from tilewright.mapping.files import mapping_data

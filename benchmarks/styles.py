@@ -13,7 +13,7 @@ import tilewright
 from benchmarks import Section
 from tilewright.interop.maestro.styles import style_names
 from tilewright.model.count import plan, shape_plan
-from tilewright.model.network import NetworkEvaluation
+from tilewright.model.results.network import NetworkEvaluation
 
 RUNS = 9
 NETWORK, MACHINE = "resnet50", "maestro-256"

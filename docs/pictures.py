@@ -233,8 +233,8 @@ def way_of_a_call() -> Picture:
     width, height, step, left, right, top = 372, 46, 62, 8, 428, 40
     picture = Picture("The way of one call of tilewright map from file to file", 808, 560)
     calls = (
-        ("tilewright map NETWORK MACHINE", "cli/search.py: map_command"),
-        ("inputs are read and checked", "api/search.py: map, api/inputs.py"),
+        ("tilewright map NETWORK MACHINE", "cli/commands/search.py: map_command"),
+        ("inputs are read and checked", "api/mapper/search.py: map, api/inputs.py"),
         ("every different layer once, in parallel", "mapper/network/network.py: map_network"),
         ("looked up in the cache", "mapper/network/solved_layers.py: find"),
         ("the best mapping whose sizes divide", "mapper/search/search.py: Search.solve"),
@@ -245,7 +245,10 @@ def way_of_a_call() -> Picture:
     steps = (
         ("all bypass choices get a first bound", "bounds/root.py: first_bounds"),
         ("a first mapping", "heuristics/annealing.py, engine/dive.py"),
-        ("the least bound: its tables, below a ceiling", "bounds/tables.py, bounds/screening.py"),
+        (
+            "the least bound: its tables, below a ceiling",
+            "bounds/tables/choice_tables.py, screening.py",
+        ),
         ("labels take loops and store nodes", "engine/expand.py, label/charge.py"),
         ("a label is dropped", "bounds/completion.py, label/dominance.py"),
         ("labels go through an array", "engine/cross.py"),

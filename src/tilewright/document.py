@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tilewright.errors import InputError, nearest
-from tilewright.kernels.folders import folder_of
+from tilewright.kernels.on_disk.folders import folder_of
 
 if TYPE_CHECKING:
     from ruamel.yaml import YAML

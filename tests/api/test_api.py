@@ -17,10 +17,11 @@ from time import perf_counter
 import pytest
 
 import tilewright as tw
-from tilewright.mapper.network import layer_search, time_shares
+from tilewright.mapper.network import layer_search
 from tilewright.mapper.network.network import weights
-from tilewright.mapper.network.progress import Progress
-from tilewright.mapper.network.time_shares import Budget
+from tilewright.mapper.network.running import time_shares
+from tilewright.mapper.network.running.progress import Progress
+from tilewright.mapper.network.running.time_shares import Budget
 from tilewright.mapper.search.confirmed import DisagreementError
 from tilewright.mapper.search.found import Found
 from tilewright.mapper.search.search import Search

@@ -409,7 +409,7 @@ def test_the_table_of_mappings_has_the_columns_that_it_names(
 def test_the_help_knows_the_module_of_every_command() -> None:
     from tilewright.cli import help as listed
 
-    folder = Path(tw.__file__).parent / "cli"
+    folder = Path(tw.__file__).parent / "cli" / "commands"
     named = {
         name: path.stem
         for path in folder.glob("*.py")

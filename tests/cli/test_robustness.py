@@ -16,9 +16,9 @@ import tilewright as tw
 from tilewright.cli import main
 from tilewright.document import MAX_VALUES, load, parse
 from tilewright.errors import InputError, ReaderGoneError
-from tilewright.kernels import folders, kept
+from tilewright.kernels.on_disk import folders, kept
 from tilewright.mapper.memory_sizes.frontier import least_cost
-from tilewright.mapper.network import progress
+from tilewright.mapper.network.running import progress
 from tilewright.mapper.results import ticking
 from tilewright.text import say
 
@@ -185,7 +185,7 @@ def test_kernels_are_kept_where_that_is_possible(
 
 def test_a_kernel_runs_without_any_place_to_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     from tilewright.kernels.kernel import stamped
-    from tilewright.mapper.network import compilation
+    from tilewright.mapper.network.running import compilation
 
     monkeypatch.setattr(kept, "folder_of", lambda source: None)
     monkeypatch.setattr(compilation, "folder_of", lambda source: None)

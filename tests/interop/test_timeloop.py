@@ -16,8 +16,8 @@ from problems import machine as random_machine
 from tilewright.api.interop import read_timeloop
 from tilewright.architecture.machine import Array
 from tilewright.cli import main
-from tilewright.interop.timeloop.differences import UNKNOWN, Differences, differences
-from tilewright.interop.timeloop.stats import Accesses, Stats
+from tilewright.interop.timeloop.comparison.differences import UNKNOWN, Differences, differences
+from tilewright.interop.timeloop.comparison.stats import Accesses, Stats
 from timeloop_cases import CASES, write_case
 
 EYERISS = Path(__file__).parents[1] / "data" / "timeloop" / "eyeriss.yaml"

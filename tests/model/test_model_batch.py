@@ -14,9 +14,9 @@ from tilewright.mapping.nodes import For, Mapping, Spatial, Store
 from tilewright.mapping.validity import check
 from tilewright.model import batch as batch_module
 from tilewright.model.batch import evaluate_batch, one_by_one
-from tilewright.model.closed_form import memo as memo_module
-from tilewright.model.closed_form.locate import Memo
-from tilewright.model.closed_form.memo import Nodes
+from tilewright.model.closed_form.queries import memo as memo_module
+from tilewright.model.closed_form.queries.locate import Memo
+from tilewright.model.closed_form.queries.memo import Nodes
 from tilewright.model.closed_form.traffic import with_tiles
 from tilewright.model.evaluate import evaluate
 from tilewright.workload.layer import Layer, Tensor, Term

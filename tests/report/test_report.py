@@ -25,9 +25,9 @@ from tilewright.model.evaluate import evaluate
 from tilewright.report import html, page, quantities, roofline, write_report
 from tilewright.report.palette import TENSORS, level_colours, variables
 from tilewright.report.quantities import TIMES
-from tilewright.report.sections.layers import layer_html
-from tilewright.report.sections.occupancy import occupancy_html
-from tilewright.report.sections.reuse import factors
+from tilewright.report.sections.layer.layers import layer_html
+from tilewright.report.sections.layer.occupancy import occupancy_html
+from tilewright.report.sections.layer.reuse import factors
 from tilewright.workload import einsum
 from tilewright.workload.layer import Layer, Network
 

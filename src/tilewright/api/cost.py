@@ -25,8 +25,8 @@ from tilewright.layout.moved import laid_out
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.validity import check as check_validity
 from tilewright.model.evaluate import assess
-from tilewright.model.network import NetworkEvaluation
-from tilewright.model.result import Evaluation
+from tilewright.model.results.network import NetworkEvaluation
+from tilewright.model.results.result import Evaluation
 from tilewright.reference.timeline import simulate_latency
 from tilewright.retention.evaluate import check_latency, refuse_retention
 from tilewright.retention.evaluate import evaluate as evaluate_mapping

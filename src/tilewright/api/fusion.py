@@ -25,7 +25,7 @@ from tilewright.document import SUFFIXES, Document, KeyPath, key_text, load, rea
 from tilewright.errors import InputError, MappingError
 from tilewright.fusion import evaluation
 from tilewright.fusion.result import FusedEvaluation, FusedNetworkEvaluation
-from tilewright.mapper.network.progress import counted
+from tilewright.mapper.network.running.progress import counted
 from tilewright.mapping.fused.connected_layers import segment
 from tilewright.mapping.fused.files import is_fused, parse_fused
 from tilewright.mapping.fused.paths import key_path
@@ -34,7 +34,7 @@ from tilewright.mapping.fused.tree import FusedMapping
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.validity import check as check_mapping
 from tilewright.model.evaluate import evaluate as evaluate_mapping
-from tilewright.model.result import Evaluation
+from tilewright.model.results.result import Evaluation
 from tilewright.reference.simulate import simulate as simulate_mapping
 from tilewright.retention.evaluate import refuse_retention
 from tilewright.workload.layer import Layer

@@ -18,7 +18,8 @@ from tilewright.architecture.machine import Architecture
 from tilewright.document import read_text
 from tilewright.errors import InputError
 from tilewright.interop.scalesim.topology import topology_text
-from tilewright.interop.timeloop.differences import Differences, differences
+from tilewright.interop.timeloop.comparison.differences import Differences, differences
+from tilewright.interop.timeloop.comparison.stats import read_stats
 from tilewright.interop.timeloop.files import (
     timeloop_architecture,
     timeloop_mapping,
@@ -26,7 +27,6 @@ from tilewright.interop.timeloop.files import (
 )
 from tilewright.interop.timeloop.mapping_writing import mapping_text
 from tilewright.interop.timeloop.report import Report
-from tilewright.interop.timeloop.stats import read_stats
 from tilewright.interop.timeloop.writing import architecture_text, problem_text
 from tilewright.mapping.nodes import Mapping
 from tilewright.workload.layer import Network

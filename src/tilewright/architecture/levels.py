@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from tilewright.architecture import units
 from tilewright.architecture.machine import Array, Compute, Memory
+from tilewright.architecture.roles import role
 from tilewright.architecture.schema import (
     MAX_NUMBER,
     Arithmetic,
@@ -36,8 +37,6 @@ from tilewright.architecture.transfers import Dma, Networks
 from tilewright.document import Document, KeyPath, describe
 from tilewright.errors import InputError, nearest
 
-ROLE_NAMES = {"input": "I", "inputs": "I", "weight": "W", "weights": "W"}
-ROLE_NAMES |= {"output": "O", "outputs": "O"}
 KINDS: tuple[Kind, ...] = ("dram", "sram", "registers")
 ARITHMETICS: tuple[Arithmetic, ...] = ("integer", "float", "bfloat")
 # formats that say their width: int8, fp16, bf16
@@ -46,14 +45,6 @@ FORMAT = re.compile(r"(int|fp|bf)([1-9][0-9]{0,2})")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 Keys = TypeVar("Keys", MemoryLevel, ArrayLevel, ComputeLevel)
-
-
-def role(name: str) -> str:
-    """Return the role that a tensor name in an architecture stands for.
-
-    ``inputs``, ``weights`` and ``outputs`` are ``I``, ``W`` and ``O``; other names are kept.
-    """
-    return ROLE_NAMES.get(name.lower(), name)
 
 
 @dataclass(frozen=True)

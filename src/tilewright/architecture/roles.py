@@ -1,4 +1,4 @@
-"""Levels and axes that constraints name by what they are rather than by name."""
+"""Levels, axes and tensors that are named by what they are rather than by their own names."""
 
 from __future__ import annotations
 
@@ -14,6 +14,16 @@ if TYPE_CHECKING:
 ARRAY_ROLES = ("array", "outermost-array", "innermost-array")
 MEMORY_ROLES = ("outermost", "innermost", "local", "memories")
 AXIS_ROLES = ("first", "second", "any")
+TENSOR_ROLES = {"input": "I", "inputs": "I", "weight": "W", "weights": "W"}
+TENSOR_ROLES |= {"output": "O", "outputs": "O"}
+
+
+def role(name: str) -> str:
+    """Return the role that the name of a tensor stands for where there is no layer yet.
+
+    ``inputs``, ``weights`` and ``outputs`` are ``I``, ``W`` and ``O``; other names are kept.
+    """
+    return TENSOR_ROLES.get(name.lower(), name)
 
 
 def levels_at(at: str, machine: Architecture) -> tuple[Memory | Array, ...]:

@@ -11,7 +11,7 @@ from textwrap import wrap
 
 from tilewright.cli.words import Command, Option, Parameter
 
-# modules of this package, by command; in the order of the help
+# modules of `commands`, by command; in the order of the help
 SECTIONS = {
     "Find mappings": {
         "map": "search",

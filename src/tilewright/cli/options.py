@@ -32,11 +32,11 @@ MODEL_OPTIONS = {
 
 
 def find_command(name: str) -> Command:
-    """Return a command, whose function is in a module of this package.
+    """Return a command, whose function is in a module of `commands`.
 
     All that take a workload take what is said about models, too.
     """
-    module = import_module(f"tilewright.cli.{MODULES[name]}")
+    module = import_module(f"tilewright.cli.commands.{MODULES[name]}")
     function = getattr(module, f"{name.replace('-', '_')}_command")
     parameters = parameters_of(function)
     if any(p.name in DESCRIBED for p in parameters):
@@ -213,14 +213,6 @@ def seconds(text: str | None, key: str = "time_limit") -> float | None:
         raise InputError(
             f"expected a number of seconds greater than 0, found '{text}'", key=key
         ) from None
-
-
-def count(text: str, key: str) -> int:
-    """Return the whole number that an option gives."""
-    try:
-        return int(text)
-    except ValueError:
-        raise InputError(f"expected a whole number, found '{text}'", key=key) from None
 
 
 def share(text: str) -> float:

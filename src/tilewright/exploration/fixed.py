@@ -25,7 +25,7 @@ from tilewright.kernels.types import Floats, Ints
 from tilewright.workload.layer import Layer
 
 if TYPE_CHECKING:
-    from tilewright.model.result import Evaluation
+    from tilewright.model.results.result import Evaluation
 
 SLOW = 2.0**-20  # words per cycle at which only the network counts
 UM2_PER_MM2 = 1e6

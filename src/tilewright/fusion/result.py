@@ -18,7 +18,7 @@ from tilewright.mapping.fused.segments import Access, Segment
 from tilewright.mapping.fused.tree import FusedMapping
 from tilewright.mapping.fused.validity import split_among
 from tilewright.model.energy import leakage_per_cycle
-from tilewright.model.result import Evaluation, utilization
+from tilewright.model.results.result import Evaluation, utilization
 from tilewright.text import aligned, wrapped
 from tilewright.workload.layer import Network
 

@@ -1,6 +1,6 @@
 """What compiles: the decorators of compiled functions, and the records that they take.
 
-Kernels are Numba functions over plain arrays. `kernel` keeps machine code on disk, stamped with a
+Kernels are Numba functions over plain arrays. `kernel` keeps machine code `on_disk`, stamped with a
 digest of every file that it is made of, so that no old code runs on; `part` and `leaf` exist as
 copies in their callers. Records are named tuples that are passed by pointer; `by_record` lets one
 name stand for several parts, of which the kind of a record chooses. Tested in

@@ -8,7 +8,7 @@ from typing import Any
 from numba import njit, types
 
 import tilewright.kernels.record_type
-from tilewright.kernels.kept import keeping
+from tilewright.kernels.on_disk.kept import keeping
 from tilewright.kernels.parts import KernelCompiler, PartCompiler
 
 assert tilewright.kernels.record_type  # imported for what it tells Numba

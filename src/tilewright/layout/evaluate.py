@@ -11,7 +11,7 @@ from tilewright.counts import Counts
 from tilewright.layout.moved import BlockCounts
 from tilewright.mapping.nodes import Mapping
 from tilewright.model.evaluate import assess
-from tilewright.model.result import Evaluation
+from tilewright.model.results.result import Evaluation
 from tilewright.text import aligned
 from tilewright.workload.axis_order import Layout
 from tilewright.workload.layer import Layer

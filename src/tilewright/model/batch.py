@@ -15,15 +15,15 @@ from tilewright.kernels.types import Bools, Floats, Ints
 from tilewright.mapping.nodes import Mapping
 from tilewright.model.closed_form.fits import which_fit
 from tilewright.model.closed_form.forwarding import fill_held_rows
-from tilewright.model.closed_form.locate import locate
-from tilewright.model.closed_form.memo import FIRST_NODES, MOST_NODES, number_nodes
-from tilewright.model.closed_form.program import HELD
+from tilewright.model.closed_form.queries.locate import locate
+from tilewright.model.closed_form.queries.memo import FIRST_NODES, MOST_NODES, number_nodes
+from tilewright.model.closed_form.queries.program import HELD
+from tilewright.model.closed_form.queries.sweep import NO_SUM, cost
 from tilewright.model.closed_form.rows import fill_rows
-from tilewright.model.closed_form.sweep import NO_SUM, cost
 from tilewright.model.closed_form.traffic import Structure, with_tiles
 from tilewright.model.costs import CostPlan, cost_plan
 from tilewright.model.evaluate import evaluate
-from tilewright.model.result import Evaluation
+from tilewright.model.results.result import Evaluation
 from tilewright.workload.layer import Layer
 
 CHUNK = 1088  # mappings that are located together

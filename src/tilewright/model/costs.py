@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 from math import inf
 
 import numpy as np
@@ -15,9 +16,9 @@ from tilewright.mapping.nodes import Mapping
 from tilewright.model import energy
 from tilewright.model.closed_form.fits import Limits
 from tilewright.model.closed_form.limits import limits_of
-from tilewright.model.closed_form.locate import Trees
-from tilewright.model.closed_form.memo import trees_of
-from tilewright.model.closed_form.sweep import NO_SUM, Costs
+from tilewright.model.closed_form.queries.locate import Trees
+from tilewright.model.closed_form.queries.memo import trees_of
+from tilewright.model.closed_form.queries.sweep import NO_SUM, Costs
 from tilewright.model.closed_form.traffic import Query, Structure, Sum, Traffic, with_tiles
 from tilewright.model.count import Plan, check_size, plan_sums
 from tilewright.workload.layer import Layer
@@ -136,12 +137,9 @@ def cost_plan(
     steps = sums.add(traffic.steps())
 
     plan = plan_sums(layer, structure, sums.sums)
-    sum_start = [0]
-    for terms in plan.sums:
-        sum_start.append(sum_start[-1] + len(terms))
     costs = Costs(
         varying=plan.compiled.varying,
-        sum_start=_ints(sum_start),
+        sum_start=_ints([0, *accumulate(map(len, plan.sums))]),
         sum_query=_ints([query for terms in plan.sums for query, _ in terms]),
         sum_weight=_ints([weight for terms in plan.sums for _, weight in terms]),
         energy_start=_ints(energy_start),

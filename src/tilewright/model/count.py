@@ -14,12 +14,12 @@ from tilewright.counts import Counts, NetworkCounts, TensorCounts
 from tilewright.errors import InputError
 from tilewright.kernels.types import Ints
 from tilewright.mapping.nodes import Mapping, Store
-from tilewright.model.closed_form.combine import all_values
 from tilewright.model.closed_form.forwarding import fill_held_rows, missing_words
-from tilewright.model.closed_form.plan import Compiled, compile_queries, word_numbers
-from tilewright.model.closed_form.program import HELD
+from tilewright.model.closed_form.queries.combine import all_values
+from tilewright.model.closed_form.queries.plan import Compiled, compile_queries, word_numbers
+from tilewright.model.closed_form.queries.program import HELD
+from tilewright.model.closed_form.queries.shapes import MOST_DIMENSIONS, Shape, prototype
 from tilewright.model.closed_form.rows import fill_rows
-from tilewright.model.closed_form.shapes import MOST_DIMENSIONS, Shape, prototype
 from tilewright.model.closed_form.traffic import Kind, Query, Structure, Sum, Traffic
 from tilewright.workload.einsum import MAX_OPERATIONS
 from tilewright.workload.layer import Layer

@@ -11,8 +11,13 @@ from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.validity import check as check_mapping
 from tilewright.model import energy
 from tilewright.model import latency as throughput
-from tilewright.model.level_results import ComputeResult, MemoryResult, NetworkResult, TensorResult
-from tilewright.model.result import Evaluation
+from tilewright.model.results.level_results import (
+    ComputeResult,
+    MemoryResult,
+    NetworkResult,
+    TensorResult,
+)
+from tilewright.model.results.result import Evaluation
 from tilewright.workload.layer import Layer
 
 if TYPE_CHECKING:

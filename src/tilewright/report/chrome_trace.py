@@ -17,8 +17,8 @@ from typing import Any, TypeAlias
 from tilewright.document import describe
 from tilewright.errors import InputError
 from tilewright.mapper.results.result import NetworkResult
-from tilewright.model.network import NetworkEvaluation
-from tilewright.model.result import Evaluation
+from tilewright.model.results.network import NetworkEvaluation
+from tilewright.model.results.result import Evaluation
 from tilewright.timing.chunks import stay
 from tilewright.timing.latency import Nest, State
 from tilewright.timing.walk import Slice, most_detailed

@@ -13,10 +13,10 @@ from math import isfinite
 from typing import Any
 
 from tilewright.mapper.results.result import LayerResult, NetworkResult
-from tilewright.model.result import Evaluation
+from tilewright.model.results.result import Evaluation
 from tilewright.report.palette import LEAKAGE_COLOUR, level_colours, tensor_colours
 from tilewright.report.quantities import NOTHING, TIMES, cycles, percent
-from tilewright.report.sections.breakdown import (
+from tilewright.report.sections.layer.breakdown import (
     LEAKAGE,
     energy_by_level,
     energy_by_role,

@@ -29,11 +29,11 @@ from tilewright.report.sections.fused import (
 )
 from tilewright.report.sections.graph import graph_section
 from tilewright.report.sections.hardware import hardware_section
-from tilewright.report.sections.layers import layer_sections
+from tilewright.report.sections.layer.layers import layer_sections
+from tilewright.report.sections.layer.reuse import reuse_table
 from tilewright.report.sections.machine import idle_html, machine_html
 from tilewright.report.sections.overview import layers_table, totals_html
 from tilewright.report.sections.proof import proof_html
-from tilewright.report.sections.reuse import reuse_table
 from tilewright.report.sections.shares import whole_energy_html
 from tilewright.report.sections.styles import styles_section
 from tilewright.report.sections.timeline import timeline_section

@@ -22,7 +22,7 @@ from tilewright.report import figures
 from tilewright.report.palette import variables
 from tilewright.report.quantities import digits
 from tilewright.report.roofline import roofline
-from tilewright.report.sections.breakdown import energy_by_level, energy_by_role, role_names
+from tilewright.report.sections.layer.breakdown import energy_by_level, energy_by_role, role_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

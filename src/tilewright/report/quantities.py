@@ -25,13 +25,13 @@ def digits(value: float, significant: int = 3) -> str:
     return (text.rstrip("0").rstrip(".") if "." in text else text).replace("-", MINUS)
 
 
-def si(value: float, unit: str = "", significant: int = 3) -> str:
-    """Return a value with an SI prefix: ``si(1.5e-6, "J")`` is 1.5 µJ."""
+def si(value: float, unit: str = "") -> str:
+    """Return a value with an SI prefix and three digits: ``si(1.5e-6, "J")`` is 1.5 µJ."""
     if value == 0 or not isfinite(value):
         return digits(value) + (SPACE + unit if unit else "")
-    value = float(f"{value:.{significant - 1}e}")
+    value = float(f"{value:.2e}")
     exponent = min(max(3 * floor(log10(abs(value)) / 3), min(PREFIXES)), max(PREFIXES))
-    text = digits(value / 10.0**exponent, significant)
+    text = digits(value / 10.0**exponent, 3)
     suffix = PREFIXES[exponent] + unit
     return text + (SPACE + suffix if suffix else "")
 

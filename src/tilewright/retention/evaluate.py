@@ -14,7 +14,7 @@ from tilewright.mapping.validity import check as check_mapping
 from tilewright.mapping.validity import element_bits
 from tilewright.model.evaluate import assess
 from tilewright.model.evaluate import evaluate as evaluate_tiles
-from tilewright.model.result import Evaluation
+from tilewright.model.results.result import Evaluation
 from tilewright.reference.belady import missing
 from tilewright.reference.simulate import Instance, Moved, Simulation, Step, Word, Words, check_size
 from tilewright.reference.simulate import simulate as simulate_tiles

@@ -16,7 +16,7 @@ from dmazerunner_methods import NO_WINDOWS, machine_of, methods_of, small_layers
 from tilewright.interop.dmazerunner.counting import Passes
 from tilewright.interop.dmazerunner.method import Method, mapping_of, method_of
 from tilewright.model.evaluate import evaluate
-from tilewright.model.result import Evaluation
+from tilewright.model.results.result import Evaluation
 from tilewright.workload.einsum import einsum
 from tilewright.workload.layer import Layer
 

@@ -23,7 +23,7 @@ from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.results.dataflow import dataflow
 from tilewright.mapper.search import search as solve
 from tilewright.mapper.search import ties
-from tilewright.mapper.search.restricted import stationary_alone
+from tilewright.mapper.search.questions.restricted import stationary_alone
 from tilewright.mapper.search.search import Search
 from tilewright.mapping.constraints import under, violations
 from tilewright.mapping.given import given_constraints

@@ -17,7 +17,7 @@ from tilewright.document import Document
 from tilewright.mapper.fused.frontier import fused_frontier
 from tilewright.mapper.fused.network import map_fused
 from tilewright.mapper.memory_sizes.frontier import sized
-from tilewright.mapper.network.run import Run
+from tilewright.mapper.network.running.run import Run
 from tilewright.workload.layer import Network
 from tilewright.workload.network import parse_network
 

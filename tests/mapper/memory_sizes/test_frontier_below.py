@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import problems
 import tilewright
 from tilewright.architecture.machine import Architecture
-from tilewright.mapper.bounds.above_array import STEPS, Steps
-from tilewright.mapper.bounds.below_array import lower
+from tilewright.mapper.bounds.tables.above_array import STEPS, Steps
+from tilewright.mapper.bounds.tables.below_array import lower
 from tilewright.mapper.engine.staircase import VALUE
 from tilewright.mapper.memory_sizes import walks as frontier_walks
 from tilewright.mapper.memory_sizes.choice_bounds import Choices

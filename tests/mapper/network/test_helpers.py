@@ -12,8 +12,8 @@ from time import monotonic, sleep
 import pytest
 
 import tilewright as tw
-from tilewright.mapper.network import workers as module
-from tilewright.mapper.network.workers import Helper, Helpers
+from tilewright.mapper.network.running import workers as module
+from tilewright.mapper.network.running.workers import Helper, Helpers
 
 HERE = os.getpid()
 PATIENCE = 60.0  # seconds that a test waits for a process

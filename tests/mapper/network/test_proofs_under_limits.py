@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 import tilewright as tw
-from tilewright.mapper.network import layer_search, time_shares
+from tilewright.mapper.network import layer_search
 from tilewright.mapper.network import network as network_module
 from tilewright.mapper.network.cache import Cache
+from tilewright.mapper.network.running import time_shares
 from tilewright.mapper.network.solved_layers import Searched, SolvedLayers
 from tilewright.mapper.results.proof import UNTRIED
 from tilewright.mapper.search.found import Found

@@ -18,12 +18,13 @@ from rich.console import Console
 
 import tilewright as tw
 from tilewright.cli import main
-from tilewright.mapper.network import compilation, layer_search, time_shares
+from tilewright.mapper.network import layer_search
 from tilewright.mapper.network import network as network_module
-from tilewright.mapper.network.bars import Bars
 from tilewright.mapper.network.cache import Cache
-from tilewright.mapper.network.progress import Lines, Progress
-from tilewright.mapper.network.run import Run
+from tilewright.mapper.network.running import compilation, time_shares
+from tilewright.mapper.network.running.bars import Bars
+from tilewright.mapper.network.running.progress import Lines, Progress
+from tilewright.mapper.network.running.run import Run
 from tilewright.mapper.network.solution_key import solution_key
 from tilewright.mapper.search.found import Found
 from tilewright.mapper.search.search import Search

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.mapper.bounds.across_array import may_divide
+from tilewright.mapper.bounds.crossing.across_array import may_divide
 from tilewright.mapper.engine.cross import shape_inside
 from tilewright.mapper.problem.lattice import lattice
 from tilewright.mapper.problem.space import space

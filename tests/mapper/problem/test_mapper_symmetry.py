@@ -18,7 +18,7 @@ from tilewright.architecture.machine import Architecture, Array, Compute, Constr
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.problem import space as problem
 from tilewright.mapper.search import search as solve
-from tilewright.mapper.search.restricted import afresh, spatial_sets, unrolled
+from tilewright.mapper.search.questions.restricted import afresh, spatial_sets, unrolled
 from tilewright.mapper.search.search import Search
 from tilewright.workload.einsum import einsum
 from tilewright.workload.layer import Layer

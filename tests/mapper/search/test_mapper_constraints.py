@@ -17,9 +17,9 @@ from tilewright import Constraint, Constraints, InputError, NoMappingError, conv
 from tilewright.architecture import load_architecture
 from tilewright.architecture.constraints.files import parse_text
 from tilewright.architecture.machine import Architecture, Array, Compute, Memory
-from tilewright.mapper.search.feasibility import some_mapping
 from tilewright.mapper.search.found import Found
-from tilewright.mapper.search.infeasibility import demanding, demands, smallest_core
+from tilewright.mapper.search.questions.feasibility import some_mapping
+from tilewright.mapper.search.questions.infeasibility import demanding, demands, smallest_core
 from tilewright.mapper.search.search import Search
 from tilewright.mapping import under, violations
 from tilewright.mapping.validity import check

@@ -21,7 +21,7 @@ from tilewright.errors import InputError, MappingError
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.search.forwarding import slides
-from tilewright.mapper.search.front import trade_offs
+from tilewright.mapper.search.questions.front import trade_offs
 from tilewright.mapper.search.search import Search
 from tilewright.mapping.nodes import Mapping, Store
 from tilewright.mapping.validity import check
@@ -49,7 +49,7 @@ def compare(layer: Layer, machine: Architecture) -> Enumeration:
         found = Search(layer, machine, objective).solve(lambda asked=asked: next(asked) > PATIENCE)
         best = every.best[objective]
         if not found.finished:
-            # cycles of outputs whose windows overlap are not known exactly, see `correct_value`
+            # cycles of outputs whose windows overlap are not known exactly, `Found.correct_value`
             assert any(len(terms) > 1 for terms in layer.tensors[-1].expressions)
             assert found.bound * (1 - 1e-9) <= best.value <= found.value * (1 + 1e-9)
             continue

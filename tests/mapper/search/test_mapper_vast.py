@@ -6,9 +6,9 @@ import pytest
 
 import tilewright as tw
 from tilewright.architecture.constraints.files import parse_text
-from tilewright.mapper.search import feasibility
 from tilewright.mapper.search import vast_layers as vast
-from tilewright.mapper.search.infeasibility import check_feasible
+from tilewright.mapper.search.questions import feasibility
+from tilewright.mapper.search.questions.infeasibility import check_feasible
 from tilewright.mapper.search.search import Search
 from tilewright.mapper.search.vast_layers import found_greedily, is_vast
 from tilewright.mapping import under

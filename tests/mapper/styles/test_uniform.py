@@ -23,7 +23,7 @@ from test_regular_mappings import awkward
 from tilewright.architecture.machine import Architecture
 from tilewright.cli import main
 from tilewright.errors import InputError, NoMappingError
-from tilewright.mapper.network.run import Run
+from tilewright.mapper.network.running.run import Run
 from tilewright.mapper.results.dataflow import dataflow
 from tilewright.mapper.styles.result import UniformResult
 from tilewright.mapper.styles.style import NOTHING, Style, spatial_styles, stationaries

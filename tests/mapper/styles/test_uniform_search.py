@@ -14,10 +14,10 @@ import pytest
 import tilewright as tw
 from tilewright.architecture.machine import Architecture, Memory
 from tilewright.errors import NoMappingError, TilewrightError
-from tilewright.mapper.network.run import Run
+from tilewright.mapper.network.running.run import Run
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.results.dataflow import dataflow
-from tilewright.mapper.search.restricted import stationary_alone
+from tilewright.mapper.search.questions.restricted import stationary_alone
 from tilewright.mapper.search.search import Search
 from tilewright.mapper.styles.shared_results import Alike
 from tilewright.mapper.styles.style import Style, spatial_styles, stationaries

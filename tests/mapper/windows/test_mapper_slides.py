@@ -11,8 +11,8 @@ import pytest
 
 from strategies import layer_of
 from tilewright.architecture import load_architecture
-from tilewright.mapper.bounds.tables import slides_above
-from tilewright.mapper.bounds.window_reuse import Reuse
+from tilewright.mapper.bounds.crossing.window_reuse import Reuse
+from tilewright.mapper.bounds.tables.choice_tables import slides_above
 from tilewright.mapper.problem.lattice import divisors, prime_factors
 from tilewright.mapper.problem.space import most_served
 from tilewright.mapper.search.search import Search

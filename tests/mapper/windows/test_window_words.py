@@ -16,8 +16,8 @@ from tilewright.kernels.types import Floats, Ints
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.relaxations.nests.nest import Nest, nest
 from tilewright.mapper.relaxations.nests.regular_bound import tightened
-from tilewright.mapper.relaxations.nests.served import STEPS, WAYS, served
-from tilewright.mapper.relaxations.nests.window_spans import Instances
+from tilewright.mapper.relaxations.nests.sliding.served import STEPS, WAYS, served
+from tilewright.mapper.relaxations.nests.sliding.window_spans import Instances
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.model.evaluate import evaluate

@@ -11,7 +11,7 @@ from tilewright.cli.output.rendering import width
 
 if TYPE_CHECKING:
     from tilewright.fusion.result import FusedEvaluation, FusedNetworkEvaluation
-    from tilewright.interop.timeloop.differences import Differences
+    from tilewright.interop.timeloop.comparison.differences import Differences
     from tilewright.layout.result import LayoutResult
     from tilewright.mapper.explain.explanation import Explanation
     from tilewright.mapper.fused.explanation import FusedExplanation
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from tilewright.mapper.network.front_of_network import NetworkFront
     from tilewright.mapper.results.frontier import Frontier
     from tilewright.mapper.results.result import NetworkResult
-    from tilewright.mapper.search.front import Front
-    from tilewright.model.network import NetworkEvaluation
-    from tilewright.model.result import Evaluation
+    from tilewright.mapper.search.questions.front import Front
+    from tilewright.model.results.network import NetworkEvaluation
+    from tilewright.model.results.result import Evaluation
 
 
 def put_mappings(

@@ -7,7 +7,7 @@ from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from multiprocessing import get_context
 from typing import Any, Protocol
 
-from tilewright.api.search import map as best_mapping
+from tilewright.api.mapper.search import map as best_mapping
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import InputError, NoMappingError
 from tilewright.kernels.kernel import interruptible

@@ -9,27 +9,22 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tilewright.errors import InputError
 from tilewright.frontends.builder import Builder
+from tilewright.frontends.onnx.constants import (
+    COMPUTED,
+    MAX_COMPUTED,
+    Numbers,
+    evaluated,
+    is_small,
+    numbers_of,
+)
 from tilewright.frontends.onnx.file import check_shape, read_model
 from tilewright.frontends.values import Value, is_simple
 from tilewright.workload.graph import MOVES, Node, in_order
 from tilewright.workload.layer import Network
 from tilewright.workload.view import Shape, View
-
-# small tensors that say something about shapes are computed
-MAX_COMPUTED = 4096
-COMPUTED = {
-    "Add", "And", "Cast", "Ceil", "Concat", "ConstantOfShape", "Div", "Equal", "Expand", "Floor",
-    "Gather", "Greater", "GreaterOrEqual", "Identity", "Less", "LessOrEqual", "Max", "Min", "Mod",
-    "Mul", "Neg", "Not", "Or", "Range", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum",
-    "Reshape", "Slice", "Split", "Sqrt", "Squeeze", "Sub", "Tile", "Transpose", "Unsqueeze",
-    "Where", "Pow", "Reciprocal", "Round",
-}  # fmt: skip
-
-Numbers: TypeAlias = NDArray[Any]
 
 
 class NotUnderstoodError(Exception):
@@ -239,7 +234,7 @@ class Importer:
             tensor = self.initializers[name]
             if tensor.data_location or prod(tensor.dims) > MAX_COMPUTED:
                 return None
-            numbers = _numbers(tensor)
+            numbers = numbers_of(tensor)
             if numbers is None:
                 return None
             self.numbers[name] = numbers
@@ -309,9 +304,9 @@ class Importer:
         given = [self.constant(name) if name else None for name in node.inputs]
         if any(numbers is None for numbers, name in zip(given, node.inputs, strict=True) if name):
             return False
-        if not _small(node.op, [numbers for numbers in given if numbers is not None]):
+        if not is_small(node.op, [numbers for numbers in given if numbers is not None]):
             return False
-        results = self._evaluated(node, given)
+        results = evaluated(node, given, self.opsets)
         if results is None:
             return False
         self.numbers |= dict(zip(node.outputs, results, strict=False))
@@ -337,19 +332,6 @@ class Importer:
                 self.numbers[out] = np.array(node.get(key))
                 return True
         return False
-
-    def _evaluated(self, node: OnnxNode, given: Sequence[Numbers | None]) -> list[Numbers] | None:
-        from onnx.reference import ReferenceEvaluator
-
-        feeds = {n: v for n, v in zip(node.inputs, given, strict=True) if n and v is not None}
-        try:
-            with np.errstate(all="ignore"):
-                results = ReferenceEvaluator(node.proto, opsets=self.opsets).run(None, feeds)
-        except Exception:
-            # what ONNX itself cannot compute is read like any other node
-            return None
-        arrays = [np.asarray(result) for result in results]
-        return arrays if all(a.size <= MAX_COMPUTED for a in arrays) else None
 
 
 def _node(proto: Any) -> OnnxNode:
@@ -380,24 +362,3 @@ def _known_shape(info: Any) -> Shape | None:
         return None
     sizes = [dim.dim_value if dim.HasField("dim_value") else 0 for dim in entry.shape.dim]
     return tuple(sizes) if all(size > 0 for size in sizes) and prod(sizes) < 2**62 else None
-
-
-def _numbers(tensor: Any) -> Numbers | None:
-    from onnx.numpy_helper import to_array
-
-    try:
-        return np.asarray(to_array(tensor))
-    except Exception:
-        # weights that were stripped, or of types without numbers
-        return None
-
-
-def _small(op: str, given: Sequence[Numbers]) -> bool:
-    """Whether the result of an operator whose output can grow is small."""
-    if op in ("ConstantOfShape", "Expand", "Tile"):
-        sizes = [abs(int(n)) for n in np.atleast_1d(given[0 if op == "ConstantOfShape" else 1])]
-        return prod(sizes) * (1 if op == "ConstantOfShape" else given[0].size) <= MAX_COMPUTED
-    if op == "Range":
-        first, end, step = (float(np.ravel(numbers)[0]) for numbers in given)
-        return bool(step) and abs((end - first) / step) <= MAX_COMPUTED
-    return sum(numbers.size for numbers in given) <= 4 * MAX_COMPUTED

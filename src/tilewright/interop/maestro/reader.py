@@ -265,11 +265,7 @@ class Reader:
         self.skip(";", ",")
         if self.token.kind == "end":
             raise self.error(f"'{{' of the {what} is never closed", opened)
-        return self.skip_one("}")
-
-    def skip_one(self, mark: str) -> bool:
-        """Step over one mark that may come next; say whether it did."""
-        found = self.token.text == mark and self.token.kind == "mark"
+        found = self.token.text == "}" and self.token.kind == "mark"
         self.position += found
         return found
 

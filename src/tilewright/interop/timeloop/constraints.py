@@ -7,6 +7,7 @@ from typing import Any
 
 from tilewright.architecture.constraints.constraint import ALL, Constraint, Limits
 from tilewright.architecture.machine import Architecture, Array, Memory
+from tilewright.architecture.roles import TENSOR_ROLES, role
 from tilewright.document import Document, KeyPath, describe
 from tilewright.errors import nearest
 from tilewright.interop.timeloop.loops import Factor, read_factors, read_permutation
@@ -16,7 +17,6 @@ from tilewright.interop.timeloop.tree import Part
 
 LISTS = ("architecture_constraints", "mapspace_constraints", "constraints")
 KINDS = {"bypass": "dataspace", "datatype": "dataspace", "bypassing": "dataspace"}
-ROLES = {"inputs": "I", "input": "I", "weights": "W", "weight": "W", "outputs": "O", "output": "O"}
 Item = tuple[str, str, dict[str, Any], KeyPath]
 
 
@@ -138,20 +138,20 @@ class Constrained:
         bypass = frozenset(self.names(data, "bypass", path))
         closed = "keep_only" in data or ("bypass" not in data and bool(keep))
         if closed and level != self.machine.memories[0].name:
-            named = {ROLES.get(name.lower()) for name in keep}
+            named = {TENSOR_ROLES.get(name.lower()) for name in keep}
             if None in named:
                 self.report.open(
                     self.document, path, "what is not named is not known here: it may be kept"
                 )
             else:
-                bypass |= {role for role in ("I", "W", "O") if role not in named}
+                bypass |= {"I", "W", "O"} - named
         if level == self.machine.memories[0].name:
             bypass = frozenset()
         found = []
         if keep:
-            found.append(Constraint(level, keep=frozenset(roled(keep))))
+            found.append(Constraint(level, keep=frozenset(map(role, keep))))
         if bypass:
-            found.append(Constraint(level, bypass=frozenset(roled(bypass))))
+            found.append(Constraint(level, bypass=frozenset(map(role, bypass))))
         return found
 
     def names(self, data: dict[str, Any], key: str, path: KeyPath) -> list[str]:
@@ -273,8 +273,3 @@ def times(one: Limits | None, other: Limits | None) -> Limits | None:
     if one is None or other is None:
         return None
     return Limits(min(ALL, one.least * other.least), min(ALL, one.most * other.most))
-
-
-def roled(names: Iterable[str]) -> list[str]:
-    """Return data spaces by their roles where their names say them."""
-    return [ROLES.get(name.lower(), name) for name in names]

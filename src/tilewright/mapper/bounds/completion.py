@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright.kernels.kernel import leaf, leaf_kernel
-from tilewright.mapper.bounds.above_array import NONE, at_least
+from tilewright.mapper.bounds.tables.above_array import NONE, at_least
 from tilewright.mapper.label.labels import (
     ENERGY,
     LOADS,
@@ -23,7 +23,7 @@ from tilewright.mapper.windows.reuse_ahead import reuse_left
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints
-    from tilewright.mapper.bounds.above_array import Outer, Scarce
+    from tilewright.mapper.bounds.tables.above_array import Outer, Scarce
     from tilewright.mapper.problem.link_costs import Links
     from tilewright.mapper.problem.segments import Segment
     from tilewright.mapper.problem.space import Space

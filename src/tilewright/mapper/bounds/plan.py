@@ -10,7 +10,7 @@ from math import inf, prod
 import numpy as np
 
 from tilewright.kernels.types import Floats, Ints
-from tilewright.mapper.bounds.above_array import NOTHING, Outer
+from tilewright.mapper.bounds.tables.above_array import NOTHING, Outer
 from tilewright.mapper.label import labels
 from tilewright.mapper.objective.tolerances import TIE, TOLERANCE
 from tilewright.mapper.problem.bypass_choices import Keep

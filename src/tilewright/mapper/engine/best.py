@@ -20,7 +20,7 @@ from tilewright.mapper.label.store import COUNT, SHAPE_AT, STAGE_AT
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints
-    from tilewright.mapper.bounds.above_array import Outer
+    from tilewright.mapper.bounds.tables.above_array import Outer
     from tilewright.mapper.label.charge import Scratch
     from tilewright.mapper.label.store import Labels
     from tilewright.mapper.problem.link_costs import Links

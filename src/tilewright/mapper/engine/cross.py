@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tilewright.kernels.kernel import kernel, leaf
-from tilewright.mapper.bounds.across_array import may_divide
 from tilewright.mapper.bounds.completion import least_words
+from tilewright.mapper.bounds.crossing.across_array import may_divide
 from tilewright.mapper.engine.expand import is_its_own_mirror, keep
 from tilewright.mapper.engine.incumbent import forget_bits, to_beat
 from tilewright.mapper.label.charge import Scratch, scratch_for
@@ -43,7 +43,7 @@ from tilewright.mapper.label.store import (
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints
-    from tilewright.mapper.bounds.above_array import Outer
+    from tilewright.mapper.bounds.tables.above_array import Outer
     from tilewright.mapper.engine.best import Best
     from tilewright.mapper.engine.staircase import Staircase
     from tilewright.mapper.problem.link_costs import Links

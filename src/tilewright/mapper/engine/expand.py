@@ -58,7 +58,7 @@ from tilewright.mapper.problem.constraint_rules import (
 )
 
 if TYPE_CHECKING:
-    from tilewright.mapper.bounds.above_array import Outer
+    from tilewright.mapper.bounds.tables.above_array import Outer
     from tilewright.mapper.engine.best import Best
     from tilewright.mapper.engine.staircase import Staircase
     from tilewright.mapper.problem.constraint_arrays import Limits

@@ -17,7 +17,7 @@ from tilewright.mapper.objective.tolerances import TIE
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints
-    from tilewright.mapper.bounds.below_array import Below
+    from tilewright.mapper.bounds.tables.below_array import Below
     from tilewright.mapper.problem.link_costs import Links
     from tilewright.mapper.problem.segments import Segment
 

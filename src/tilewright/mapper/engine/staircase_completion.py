@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright.kernels.kernel import leaf
-from tilewright.mapper.bounds.above_array import NONE, RUN
 from tilewright.mapper.bounds.completion import least_words
+from tilewright.mapper.bounds.tables.above_array import NONE, RUN
 from tilewright.mapper.engine.staircase import beaten, least_size
 from tilewright.mapper.label.labels import (
     ENERGY,
@@ -26,7 +26,7 @@ from tilewright.mapper.label.labels import (
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints
-    from tilewright.mapper.bounds.below_array import Below
+    from tilewright.mapper.bounds.tables.below_array import Below
     from tilewright.mapper.engine.staircase import Staircase
     from tilewright.mapper.problem.link_costs import Links
     from tilewright.mapper.problem.segments import Segment

@@ -39,7 +39,7 @@ from tilewright.mapper.objective.tolerances import TIE
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints
-    from tilewright.mapper.bounds.above_array import Outer
+    from tilewright.mapper.bounds.tables.above_array import Outer
     from tilewright.mapper.engine.staircase import Staircase
     from tilewright.mapper.label.charge import Scratch
     from tilewright.mapper.label.store import Labels

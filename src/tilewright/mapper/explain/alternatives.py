@@ -13,7 +13,7 @@ from tilewright.mapper.objective.tolerances import TIE
 from tilewright.mapper.problem.bypass_choices import Keep, keep_choices
 from tilewright.mapper.results.dataflow import Dataflow, dataflow
 from tilewright.mapper.search.found import Found
-from tilewright.mapper.search.restricted import (
+from tilewright.mapper.search.questions.restricted import (
     SpatialSet,
     afresh,
     kept_otherwise,

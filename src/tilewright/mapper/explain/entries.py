@@ -10,7 +10,7 @@ from tilewright.mapper.explain.relaxed_machines import Limit, usage
 from tilewright.mapper.results.dataflow import Dataflow, dataflow
 from tilewright.mapper.results.text import percent
 from tilewright.mapping.files import mapping_data
-from tilewright.model.result import Evaluation
+from tilewright.model.results.result import Evaluation
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,9 @@ from tilewright.mapper.explain.explanation import Explanation
 from tilewright.mapper.explain.relaxed_machines import Limit, limits, why_not
 from tilewright.mapper.network.cache import Cache
 from tilewright.mapper.network.network import map_network
-from tilewright.mapper.network.progress import Progress
-from tilewright.mapper.network.run import Run
-from tilewright.mapper.network.time_shares import Budget, run_together
+from tilewright.mapper.network.running.progress import Progress
+from tilewright.mapper.network.running.run import Run
+from tilewright.mapper.network.running.time_shares import Budget, run_together
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.objective.tolerances import TIE
 from tilewright.mapper.results.dataflow import dataflow

@@ -14,7 +14,7 @@ from tilewright.mapper.problem.space import array_choices
 from tilewright.mapping.nodes import Spatial, Store
 from tilewright.mapping.structure import Loop, resolve_loops
 from tilewright.model.energy import element_bits, leakage_per_cycle
-from tilewright.model.result import Evaluation
+from tilewright.model.results.result import Evaluation
 from tilewright.workload.footprint import footprint
 from tilewright.workload.layer import Layer, Tensor
 

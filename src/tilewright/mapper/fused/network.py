@@ -36,7 +36,7 @@ from tilewright.mapper.fused.result import FusedResult, SegmentResult, Unfused
 from tilewright.mapper.fused.segment_search import SegmentSearch
 from tilewright.mapper.fused.trees import tree_of
 from tilewright.mapper.network.network import map_network
-from tilewright.mapper.network.run import UNLIMITED, Run
+from tilewright.mapper.network.running.run import UNLIMITED, Run
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.objective.tolerances import TIE, TOLERANCE
 from tilewright.mapper.results.result import LayerResult, NetworkResult

@@ -15,6 +15,7 @@ import numpy as np
 from tilewright.kernels.kernel import kernel, leaf
 from tilewright.kernels.record import record
 from tilewright.mapper.heuristics.demands import missed
+from tilewright.mapper.heuristics.walk_changes import BROKEN, UNCHANGED, alter, draw
 from tilewright.mapper.label.charge import Scratch, charge, scratch_for, whole_cost
 from tilewright.mapper.label.labels import SHAPE, enter_array, enter_loop, objective_value
 from tilewright.mapper.objective.tolerances import TIE
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 OVERFLOW = 4.0  # what a memory that is too small costs, or a demand, per factor of e by which it is
 WORSE = 1e30
-KINDS = 17  # of changes, as often as each other, of which some are alike
-OTHER_CHOICE = 16  # an array takes another spatial choice: by single factors, it would stay idle
 
 
 @record
@@ -223,150 +222,6 @@ def price(
     return overflow
 
 
-@leaf
-def draw(state: Ints, n: int) -> int:
-    """Return a random number below n (xorshift64*)."""
-    x = np.uint64(state[0])
-    x ^= x >> np.uint64(12)
-    x ^= x << np.uint64(25)
-    x ^= x >> np.uint64(27)
-    state[0] = np.int64(x)
-    return int((x * np.uint64(2685821657736338717)) >> np.uint64(33)) % n
-
-
-@leaf
-def shift(order: Ints, source: int, target: int) -> None:
-    """Move a token to another place; those in between move up."""
-    token = order[source]
-    step = 1 if target > source else -1
-    i = source
-    while i != target:
-        order[i] = order[i + step]
-        i += step
-    order[target] = token
-
-
-@leaf
-def node_range(tokens: Tokens, order: Ints, node: int) -> tuple[int, int]:
-    """Return the first and the last place that a store node may take.
-
-    It stays between its arrays, and the nodes of a tensor in the order of their memories.
-    """
-    factors, nodes = len(tokens.dimension), len(tokens.tensor)
-    at = 0
-    while order[at] != factors + node:
-        at += 1
-    first = at
-    while first > 0:
-        other = order[first - 1]
-        if other >= factors + nodes or (
-            other >= factors and tokens.tensor[other - factors] == tokens.tensor[node]
-        ):
-            break
-        first -= 1
-    last = at
-    while last < len(order) - 1:
-        other = order[last + 1]
-        if other >= factors + nodes or (
-            other >= factors and tokens.tensor[other - factors] == tokens.tensor[node]
-        ):
-            break
-        last += 1
-    return first, last
-
-
-@leaf
-def unroll_others(sp: Space, tokens: Tokens, unrolled: Ints, array: int, choice: int) -> bool:
-    """Let an array take another spatial choice; return whether others leave enough factors."""
-    for i in range(len(unrolled)):
-        if unrolled[i] == array:
-            unrolled[i] = -1
-    for d in range(sp.unroll.shape[1]):
-        digit = sp.unroll[choice, d]
-        for i in range(len(unrolled)):
-            if digit > 0 and tokens.dimension[i] == d and unrolled[i] < 0:
-                smaller = sp.quotient[d, digit, tokens.digit[i]]
-                if smaller >= 0:
-                    unrolled[i] = array
-                    digit = smaller
-        if digit > 0:
-            return False
-    return True
-
-
-@leaf
-def alter(sp: Space, tokens: Tokens, tour: Tour, state: Ints) -> int:
-    """Make one random change to a walk; return the tensor whose memories changed, or -1.
-
-    It is -2 where the walk is as it was, or none.
-    """
-    order, unrolled, stored = tour.order, tour.unrolled, tour.stored
-    factors, nodes, arrays = len(tokens.dimension), len(tokens.tensor), len(sp.unroll_start) - 1
-    kind = draw(state, KINDS)
-    if kind == OTHER_CHOICE and arrays > 0:
-        array = draw(state, arrays)
-        first, last = sp.unroll_start[array], sp.unroll_start[array + 1]
-        choice = first + draw(state, max(1, last - first))
-        return -1 if unroll_others(sp, tokens, unrolled, array, choice) else -3
-    if kind < 2 and nodes > 0:
-        node = draw(state, nodes)
-        t = tokens.tensor[node]
-        other = stored[t] ^ (1 << tokens.slot[node])
-        if tokens.chain[t, other] < 0:
-            return -2
-        stored[t] = other
-        return int(t)
-    if kind < 6 and nodes > 0:
-        node = draw(state, nodes)
-        if (stored[tokens.tensor[node]] >> tokens.slot[node]) & 1 == 0:
-            return -2
-        first, last = node_range(tokens, order, node)
-        at = first
-        while order[at] != factors + node:
-            at += 1
-        target = first + draw(state, last - first + 1)
-        if target == at:
-            return -2
-        shift(order, at, target)
-        return -1
-    if factors == 0:
-        return -2
-    i = draw(state, factors)
-    if kind < 11:
-        # a factor goes elsewhere
-        where = -1
-        if arrays > 0 and draw(state, 3) == 0:
-            where = draw(state, arrays)
-            if where == unrolled[i]:
-                where = -1
-        unrolled[i] = where
-        if where < 0:
-            move_token(order, i, draw(state, len(order)))
-        return -1
-    # two factors change places
-    j = draw(state, factors)
-    if tokens.move[i] == tokens.move[j]:
-        return -2
-    unrolled[i], unrolled[j] = unrolled[j], unrolled[i]
-    a = 0
-    while order[a] != i:
-        a += 1
-    b = 0
-    while order[b] != j:
-        b += 1
-    order[a], order[b] = j, i
-    return -1
-
-
-@leaf
-def move_token(order: Ints, token: int, target: int) -> None:
-    """Move a loop to another place."""
-    at = 0
-    while order[at] != token:
-        at += 1
-    shift(order, at, target)
-
-
 @kernel
 def anneal(
     sp: Space,
@@ -410,9 +265,9 @@ def anneal(
         if step > 0:
             changed = alter(sp, tokens, tour, state)
             temperature *= cooling
-            if changed == -3:
+            if changed == BROKEN:
                 unrolled[:] = old_unrolled
-            if changed <= -2:
+            if changed <= UNCHANGED:
                 continue
             if changed >= 0:
                 take_chain(lk, every, changed, tokens.chain[changed, stored[changed]])

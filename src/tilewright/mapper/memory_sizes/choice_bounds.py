@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tilewright.kernels.types import Bools, Floats, Ints
-from tilewright.mapper.bounds.above_array import NONE, REGION, RUN
-from tilewright.mapper.bounds.below_array import (
+from tilewright.mapper.bounds.plan import Plan
+from tilewright.mapper.bounds.tables.above_array import NONE, REGION, RUN
+from tilewright.mapper.bounds.tables.below_array import (
     Below,
     Costs,
     Nodes,
     Positions,
     below_table,
 )
-from tilewright.mapper.bounds.plan import Plan
-from tilewright.mapper.bounds.tables import Slides
+from tilewright.mapper.bounds.tables.choice_tables import Slides
 from tilewright.mapper.memory_sizes.shared_words import Parts, Shares, repeating
 from tilewright.mapper.problem.bypass_choices import Keep
 from tilewright.mapper.problem.link_costs import Links

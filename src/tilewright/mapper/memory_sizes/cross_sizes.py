@@ -24,7 +24,7 @@ from tilewright.mapper.label.store import (
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Ints
-    from tilewright.mapper.bounds.above_array import Outer
+    from tilewright.mapper.bounds.tables.above_array import Outer
     from tilewright.mapper.engine.staircase import Staircase
     from tilewright.mapper.problem.link_costs import Links
     from tilewright.mapper.problem.segments import Segment

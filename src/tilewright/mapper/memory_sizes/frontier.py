@@ -278,7 +278,7 @@ def the_best(
     used = occupied(evaluate(search.layer, machine, mapping), tuple(over))
     value = float(search.best[0])
     if search.found.value < inf:
-        value = max(value, search.found.value)  # the model may count more, see `correct_value`
+        value = max(value, search.found.value)  # see `Found.correct_value`
     return Known(limits, used, value, mapping)
 
 

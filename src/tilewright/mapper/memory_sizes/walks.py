@@ -10,8 +10,8 @@ from math import inf
 import numpy as np
 
 from tilewright.kernels.types import Floats, Ints
-from tilewright.mapper.bounds.below_array import Below
 from tilewright.mapper.bounds.plan import Plan
+from tilewright.mapper.bounds.tables.below_array import Below
 from tilewright.mapper.engine.expand import expand
 from tilewright.mapper.engine.pauses import PAUSE, advanced, given_room, is_done
 from tilewright.mapper.engine.staircase import (

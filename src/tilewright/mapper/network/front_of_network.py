@@ -21,15 +21,15 @@ from tilewright.architecture.machine import Architecture
 from tilewright.errors import NoMappingError
 from tilewright.mapper.network.front_totals import Sums, total
 from tilewright.mapper.network.layer_search import check_possible
+from tilewright.mapper.network.running.time_shares import Budget, run_together
 from tilewright.mapper.network.solution_key import likeness
-from tilewright.mapper.network.time_shares import Budget, run_together
 from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.results.result import LayerResult
 from tilewright.mapper.results.searched_space import DIVISORS, SIZES
 from tilewright.mapper.results.text import number
 from tilewright.mapper.results.ticking import Told
 from tilewright.mapper.results.trade_offs import TradeOffs
-from tilewright.mapper.search.front import Front, trade_offs
+from tilewright.mapper.search.questions.front import Front, trade_offs
 from tilewright.processes import processors
 from tilewright.workload.layer import Layer, Network
 

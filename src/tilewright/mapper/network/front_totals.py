@@ -9,7 +9,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.mapper.search.front import Front
+from tilewright.mapper.search.questions.front import Front
 
 MOST = 20_000  # points that are kept; beyond that the front is thinned
 PAIRS = 1 << 21  # sums that are formed at a time

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from time import perf_counter
 
-from tilewright.mapper.network.progress import Progress
+from tilewright.mapper.network.running.progress import Progress
 from tilewright.mapper.network.solution_key import likeness
 from tilewright.mapper.results.result import LayerResult
 from tilewright.mapper.results.searched_space import DIVISORS

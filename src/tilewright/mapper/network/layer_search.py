@@ -11,7 +11,7 @@ from tilewright.architecture.machine import Architecture
 from tilewright.errors import MappingError, NoMappingError
 from tilewright.mapper.canonical.polish import costs
 from tilewright.mapper.canonical.tidy import tidied
-from tilewright.mapper.network.progress import Progress
+from tilewright.mapper.network.running.progress import Progress
 from tilewright.mapper.network.solved_layers import Searched
 from tilewright.mapper.objective.objective import Objective, parse_objective
 from tilewright.mapper.problem.bypass_choices import narrowed
@@ -92,7 +92,7 @@ def search(
     before = 0.0
     if earlier is not None:
         before, found.bound = earlier.seconds, max(found.bound, earlier.found.bound)
-        if found.value > earlier.found.value:  # the model counts more, see `correct_value`
+        if found.value > earlier.found.value:  # the model counts more, see `Found.correct_value`
             found = replace(earlier.found, bound=found.bound, labels=found.labels)
     if found.finished and found.mapping is None and parse_objective(objective).limited:
         raise NoMappingError(beyond_limits(layer, architecture, parse_objective(objective)))

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import NoMappingError
 from tilewright.mapper.network.cache import Cache
-from tilewright.mapper.network.progress import Progress
-from tilewright.mapper.network.run import UNLIMITED, Run
+from tilewright.mapper.network.running.progress import Progress
+from tilewright.mapper.network.running.run import UNLIMITED, Run
 from tilewright.mapper.network.solution_key import likeness
 from tilewright.mapper.network.solved_layers import Searched, SolvedLayers
 from tilewright.mapper.objective.objective import parse_objective
@@ -26,9 +26,9 @@ from tilewright.processes import processors
 from tilewright.workload.layer import Layer, Network
 
 if TYPE_CHECKING:
-    from tilewright.mapper.network.time_shares import Budget
+    from tilewright.mapper.network.running.time_shares import Budget
     from tilewright.mapper.results.ticking import Told
-    from tilewright.mapper.search.front import Front
+    from tilewright.mapper.search.questions.front import Front
 
 
 def map_network(
@@ -124,7 +124,7 @@ def checked(layers: Sequence[Layer], architecture: Architecture, limited: bool) 
         When no mapping can run one of them.
     """
     from tilewright.mapper.network.layer_search import check_possible, search_effort
-    from tilewright.mapper.search.infeasibility import check_feasible
+    from tilewright.mapper.search.questions.infeasibility import check_feasible
 
     for layer in layers:
         check_possible(layer, architecture)
@@ -135,7 +135,7 @@ def checked(layers: Sequence[Layer], architecture: Architecture, limited: bool) 
 
 def compiled() -> float:
     """Compile the kernels where they are not; return the seconds, which count for no limit."""
-    from tilewright.mapper.network.compilation import compile_kernels, is_compiled
+    from tilewright.mapper.network.running.compilation import compile_kernels, is_compiled
 
     if is_compiled():
         return 0.0
@@ -220,8 +220,8 @@ class NetworkSearch:
             return False
         from concurrent.futures import ThreadPoolExecutor
 
-        from tilewright.mapper.network.time_shares import Budget, collect
-        from tilewright.mapper.network.workers import Helpers
+        from tilewright.mapper.network.running.time_shares import Budget, collect
+        from tilewright.mapper.network.running.workers import Helpers
 
         budget = Budget(deadline, len(waiting), workers)
         pool = ThreadPoolExecutor(workers, thread_name_prefix="tilewright")
@@ -361,7 +361,7 @@ def map_front(
         When no mapping can run the layer, or none within the limits.
     """
     from tilewright.mapper.network.layer_search import beyond_limits, check_possible
-    from tilewright.mapper.search.front import trade_offs
+    from tilewright.mapper.search.questions.front import trade_offs
 
     check_possible(layer, architecture)
     end = perf_counter() + (inf if time_limit is None else time_limit)

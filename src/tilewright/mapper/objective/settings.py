@@ -21,18 +21,20 @@ class Settings:
         Leave out one of two mappings in which dimensions have changed places
         (`problem/symmetry.py`).
     tables_across : bool
-        Bound what crosses each array by a table over shapes (`bounds/tables.py: inner_bounds`).
+        Bound what crosses each array by a table over shapes
+        (`bounds/tables/choice_tables.py: inner_bounds`).
     table_above : bool
-        Bound the way to the first array by a table of step functions (`bounds/above_array.py`).
+        Bound the way to the first array by a table of step functions
+        (`bounds/tables/above_array.py`).
     port_tables : bool
         Bound the cycles of scarce ports above the first array by tables, where that pays
-        (`bounds/port_table.py`).
+        (`bounds/tables/port_table.py`).
     screening : bool
         Leave out entries of tables that no mapping below the ceiling passes
-        (`bounds/screening.py`).
+        (`bounds/tables/screening.py`).
     joint_windows : bool
         Let tensors share a memory in the bound of how often a sliding word is used
-        (`bounds/window_reuse.py`); else each has all of it.
+        (`bounds/crossing/window_reuse.py`); else each has all of it.
     combinations : bool
         Bound bypass choices by combinations of spatial choices of all arrays
         (`bounds/spatial_choices.py`).

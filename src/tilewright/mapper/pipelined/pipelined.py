@@ -25,7 +25,7 @@ from tilewright.mapper.heuristics.greedy import greedy_mapping
 from tilewright.mapper.heuristics.neighbourhood import Items, items_of, mapping_of, neighbour
 from tilewright.mapper.network.in_turn import InTurn
 from tilewright.mapper.network.layer_search import beyond_limits, check_possible
-from tilewright.mapper.network.run import UNLIMITED, Run
+from tilewright.mapper.network.running.run import UNLIMITED, Run
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.pipelined.best_even import CLOSE, EvenFound, EvenSearch
 from tilewright.mapper.pipelined.even_count import even_mappings
@@ -37,7 +37,7 @@ from tilewright.mapper.results.proof import Proof
 from tilewright.mapper.results.result import LayerResult, NetworkResult
 from tilewright.mapper.results.searched_space import space_text
 from tilewright.mapper.search.found import Found
-from tilewright.mapper.search.infeasibility import check_feasible
+from tilewright.mapper.search.questions.infeasibility import check_feasible
 from tilewright.mapper.search.search import Search
 from tilewright.mapping.nodes import For, Mapping, Node, Store
 from tilewright.mapping.validity import check
@@ -62,14 +62,17 @@ BOUND = (
 )
 
 
+def never() -> bool:
+    """Tell what takes no longer than it may not to stop."""
+    return False
+
+
 def search_pipelined(
     layer: Layer,
     architecture: Architecture,
     objective: str,
     *,
     time_limit: float | None = None,
-    stop: Callable[[], bool] = lambda: False,
-    seed: int = 0,
 ) -> LayerResult | None:
     """Look for the best mapping of a layer under pipelined latency.
 
@@ -79,10 +82,6 @@ def search_pipelined(
         What is mapped onto what, and what is minimised, see `objective.parse_objective`.
     time_limit : float, optional
         Seconds.
-    stop : callable
-        Asked every now and then whether to end.
-    seed : int
-        Where random numbers begin.
 
     Returns
     -------
@@ -99,7 +98,7 @@ def search_pipelined(
     limit = inf if time_limit is None else time_limit
 
     def until(share: float) -> Callable[[], bool]:
-        return lambda: stop() or perf_counter() - start >= share * limit
+        return lambda: perf_counter() - start >= share * limit
 
     def price(mapping: Mapping) -> Cost:
         cost = evaluate(layer, architecture, mapping, latency="pipelined", check=False)
@@ -113,15 +112,15 @@ def search_pipelined(
     if even.mapping is not None:
         climb.begin(even.mapping)
         if even.proven:
-            climb.run(LOOK, Random(seed), stop)
+            climb.run(LOOK, Random(0), never)
             if climb.value >= even.value * (1 - CLOSE):
-                best = tidied(even.mapping, layer, architecture, price, stop, even=True)
+                best = tidied(even.mapping, layer, architecture, price, never, even=True)
                 return proven(
                     layer, architecture, objective, best, even_mappings(search),
                     perf_counter() - start,
                 )  # fmt: skip
     begins = [mapping for mapping in (even.mapping, climb.mapping) if mapping is not None]
-    begins += beginnings(layer, architecture, objective, climb, seed, stop, until)
+    begins += beginnings(layer, architecture, objective, climb, until)
     least = Search(layer, bounding(architecture), objective).solve(until(PROVE))
     finished = least.finished
     if finished and least.mapping is None:
@@ -133,7 +132,7 @@ def search_pipelined(
     for i, mapping in enumerate(order):
         share = PROVE + (1 - PROVE) * (i + 1) / len(order)
         climb.begin(mapping)
-        climb.run(TRIES, Random(seed + i), until(share))
+        climb.run(TRIES, Random(i), until(share))
     if climb.mapping is None:
         return None
     units = architecture.instances(architecture.compute.name)
@@ -162,8 +161,6 @@ def beginnings(
     architecture: Architecture,
     objective: str,
     climb: Climb,
-    seed: int,
-    stop: Callable[[], bool],
     until: Callable[[float], Callable[[], bool]],
 ) -> Iterator[Mapping]:
     """Yield mappings to climb from: greedy ones, and the best ones on stricter machines.
@@ -172,10 +169,10 @@ def beginnings(
     """
     for i in range(GREEDY):
         # the first ones take a second, which no time limit saves
-        halt = until(BEGIN / 2) if i >= AT_LEAST else stop
+        halt = until(BEGIN / 2) if i >= AT_LEAST else never
         if i and halt():
             break
-        made = greedy_mapping(layer, architecture, climb.cost, Random(seed + i), halt)
+        made = greedy_mapping(layer, architecture, climb.cost, Random(i), halt)
         if made is not None:
             yield made
     machines = list(stricter(layer, architecture))

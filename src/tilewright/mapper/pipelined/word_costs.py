@@ -17,7 +17,7 @@ from tilewright.model.energy import (
     read_cost,
     write_cost,
 )
-from tilewright.timing.ports import Ports, Terms
+from tilewright.timing.ports import LinkPorts, Ports, Terms
 from tilewright.workload.layer import Layer
 
 OUTER, INNER, UNIT = range(3)  # the two memories that tiles change in, and the compute unit
@@ -155,17 +155,10 @@ def chain(layer: Layer, architecture: Architecture, keep: KeepChoice) -> Chain:
             kept[at, t] = True
             crosses[at, t] = bool(between)
             above[at, t] = bool(architecture.arrays) and not between and array <= place[a]
-            put(use.sending, fill[at, t, SENT])
-            put(use.collecting, drain[at, t, SENT])
-            put(use.filling, fill[at, t, OWN])
-            put(use.draining, drain[at, t, OWN])
-            for i in range(len(between)):
-                if not (last and tensor.is_output):
-                    put(use.reading[i], fill[at, t, SENT])
-                put(use.writing[i], drain[at, t, SENT])
-                if between[i].adders == "network":
-                    put(use.adding[i], drain[at, t, ADDED])
-                    adding[at] = sum(cycles for _, cycles in use.adding[i])
+            put_link(use, fill[at, t], drain[at, t])
+            for crossed, terms in zip(between, use.adding, strict=True):
+                if crossed.adders == "network":
+                    adding[at] = sum(cycles for _, cycles in terms)
             if use.dma is not None and parent.dma is not None:
                 startup[at, t] = parent.dma.cycles(0.0, architecture.clock_hz)
                 word = parent.dma.cycles(use.element_bytes, architecture.clock_hz) - startup[at, t]
@@ -198,6 +191,20 @@ def chain(layer: Layer, architecture: Architecture, keep: KeepChoice) -> Chain:
         operations=layer.operations * operation_cost(architecture, layer),
         leakage=leakage_per_cycle(architecture),
     )
+
+
+def put_link(use: LinkPorts, fill: Floats, drain: Floats) -> None:
+    """Add cycles per word of a link that come in and leave, to the resources that take them."""
+    put(use.sending, fill[SENT])
+    put(use.collecting, drain[SENT])
+    put(use.filling, fill[OWN])
+    put(use.draining, drain[OWN])
+    for i, array in enumerate(use.arrays):
+        if not (use.updates and use.tensor.is_output):
+            put(use.reading[i], fill[SENT])
+        put(use.writing[i], drain[SENT])
+        if array.adders == "network":
+            put(use.adding[i], drain[ADDED])
 
 
 def put(terms: Terms, into: Floats) -> None:

@@ -218,15 +218,15 @@ def most_served(tiles: Lattice, pair: Ints, coefs: Ints) -> Floats:
     return shared
 
 
-def space(
-    layer: Layer, tiles: Lattice, architecture: Architecture
-) -> tuple[Space, list[Unrolling]]:
-    """Return the arrays that every bypass choice shares, and the spatial choices in words."""
-    position = {d: i for i, d in enumerate(tiles.dimensions)}
-    nt, nd = len(layer.tensors), len(position)
-    relevant = np.zeros((nt, nd), np.bool_)
-    windows = np.full(nt, -1, np.int64)
-    rows: list[list[list[tuple[int, int]]]] = []
+Terms = list[tuple[int, int]]
+"""The coefficients and dimensions of a sliding index expression."""
+
+
+def expressions(layer: Layer, position: dict[str, int]) -> tuple[Bools, Ints, list[list[Terms]]]:
+    """Return the relevant dimensions of each tensor, its window or -1, and the terms of windows."""
+    relevant = np.zeros((len(layer.tensors), len(position)), np.bool_)
+    windows = np.full(len(layer.tensors), -1, np.int64)
+    rows: list[list[Terms]] = []
     for t, tensor in enumerate(layer.tensors):
         for d in tensor.dimensions:
             if d in position:
@@ -243,6 +243,11 @@ def space(
         if sliding:
             windows[t] = len(rows)
             rows.append(sliding)
+    return relevant, windows, rows
+
+
+def window_arrays(rows: list[list[Terms]], nd: int) -> tuple[Ints, Ints, Ints]:
+    """Return `window_of`, `members` and `coefs` of a space with these windows."""
     nw = max(1, len(rows))
     ne = max([1, *(len(sliding) for sliding in rows)])
     width = max([MAX_DIMS_IN_EXPRESSION, *(len(terms) for sliding in rows for terms in sliding)])
@@ -255,6 +260,35 @@ def space(
                 window_of[w, i] = e
                 members[w, e, k] = i
                 coefs[w, e, k] = coefficient
+    return window_of, members, coefs
+
+
+def slid_together(
+    tiles: Lattice, reuse: Floats, unroll: Ints, factors: Floats, members: Ints, coefs: Ints
+) -> Floats:
+    """Return how many elements share a word of one window at most, for every spatial choice.
+
+    By `reuse` they do where it does not slide.
+    """
+    shared = reuse.copy()
+    for group, coef in zip(members, coefs, strict=True):
+        own = group[group >= 0]
+        if len(own) == 2:
+            shared *= most_served(tiles, own, coef)[tuple(unroll[:, own].T)]
+        else:
+            fewest = 1 + (factors[:, own] - 1).sum(axis=1)
+            shared *= factors[:, own].prod(axis=1) / fewest
+    return shared
+
+
+def space(
+    layer: Layer, tiles: Lattice, architecture: Architecture
+) -> tuple[Space, list[Unrolling]]:
+    """Return the arrays that every bypass choice shares, and the spatial choices in words."""
+    position = {d: i for i, d in enumerate(tiles.dimensions)}
+    nt, nd = len(layer.tensors), len(position)
+    relevant, windows, rows = expressions(layer, position)
+    window_of, members, coefs = window_arrays(rows, nd)
     names: list[Unrolling] = []
     tables = [np.zeros((0, nd), np.int64)]
     start = [0]
@@ -271,15 +305,9 @@ def space(
     for t in range(nt):
         reuse[:, t] = factors[:, ~relevant[t]].prod(axis=1)
     sharing = reuse.copy()
-    for tensor_at in np.flatnonzero(windows >= 0):
-        w = windows[tensor_at]
-        for group, coef in zip(members[w], coefs[w], strict=True):
-            own = group[group >= 0]
-            if len(own) == 2:
-                sharing[:, tensor_at] *= most_served(tiles, own, coef)[tuple(unroll[:, own].T)]
-            else:
-                fewest = 1 + (factors[:, own] - 1).sum(axis=1)
-                sharing[:, tensor_at] *= factors[:, own].prod(axis=1) / fewest
+    for t in np.flatnonzero(windows >= 0).tolist():
+        w = windows[t]
+        sharing[:, t] = slid_together(tiles, reuse[:, t], unroll, factors, members[w], coefs[w])
     everywhere: Bools = np.logical_and.reduce(np.concatenate((relevant, window_of[:, :nd] < 0)))
     stands = everywhere[tiles.moves[:, 0]] & loops_outermost(layer, architecture)
     most_sharing = np.array([sharing[a:b].max(axis=0, initial=1.0) for a, b in pairwise(start)])

@@ -65,25 +65,21 @@ def chain_costs(
     """
     memories, arrays = architecture.memories, architecture.arrays
     tensor = layer.tensors[t]
-    na, nl, last = len(arrays), len(memories), len(chain) - 1
+    na, nl = len(arrays), len(memories)
     first = np.array([0] + [sum(segment[m] < s for m in chain) - 1 for s in range(1, na + 2)])
-    crossed = np.zeros((nl, 2), np.int64)
     unites = np.zeros(max(na, 1), np.bool_)
     unites[:na] = [array.reduction if tensor.is_output else array.multicast for array in arrays]
-    energy = np.zeros((nl, na + 1))
-    again = np.zeros(nl)
-    fresh = np.zeros(nl, np.int64)
-    bits = np.full(nl, -1.0)
-    share = np.full(nl, np.inf)
+    crossed = np.zeros((nl, 2), np.int64)
+    energy, again, fresh = np.zeros((nl, na + 1)), np.zeros(nl), np.zeros(nl, np.int64)
+    bits, share = np.full(nl, -1.0), np.full(nl, np.inf)
     memory = np.full(nl, -1, np.int64)
     slot = np.zeros(nl, np.int64)
     load = np.zeros((len(limits), nl, na + 1))
     held = np.zeros((len(limits), nl))
     for link, m in enumerate(chain):
         a = memories[m]
-        b = memories[chain[link + 1]] if link < last else None
-        lo = segment[m]
-        hi = segment[chain[link + 1]] if b is not None else na
+        b = memories[chain[link + 1]] if link < len(chain) - 1 else None
+        lo, hi = segment[m], segment[chain[link + 1]] if b is not None else na
         crossed[link] = lo, hi
         n = hi - lo
         reduces = all(array.reduction for array in arrays[lo:hi])
@@ -97,8 +93,8 @@ def chain_costs(
             bits[link] = (tensor.bits or b.word_bits) * b.buffering
             if b.tensor_bits is not None:
                 share[link] = b.tensor_bits[tensor.role]
-        for i, array in enumerate(arrays[lo:hi]):
-            energy[link, i + 1] += array.hop_energy
+        hops = [array.hop_energy for array in arrays[lo:hi]]
+        energy[link, 1 : n + 1] = hops
         if tensor.is_output:
             energy[link, 0] += write_cost(a, tensor)
             again[link] = read_cost(a, tensor)
@@ -107,49 +103,17 @@ def chain_costs(
                 fresh[link] = not reduces
                 if reduces:
                     again[link] += write_cost(b, tensor)
-                    again[link] += sum(array.hop_energy for array in arrays[lo:hi])
+                    again[link] += sum(hops)
         else:
             if not passed:
                 energy[link, 0] += read_cost(a, tensor)
             if b is not None:
                 energy[link, n] += write_cost(b, tensor)
         for r, limit in enumerate(limits):
-            if passed and limit[1] is not b:
-                continue
-            _add_load(load[r, link], held[r, link : link + 1], limit, tensor, a, b, lo, hi, reduces)
-    slope, base = np.zeros((2, nl + 1))
-    _bounds(layer, architecture, tensor, chain, segment, energy, again, slope, base)
-    rates = []
-    least, rest_slope, rest_base = np.zeros((3, na))
-    distinct = footprint(tensor, layer.bounds)
-    for k in range(na):
-        own = slice(sp.unroll_start[k], sp.unroll_start[k + 1])
-        link = next(i for i in range(len(chain)) if crossed[i, 1] > k)
-        lo, hi = crossed[link]
-        cost = energy[link, : hi - lo + 1].copy()
-        if tensor.is_output:
-            if k == 0:
-                # every word beyond the first entry is refetched
-                cost[0] += again[link]
-                rest_base[k] -= again[link] * distinct
-            if link == last - 1:
-                # entries from zero save reads at the compute unit, refetches do not
-                cost[hi - lo] -= again[last]
-                if k == 0 and not fresh[link]:
-                    cost[0] += again[last]
-                    rest_base[k] -= again[last] * distinct
-        shares = (sp.unroll_sharing if link == last else sp.unroll_reuse)[own, t]
-        rate = rate_across(cost, arrays[lo:hi], unites[lo:hi], k - lo, shares, link == last)
-        if link < last:
-            rest_slope[k] += slope[link + 1]
-            rest_base[k] += base[link + 1]
-            if tensor.is_output and link == last - 1:
-                adders = [a.elements if a.reduction else 1 for a in arrays[crossed[last, 0] :]]
-                rest_base[k] += again[last] * layer.operations / prod(adders)
-        united = sp.unroll_reuse[own, t] if unites[k] else 1.0
-        least[k] = (rate * united).min()
-        rates.append(rate)
-    return Chain(
+            if not passed or limit[1] is b:
+                own = held[r, link : link + 1]
+                _add_load(load[r, link], own, limit, tensor, (a, b), (lo, hi), reduces)
+    found = Chain(
         length=len(chain),
         first=first,
         arrays=crossed,
@@ -163,11 +127,53 @@ def chain_costs(
         slot=slot,
         load=load,
         held=held,
-        rate=np.concatenate([np.zeros(0), *rates]),
-        least=least,
-        rest_slope=rest_slope,
-        rest_base=rest_base,
+        rate=np.zeros(0),
+        least=np.zeros(na),
+        rest_slope=np.zeros(na),
+        rest_base=np.zeros(na),
     )
+    return across_arrays(found, layer, architecture, t, sp)
+
+
+def across_arrays(
+    chain: Chain, layer: Layer, architecture: Architecture, t: int, sp: Space
+) -> Chain:
+    """Return a chain with what crosses each array, and what is below it, at least."""
+    arrays, tensor = architecture.arrays, layer.tensors[t]
+    energy, again, unites, last = chain.energy, chain.again, chain.unites, chain.length - 1
+    slope, base = inward(chain, layer, architecture, tensor)
+    rates = []
+    least, rest_slope, rest_base = np.zeros((3, len(arrays)))
+    distinct = footprint(tensor, layer.bounds)
+    for k in range(len(arrays)):
+        own = slice(sp.unroll_start[k], sp.unroll_start[k + 1])
+        link = next(i for i in range(chain.length) if chain.arrays[i, 1] > k)
+        lo, hi = chain.arrays[link]
+        cost = energy[link, : hi - lo + 1].copy()
+        if tensor.is_output:
+            if k == 0:
+                # every word beyond the first entry is refetched
+                cost[0] += again[link]
+                rest_base[k] -= again[link] * distinct
+            if link == last - 1:
+                # entries from zero save reads at the compute unit, refetches do not
+                cost[hi - lo] -= again[last]
+                if k == 0 and not chain.fresh[link]:
+                    cost[0] += again[last]
+                    rest_base[k] -= again[last] * distinct
+        shares = (sp.unroll_sharing if link == last else sp.unroll_reuse)[own, t]
+        rate = rate_across(cost, arrays[lo:hi], unites[lo:hi], k - lo, shares, link == last)
+        if link < last:
+            rest_slope[k] += slope[link + 1]
+            rest_base[k] += base[link + 1]
+            if tensor.is_output and link == last - 1:
+                adders = [a.elements if a.reduction else 1 for a in arrays[chain.arrays[last, 0] :]]
+                rest_base[k] += again[last] * layer.operations / prod(adders)
+        united = sp.unroll_reuse[own, t] if unites[k] else 1.0
+        least[k] = (rate * united).min()
+        rates.append(rate)
+    rate = np.concatenate([np.zeros(0), *rates])
+    return chain._replace(rate=rate, least=least, rest_slope=rest_slope, rest_base=rest_base)
 
 
 def rate_across(
@@ -204,14 +210,13 @@ def _add_load(
     held: Floats,
     limit: Port,
     tensor: Tensor,
-    a: Memory,
-    b: Memory | None,
-    lo: int,
-    hi: int,
+    memories: tuple[Memory, Memory | None],
+    crossed: tuple[int, int],
     reduces: bool,
 ) -> None:
-    """Add what one link asks of one bandwidth-limited port."""
+    """Add what a link from one memory to the other, through some arrays, asks of one port."""
     kind, level, direction, rate, above = limit
+    (a, b), (lo, hi) = memories, crossed
     n = hi - lo
     reads, writes = direction in ("read", "both"), direction in ("write", "both")
     if kind == "array":
@@ -240,43 +245,29 @@ def _add_load(
                 held[0] += per_word * writes
 
 
-def _bounds(
-    layer: Layer,
-    architecture: Architecture,
-    tensor: Tensor,
-    chain: tuple[int, ...],
-    segment: list[int],
-    energy: Floats,
-    again: Floats,
-    slope: Floats,
-    base: Floats,
-) -> None:
-    """Fill lower bounds of a tensor's links from each one inward: slope x words + base."""
-    arrays = architecture.arrays
-    last = len(chain) - 1
+def inward(
+    chain: Chain, layer: Layer, architecture: Architecture, tensor: Tensor
+) -> tuple[Floats, Floats]:
+    """Return lower bounds of a tensor's links from each one inward: slope x words + base."""
+    arrays, last = architecture.arrays, chain.length - 1
+    most = [
+        array.elements if unites else 1
+        for array, unites in zip(arrays, chain.unites.tolist(), strict=False)
+    ]
+    slope, base = np.zeros((2, len(chain.again) + 1))
     for link in range(last, -1, -1):
-        lo = segment[chain[link]]
-        hi = segment[chain[link + 1]] if link < last else len(arrays)
+        lo, hi = chain.arrays[link]
         n = hi - lo
-        spread = [
-            prod(
-                (
-                    array.elements
-                    if (array.reduction if tensor.is_output else array.multicast)
-                    else 1
-                )
-                for array in arrays[lo + j : hi]
-            )
-            for j in range(n + 1)
-        ]
+        spread = [prod(most[lo + j : hi]) for j in range(n + 1)]
         slope[link], base[link] = slope[link + 1], base[link + 1]
-        own = energy[link, : n + 1].copy()
+        own = chain.energy[link, : n + 1].copy()
         if link == last:
             base[link] += sum(own[j] / spread[j] for j in range(n + 1)) * layer.operations
             continue
         if tensor.is_output and link == last - 1:
             # draining the innermost memory costs what entries from zero save at the compute unit
-            own[n] -= again[last]
-            inside = [a.elements if a.reduction else 1 for a in arrays[segment[chain[-1]] :]]
-            base[link] += again[last] * layer.operations / prod(inside)
+            own[n] -= chain.again[last]
+            inside = prod(most[chain.arrays[last, 0] :])
+            base[link] += chain.again[last] * layer.operations / inside
         slope[link] += sum(max(own[j], 0.0) / spread[j] for j in range(n + 1))
+    return slope, base

@@ -15,7 +15,7 @@ from tilewright.mapper.results.by_size import BySize
 from tilewright.mapper.results.searched_space import DIVISORS, SIZES
 from tilewright.mapping.files import mapping_data
 from tilewright.mapping.nodes import Mapping
-from tilewright.model.result import Evaluation
+from tilewright.model.results.result import Evaluation
 from tilewright.text import aligned, wrapped
 from tilewright.workload.layer import Layer
 

@@ -18,9 +18,9 @@ from tilewright.mapping.files import mapping_data
 from tilewright.mapping.idle import Idle, idle_arrays
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.text import mapping_text
-from tilewright.model.energy_figure import energy_figure
-from tilewright.model.hardware import Hardware, hardware
-from tilewright.model.result import Evaluation, utilization
+from tilewright.model.results.energy_figure import energy_figure
+from tilewright.model.results.hardware import Hardware, hardware
+from tilewright.model.results.result import Evaluation, utilization
 from tilewright.text import aligned, wrapped
 from tilewright.workload.by_layer import ByLayer
 from tilewright.workload.layer import Layer, Network

@@ -21,6 +21,7 @@ from tilewright.mapper.bounds.spatial_choices import SpatialBounds
 from tilewright.mapper.label import labels
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.search.bounds_of_all_sizes import closed_form
+from tilewright.mapper.search.label_walk import walk_labels
 
 if TYPE_CHECKING:
     from tilewright.mapper.search.search import Search
@@ -295,7 +296,7 @@ def advance(search: Search, plan: Plan, stop: Callable[[], bool], soon: float = 
         return
     before = search.found.labels
     most = MOST_BYTES // (8 * search.columns)
-    done = search.run(plan, ceiling, stop, most=min(most, soon))
+    done = walk_labels(search, plan, ceiling, stop, most=min(most, soon))
     plan.labels = search.found.labels - before
     if done:
         plan.bound = (inf, inf)

@@ -16,7 +16,7 @@ from tilewright.mapper.results.searched_space import ALL, space_text
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.validity import check
 from tilewright.model.evaluate import assess, evaluate
-from tilewright.model.result import Evaluation
+from tilewright.model.results.result import Evaluation
 from tilewright.workload.layer import Layer
 
 if TYPE_CHECKING:

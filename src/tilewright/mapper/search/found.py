@@ -6,8 +6,14 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
+from tilewright.architecture.machine import Architecture
+from tilewright.kernels.types import Floats
+from tilewright.mapper.label.labels import objective_value
+from tilewright.mapper.objective.tolerances import TOLERANCE
 from tilewright.mapper.results.searched_space import DIVISORS
 from tilewright.mapping.nodes import Mapping
+from tilewright.model.evaluate import evaluate
+from tilewright.workload.layer import Layer
 
 if TYPE_CHECKING:
     from tilewright.mapper.relaxations.stays.spatial_boxes import SpatialBoxes
@@ -49,3 +55,16 @@ class Found:
     irregular_bound: float | None = None
     closed_form: SpatialBoxes | None = None
     reason: str = ""
+
+    def correct_value(self, layer: Layer, architecture: Architecture, goal: Floats) -> None:
+        """Take the value of the model where the search counts too little; the bound stays.
+
+        Of an output whose windows overlap among the instances of an array it counts too few cycles,
+        see `charge`, and of windows that neighbours forward nothing at their sender, see
+        `chain_costs`.
+        """
+        assert self.mapping is not None
+        result = evaluate(layer, architecture, self.mapping)
+        value, _ = objective_value(goal, result.energy_pj, float(result.cycles))
+        if value > self.value * (1 + TOLERANCE):
+            self.value, self.finished = value, False

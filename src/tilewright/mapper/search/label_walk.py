@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.kernels.types import Floats
+from tilewright.kernels.types import Floats, Ints
 from tilewright.mapper.bounds.plan import Plan
 from tilewright.mapper.engine.best import best_below
 from tilewright.mapper.engine.cross import cross
@@ -17,11 +17,10 @@ from tilewright.mapper.engine.dive import narrow
 from tilewright.mapper.engine.end_block import end_block
 from tilewright.mapper.engine.expand import expand
 from tilewright.mapper.engine.pauses import CHOICES, PAUSE, advanced
-from tilewright.mapper.label.labels import LOADS
+from tilewright.mapper.label.labels import DEAD, LOADS, STAGE
 from tilewright.mapper.label.roots import LABELS
 from tilewright.mapper.label.store import COUNT, Labels, next_below, stored
 from tilewright.mapper.label.trace_back import rebuild
-from tilewright.mapper.search.ties import drop_emptier
 
 if TYPE_CHECKING:
     from tilewright.mapper.search.search import Search
@@ -35,9 +34,9 @@ def walk_labels(
     plan: Plan,
     ceiling: float,
     stop: Callable[[], bool],
-    dive: bool,
-    most: float,
-    least: Floats | None,
+    dive: bool = False,
+    most: float = inf,
+    least: Floats | None = None,
 ) -> bool:
     """Search one bypass choice below a ceiling, or dive for some good mapping.
 
@@ -98,3 +97,13 @@ def walk_labels(
         )  # fmt: skip
         hidden = False
     return not (hidden or dive or stop() or n > most)
+
+
+def drop_emptier(it: Ints, bits: Floats, full: int, place_memory: Ints, least: Floats) -> None:
+    """Mark labels as dead that are at the last stage of a segment and use too few bits.
+
+    `it` and `bits` are of the labels of the segment, and `place_memory` where its memories stand.
+    """
+    memories = np.flatnonzero(place_memory >= 0)
+    emptier = (bits[:, place_memory[memories]] < least[memories]).any(axis=1)
+    it[emptier & (it[:, STAGE] == full), DEAD] = 1

@@ -23,10 +23,10 @@ from tilewright.mapper.bounds.plan import (
     most_cycles,
     most_energy,
 )
-from tilewright.mapper.bounds.port_table import port_bounds
 from tilewright.mapper.bounds.root import First, first_bounds
 from tilewright.mapper.bounds.spatial_choices import SpatialBounds
-from tilewright.mapper.bounds.tables import Slides, Tables, slides_above
+from tilewright.mapper.bounds.tables.choice_tables import Slides, Tables, slides_above
+from tilewright.mapper.bounds.tables.port_table import port_bounds
 from tilewright.mapper.heuristics.annealing import CHUNK, Annealing
 from tilewright.mapper.heuristics.greedy import greedy_mapping
 from tilewright.mapper.label.labels import objective_value, worse
@@ -47,7 +47,6 @@ from tilewright.mapper.search.best_first import explore
 from tilewright.mapper.search.found import Found
 from tilewright.mapper.search.label_walk import walk_labels
 from tilewright.mapper.search.ties import FEW, least_of_ties, polished_alike
-from tilewright.mapper.search.unproven import correct_value
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.validity import check
 from tilewright.model.energy import operation_cost
@@ -318,18 +317,6 @@ class Search:
             return False
         return self.na > 1 or self.found.labels > HARD_TO_PROVE
 
-    def run(
-        self,
-        plan: Plan,
-        ceiling: float,
-        stop: Callable[[], bool],
-        dive: bool = False,
-        most: float = inf,
-        least: Floats | None = None,
-    ) -> bool:
-        """Search one bypass choice below a ceiling, or dive for a mapping: see `walk_labels`."""
-        return walk_labels(self, plan, ceiling, stop, dive, most, least)
-
     def solve(
         self,
         stop: Callable[[], bool] = lambda: False,
@@ -367,7 +354,7 @@ class Search:
             self.found.bound = max(self.found.bound, regular)
         forwards = any(array.forwarding for array in self.architecture.arrays)
         if self.found.mapping and (forwards or (self.resources and self.space.windows[-1] >= 0)):
-            correct_value(self.found, self.layer, self.architecture, self.goal)
+            self.found.correct_value(self.layer, self.architecture, self.goal)
         if not self.settings.canonical:
             return self.found
         if self.found.mapping and given is None:
@@ -381,7 +368,7 @@ class Search:
         """Follow the most promising labels of a bypass choice alone, to some good mapping."""
         self.prepare(plan, ceiling)
         if plan.bound[0] < ceiling:
-            self.run(plan, ceiling, stop, dive=True)
+            walk_labels(self, plan, ceiling, stop, dive=True)
         plan.ceiling = 0.0  # the search may begin below it
 
     def first_slack(self) -> float:

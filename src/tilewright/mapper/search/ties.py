@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.kernels.types import Floats, Ints
+from tilewright.kernels.types import Floats
 from tilewright.mapper.bounds.plan import Plan
 from tilewright.mapper.bounds.root import First
 from tilewright.mapper.canonical.polish import Cost, alike, beyond, costs, occupied, polished
-from tilewright.mapper.label.labels import DEAD, STAGE
 from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.objective.tolerances import TIE
 from tilewright.mapper.results.dataflow import dataflow
+from tilewright.mapper.search.label_walk import walk_labels
 from tilewright.mapping.nodes import Mapping
 
 if TYPE_CHECKING:
@@ -153,20 +153,11 @@ def in_less_room(
             continue
         look.found = replace(look.found, mapping=None, labels=0)
         look.best = np.array([cost[0], inf, inf, inf])
-        done = look.run(small, cost[0], stop, most=most, least=least if least.any() else None)
+        emptier = least if least.any() else None
+        done = walk_labels(look, small, cost[0], stop, most=most, least=emptier)
         most -= look.found.labels
         if look.found.mapping is not None:
             return look.found.mapping, max(most, 0.0)
         if not done:
             return None, -1.0
     return None, max(most, 0.0)
-
-
-def drop_emptier(it: Ints, bits: Floats, full: int, place_memory: Ints, least: Floats) -> None:
-    """Mark labels as dead that are at the last stage of a segment and use too few bits.
-
-    `it` and `bits` are of the labels of the segment, and `place_memory` where its memories stand.
-    """
-    memories = np.flatnonzero(place_memory >= 0)
-    emptier = (bits[:, place_memory[memories]] < least[memories]).any(axis=1)
-    it[emptier & (it[:, STAGE] == full), DEAD] = 1

@@ -18,9 +18,9 @@ from math import inf
 from threading import Event
 from time import perf_counter
 
+from tilewright.mapper.network.running.time_shares import collect
+from tilewright.mapper.network.running.workers import Helpers
 from tilewright.mapper.network.solved_layers import Searched, SolvedLayers
-from tilewright.mapper.network.time_shares import collect
-from tilewright.mapper.network.workers import Helpers
 from tilewright.mapper.problem.bypass_choices import narrowed
 from tilewright.mapper.results.dataflow import dataflow
 from tilewright.mapper.results.searched_space import ALL

@@ -17,8 +17,8 @@ from math import inf
 from threading import Event
 
 from tilewright.architecture.machine import Architecture
-from tilewright.mapper.network.progress import Progress
-from tilewright.mapper.network.time_shares import collect
+from tilewright.mapper.network.running.progress import Progress
+from tilewright.mapper.network.running.time_shares import collect
 from tilewright.mapper.objective.tolerances import TIE
 from tilewright.mapper.styles.ranking import Ranking
 from tilewright.mapper.styles.shared_results import Alike

@@ -16,7 +16,8 @@ from tilewright.mapper.problem.bypass_choices import Keep, narrowed
 from tilewright.mapper.problem.space_size import mappings_in_space
 from tilewright.mapper.results.dataflow import dataflow
 from tilewright.mapper.results.result import LayerResult
-from tilewright.mapper.search.restricted import stationary_alone
+from tilewright.mapper.search.label_walk import walk_labels
+from tilewright.mapper.search.questions.restricted import stationary_alone
 from tilewright.mapper.search.search import Search
 from tilewright.mapper.styles.style import Style
 from tilewright.workload.layer import Layer
@@ -156,7 +157,7 @@ class StyledLayer:
             search, plans = self.begin(inf)
             for plan in plans[:DIVES]:
                 search.prepare(plan, inf)
-                search.run(plan, inf, lambda: False, dive=True)
+                walk_labels(search, plan, inf, lambda: False, dive=True)
             found = search.found
             if found.mapping is not None:
                 found.value, found.bound = float(search.best[0]), self.bound

@@ -12,7 +12,7 @@ from tilewright.errors import InputError, NoMappingError
 from tilewright.mapper.network.cache import Cache
 from tilewright.mapper.network.layer_search import search_effort
 from tilewright.mapper.network.network import map_network
-from tilewright.mapper.network.run import UNLIMITED, Run
+from tilewright.mapper.network.running.run import UNLIMITED, Run
 from tilewright.mapper.network.solution_key import likeness
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.objective.tolerances import TIE

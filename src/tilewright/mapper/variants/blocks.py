@@ -25,7 +25,7 @@ from tilewright.layout.moved import BlockCounts, block_words, laid_out
 from tilewright.mapper.heuristics.neighbourhood import items_of, mapping_of
 from tilewright.mapper.network.in_turn import InTurn
 from tilewright.mapper.network.network import map_network
-from tilewright.mapper.network.run import UNLIMITED, Run
+from tilewright.mapper.network.running.run import UNLIMITED, Run
 from tilewright.mapper.network.solution_key import likeness
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.pipelined.pipelined import Climb, plain_mapping

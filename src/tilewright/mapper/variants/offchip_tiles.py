@@ -18,7 +18,7 @@ from tilewright.layout.choose import Choice, tiles_of
 from tilewright.layout.dmc import Cost, allowed_axes
 from tilewright.layout.moved import laid_out
 from tilewright.mapper.network.in_turn import InTurn
-from tilewright.mapper.network.run import UNLIMITED, Run
+from tilewright.mapper.network.running.run import UNLIMITED, Run
 from tilewright.mapper.objective.objective import Objective, name_of, parse_objective
 from tilewright.mapper.results.proof import Proof
 from tilewright.mapper.results.result import LayerResult, NetworkResult

@@ -20,8 +20,8 @@ from tilewright.architecture.checks import ROLES
 from tilewright.architecture.machine import Architecture, Array, Level, Memory
 from tilewright.errors import InputError, MappingError, NoMappingError
 from tilewright.mapper.network.network import map_network
-from tilewright.mapper.network.progress import Progress
-from tilewright.mapper.network.run import UNLIMITED, Run
+from tilewright.mapper.network.running.progress import Progress
+from tilewright.mapper.network.running.run import UNLIMITED, Run
 from tilewright.mapper.results.result import LayerResult, NetworkResult
 from tilewright.mapper.results.searched_space import ALL, DIVISORS, space_text
 from tilewright.mapper.search.confirmed import objective_value

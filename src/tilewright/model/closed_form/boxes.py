@@ -115,6 +115,32 @@ def chunk_counts(bounds: Ints, dim: Ints, tile: Ints) -> Ints:
 
 
 @part
+def first_counts(bounds: Ints, dim: Ints, tile: Ints, mode: Ints) -> Ints:
+    """Return the chunks of each loop that are looked at: of F loops the first one."""
+    count = chunk_counts(bounds, dim, tile)
+    for i in range(len(mode)):
+        if mode[i] == F:
+            count[i] = 1
+    return count
+
+
+@part
+def ranked(rank: Ints) -> tuple[Ints, Ints]:
+    """Return loops in the order of their ranks, 0 to 3, and where each rank begins there."""
+    order = np.empty(len(rank), np.int64)
+    begin = np.zeros(5, np.int64)
+    count = 0
+    for r in range(4):
+        begin[r] = count
+        for i in range(len(rank)):
+            if rank[i] == r:
+                order[count] = i
+                count += 1
+    begin[4] = count
+    return order, begin
+
+
+@part
 def box_footprint_of_two(coef: Ints, extent: Ints) -> int:
     """Return the distinct words of a box of a group of two dimensions."""
     a, b = coef[0], coef[1]

@@ -11,29 +11,14 @@ import numpy as np
 
 from tilewright.kernels.kernel import kernel, part
 from tilewright.kernels.types import Ints
-from tilewright.model.closed_form.boxes import box_words, chunk_counts, descend, step_back
-from tilewright.model.closed_form.program import HELD, Program
+from tilewright.model.closed_form.boxes import box_words, descend, first_counts, ranked, step_back
+from tilewright.model.closed_form.queries.program import HELD, Program
 from tilewright.model.closed_form.words import F, S, T, U, temporal_loops
 
 
 @part
-def _digits(mode: Ints, rank: Ints) -> tuple[Ints, Ints]:
-    """Return loops by rank (S, temporal, J, U) and where each rank begins in that order."""
-    order = np.empty(len(mode), np.int64)
-    begin = np.zeros(5, np.int64)
-    count = 0
-    for r in range(4):
-        begin[r] = count
-        for i in range(len(mode)):
-            if rank[i] == r:
-                order[count] = i
-                count += 1
-    begin[4] = count
-    return order, begin
-
-
-@part
 def _ranks(mode: Ints) -> Ints:
+    """Return the ranks of loops: the parent's instances (S), steps, J, U."""
     rank = np.full(len(mode), 2, np.int64)
     for i in range(len(mode)):
         if mode[i] == S or mode[i] == F:
@@ -55,15 +40,6 @@ def _next(order: Ints, begin: int, end: int, count: Ints, index: Ints) -> bool:
             return True
         index[i] = 0
     return False
-
-
-@part
-def _first_counts(bounds: Ints, dim: Ints, tile: Ints, mode: Ints) -> Ints:
-    count = chunk_counts(bounds, dim, tile)
-    for i in range(len(mode)):
-        if mode[i] == F:
-            count[i] = 1
-    return count
 
 
 @part
@@ -91,8 +67,8 @@ def held_group(
         span += coef[d] * (bounds[d] - 1)
         if coef[d] > 0:
             volume *= bounds[d]
-    count = _first_counts(bounds, dim, tile, mode)
-    order, begin = _digits(mode, _ranks(mode))
+    count = first_counts(bounds, dim, tile, mode)
+    order, begin = ranked(_ranks(mode))
     index = np.zeros(loops, np.int64)
     low = np.empty(len(bounds), np.int64)
     extent = np.empty(len(bounds), np.int64)
@@ -249,8 +225,8 @@ def missing_words(coef: Ints, bounds: Ints, dim: Ints, tile: Ints, mode: Ints) -
         span += coef[d] * (bounds[d] - 1)
         if coef[d] > 0:
             volume *= smallest[d]
-    count = _first_counts(bounds, dim, tile, mode)
-    order, begin = _digits(mode, _ranks(mode))
+    count = first_counts(bounds, dim, tile, mode)
+    order, begin = ranked(_ranks(mode))
     instances = 1
     for x in range(begin[2], begin[4]):
         instances *= count[order[x]]

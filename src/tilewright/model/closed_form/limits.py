@@ -9,7 +9,7 @@ import numpy as np
 from tilewright.architecture.machine import Architecture
 from tilewright.mapping.nodes import Spatial
 from tilewright.model.closed_form.fits import Limits
-from tilewright.model.closed_form.plan import groups
+from tilewright.model.closed_form.queries.plan import groups
 from tilewright.model.closed_form.traffic import Structure, Traffic
 from tilewright.model.energy import element_bits
 from tilewright.workload.layer import Layer, Tensor

@@ -8,7 +8,14 @@ from tilewright.kernels.kernel import kernel, part
 from tilewright.kernels.types import Ints
 from tilewright.model.closed_form.boxes import box_footprint, distinct_words
 from tilewright.model.closed_form.fits import BLOCK
-from tilewright.model.closed_form.program import CHAIN, DISTINCT, PEAK, TOTAL, WINDOW, Program
+from tilewright.model.closed_form.queries.program import (
+    CHAIN,
+    DISTINCT,
+    PEAK,
+    TOTAL,
+    WINDOW,
+    Program,
+)
 from tilewright.model.closed_form.windows import whole_window
 from tilewright.model.closed_form.words import chains
 

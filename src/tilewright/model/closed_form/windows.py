@@ -13,8 +13,9 @@ from tilewright.kernels.kernel import kernel, part
 from tilewright.kernels.types import Bools, Ints
 from tilewright.model.closed_form.boxes import (
     box_words,
-    chunk_counts,
     descend,
+    first_counts,
+    ranked,
     step_back,
     touched_words,
     works,
@@ -63,19 +64,12 @@ def window(
     for d in range(len(bounds)):
         span += coef[d] * (bounds[d] - 1)
         volume *= bounds[d]
-    count = chunk_counts(bounds, dim, tile)
-    order = np.empty(loops, np.int64)  # odometer digits: temporal, then summed, then united
-    digits = 0
-    united = 0
-    for rank in range(3):
-        for i in range(loops):
-            if mode[i] == F:
-                count[i] = 1
-            if rank == (0 if mode[i] == T else 2 if mode[i] == U else 1):
-                order[digits] = i
-                digits += 1
-                if rank == 2:
-                    united += 1
+    count = first_counts(bounds, dim, tile, mode)
+    rank = np.ones(loops, np.int64)
+    for i in range(loops):
+        if mode[i] == T or mode[i] == U:
+            rank[i] = 0 if mode[i] == T else 2
+    order, begin = ranked(rank)  # temporal, then summed, then united
     index = np.zeros(loops, np.int64)
     low = np.empty(len(bounds), np.int64)
     extent = np.empty(len(bounds), np.int64)
@@ -106,22 +100,8 @@ def window(
                 fresh = True
                 if q > 0:
                     mark += 1
-                    fresh = _differs(
-                        coef,
-                        bounds,
-                        dim,
-                        tile,
-                        mode,
-                        index,
-                        advanced,
-                        words,
-                        put,
-                        low,
-                        extent,
-                        before,
-                        matched,
-                        mark,
-                    )
+                    fresh = _differs(coef, bounds, dim, tile, mode, index, advanced,
+                                     words, put, low, extent, before, matched, mark)  # fmt: skip
                 for x in range(put):
                     word = words[x]
                     if not counted[word]:
@@ -138,7 +118,7 @@ def window(
                     if q > 0 and moved[word] != stamp and before[word] != mark:
                         moved[word] = stamp
                         slid += 1
-            carry = digits - 1
+            carry = loops - 1
             while carry >= 0:
                 i = order[carry]
                 if everything and mode[i] == T and index[i] == 1:
@@ -149,7 +129,7 @@ def window(
                     break
                 index[i] = 0
                 carry -= 1
-            if carry < 0 or carry < digits - united:
+            if carry < 0 or carry < begin[2]:
                 break
         row[at + q] += times * seen
         row[slide + q] += times * slid

@@ -15,7 +15,7 @@ are at their first chunk) the kernels compute
 A group with D temporal loops takes 4 (D + 1) numbers, in this order, in a row of numbers. One of a
 single dimension takes 3 (D + 1): `all`, `only`, and `all` again where the dimension is irrelevant
 and each tile is one word; the rest follows from these. This module has the groups of one dimension,
-`windows.py` those of several; `combine.py` multiplies.
+`windows.py` those of several; `queries/combine.py` multiplies.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 MOST = 24
 
 
-def slots_figure(evaluation: FusedEvaluation, number: int = 0, most: int = MOST) -> Figure:
-    """Return the first slots of a pipeline as a plot, in cycles.
+def slots_figure(evaluation: FusedEvaluation) -> Figure:
+    """Return the first slots of the first pipeline as a plot, in cycles.
 
     A row for each layer and for each level that all of them share; a bar is as long as the row is
     busy in a slot, and a slot is as long as its longest bar.
@@ -29,14 +29,10 @@ def slots_figure(evaluation: FusedEvaluation, number: int = 0, most: int = MOST)
     ----------
     evaluation : FusedEvaluation
         Of a tree that has pipelines.
-    number : int
-        Which of them.
-    most : int
-        How many slots.
     """
     resolved = resolve_fused(evaluation.mapping, evaluation.segment)
-    slots = slots_of(resolved.pipelines[number], resolved, evaluation.architecture)
-    needs = slots.needs[:, :most]
+    slots = slots_of(resolved.pipelines[0], resolved, evaluation.architecture)
+    needs = slots.needs[:, :MOST]
     lengths = needs.max(axis=0).tolist()
     starts = [0.0, *accumulate(lengths)]
     rows = [i for i in range(len(slots.names)) if needs[i].any()]

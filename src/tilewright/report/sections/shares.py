@@ -9,7 +9,7 @@ from html import escape
 from tilewright.mapper.results.result import NetworkResult
 from tilewright.report.palette import LEAKAGE_COLOUR, level_colours, tensor_colours
 from tilewright.report.quantities import energy, percent
-from tilewright.report.sections.breakdown import (
+from tilewright.report.sections.layer.breakdown import (
     LEAKAGE,
     energy_by_level,
     energy_by_role,

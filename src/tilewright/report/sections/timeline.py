@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.architecture.machine import Architecture
 from tilewright.mapper.results.result import LayerResult
-from tilewright.model.result import Evaluation
+from tilewright.model.results.result import Evaluation
 from tilewright.report.figures import Figure
 from tilewright.report.palette import level_colours
 from tilewright.timing.events import first_events
@@ -30,25 +30,23 @@ WORDS = {
 PLAIN = ("#0b306b", "#2870be", "#78b2e2", "#bad6ee", "#9fb8d0", "#c7d3de")
 
 
-def timeline(evaluation: Evaluation, most: int = MOST) -> Figure:
+def timeline(evaluation: Evaluation) -> Figure:
     """Return the first events of an evaluation as a plot, in cycles.
 
     Parameters
     ----------
     evaluation : Evaluation
         Of which machine and mapping.
-    most : int
-        How many events.
     """
     machine = evaluation.architecture
-    return bars(events_of(evaluation, most), machine, level_colours(machine))
+    return bars(events_of(evaluation), machine, level_colours(machine))
 
 
-def events_of(evaluation: Evaluation, most: int) -> list[Event]:
+def events_of(evaluation: Evaluation) -> list[Event]:
     """Return the first events of an evaluation, with the layouts that it was found with."""
     layouts = None if evaluation.pipeline is None else evaluation.pipeline.layouts
     return first_events(
-        evaluation.layer, evaluation.architecture, evaluation.mapping, most=most, layouts=layouts
+        evaluation.layer, evaluation.architecture, evaluation.mapping, most=MOST, layouts=layouts
     )
 
 
@@ -110,12 +108,12 @@ def bars(events: Sequence[Event], machine: Architecture, colours: dict[str, str]
     return Figure(data, layout, {})
 
 
-def timeline_plot(evaluation: Evaluation, most: int = MOST) -> go.Figure:
+def timeline_plot(evaluation: Evaluation) -> go.Figure:
     """Return the same as a figure of its own, in fixed colours."""
     import plotly.graph_objects as go
 
     machine = evaluation.architecture
-    events = events_of(evaluation, most)
+    events = events_of(evaluation)
     names = [level.name for level in machine.levels]
     figure = bars(events, machine, dict(zip(names, PLAIN * len(names), strict=False)))
     for trace in figure.data:

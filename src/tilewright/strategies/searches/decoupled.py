@@ -28,7 +28,7 @@ from tilewright.layout.choose import Choice, reordered, tiles_of
 from tilewright.layout.dmc import Cost
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.model.evaluate import evaluate
-from tilewright.model.result import Evaluation
+from tilewright.model.results.result import Evaluation
 from tilewright.strategies.candidates.even import Nest
 from tilewright.strategies.steps import Problem, Step, tried
 from tilewright.workload.layer import Layer, Tensor, Term

@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tilewright.kernels.kernel import called_leaf, leaf, part
-from tilewright.mapper.relaxations.nests.served import pairs_of, rarely, rarely_in_line
-from tilewright.mapper.relaxations.nests.window_spans import Nested, chunks, tile_words, within
+from tilewright.mapper.relaxations.nests.sliding.served import pairs_of, rarely, rarely_in_line
+from tilewright.mapper.relaxations.nests.sliding.window_spans import (
+    Nested,
+    chunks,
+    tile_words,
+    within,
+)
 from tilewright.mapper.windows.slides import gcd, pair_words
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from tilewright.mapper.relaxations.nests.inner_tiles import (
     value_of,
 )
 from tilewright.mapper.relaxations.nests.outer_costs import InnerWindow, Sought
-from tilewright.mapper.relaxations.nests.window_spans import Instances, chunks
+from tilewright.mapper.relaxations.nests.sliding.window_spans import Instances, chunks
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints

@@ -10,8 +10,8 @@ from tilewright.kernels.ascending import ascending
 from tilewright.kernels.kernel import called_leaf, kernel, leaf, part
 from tilewright.kernels.record import record
 from tilewright.mapper.label.labels import objective_value
-from tilewright.mapper.relaxations.nests.served import fill_same
-from tilewright.mapper.relaxations.nests.window_spans import (
+from tilewright.mapper.relaxations.nests.sliding.served import fill_same
+from tilewright.mapper.relaxations.nests.sliding.window_spans import (
     FIELDS,
     LESS,
     MOST_DIMENSIONS,

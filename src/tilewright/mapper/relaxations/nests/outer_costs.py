@@ -8,9 +8,9 @@ import numpy as np
 
 from tilewright.kernels.kernel import called_leaf, leaf
 from tilewright.mapper.relaxations.nests.above import Tiles, comes_in, longest_stay, window_serves
-from tilewright.mapper.relaxations.nests.case_serves import case_serves
 from tilewright.mapper.relaxations.nests.inner_tiles import value_of
-from tilewright.mapper.relaxations.nests.window_spans import Instances, chunks
+from tilewright.mapper.relaxations.nests.sliding.case_serves import case_serves
+from tilewright.mapper.relaxations.nests.sliding.window_spans import Instances, chunks
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints

@@ -20,7 +20,7 @@ from tilewright.mapper.relaxations.nests.outer_costs import (
     add_outer,
     closer_value,
 )
-from tilewright.mapper.relaxations.nests.window_spans import Instances, chunks
+from tilewright.mapper.relaxations.nests.sliding.window_spans import Instances, chunks
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints

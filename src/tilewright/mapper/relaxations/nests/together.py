@@ -8,13 +8,6 @@ import numpy as np
 
 from tilewright.kernels.kernel import kernel, leaf, part
 from tilewright.mapper.relaxations.nests.above import fill_spans
-from tilewright.mapper.relaxations.nests.case_serves import case_serves
-from tilewright.mapper.relaxations.nests.cases import (
-    case_fields,
-    fill_served,
-    known_cases,
-    tighten_same,
-)
 from tilewright.mapper.relaxations.nests.cuts import (
     ALIKE,
     EVEN,
@@ -33,8 +26,20 @@ from tilewright.mapper.relaxations.nests.cuts import (
 from tilewright.mapper.relaxations.nests.inner_tiles import Inner, add_direct, add_inner
 from tilewright.mapper.relaxations.nests.outer_costs import InnerWindow, Sought
 from tilewright.mapper.relaxations.nests.outer_tiles import Carried, least_outer
-from tilewright.mapper.relaxations.nests.served import WAYS, fill_same
-from tilewright.mapper.relaxations.nests.window_spans import Instances, Nested, copy, most_of
+from tilewright.mapper.relaxations.nests.sliding.case_serves import case_serves
+from tilewright.mapper.relaxations.nests.sliding.cases import (
+    case_fields,
+    fill_served,
+    known_cases,
+    tighten_same,
+)
+from tilewright.mapper.relaxations.nests.sliding.served import WAYS, fill_same
+from tilewright.mapper.relaxations.nests.sliding.window_spans import (
+    Instances,
+    Nested,
+    copy,
+    most_of,
+)
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints

@@ -1,0 +1,124 @@
+"""Compile the kernels of the search before they are needed, on several processors."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tilewright.kernels.on_disk.folders import folder_of
+from tilewright.processes import other_process, processors
+
+# the walk alone needs no tables under this constraint; it excludes nothing
+WITHOUT_TABLES = "GLB.even=true"
+
+
+def is_compiled() -> bool:
+    """Whether there is machine code of the search as it stands in the source."""
+    from tilewright.mapper.engine import expand as walk
+    from tilewright.mapper.relaxations.nests import together as nest_together
+
+    kernels: tuple[Any, ...] = (walk.expand, nest_together.least_together)
+    if not can_keep():
+        return all(kernel.signatures for kernel in kernels)
+    return all(kernel._cache.is_there for kernel in kernels)
+
+
+def can_keep() -> bool:
+    """Whether machine code can be kept for other processes."""
+    return folder_of(str(Path(__file__).parent)) is not None
+
+
+def compile_kernels() -> None:
+    """Compile the walk here, and the rest in other processes meanwhile.
+
+    Numba compiles one function at a time in a process. What other processes compile is found on
+    disk; where nothing can be kept there, it is compiled again when it is needed.
+    """
+    from tilewright.kernels.parts import no_collection
+
+    others = []
+    if processors() > 1 and sys.executable and can_keep():
+        for part in PARTS:
+            others.append(other_process(__name__, part, subprocess.DEVNULL))
+    try:
+        with no_collection():
+            compile_walk()
+    finally:
+        for other in others:
+            other.wait()
+
+
+def compile_walk() -> None:
+    """Search a tiny layer without tables of bounds, polish what is found, and count mappings."""
+    from tilewright.mapper.problem.space_size import mappings_in_space
+
+    layer, machine = tiny_problem(WITHOUT_TABLES)
+    search(layer, machine).solve()
+    mappings_in_space(layer, machine)
+
+
+def compile_rest() -> None:
+    """Evaluate a mapping of a tiny layer, fill the tables of a bypass choice, and anneal.
+
+    What is shared with the walk comes late: until then it is on disk. Annealing gives a search
+    that is ended by its time limit a mapping, so it must not have to be compiled then.
+    """
+    from tilewright.mapping.nodes import For, Mapping, Store
+    from tilewright.model.batch import evaluate_batch
+    from tilewright.model.evaluate import evaluate
+
+    layer, machine = tiny_problem(None)
+    everything = tuple(tensor.name for tensor in layer.tensors)
+    mapping = Mapping((Store("DRAM", everything), For("P", 1)))
+    evaluate(layer, machine, mapping)
+    evaluate_batch(layer, machine, mapping, [[1]])
+    tiny = search(layer, machine)
+    plan = next(iter(tiny.plans()))
+    for jointly in (False, True):
+        tiny.tables.fill(plan, np.diff(tiny.space.unroll_start), jointly, inf)
+    tiny.anneal(1, 1, lambda: False)
+
+
+def compile_tiles() -> None:
+    """Find the lower bound of all tile sizes for a tiny layer."""
+    from tilewright.mapper.objective.objective import parse_objective
+    from tilewright.mapper.problem.bypass_choices import keep_choices
+    from tilewright.mapper.relaxations.nests.regular_bound import tightened
+    from tilewright.mapper.relaxations.stays.least_cost import Least
+
+    layer, machine = tiny_problem(None)
+    keep = next(iter(keep_choices(layer, machine)))
+    tightened(Least(layer, machine), [(1.0, keep)], parse_objective("edp"), inf, lambda: False)
+
+
+def tiny_problem(constraint: str | None) -> tuple[Any, Any]:
+    """Return a tiny convolution and a machine, under a constraint."""
+    from tilewright.architecture.files import load_architecture
+    from tilewright.mapping.constraints import under
+    from tilewright.mapping.given import given_constraints
+    from tilewright.workload.operators import conv2d
+
+    layer = conv2d(K=2, C=2, P=2, Q=2, R=2, S=2)
+    machine = load_architecture("simple")
+    return layer, under(machine, given_constraints(constraint, machine, [layer]))
+
+
+def search(layer: Any, machine: Any) -> Any:
+    """Return a search of the tiny problem."""
+    from tilewright.mapper.search.search import Search
+
+    return Search(layer, machine, "edp")
+
+
+PARTS = {"tables": compile_rest, "tiles": compile_tiles}
+
+if __name__ == "__main__":
+    from tilewright.kernels.parts import no_collection
+
+    with no_collection():
+        PARTS[sys.argv[1]]()

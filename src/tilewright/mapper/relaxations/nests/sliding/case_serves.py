@@ -1,0 +1,178 @@
+"""What a tile of a sliding window serves in one of its cases."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tilewright.kernels.kernel import called_leaf
+from tilewright.mapper.relaxations.nests.sliding.served import RETURNS, SLIDES, STAYS, served
+from tilewright.mapper.relaxations.nests.sliding.window_spans import Instances
+from tilewright.mapper.windows.slides import gcd, pair_words
+
+if TYPE_CHECKING:
+    from tilewright.kernels.types import Ints
+    from tilewright.mapper.relaxations.nests.nest import Nest
+
+# of a case: the expression along which the tile does not stay, what it does there, how far loops on
+# both dimensions reach, the words that fit; then the least and the most extents of both dimensions
+# of each expression
+SLID, WAY, REACH, ROOM, HEAD = 0, 1, 2, 4, 5
+
+
+@called_leaf
+def case_serves(
+    ns: Nest,
+    case: Ints,
+    instances: Instances,
+    far: Ints,
+    together: bool,
+    known: float,
+) -> float:
+    """Return how many iterations of windows give the same word at most, or what is known.
+
+    What the tile spans of two expressions together is no more words than fit.
+
+    Parameters
+    ----------
+    far : array of (3, dimensions)
+        How far loops along which tiles slide reach at most, and at least; and the distance from one
+        iteration of an instance to the next, or 1 where it is not known.
+    """
+    t = ns.window
+    slid, other = case[SLID], -1
+    rest, words = 1.0, 1.0  # of the expressions but these two
+    for e in range(ns.terms.shape[1]):
+        if ns.terms[t, e, 2] < 0 or e == slid:
+            continue
+        if slid < 0:
+            slid = e
+        elif other < 0:
+            other = e
+        else:
+            rest *= span_serves(ns, case, e, instances, far, together)
+            words *= least_words(ns, case, e)
+    beside, taken = 1.0, 1.0
+    if other >= 0:
+        beside = span_serves(ns, case, other, instances, far, together)
+        taken = least_words(ns, case, other)
+    _, a, _, b = ns.terms[t, slid]
+    at = HEAD + 4 * slid
+    first, last = case[at], most_in(ns, case, slid, 0, instances.spread)
+    second, end = case[at + 2], most_in(ns, case, slid, 1, instances.spread)
+    way = case[WAY]
+    best = known
+    whole = slid_serves(ns, case, slid, (last, end), (first, second), instances, far, together)
+    if whole * beside * rest <= best:
+        return best
+    for m in range(first, (first if way == SLIDES else last) + 1):
+        for n in range(second, (second if way == SLIDES + 1 else end) + 1):
+            own = pair_words(m, n, a, b, False) * words
+            if own * taken > case[ROOM]:
+                break
+            # the extent along which it slides matters little
+            wide = last if way == SLIDES else m
+            high = end if way == SLIDES + 1 else n
+            served_here = rest * slid_serves(
+                ns, case, slid, (wide, high), (m, n), instances, far, together
+            )
+            if served_here * beside <= best:
+                continue
+            if other >= 0:
+                left = int(case[ROOM] / own)
+                served_here *= room_serves(ns, case, other, left, instances, far, together)
+            best = max(best, served_here)
+    return best
+
+
+@called_leaf
+def most_in(ns: Nest, case: Ints, e: int, k: int, spread: Ints) -> int:
+    """Return what the tile in an instance spans at most of a dimension of an expression."""
+    d = ns.terms[ns.window, e, 2 * k]
+    at = HEAD + 4 * e + 2 * k
+    most = case[at + 1]
+    if spread[d] > 1:
+        most = min(most, (ns.bounds[d] - 1) // (spread[d] - 1))
+    return int(max(case[at], most))
+
+
+@called_leaf
+def least_words(ns: Nest, case: Ints, e: int) -> float:
+    """Return the words of an expression that the tile spans at least."""
+    _, a, _, b = ns.terms[ns.window, e]
+    return pair_words(case[HEAD + 4 * e], case[HEAD + 4 * e + 2], a, b, False)
+
+
+@called_leaf
+def span_serves(
+    ns: Nest, case: Ints, e: int, instances: Instances, far: Ints, together: bool
+) -> float:
+    """Return what an expression serves at most along which the tile stays."""
+    spread = instances.spread
+    m, n = most_in(ns, case, e, 0, spread), most_in(ns, case, e, 1, spread)
+    leap, jump = far[2, ns.terms[ns.window, e, 0]], far[2, ns.terms[ns.window, e, 2]]
+    return served(ns, e, STAYS, (m, n), (1, 1), instances, together, (1, leap, jump))
+
+
+@called_leaf
+def room_serves(
+    ns: Nest,
+    case: Ints,
+    e: int,
+    room: int,
+    instances: Instances,
+    far: Ints,
+    together: bool,
+) -> float:
+    """Return what an expression serves at most along which the tile stays, of so many words."""
+    spread = instances.spread
+    _, a, _, b = ns.terms[ns.window, e]
+    g = gcd(a, b)
+    a, b = a // g, b // g
+    at = HEAD + 4 * e
+    last, end = most_in(ns, case, e, 0, spread), most_in(ns, case, e, 1, spread)
+    best = 1.0
+    leap, jump = far[2, ns.terms[ns.window, e, 0]], far[2, ns.terms[ns.window, e, 2]]
+    for n in range(case[at + 2], end + 1):
+        m = room // n
+        if n > a and m >= b:
+            m = (room - b * (n - a)) // a
+        if m < case[at]:
+            break
+        m = min(m, last)
+        now = served(ns, e, STAYS, (m, n), (1, 1), instances, together, (1, leap, jump))
+        best = max(best, now)
+    return best
+
+
+@called_leaf
+def slid_serves(
+    ns: Nest,
+    case: Ints,
+    e: int,
+    span: tuple[int, int],
+    least: tuple[int, int],
+    instances: Instances,
+    limits: Ints,
+    together: bool,
+) -> float:
+    """Return what the expression serves along which the tile does not stay.
+
+    Where an array cuts a dimension, loops above it move the tile by more than what all instances
+    have. A tile of at least `least` that shares no word then with the one before slides through the
+    part of one instance only.
+    """
+    m, n = span
+    first, second = least
+    spread = instances.spread
+    far = min(case[REACH], limits[0, ns.terms[ns.window, e, 0]])
+    wide = min(case[REACH + 1], limits[0, ns.terms[ns.window, e, 2]])
+    long = limits[1, ns.terms[ns.window, e, 2 * (case[WAY] % 2)]]
+    if not together and case[WAY] < RETURNS:
+        d, a, o, b = ns.terms[ns.window, e]
+        if spread[d] > 1 and a * (first * (spread[d] - 2) + 2) > b * (n - 1):
+            far = min(far, (ns.bounds[d] - 1) // (spread[d] - 1))
+        if spread[o] > 1 and b * (second * (spread[o] - 2) + 2) > a * (m - 1):
+            wide = min(wide, (ns.bounds[o] - 1) // (spread[o] - 1))
+    leap, jump = limits[2, ns.terms[ns.window, e, 0]], limits[2, ns.terms[ns.window, e, 2]]
+    steps = long, leap, jump
+    return served(ns, e, case[WAY], span, (far, wide), instances, together, steps)

@@ -1,0 +1,307 @@
+"""How many iterations of a sliding window give the same word while a tile stays, or slides."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilewright.kernels.kernel import called_leaf, leaf
+from tilewright.mapper.relaxations.nests.sliding.window_spans import (
+    BACK,
+    FAR,
+    RARE,
+    RUN,
+    SPAN,
+    Instances,
+    chunks,
+)
+from tilewright.mapper.windows.slides import gcd, pair_words
+
+if TYPE_CHECKING:
+    from tilewright.kernels.types import Floats, Ints
+    from tilewright.mapper.relaxations.nests.nest import Nest
+
+# what a tile does along an expression: it stays, slides along the first or the second term, comes
+# back after each run along one of them, or after some
+STAYS, SLIDES, RETURNS, RARELY = -1, 0, 2, 4
+WAYS = 6
+STEPS = 1, 1, 1  # of loops of which nothing is known
+
+
+@called_leaf
+def fill_same(ns: Nest, windows: Ints, instances: Instances, same: Floats) -> None:
+    """Fill how many iterations of windows give the same word of a tensor at most.
+
+    Parameters
+    ----------
+    windows : array of (expressions, FIELDS)
+        See `windows_of`.
+    same : array of (2, tensors)
+        Of words that come into an instance, and of those that all instances share.
+    """
+    for t in range(len(ns.words)):
+        same[0, t] = same[1, t] = 1.0
+        if t == ns.window:
+            same[0, t] = same_words(ns, windows, instances, False)
+            same[1, t] = same_words(ns, windows, instances, True)
+        else:
+            for e in range(ns.terms.shape[1]):
+                same[0, t] *= ns.pairs[t, e]
+                same[1, t] *= ns.pairs[t, e]
+
+
+@called_leaf
+def same_words(ns: Nest, windows: Ints, instances: Instances, together: bool) -> float:
+    """Return how many iterations of a tensor's windows give the same word at most.
+
+    The tile may slide along one expression, as far as that goes in each way; the other expressions
+    stay as they are. Each extent is at its most.
+    """
+    t = ns.window
+    most = 1.0
+    for slid in range(-1, ns.terms.shape[1]):
+        product = 1.0
+        for e in range(ns.terms.shape[1]):
+            if ns.terms[t, e, 2] < 0:
+                continue
+            span = windows[e, SPAN], windows[e, SPAN + 1]
+            far, wide = windows[e, FAR], windows[e, FAR + 1]
+            reach = far, wide
+            own = served(ns, e, STAYS, span, reach, instances, together, STEPS)
+            if e == slid:
+                for k in range(2):
+                    run = windows[e, RUN] if k == 0 else far
+                    other = windows[e, RUN + 1] if k == 1 else wide
+                    now = served(ns, e, SLIDES + k, span, (run, other), instances, together, STEPS)
+                    own = max(own, now)
+                    if windows[e, BACK + k] > 0:
+                        now = served(ns, e, RETURNS + k, span, reach, instances, together, STEPS)
+                        own = max(own, now)
+                    if windows[e, RARE + k] > 0:
+                        now = served(ns, e, RARELY + k, span, reach, instances, together, STEPS)
+                        own = max(own, now)
+            product *= own
+        most = max(most, product)
+    return most
+
+
+@called_leaf
+def served(
+    ns: Nest,
+    e: int,
+    way: int,
+    span: tuple[int, int],
+    reach: tuple[int, int],
+    instances: Instances,
+    together: bool,
+    steps: tuple[int, int, int],
+) -> float:
+    """Return how many iterations of an expression of two terms give the same word at most.
+
+    Parameters
+    ----------
+    way : int
+        What the tile does along the expression.
+    span : tuple of int, int
+        What it spans of both dimensions in an instance.
+    reach : tuple of int, int
+        How far loops on them reach.
+    together : bool
+        Whether words are counted that all instances share.
+    steps : tuple of int, int, int
+        How long a run is at least, of those that a tile comes back after, or 1; and from one
+        iteration of an instance to the next, along both dimensions, where that is known to be more
+        than 1.
+    """
+    m, n = span
+    far, wide = reach
+    spread, active = instances
+    long, leap, jump = steps
+    d, a, o, b = ns.terms[ns.window, e]
+    whole, other = ns.bounds[d], ns.bounds[o]
+    if leap > 1 and not together:
+        a, whole, m = a * leap, chunks(whole, leap), 1
+        far = min(far, whole)
+    if jump > 1 and not together:
+        b, other, n = b * jump, chunks(other, jump), 1
+        wide = min(wide, other)
+    g = gcd(a, b)
+    a, b = a // g, b // g
+    # where there is an instance for each iteration, it has no loops
+    loops = spread[d] < ns.bounds[d] and spread[o] < ns.bounds[o]
+    # what is cut may stand apart
+    cut, torn = active[d] > 1, active[o] > 1
+    apart = together and (cut or torn)
+    lines = n if way % 2 == 0 else m
+    if apart:
+        m, n = min(whole, m * active[d]), min(other, n * active[o])
+        far, wide = min(whole, far * active[d]), min(other, wide * active[o])
+        cut, torn = cut and spread[d] < whole, torn and spread[o] < other
+    else:
+        if spread[d] == ns.bounds[d]:
+            m = far = 1
+        if spread[o] == ns.bounds[o]:
+            n = wide = 1
+        cut, torn = cut and leap == 1, torn and jump == 1
+    own = pairs_of(m, n, whole, other, cut, torn, a, b)
+    if way == STAYS or (way >= RETURNS and not loops):
+        return float(min(ns.pairs[ns.window, e], own))
+    first = way % 2 == 0
+    length, width = max(m, far), max(n, wide)
+    along = pairs_of(length if first else m, n if first else width, whole, other, cut, torn, a, b)
+    most = along
+    if way >= RETURNS:
+        most = pairs_of(length, width, whole, other, cut, torn, a, b)
+    if not first:
+        m, n, far, wide, whole, other, a, b = n, m, wide, far, other, whole, b, a
+    if way >= RARELY:
+        if not apart and lines == 1 and a > 1 and not (torn if first else cut):
+            slid = rarely_in_line(m, other, a, b, long)
+        else:
+            tiles = 2.0 if apart else max(2.0, long / m)
+            slid = rarely(lines, a, apart, tiles) * (along if apart else 1.0)
+    elif apart:
+        slid = most
+    elif way < RETURNS:
+        slid = slid_along(m, n, far, a, b)
+    elif cut or torn:
+        slid = come_back_cut(m, n, whole, other, a, b)
+    else:
+        slid = come_back(m, n, far, wide, a, b)
+    return float(min(ns.pairs[ns.window, e], max(own, min(slid, most))))
+
+
+@called_leaf
+def pairs_of(
+    m: int, n: int, whole: int, other: int, cut: bool, torn: bool, a: int, b: int
+) -> float:
+    """Return the pairs for a word of a*i + b*j at most, in tiles of m x n that cover all.
+
+    All but the last ones are as large as can be: the words of a tile grow less than its sides.
+
+    Parameters
+    ----------
+    whole, other : int
+        Bounds of both dimensions.
+    cut, torn : bool
+        Whether the m and the n values may stand apart; if not, they stand in a row.
+    a, b : int
+        Without a common divisor.
+    """
+    if not cut and not torn:
+        words = 0.0
+        for i in range(2):
+            p, rows = (m, whole // m) if i == 0 else (whole % m, 1)
+            for j in range(2):
+                q, columns = (n, other // n) if j == 0 else (other % n, 1)
+                words += rows * columns * pair_words(p, q, a, b, False)
+        return float(whole * other / words)
+    return min(sum_of_sets(m, n, whole, other, torn, a), sum_of_sets(n, m, other, whole, cut, b))
+
+
+@called_leaf
+def sum_of_sets(m: int, n: int, whole: int, other: int, torn: bool, a: int) -> float:
+    """Return the pairs for a word of a*i + b*j at most, for m values of i, anywhere, and n of j.
+
+    In each class of remainders of j, two sets add up to |A| + |B| - 1 words at least.
+    """
+    classes = max(1.0, n / chunks(other, a)) if torn else float(min(n, a))
+    count = chunks(whole, m)
+    return whole * n / (count * n + classes * (whole - count))
+
+
+@called_leaf
+def rarely(n: int, a: int, together: bool, tiles: float) -> float:
+    """Return the pairs for a word at most where a tile comes back after every few runs.
+
+    A run along the first term is two tiles long at least, and so many runs begin with a tile that
+    is not there for one that does. All instances together may share most words of a run with its
+    first tiles: this is times what they serve otherwise.
+
+    Parameters
+    ----------
+    n : int
+        What the tile spans of the second dimension in an instance.
+    tiles : float
+        How many of them a run is long at least.
+    """
+    runs = max(2.0, 1.0 + a / n)
+    if together and n > 1:
+        return runs / (runs - 1)
+    served = tiles * runs / (tiles * runs - 1)
+    return float(served if together else served * max(1.0, n / a))
+
+
+@leaf
+def rarely_in_line(m: int, other: int, a: int, b: int, long: int) -> float:
+    """Return what `rarely` does where a tile spans 1 of the second dimension, in whose steps.
+
+    A loop on the first dimension moves the tile by as much as it spans, where that on the second
+    one begins anew: what both tiles share is no longer than the second loop is.
+
+    Parameters
+    ----------
+    m : int
+        What the tile spans at most of the first dimension.
+    other : int
+        Bound of the second one.
+    long : int
+        How long a run is at least.
+    """
+    shared = min(m, b * (other - 1) // a)
+    words = (1 + a) * max(long, 2 * shared)
+    return float(words / (words - shared)) if shared > 0 else 1.0
+
+
+@leaf
+def slid_along(m: int, n: int, run: int, a: int, b: int) -> float:
+    """Return the pairs for a word at most where a tile of m x n slides along the first term.
+
+    It shares words with the tile before.
+    """
+    kept = max(0, n - a) * min(1.0, max(0, 2 * m - b) / m)
+    return run * n / (n + (run - 1) * (n - kept))
+
+
+@called_leaf
+def come_back(m: int, n: int, run: int, around: int, a: int, b: int) -> float:
+    """Return the pairs for a word at most where a tile slides along the first term and comes back.
+
+    The tile is the same when the loop on the other term has moved it by b n, as much as the run,
+    which is x = m + b n / a long then. The run brings in what it spans but for that tile.
+
+    Parameters
+    ----------
+    run, around : int
+        How far loops on both dimensions reach.
+    """
+    n -= n % a
+    if (a > 1 and b > 1) or n == 0:
+        return np.inf if n > 0 else 1.0
+    if run < 1 + b or around < 2 * a:
+        return 1.0
+    own = m / b + n / a
+    if m < b:
+        own = (m + b * n / a) * n / (n * (2 * b - m) - a * (b - m))
+    return min(own, run / b)
+
+
+@called_leaf
+def come_back_cut(m: int, n: int, run: int, around: int, a: int, b: int) -> float:
+    """Return what `come_back` does where an array cuts the loops, so that a run makes leaps.
+
+    Where a term makes steps, the values of the other one need the same remainders.
+
+    Parameters
+    ----------
+    run, around : int
+        Bounds of both dimensions.
+    """
+    if a == 1 and b == 1:
+        return float(m + n)
+    if b == 1 and around < 2 * a:
+        return 1.0
+    if a == 1 and run < 2 * b:
+        return run / b
+    return np.inf
