@@ -14,7 +14,7 @@ import tilewright as tw
 from benchmarks import Section
 from tilewright.architecture.machine import Architecture, Compute, Memory
 from tilewright.document import Document
-from tilewright.mapper.fused.result import FusedResult
+from tilewright.mapper.fused.results.result import FusedResult
 from tilewright.workload.cascades import (
     experts,
     gated_feed_forward,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import inf
 
-from tilewright.mapper.fused.branch import Begun, Point, Room
-from tilewright.mapper.fused.choices import Shape
-from tilewright.mapper.fused.chunks import Sources
-from tilewright.mapper.fused.holding import Holding
-from tilewright.mapper.fused.windows import Extents, Windowing
+from tilewright.mapper.fused.search.branch import Begun, Point, Room
+from tilewright.mapper.fused.search.chunks import Sources
+from tilewright.mapper.fused.space.holding import Holding
+from tilewright.mapper.fused.space.segment_problem import Shape
+from tilewright.mapper.fused.space.windows import Extents, Windowing
 from tilewright.workload.layer import Layer
 
 

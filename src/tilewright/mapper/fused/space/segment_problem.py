@@ -9,10 +9,10 @@ from itertools import product
 from math import gcd, prod
 
 from tilewright.architecture.machine import Architecture, Memory
-from tilewright.mapper.fused.windows import Extents, Windowings, window_loops
+from tilewright.mapper.fused.space.windows import Extents, Windowings, window_loops
 from tilewright.mapper.network.solution_key import likeness
 from tilewright.mapper.problem.link_costs import ports, segment_of
-from tilewright.mapping.fused.segments import Access, Segment, SharedTensor, Tie
+from tilewright.mapping.fused.connections.segments import Access, Segment, SharedTensor, Tie
 from tilewright.model.energy import element_bits, read_cost, word_ratio, write_cost
 from tilewright.workload.footprint import footprint
 from tilewright.workload.layer import Layer, Tensor

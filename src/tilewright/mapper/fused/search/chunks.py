@@ -8,7 +8,7 @@ from math import inf
 from typing import NamedTuple
 
 from tilewright.architecture.machine import Architecture
-from tilewright.mapper.fused.branch import NOTHING_BEGUN, Begun, BranchSearch, Point, Room
+from tilewright.mapper.fused.search.branch import NOTHING_BEGUN, Begun, BranchSearch, Point, Room
 from tilewright.mapper.network.solution_key import likeness
 from tilewright.mapper.objective.objective import Objective
 from tilewright.workload.layer import Layer

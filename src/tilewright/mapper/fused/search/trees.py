@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tilewright.mapper.fused.candidate import Candidate, Turns
-from tilewright.mapper.fused.choices import SegmentProblem
+from tilewright.mapper.fused.search.candidate import Candidate, Turns
+from tilewright.mapper.fused.space.segment_problem import SegmentProblem
 from tilewright.mapping.fused import Branch, Fuse, FusedMapping, Halo, Turn
 from tilewright.mapping.fused.tree import TreeNode
 from tilewright.mapping.nodes import For, Node, Store

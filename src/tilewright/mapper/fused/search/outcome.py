@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
 
-from tilewright.mapper.fused.candidate import Candidate
-from tilewright.mapper.fused.choices import SegmentProblem
-from tilewright.mapper.fused.result import ExchangedTile
+from tilewright.mapper.fused.results.segment_result import ExchangedTile
+from tilewright.mapper.fused.search.candidate import Candidate
+from tilewright.mapper.fused.space.segment_problem import SegmentProblem
 from tilewright.workload.footprint import expression_words
 
 

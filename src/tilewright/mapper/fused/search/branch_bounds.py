@@ -15,9 +15,9 @@ from math import inf, prod
 import numpy as np
 
 from tilewright.kernels.types import Floats, Ints
-from tilewright.mapper.fused.choices import SegmentProblem, Shape
-from tilewright.mapper.fused.chunks import Chunks, Sources
-from tilewright.mapper.fused.holding import Holding
+from tilewright.mapper.fused.search.chunks import Chunks, Sources
+from tilewright.mapper.fused.space.holding import Holding
+from tilewright.mapper.fused.space.segment_problem import SegmentProblem, Shape
 from tilewright.mapper.objective.objective import Objective, parse_objective
 from tilewright.model.energy import leakage_per_cycle, operation_cost, read_cost, write_cost
 

@@ -17,14 +17,14 @@ import numpy as np
 
 from tilewright.fusion.evaluation import evaluate
 from tilewright.kernels.types import Bools
-from tilewright.mapper.fused.branch import NOTHING_BEGUN, Begun, Room
-from tilewright.mapper.fused.branch_bounds import BranchBounds
-from tilewright.mapper.fused.candidate import Candidate, Turns
-from tilewright.mapper.fused.choices import SegmentProblem, Shape
-from tilewright.mapper.fused.chunks import Chunks, Sources
-from tilewright.mapper.fused.holding import Holding, holdings
-from tilewright.mapper.fused.trees import tree_of
-from tilewright.mapper.fused.window_candidates import Opened, WindowCandidates
+from tilewright.mapper.fused.search.branch import NOTHING_BEGUN, Begun, Room
+from tilewright.mapper.fused.search.branch_bounds import BranchBounds
+from tilewright.mapper.fused.search.candidate import Candidate, Turns
+from tilewright.mapper.fused.search.chunks import Chunks, Sources
+from tilewright.mapper.fused.search.trees import tree_of
+from tilewright.mapper.fused.search.window_candidates import Opened, WindowCandidates
+from tilewright.mapper.fused.space.holding import Holding, holdings
+from tilewright.mapper.fused.space.segment_problem import SegmentProblem, Shape
 from tilewright.mapper.objective.tolerances import TIE
 from tilewright.mapper.problem.lattice import divisors
 
