@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 from tilewright.mapper.fused.results.segment_result import ExchangedTile
 from tilewright.mapper.fused.search.candidate import Candidate
 from tilewright.mapper.fused.space.segment_problem import SegmentProblem
 from tilewright.workload.footprint import expression_words
+from tilewright.workload.layer import Layer
 
 
 @dataclass(frozen=True)
@@ -44,9 +45,13 @@ class Outcome:
 
 def exchanged(problem: SegmentProblem, best: Candidate) -> Iterator[ExchangedTile]:
     """Yield where exchanged tensors live."""
+    unit_of = {i: u for u, unit in enumerate(best.units) for i in unit}
     for tile, memory in best.places.items():
         i, t = problem.tiles[tile].uses[0]
-        extents = best.turns[i][0].layer.bounds
+        work = best.turns[unit_of[i]][0].work
+        extents = problem.chunk(i, best.shape).bounds
+        if isinstance(work, Layer):
+            extents = work.bounds
         tensor = problem.layers[i].tensors[t]
         yield ExchangedTile(
             problem.tiles[tile].name,
@@ -54,3 +59,9 @@ def exchanged(problem: SegmentProblem, best: Candidate) -> Iterator[ExchangedTil
             tuple(expression_words(terms, extents) for terms in tensor.expressions),
             problem.words(tile, problem.bounds),
         )
+    for own in best.turns:
+        work, point = own[0].work, own[0].point
+        if isinstance(work, SegmentProblem) and point is not None and point.group is not None:
+            for tile in exchanged(work, point.group):
+                whole = next(t for t, each in enumerate(problem.tiles) if each.name == tile.tensor)
+                yield replace(tile, words=problem.words(whole, problem.bounds))

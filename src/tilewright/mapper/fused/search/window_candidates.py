@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright.kernels.types import Floats
-from tilewright.mapper.fused.search.branch import Begun, keeps_of
+from tilewright.mapper.fused.search.branch import keeps_of
 from tilewright.mapper.fused.search.candidate import Candidate, Turns, Windowed
 from tilewright.mapper.fused.search.chunks import Sources
+from tilewright.mapper.fused.space.around import Begun
 from tilewright.mapper.fused.space.holding import Holding, holdings, retains_windows
 from tilewright.mapper.fused.space.segment_problem import Shape
 from tilewright.mapper.fused.space.windows import Kept, Windowing
@@ -265,6 +266,7 @@ class WindowCandidates:
                 places=places,
                 shape=shape,
                 iterations=iterations,
+                units=search.flat.units,
                 sources=sources,
                 fresh=search.fresh(shape),
                 begun=begun,
