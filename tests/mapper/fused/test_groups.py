@@ -1,0 +1,132 @@
+"""Groups of layers that share more loops: the best tree is the cheapest of all with such groups."""
+
+from itertools import permutations
+from math import inf
+from random import Random
+
+import pytest
+
+from fused_chains import machine, network
+from fused_trees import Nodes, TooManyError, Trees
+from tilewright.fusion.evaluation import evaluate
+from tilewright.mapper.fused.search.chunks import Chunks
+from tilewright.mapper.fused.search.segment_search import Best, SegmentSearch
+from tilewright.mapper.fused.search.trees import tree_of
+from tilewright.mapper.fused.space.groups import groupings
+from tilewright.mapper.fused.space.segment_problem import SegmentProblem
+from tilewright.mapper.objective.objective import parse_objective
+from tilewright.mapping.fused import Segment, segment
+from window_chains import buffered
+
+GROUPS = ((("l0", "l1"), ["M", "B"]), (("l1", "l2"), ["M", "C"]))
+
+
+def never():
+    return False
+
+
+def chain(random: Random, count: int = 3) -> Segment:
+    """Return a chain of products whose middle tensors are wide."""
+    sizes = [random.choice((1, 1, 2)) for _ in range(count + 1)]
+    sizes[random.choice(range(1, count))] = random.choice((2, 2, 3))
+    found = network(random.choice((2, 2, 3)), sizes)
+    return segment(found, [f"l{i}" for i in range(count)])
+
+
+def best_of(found: Segment, target, objective: str = "energy") -> tuple[SegmentProblem, Best]:
+    """Return the best tree of a segment."""
+    problem = SegmentProblem(found, target)
+    search = SegmentSearch(problem, Chunks(target, parse_objective(objective)))
+    return problem, search.solve(inf, never)
+
+
+def check(seed: int, samples: int) -> bool:
+    """Compare the search with trees in which groups share more loops.
+
+    Returns
+    -------
+    bool
+        Whether the best tree has a group.
+    """
+    random = Random(seed)
+    found = chain(random)
+    target = next(m for m in iter(lambda: machine(random), None) if not m.arrays)
+    _, best = best_of(found, target)
+    trees = Trees(found, target, most=1500)
+    whole = True
+
+    def some(lists: list[Nodes]) -> list[Nodes]:
+        nonlocal whole
+        whole = whole and len(lists) <= samples
+        return lists if len(lists) <= samples else random.sample(lists, samples)
+
+    try:
+        least = min(trees.with_group(["M"], *own, some) for own in GROUPS)
+        least = min(least, trees.cheapest(["M"])) if whole else least
+    except TooManyError:
+        pytest.skip("too many branches")
+    if least < inf:
+        assert best.bound <= least * (1 + 1e-12)
+    if whole:
+        assert best.value == pytest.approx(least, rel=1e-12)
+    return best.candidate is not None and len(best.candidate.units) == 2
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_best_tree_is_the_cheapest_of_all(seed):
+    check(seed, samples=25)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(6, 126, 10))
+def test_the_best_tree_is_the_cheapest_of_many(first):
+    assert any([check(seed, samples=80) for seed in range(first, first + 10)])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_tree_of_another_objective_is_better(seed):
+    random = Random(seed)
+    found, target = chain(random, random.choice((3, 4))), buffered(random, limited=True)
+    every = {}
+    for objective in ("energy", "latency", "edp"):
+        problem, best = best_of(found, target, objective)
+        if best.candidate is None:
+            continue
+        assert best.bound == pytest.approx(best.value, rel=1e-12)
+        cost = evaluate(found, target, tree_of(problem, best.candidate))
+        goal = parse_objective(objective)
+        values = [goal.value(one.energy_pj, one.cycles) for one in cost.layers.values()]
+        assert sum(values) == pytest.approx(best.value, rel=1e-9)
+        every[objective] = best, cost
+    for (one, (best, _)), (_, (_, cost)) in permutations(every.items(), 2):
+        goal = parse_objective(one)
+        other = sum(goal.value(each.energy_pj, each.cycles) for each in cost.layers.values())
+        assert best.value <= other * (1 + 1e-9)
+
+
+def test_groups_have_layers_that_follow_each_other():
+    random = Random(0)
+    found = chain(random, 4)
+    problem = SegmentProblem(found, buffered(random))
+    every = [own.units for own in groupings(problem)]
+    assert len(set(every)) == len(every) == 6
+    for units in every:
+        assert [i for unit in units for i in unit] == [0, 1, 2, 3]
+        assert 1 < len(units) < 4
+
+
+def test_a_group_makes_a_wide_tensor_smaller():
+    # the tensor between the first two layers does not fit beside what all three share
+    found = segment(network(2, [1, 3, 2, 1]), ["l0", "l1", "l2"])
+    better = 0
+    for seed in range(40):
+        target = machine(Random(seed))
+        if target.arrays:
+            continue
+        problem, best = best_of(found, target)
+        search = SegmentSearch(problem, Chunks(target, parse_objective("energy")))
+        search.grouped = lambda best, stop: best
+        plain = search.solve(inf, never)
+        assert best.value <= plain.value
+        better += best.value < plain.value
+    assert better
