@@ -8,7 +8,7 @@ from math import inf
 from tilewright.mapper.fused.search.branch import Point
 from tilewright.mapper.fused.search.chunks import Sources
 from tilewright.mapper.fused.space.around import Begun, Room
-from tilewright.mapper.fused.space.groups import Unit
+from tilewright.mapper.fused.space.groups import Grouping, Unit
 from tilewright.mapper.fused.space.holding import Holding
 from tilewright.mapper.fused.space.segment_problem import SegmentProblem, Shape
 from tilewright.mapper.fused.space.windows import Extents, Windowing
@@ -80,6 +80,8 @@ class Candidate:
         What loops with windows do, if there are any.
     turns : list of list of Turns
         Of each branch its turns of different extents; found when they are needed.
+    groupings : tuple of Grouping
+        Not empty: it bounds all candidates with these groups, and is none itself.
     """
 
     holding: Holding
@@ -96,6 +98,7 @@ class Candidate:
     floor: float = 0.0
     windowed: Windowed | None = None
     turns: list[list[Turns]] = field(default_factory=list)
+    groupings: tuple[Grouping, ...] = ()
 
     @property
     def bound(self) -> float:

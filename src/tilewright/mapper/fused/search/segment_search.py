@@ -105,6 +105,11 @@ class SegmentSearch:
         self.flat = flat(problem)
         self._below: dict[Shape, Bools] = {}
         self.windows = WindowCandidates(self)
+        every = list(groupings(problem))
+        self.holding = [own for own in every if self.held_in_groups(own.units)]
+        self.relaxing = tuple(own for own in every if own not in self.holding)
+        self.open = replace(self.flat, crowded=False)
+        self.grouped_before: set[object] = set()
 
     def sources(
         self, held: dict[int, int], private: frozenset[int] = frozenset()
@@ -151,7 +156,8 @@ class SegmentSearch:
         grouping = grouping or self.flat
         units = grouping.units
         capacity = np.array(self.room)
-        need = np.array([self.reserved(places, shape, units) for shape in self.shapes])
+        taken = places if grouping.crowded else {}
+        need = np.array([self.reserved(taken, shape, units) for shape in self.shapes])
         apart_at_least = -inf if self.held_in_groups(units) else self.apart
         most *= self.close
         bound_of = self.bounds.least(places, stop)
@@ -263,13 +269,48 @@ class SegmentSearch:
         """Return the best candidate, groups of layers that share more loops among them."""
         known = best.bound
         found: list[Candidate] = []
-        for grouping in groupings(self.problem):
+        if self.relaxing:
+            for places in self.problem.places():
+                own = self.candidates_below(places, best.value, stop, False, self.open)
+                found += (replace(each, groupings=self.relaxing) for each in own)
+        for grouping in self.holding:
             for places in self.problem.places(grouping.private):
                 found += self.candidates_below(places, best.value, stop, False, grouping)
+        self.grouped_before.clear()
         cut = stop()
         better = self.best_of(found, best.value, stop)
         best = better if better.candidate else best
         return replace(best, bound=self.floor if cut else min(known, better.bound))
+
+    def grouped_below(self, head: Candidate) -> Iterator[Candidate]:
+        """Yield candidates with groups, given one in whose bounds exchanged tiles take no room.
+
+        A layer of a group costs at least what it costs without: its branch may have the loops of
+        the group and hold what these hold, and moves the same words or fewer. That is so unless the
+        group holds a tensor from outside for several of its layers.
+        """
+        held = {h.tile: h.memory for h in head.holding.held}
+        for grouping in head.groupings:
+            places = {t: m for t, m in head.places.items() if t not in grouping.private}
+            key = head.holding.held, head.shape, tuple(places.items()), grouping
+            if key in self.grouped_before:
+                continue  # with a lower bound
+            self.grouped_before.add(key)
+            need = np.array(self.reserved(places, head.shape, grouping.units))
+            rooms = np.array(self.room) - np.array(head.holding.bits) - need
+            if (rooms < 0).any():
+                continue
+            self.candidates += 1
+            yield replace(
+                head,
+                places=places,
+                units=grouping.units,
+                sources=self.sources({**places, **held}, grouping.private),
+                rooms=tuple(tuple(row) for row in rooms.tolist()),
+                bounds=[sum(head.bounds[i] for i in unit) for unit in grouping.units],
+                turns=[],
+                groupings=(),
+            )
 
     def enough(self, value: float) -> bool:
         """Whether nothing can be better than a value by more than the tolerance."""
@@ -300,6 +341,10 @@ class SegmentSearch:
             self.refine(head, value, stop)
             if head.bound > least * (1 + TIE):
                 heapreplace(heap, (head.bound, next(order), head))
+            elif head.solved and head.groupings:
+                heappop(heap)
+                for own in self.grouped_below(head):
+                    heappush(heap, (own.bound, next(order), own))
             elif head.solved:
                 heappop(heap)
                 self.least = min(self.least, head.bound)
@@ -406,7 +451,7 @@ class SegmentSearch:
                 rest += self.total(own, 0.0, but=turns)
                 below = (value - rest) / turns.times**self.power
                 room = head.rooms[u]
-                many = head.windowed is not None or len(head.units[u]) > 1
+                many = head.windowed or len(head.units[u]) > 1 or self.relaxing
                 if many and not known.points:
                     # many candidates have this turn, each with another room: first without a limit
                     room = self.chunks.capacity

@@ -32,10 +32,13 @@ class Grouping:
         Positions of the layers of each branch.
     private : frozenset of int
         Positions of the tiles that only layers of one group use.
+    crowded : bool
+        False: exchanged tiles take no room, as if some group held them in tiles as small as needed.
     """
 
     units: tuple[Unit, ...]
     private: frozenset[int] = frozenset()
+    crowded: bool = True
 
 
 def flat(problem: SegmentProblem) -> Grouping:
