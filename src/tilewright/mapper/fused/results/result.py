@@ -20,9 +20,10 @@ from tilewright.text import READABLE, wrapped
 
 SPACE = (
     "every layer by itself as without fusion, and segments of up to {most} layers that exchange "
-    "tensors no other layer reads. A segment has one fuse node below shared loops over dimensions "
-    "that run through all its layers; those with windows stand below the others, each once, in any "
-    "order, and halos are retained, recomputed or refetched. One memory above the arrays holds "
+    "tensors no other layer reads. A segment has a fuse node below shared loops over dimensions "
+    "that run through all its layers. Layers that follow each other may be a branch that fuses "
+    "again. Loops over windows stand below the others, each once, in any order, in segments with "
+    "one fuse node; halos are retained, recomputed or refetched. One memory above the arrays holds "
     "each exchanged tensor; every other tensor is held among the shared loops or by its branch. "
     "Branches have all their mappings, and other ones for turns of other extents. Shared loops and "
     "branches have tile sizes that divide (docs/fusion.md)."
@@ -173,7 +174,7 @@ class FusedResult(NetworkResult):
         unit = "uJ" if goal.powers == (1.0, 0.0) else goal.unit
         title = (
             f"{self.network.name} on {self.architecture.name}, {goal.least}, fused where that is "
-            f"better ({unit})"
+            f"better, tile sizes that divide ({unit})"
         )
         lines = aligned([HEADERS, *self.table()], left=(0,), width=width)
         reasons = [*self.reasons(width), *self.choice(width)]

@@ -21,7 +21,7 @@ from tilewright.mapper.fused.search.branch import Point
 from tilewright.mapper.fused.search.branch_bounds import BranchBounds
 from tilewright.mapper.fused.search.candidate import Candidate, Turns
 from tilewright.mapper.fused.search.chunks import Chunks, Kind, Solved, Sources
-from tilewright.mapper.fused.search.groups import Group, group_of
+from tilewright.mapper.fused.search.group_candidates import GroupCandidates
 from tilewright.mapper.fused.search.trees import tree_of
 from tilewright.mapper.fused.search.window_candidates import Opened, WindowCandidates
 from tilewright.mapper.fused.space.around import NOTHING_BEGUN, Begun, Room
@@ -30,8 +30,6 @@ from tilewright.mapper.fused.space.groups import (
     Grouping,
     Unit,
     flat,
-    groupings,
-    problem_of,
 )
 from tilewright.mapper.fused.space.holding import Holding, holdings
 from tilewright.mapper.fused.space.segment_problem import SegmentProblem, Shape
@@ -105,11 +103,7 @@ class SegmentSearch:
         self.flat = flat(problem)
         self._below: dict[Shape, Bools] = {}
         self.windows = WindowCandidates(self)
-        every = list(groupings(problem))
-        self.holding = [own for own in every if self.held_in_groups(own.units)]
-        self.relaxing = tuple(own for own in every if own not in self.holding)
-        self.open = replace(self.flat, crowded=False)
-        self.grouped_before: set[object] = set()
+        self.groups = GroupCandidates(self)
 
     def sources(
         self, held: dict[int, int], private: frozenset[int] = frozenset()
@@ -158,7 +152,7 @@ class SegmentSearch:
         capacity = np.array(self.room)
         taken = places if grouping.crowded else {}
         need = np.array([self.reserved(taken, shape, units) for shape in self.shapes])
-        apart_at_least = -inf if self.held_in_groups(units) else self.apart
+        apart_at_least = -inf if self.groups.hold(units) else self.apart
         most *= self.close
         bound_of = self.bounds.least(places, stop)
 
@@ -209,11 +203,6 @@ class SegmentSearch:
             )
             self._below[shape] = (rest == 0).all(axis=1)
         return self._below[shape]
-
-    def held_in_groups(self, units: Sequence[Unit]) -> bool:
-        """Whether a group may hold a tensor from outside for several of its layers."""
-        uses = [{i for i, _ in self.problem.tiles[t].uses} for t in self.bounds.shared]
-        return any(len(own & set(unit)) > 1 for own in uses for unit in units)
 
     def reserved(
         self, places: dict[int, int], shape: Shape, units: Sequence[Unit] | None = None
@@ -268,49 +257,11 @@ class SegmentSearch:
     def grouped(self, best: Best, stop: Callable[[], bool]) -> Best:
         """Return the best candidate, groups of layers that share more loops among them."""
         known = best.bound
-        found: list[Candidate] = []
-        if self.relaxing:
-            for places in self.problem.places():
-                own = self.candidates_below(places, best.value, stop, False, self.open)
-                found += (replace(each, groupings=self.relaxing) for each in own)
-        for grouping in self.holding:
-            for places in self.problem.places(grouping.private):
-                found += self.candidates_below(places, best.value, stop, False, grouping)
-        self.grouped_before.clear()
+        found = list(self.groups.below(best.value, stop))
         cut = stop()
         better = self.best_of(found, best.value, stop)
         best = better if better.candidate else best
         return replace(best, bound=self.floor if cut else min(known, better.bound))
-
-    def grouped_below(self, head: Candidate) -> Iterator[Candidate]:
-        """Yield candidates with groups, given one in whose bounds exchanged tiles take no room.
-
-        A layer of a group costs at least what it costs without: its branch may have the loops of
-        the group and hold what these hold, and moves the same words or fewer. That is so unless the
-        group holds a tensor from outside for several of its layers.
-        """
-        held = {h.tile: h.memory for h in head.holding.held}
-        for grouping in head.groupings:
-            places = {t: m for t, m in head.places.items() if t not in grouping.private}
-            key = head.holding.held, head.shape, tuple(places.items()), grouping
-            if key in self.grouped_before:
-                continue  # with a lower bound
-            self.grouped_before.add(key)
-            need = np.array(self.reserved(places, head.shape, grouping.units))
-            rooms = np.array(self.room) - np.array(head.holding.bits) - need
-            if (rooms < 0).any():
-                continue
-            self.candidates += 1
-            yield replace(
-                head,
-                places=places,
-                units=grouping.units,
-                sources=self.sources({**places, **held}, grouping.private),
-                rooms=tuple(tuple(row) for row in rooms.tolist()),
-                bounds=[sum(head.bounds[i] for i in unit) for unit in grouping.units],
-                turns=[],
-                groupings=(),
-            )
 
     def enough(self, value: float) -> bool:
         """Whether nothing can be better than a value by more than the tolerance."""
@@ -343,7 +294,7 @@ class SegmentSearch:
                 heapreplace(heap, (head.bound, next(order), head))
             elif head.solved and head.groupings:
                 heappop(heap)
-                for own in self.grouped_below(head):
+                for own in self.groups.candidates(head):
                     heappush(heap, (own.bound, next(order), own))
             elif head.solved:
                 heappop(heap)
@@ -375,31 +326,18 @@ class SegmentSearch:
         p, unit = self.problem, head.units[u]
         if len(unit) == 1:
             return p.chunk(unit[0], head.shape)
-        sources = {
-            p.tiles[p.tile_at[i, t]].name: source
-            for i in unit
-            for t, source in enumerate(head.sources[i])
-            if source > 0
-        }
-        return problem_of(
-            p, unit, head.shape, tuple(sources.items()),
-            tuple(head.fresh[i] for i in unit), tuple(head.begun[i] for i in unit),
-        )  # fmt: skip
+        return self.groups.problem(head, unit)
 
     def known(self, head: Candidate, u: int, turns: Turns) -> Solved:
         """Return what is known of a turn of a branch."""
         if isinstance(turns.work, SegmentProblem):
-            return self.group(turns.work).solved
+            return self.groups.known(turns.work).solved
         return self.chunks.solved(self.kind(head, u, turns.work))
 
     def kind(self, head: Candidate, u: int, layer: Layer) -> Kind:
         """Return what tells a turn of a layer from others."""
         (i,) = head.units[u]
         return self.chunks.kind(layer, head.fresh[i], head.sources[i], head.begun[i])
-
-    def group(self, problem: SegmentProblem) -> Group:
-        """Return what is known of a group."""
-        return group_of(self.chunks, problem, lambda: SegmentSearch(problem, self.chunks))
 
     def solve_turn(
         self,
@@ -412,7 +350,7 @@ class SegmentSearch:
     ) -> Point:
         """Return the best mapping of a turn of a branch in some room, if it is below a value."""
         if isinstance(turns.work, SegmentProblem):
-            return self.group(turns.work).solve(room, stop, below)
+            return self.groups.known(turns.work).solve(room, stop, below)
         return self.chunks.solve(turns.work, self.kind(head, u, turns.work), room, stop, below)
 
     def total(self, own: Sequence[Turns], least: float, but: Turns | None = None) -> float:
@@ -451,7 +389,7 @@ class SegmentSearch:
                 rest += self.total(own, 0.0, but=turns)
                 below = (value - rest) / turns.times**self.power
                 room = head.rooms[u]
-                many = head.windowed or len(head.units[u]) > 1 or self.relaxing
+                many = len(head.units[u]) > 1 or bool(head.windowed or self.groups.relaxed)
                 if many and not known.points:
                     # many candidates have this turn, each with another room: first without a limit
                     room = self.chunks.capacity
