@@ -324,7 +324,7 @@ class BranchBounds:
     def all_sources(self, i: int, places: dict[int, int]) -> Iterator[Sources]:
         """Yield every way in which the tensors of a layer may come."""
         p = self.problem
-        options = []
+        options: list[tuple[int, ...]] = []
         for t in range(len(p.layers[i].tensors)):
             tile = p.tile_at[i, t]
             if tile in places:

@@ -62,6 +62,6 @@ def exchanged(problem: SegmentProblem, best: Candidate) -> Iterator[ExchangedTil
     for own in best.turns:
         work, point = own[0].work, own[0].point
         if isinstance(work, SegmentProblem) and point is not None and point.group is not None:
-            for tile in exchanged(work, point.group):
-                whole = next(t for t, each in enumerate(problem.tiles) if each.name == tile.tensor)
-                yield replace(tile, words=problem.words(whole, problem.bounds))
+            for inside in exchanged(work, point.group):
+                whole = next(t for t, o in enumerate(problem.tiles) if o.name == inside.tensor)
+                yield replace(inside, words=problem.words(whole, problem.bounds))
