@@ -179,8 +179,13 @@ class BranchBounds:
                 loads[first][r] += cycles
         return energy, loads
 
-    def least(self, places: dict[int, int], stop: Callable[[], bool]) -> Callable[[Holding], float]:
-        """Return what tells how much a segment costs at least that holds some tiles."""
+    def least(
+        self, places: dict[int, int], stop: Callable[[], bool], *, again: bool = False
+    ) -> Callable[[Holding], float]:
+        """Return what tells how much a segment costs at least that holds some tiles.
+
+        With `again`, groups may hold exchanged tiles once more, further inward.
+        """
         p = self.problem
         once: dict[int, tuple[int, float, list[float]]] = {}
         for t in p.external:
@@ -189,7 +194,10 @@ class BranchBounds:
         first, second = self.powers
         base = {
             goal: [
-                min(self.whole(i, sources, goal, stop) for sources in self.all_sources(i, places))
+                min(
+                    self.whole(i, sources, goal, stop)
+                    for sources in self.all_sources(i, places, again)
+                )
                 for i in range(len(p.layers))
             ]
             for goal, wanted in ((ENERGY, first), (LATENCY, second))
@@ -321,14 +329,15 @@ class BranchBounds:
                 total += max(options, default=inf)
         return total
 
-    def all_sources(self, i: int, places: dict[int, int]) -> Iterator[Sources]:
+    def all_sources(self, i: int, places: dict[int, int], again: bool = False) -> Iterator[Sources]:
         """Yield every way in which the tensors of a layer may come."""
         p = self.problem
         options: list[tuple[int, ...]] = []
         for t in range(len(p.layers[i].tensors)):
             tile = p.tile_at[i, t]
             if tile in places:
-                options.append((places[tile],))
+                inside = (m for m in p.tiles[tile].memories if again and m > places[tile])
+                options.append((places[tile], *inside))
             elif tile in p.intermediates:
                 options.append(p.tiles[tile].memories)
             else:

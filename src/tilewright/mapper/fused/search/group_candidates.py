@@ -29,7 +29,7 @@ class GroupCandidates:
     relaxed : tuple of Grouping
         Those that branches without groups bound.
     holding : tuple of Grouping
-        Those in which a group may hold a tensor from outside for several of its layers.
+        Those in which a group may hold a tensor for several of its layers.
     """
 
     def __init__(self, search: SegmentSearch) -> None:
@@ -57,7 +57,7 @@ class GroupCandidates:
 
         A layer of a group costs at least what it costs without: its branch may have the loops of
         the group and hold what these hold, and moves the same words or fewer. That is so unless the
-        group holds a tensor from outside for several of its layers.
+        group holds a tensor for several of its layers.
         """
         search = self.search
         held = {h.tile: h.memory for h in head.holding.held}
@@ -84,11 +84,10 @@ class GroupCandidates:
             )
 
     def hold(self, units: Sequence[Unit]) -> bool:
-        """Whether a group may hold a tensor from outside for several of its layers."""
-        uses = [
-            {i for i, _ in self.search.problem.tiles[t].uses} for t in self.search.bounds.shared
-        ]
-        return any(len(own & set(unit)) > 1 for own in uses for unit in units)
+        """Whether a group may hold a tensor for several of its layers that read it."""
+        tiles = self.search.problem.tiles
+        readers = [{i for i, _ in tile.uses[tile.made :]} for tile in tiles]
+        return any(len(own & set(unit)) > 1 for own in readers for unit in units)
 
     def problem(self, head: Candidate, unit: Unit) -> SegmentProblem:
         """Return what a group of a candidate carries out in one turn."""

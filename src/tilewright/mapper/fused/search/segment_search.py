@@ -154,7 +154,7 @@ class SegmentSearch:
         need = np.array([self.reserved(taken, shape, units) for shape in self.shapes])
         apart_at_least = -inf if self.groups.hold(units) else self.apart
         most *= self.close
-        bound_of = self.bounds.least(places, stop)
+        bound_of = self.bounds.least(places, stop, again=len(units) < len(p.layers))
 
         def least(holding: Holding) -> float:
             bound = max(bound_of(holding), apart_at_least - self.bounds.saved_by(holding))
