@@ -14,7 +14,7 @@ import numpy as np
 
 from tilewright.mapper.fused.search.candidate import Candidate
 from tilewright.mapper.fused.search.groups import Group, group_of
-from tilewright.mapper.fused.space.groups import Unit, groupings, problem_of
+from tilewright.mapper.fused.space.groups import Unit, groupings
 from tilewright.mapper.fused.space.segment_problem import SegmentProblem
 
 if TYPE_CHECKING:
@@ -88,20 +88,6 @@ class GroupCandidates:
         tiles = self.search.problem.tiles
         readers = [{i for i, _ in tile.uses[tile.made :]} for tile in tiles]
         return any(len(own & set(unit)) > 1 for own in readers for unit in units)
-
-    def problem(self, head: Candidate, unit: Unit) -> SegmentProblem:
-        """Return what a group of a candidate carries out in one turn."""
-        p = self.search.problem
-        sources = {
-            p.tiles[p.tile_at[i, t]].name: source
-            for i in unit
-            for t, source in enumerate(head.sources[i])
-            if source > 0
-        }
-        return problem_of(
-            p, unit, head.shape, tuple(sources.items()),
-            tuple(head.fresh[i] for i in unit), tuple(head.begun[i] for i in unit),
-        )  # fmt: skip
 
     def known(self, problem: SegmentProblem) -> Group:
         """Return what is known of a group."""

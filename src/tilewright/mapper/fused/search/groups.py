@@ -10,6 +10,7 @@ from tilewright.mapper.fused.search.branch import Point
 from tilewright.mapper.fused.search.candidate import Candidate
 from tilewright.mapper.fused.search.chunks import Chunks, Solved
 from tilewright.mapper.fused.space.around import Room
+from tilewright.mapper.fused.space.groups import Unit, problem_of
 from tilewright.mapper.fused.space.segment_problem import SegmentProblem, alike
 
 if TYPE_CHECKING:
@@ -40,6 +41,23 @@ class Group:
             point = Point(best.value, best.bound, room, used, None, best.candidate)
         self.solved.points.append(point)
         return point
+
+
+def group_below(problem: SegmentProblem, head: Candidate, unit: Unit) -> SegmentProblem:
+    """Return what a group of a candidate carries out in one turn.
+
+    The candidate may be that of a segment that is alike, whose layers have other names.
+    """
+    sources = {
+        problem.tiles[problem.tile_at[i, t]].name: source
+        for i in unit
+        for t, source in enumerate(head.sources[i])
+        if source > 0
+    }
+    return problem_of(
+        problem, unit, head.shape, tuple(sources.items()),
+        tuple(head.fresh[i] for i in unit), tuple(head.begun[i] for i in unit),
+    )  # fmt: skip
 
 
 def used_bits(search: SegmentSearch, found: Candidate) -> Room:

@@ -8,6 +8,7 @@ from math import inf
 
 from tilewright.mapper.fused.results.segment_result import ExchangedTile
 from tilewright.mapper.fused.search.candidate import Candidate
+from tilewright.mapper.fused.search.groups import group_below
 from tilewright.mapper.fused.space.segment_problem import SegmentProblem
 from tilewright.workload.footprint import expression_words
 from tilewright.workload.layer import Layer
@@ -59,9 +60,9 @@ def exchanged(problem: SegmentProblem, best: Candidate) -> Iterator[ExchangedTil
             tuple(expression_words(terms, extents) for terms in tensor.expressions),
             problem.words(tile, problem.bounds),
         )
-    for own in best.turns:
-        work, point = own[0].work, own[0].point
-        if isinstance(work, SegmentProblem) and point is not None and point.group is not None:
-            for inside in exchanged(work, point.group):
+    for unit, own in zip(best.units, best.turns, strict=True):
+        point = own[0].point
+        if point is not None and point.group is not None:
+            for inside in exchanged(group_below(problem, best, unit), point.group):
                 whole = next(t for t, o in enumerate(problem.tiles) if o.name == inside.tensor)
                 yield replace(inside, words=problem.words(whole, problem.bounds))

@@ -22,6 +22,7 @@ from tilewright.mapper.fused.search.branch_bounds import BranchBounds
 from tilewright.mapper.fused.search.candidate import Candidate, Turns
 from tilewright.mapper.fused.search.chunks import Chunks, Kind, Solved, Sources
 from tilewright.mapper.fused.search.group_candidates import GroupCandidates
+from tilewright.mapper.fused.search.groups import group_below
 from tilewright.mapper.fused.search.trees import tree_of
 from tilewright.mapper.fused.search.window_candidates import Opened, WindowCandidates
 from tilewright.mapper.fused.space.around import NOTHING_BEGUN, Begun, Room
@@ -326,7 +327,7 @@ class SegmentSearch:
         p, unit = self.problem, head.units[u]
         if len(unit) == 1:
             return p.chunk(unit[0], head.shape)
-        return self.groups.problem(head, unit)
+        return group_below(p, head, unit)
 
     def known(self, head: Candidate, u: int, turns: Turns) -> Solved:
         """Return what is known of a turn of a branch."""

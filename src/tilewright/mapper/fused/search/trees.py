@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tilewright.mapper.fused.search.candidate import Candidate, Turns
+from tilewright.mapper.fused.search.groups import group_below
 from tilewright.mapper.fused.space.segment_problem import SegmentProblem
 from tilewright.mapping.fused import Branch, Fuse, FusedMapping, Halo, Turn
 from tilewright.mapping.fused.tree import TreeNode
@@ -45,10 +46,10 @@ def shared_nodes(problem: SegmentProblem, best: Candidate) -> tuple[TreeNode, ..
         nodes.append(Store(memories[memory], own))
     branches = []
     for unit, turns_of in zip(best.units, best.turns, strict=True):
-        work, point = turns_of[0].work, turns_of[0].point
-        if isinstance(work, SegmentProblem):
-            assert point is not None and point.group is not None
-            branches.append(Branch(None, shared_nodes(work, point.group)))
+        point = turns_of[0].point
+        if point is not None and point.group is not None:
+            inside = group_below(problem, best, unit)
+            branches.append(Branch(None, shared_nodes(inside, point.group)))
             continue
         layer = problem.layers[unit[0]]
         main = nodes_of(turns_of[0])
