@@ -85,7 +85,8 @@ class GroupCandidates:
 
     def hold(self, units: Sequence[Unit]) -> bool:
         """Whether a group may hold a tensor for several of its layers that read it."""
-        tiles = self.search.problem.tiles
+        # exchanged tiles are in a memory already: a group would need another one further inward
+        tiles = (t for t in self.search.problem.tiles if len(t.memories) > t.intermediate)
         readers = [{i for i, _ in tile.uses[tile.made :]} for tile in tiles]
         return any(len(own & set(unit)) > 1 for own in readers for unit in units)
 
