@@ -165,3 +165,40 @@ def two_levels(words: int) -> Architecture:
             Compute("MAC", energy=1.0),
         ),
     )  # fmt: skip
+
+
+def test_a_group_may_hold_again_what_several_of_its_layers_read():
+    # the first memory keeps the exchanged tensor that two layers of a group read; a second one,
+    # which may not hold it for all layers, holds it for these two
+    layers = [
+        {"name": "a", "einsum": "O[M,N] += I[M,K] * W[K,N]", "bounds": {"M": 2, "N": 3, "K": 2},
+         "tensors": {"I": "x"}},
+        {"name": "b", "einsum": "O[M,N] += I[M,N] * W[N]", "bounds": {"M": 2, "N": 3},
+         "tensors": {"I": "a"}},
+        {"name": "sum", "einsum": "O[M,N] += I[M,N] * J[M,N]", "bounds": {"M": 2, "N": 3},
+         "tensors": {"I": "a", "J": "b"}},
+        {"name": "last", "einsum": "O[M,L] += I[M,N] * W[N,L]",
+         "bounds": {"M": 2, "N": 3, "L": 2}, "tensors": {"I": "sum"}},
+    ]  # fmt: skip
+    data = {"name": "net", "layers": layers, "inputs": {"x": [2, 2]}}
+    found = segment(parse_network(Document(data, "net")), ["a", "b", "sum", "last"])
+    for kept in ("IWO", "O"):
+        target = Architecture(
+            "three",
+            (
+                Memory("DRAM", 16, read_energy=100.0, write_energy=80.0),
+                Memory("L2", 16, capacity_bits=16 * 24, read_energy=12.0, write_energy=10.0,
+                       must_keep=frozenset(kept)),
+                Memory("L1", 16, capacity_bits=16 * 6, read_energy=3.0, write_energy=2.0),
+                Compute("MAC", energy=1.0),
+            ),
+        )  # fmt: skip
+        problem = SegmentProblem(found, target)
+        chunks = Chunks(target, parse_objective("energy"))
+        search = SegmentSearch(problem, chunks)
+        assert search.groups.holding
+        best = search.solve(inf, never)
+        direct = SegmentSearch(problem, Chunks(target, parse_objective("energy")))
+        groups = direct.groups
+        groups.holding, groups.relaxed = (*groups.holding, *groups.relaxed), ()
+        assert best.value == pytest.approx(direct.solve(inf, never).value, rel=1e-12)

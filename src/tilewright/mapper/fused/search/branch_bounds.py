@@ -154,10 +154,12 @@ class BranchBounds:
 
     def inside(self, i: int, sources: Sources) -> Iterator[Sources]:
         """Yield where the tensors of a layer in a group may come from."""
-        options = []
+        p = self.problem
+        options: list[tuple[int, ...]] = []
         for t, source in enumerate(sources):
-            own = [m for m in self.problem.tiles[self.problem.tile_at[i, t]].memories if m > source]
-            options.append(own if source == PRIVATE else [source, *own])
+            own = p.tiles[p.tile_at[i, t]].memories if source == PRIVATE else (source,)
+            inside = (m for place in own for m in p.further((i, t), place))
+            options.append(tuple(dict.fromkeys((*own, *inside))))
         yield from itertools.product(*options)
 
     def held(self, holding: Holding) -> tuple[list[float], list[list[float]]]:
@@ -336,10 +338,14 @@ class BranchBounds:
         for t in range(len(p.layers[i].tensors)):
             tile = p.tile_at[i, t]
             if tile in places:
-                inside = (m for m in p.tiles[tile].memories if again and m > places[tile])
-                options.append((places[tile], *inside))
+                options.append((places[tile], *(p.further((i, t), places[tile]) if again else ())))
             elif tile in p.intermediates:
-                options.append(p.tiles[tile].memories)
+                own = p.tiles[tile].memories
+                inside = (m for place in own for m in p.further((i, t), place))
+                options.append(tuple(dict.fromkeys((*own, *inside))))
+            elif again:
+                source = p.tiles[tile].source
+                options.append((source, *p.further((i, t), source)))
             else:
                 options.append((p.tiles[tile].source, *p.tiles[tile].memories))
         yield from itertools.product(*options)

@@ -85,9 +85,14 @@ class GroupCandidates:
 
     def hold(self, units: Sequence[Unit]) -> bool:
         """Whether a group may hold a tensor for several of its layers that read it."""
+        p = self.search.problem
         # exchanged tiles are in a memory already: a group would need another one further inward
-        tiles = (t for t in self.search.problem.tiles if len(t.memories) > t.intermediate)
-        readers = [{i for i, _ in tile.uses[tile.made :]} for tile in tiles]
+        places = [min(t.memories, default=0) if t.intermediate else t.source for t in p.tiles]
+        readers = [
+            {i for i, _ in tile.uses[tile.made :]}
+            for tile, place in zip(p.tiles, places, strict=True)
+            if any(p.further(use, place) for use in tile.uses[tile.made :])
+        ]
         return any(len(own & set(unit)) > 1 for own in readers for unit in units)
 
     def known(self, problem: SegmentProblem) -> Group:

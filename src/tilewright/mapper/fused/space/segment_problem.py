@@ -217,6 +217,14 @@ class SegmentProblem:
             role in memory.must_keep for memory in passed
         )
 
+    def further(self, use: tuple[int, int], source: int) -> tuple[int, ...]:
+        """Return the memories that may hold a tensor for a branch, inside of where it comes from.
+
+        They may be more than those that hold it for all branches: a memory between has kept it.
+        """
+        inside = (m for m in self.holders if m > source)
+        return tuple(m for m in inside if self.may_hold(m, use, source))
+
     def chunk(self, i: int, shape: Shape, extents: Extents = ()) -> Layer:
         """Return what a layer computes in one iteration of shared loops.
 
