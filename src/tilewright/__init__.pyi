@@ -55,8 +55,8 @@ from tilewright.interop.dmazerunner.result import MethodCost as MethodCost
 from tilewright.interop.maestro.syntax import Dataflow as Dataflow
 from tilewright.layout.result import LayoutResult as LayoutResult
 from tilewright.mapper.explain.explanation import Explanation as Explanation
-from tilewright.mapper.fused.explanation import FusedExplanation as FusedExplanation
-from tilewright.mapper.fused.frontier_result import FusedFrontier as FusedFrontier
+from tilewright.mapper.fused.results.explanation import FusedExplanation as FusedExplanation
+from tilewright.mapper.fused.results.frontier_result import FusedFrontier as FusedFrontier
 from tilewright.mapper.network.front_of_network import NetworkFront as NetworkFront
 from tilewright.mapper.results.frontier import Frontier as Frontier
 from tilewright.mapper.results.proof import Proof as Proof
@@ -66,7 +66,7 @@ from tilewright.mapper.search.questions.front import Front as Front
 from tilewright.mapper.search.questions.least_memory import LeastMemory as LeastMemory
 from tilewright.mapper.styles.result import UniformResult as UniformResult
 from tilewright.mapping.files import load_mapping as load_mapping
-from tilewright.mapping.fused.segments import Segment as Segment
+from tilewright.mapping.fused.connections.segments import Segment as Segment
 from tilewright.mapping.fused.tree import Branch as Branch
 from tilewright.mapping.fused.tree import Fuse as Fuse
 from tilewright.mapping.fused.tree import FusedMapping as FusedMapping

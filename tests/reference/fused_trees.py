@@ -9,7 +9,7 @@ on its own branch, not on those of others, so the cheapest branch of each is loo
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from math import inf, prod
 
@@ -26,6 +26,7 @@ from tilewright.workload.footprint import footprint
 from tilewright.workload.layer import Layer
 
 Extents = dict[str, int]
+Nodes = tuple[Node, ...]
 
 
 class TooManyError(Exception):
@@ -68,6 +69,63 @@ class Trees:
             best = min(best, self.least(nodes, extents, bits, sources))
         return best
 
+    def with_group(
+        self,
+        shared: list[str],
+        group: tuple[str, ...],
+        own: list[str],
+        pick: Callable[[list[Nodes]], Iterable[Nodes]] = iter,
+    ) -> float:
+        """Return the least energy in pJ where some layers are a group with loops of their own.
+
+        Parameters
+        ----------
+        shared, own : list of str
+            Names of the dimensions that loops of all layers, and of the group, may share.
+        group : tuple of str
+            Names of layers that follow each other.
+        pick : callable
+            Returns those of all lists of shared nodes that fit which are looked at.
+        """
+        users = {t.name: {a.layer for a in t.accesses} for t in self.segment.tensors}
+        inside = {t.name for t in self.segment.intermediates if users[t.name] <= set(group)}
+        best = inf
+        above = every_prefix(self.segment, self.machine, shared, but=inside)
+        for nodes in pick([each for each in above if self.fit(each, group)]):
+            left = state_of(nodes, self.segment, self.machine)[0]
+            below = every_prefix(self.segment, self.machine, own, group, left, nodes)
+            for inner in pick([each for each in below if self.fit(nodes, group, each)]):
+                best = min(best, self.least_nested(nodes, group, inner))
+        return best
+
+    def fit(self, nodes: Nodes, group: tuple[str, ...], inner: Nodes | None = None) -> bool:
+        """Whether what shared nodes hold fits, branches aside."""
+        above = None if inner is None else len(nodes)
+        every = (*nodes, *(inner or ()))
+        bits = state_of(every, self.segment, self.machine, group, above)[1]
+        return all(
+            own.get(m.name, 0) <= (m.capacity_bits or inf)
+            for own in bits.values()
+            for m in self.machine.memories
+        )
+
+    def least_nested(self, nodes: Nodes, group: tuple[str, ...], inner: Nodes) -> float:
+        """Return the least energy with a group below some shared nodes."""
+        states = {False: state_of(nodes, self.segment, self.machine, group)}
+        states[True] = state_of((*nodes, *inner), self.segment, self.machine, group, len(nodes))
+        fuse = [Branch(layer.name) for layer in self.segment.layers if layer.name not in group]
+        place = next(i for i, la in enumerate(self.segment.layers) if la.name in group)
+        fuse.insert(place, Branch(None, (*inner, Fuse(tuple(Branch(name) for name in group)))))
+        bare = FusedMapping((*nodes, Fuse(tuple(fuse))))
+        counts = count_fused(resolve_fused(bare, self.segment), self.machine)
+        total = 0.0
+        for layer in self.segment.layers:
+            extents, bits, sources = states[layer.name in group]
+            total += self.least_of(
+                layer, extents, bits[layer.name], sources[layer.name], counts.layers[layer.name]
+            )
+        return total
+
     def least(
         self,
         nodes: tuple[Node, ...],
@@ -78,25 +136,35 @@ class Trees:
         """Return the least energy below some shared nodes."""
         bare = FusedMapping((*nodes, Fuse(tuple(Branch(x.name) for x in self.segment.layers))))
         counts = count_fused(resolve_fused(bare, self.segment), self.machine)
-        total = 0.0
-        for layer in self.segment.layers:
-            box = {d: extents.get((layer.name, d), n) for d, n in layer.bounds.items()}
-            own = replace(layer, bounds=box)
-            turns = layer.operations // own.operations
-            stays = prod(layer.bounds[d] // box[d] for d in box if d in layer.output.dimensions)
-            whole = energy(layer, counts.layers[layer.name], self.machine)
-            shared = whole - self.cost(own, (), sources[layer.name], stays, turns)
-            least = inf
-            for fresh, stale, taken in self.branches(own, sources[layer.name]):
-                both = {m: n + bits[layer.name].get(m, 0) for m, n in taken.items()}
-                if all(
-                    n <= (m.capacity_bits or inf)
-                    for m in self.machine.memories
-                    for n in [both.get(m.name, 0)]
-                ):
-                    least = min(least, stays * fresh + (turns - stays) * stale)
-            total += shared + least
-        return total
+        return sum(
+            self.least_of(
+                layer, extents, bits[layer.name], sources[layer.name], counts.layers[layer.name]
+            )
+            for layer in self.segment.layers
+        )
+
+    def least_of(
+        self,
+        layer: Layer,
+        extents: dict[tuple[str, str], int],
+        bits: dict[str, int],
+        sources: dict[str, str],
+        counts: Counts,
+    ) -> float:
+        """Return the least energy of a layer, given what is counted with an empty branch."""
+        box = {d: extents.get((layer.name, d), n) for d, n in layer.bounds.items()}
+        own = replace(layer, bounds=box)
+        turns = layer.operations // own.operations
+        stays = prod(layer.bounds[d] // box[d] for d in box if d in layer.output.dimensions)
+        shared = energy(layer, counts, self.machine) - self.cost(own, (), sources, stays, turns)
+        least = inf
+        for fresh, stale, taken in self.branches(own, sources):
+            both = {
+                m.name: taken.get(m.name, 0) + bits.get(m.name, 0) for m in self.machine.memories
+            }
+            if all(both[m.name] <= (m.capacity_bits or inf) for m in self.machine.memories):
+                least = min(least, stays * fresh + (turns - stays) * stale)
+        return shared + least
 
     def cost(
         self, own: Layer, branch: tuple[Node, ...], sources: dict[str, str], stays: int, turns: int
@@ -151,28 +219,56 @@ def energy(layer: Layer, counts: Counts, machine: Architecture) -> float:
 
 
 def every_prefix(
-    segment: Segment, machine: Architecture, shared: list[str]
-) -> Iterator[tuple[Node, ...]]:
-    """Yield all shared nodes: loops in any order, and tensors at any place among them."""
+    segment: Segment,
+    machine: Architecture,
+    shared: list[str],
+    group: tuple[str, ...] = (),
+    left: dict[tuple[str, str], int] | None = None,
+    above_them: Nodes = (),
+    but: Collection[str] = (),
+) -> Iterator[Nodes]:
+    """Yield all shared nodes: loops in any order, and tensors at any place among them.
+
+    Parameters
+    ----------
+    group : tuple of str
+        Layers that are below; all without names.
+    left : dict
+        Extents of their dimensions below loops around.
+    above_them : tuple of Node
+        Nodes around: what they hold in the last memory above arrays is not held again.
+    but : collection of str
+        Tensors that a group holds.
+    """
     outside = tuple(t.name for t in segment.tensors if not t.intermediate)
     above = memories_above(machine)
-    bounds = {d: segment.layers[0].bounds[d] for d in shared}
+    first = segment.layer_of[group[0]] if group else segment.layers[0]
+    bounds = {d: (left or {}).get((first.name, d), first.bounds[d]) for d in shared}
+    stored = [n for n in above_them if isinstance(n, Store) and n.memory != above[0]]
+    around = {name: node.memory for node in stored for name in node.tensors}
+    tensors = [
+        t
+        for t in segment.tensors
+        if t.name not in but and (not group or {a.layer for a in t.accesses} & set(group))
+    ]
     for loops in every_nest(bounds, stops=True):
         places: list[list[tuple[int, str] | None]] = []
-        for tensor in segment.tensors:
+        for tensor in tensors:
+            first_inside = above.index(around.get(tensor.name, above[0])) + 1
             names = [
                 m
-                for m in above[1:]
+                for m in above[first_inside:]
                 if all(may_hold(machine, m, segment, a) for a in tensor.accesses)
             ]
             own: list[tuple[int, str] | None] = [
                 (i, m) for i in range(len(loops) + 1) for m in names
             ]
-            places.append(own if tensor.intermediate else [None, *own])
+            must = tensor.intermediate and tensor.name not in around
+            places.append(own if must else [None, *own])
         for choice in itertools.product(*places):
-            nodes: list[Node] = [Store(above[0], outside)]
+            nodes: list[Node] = [] if group else [Store(above[0], outside)]
             for i in range(len(loops) + 1):
-                for tensor, place in zip(segment.tensors, choice, strict=True):
+                for tensor, place in zip(tensors, choice, strict=True):
                     if place is not None and place[0] == i:
                         nodes.append(Store(place[1], (tensor.name,)))
                 if i < len(loops):
@@ -213,22 +309,35 @@ def every_nest(extents: Extents, stops: bool = False) -> Iterator[tuple[For, ...
 
 
 def state_of(
-    nodes: tuple[Node, ...], segment: Segment, machine: Architecture
+    nodes: Nodes,
+    segment: Segment,
+    machine: Architecture,
+    group: tuple[str, ...] = (),
+    above: int | None = None,
 ) -> tuple[dict[tuple[str, str], int], dict[str, dict[str, int]], dict[str, dict[str, str]]]:
-    """Return extents below shared nodes, bits that they take while each layer runs, and sources."""
+    """Return extents below shared nodes, bits that they take while each layer runs, and sources.
+
+    With `group`, these layers are one branch; with `above`, so many nodes stand above all branches
+    and the others in that one.
+    """
+    around = {name for node in nodes[:above] if isinstance(node, Store) for name in node.tensors}
     extents: dict[tuple[str, str], int] = {}
     bits: dict[str, dict[str, int]] = {la.name: {} for la in segment.layers}
     sources: dict[str, dict[str, str]] = {la.name: {} for la in segment.layers}
     order = [layer.name for layer in segment.layers]
     memory_of = {m.name: m for m in machine.memories}
-    for node in nodes:
+    whole = [order.index(group[0]) if name in group else i for i, name in enumerate(order)]
+    for n, node in enumerate(nodes):
+        place = whole if above is None or n < above else list(range(len(order)))
         if isinstance(node, For):
-            extents |= {(layer, node.dimension): node.tile for layer in order}
+            below = order if above is None or n < above else group
+            extents |= {(layer, node.dimension): node.tile for layer in below}
         elif isinstance(node, Store):
             for name in node.tensors:
                 tensor = segment.tensor_of[name]
                 for access in tensor.accesses:
-                    sources[access.layer][access.tensor] = node.memory
+                    if above is None or n < above or access.layer in group:
+                        sources[access.layer][access.tensor] = node.memory
                 if node.memory == machine.memories[0].name:
                     continue
                 first = tensor.accesses[0]
@@ -237,9 +346,13 @@ def state_of(
                 box = {d: extents.get((layer.name, d), n) for d, n in layer.bounds.items()}
                 memory = memory_of[node.memory]
                 taken = footprint(own, box) * (own.bits or memory.word_bits) * memory.buffering
-                users = [order.index(access.layer) for access in tensor.accesses]
-                for i, user in enumerate(order):
-                    if not tensor.intermediate or min(users) <= i <= max(users):
+                users = [place[order.index(access.layer)] for access in tensor.accesses]
+                last = above is None or n < above
+                for i, user in zip(place, order, strict=True):
+                    if not last and user not in group:
+                        continue
+                    held = not tensor.intermediate or (not last and tensor.name in around)
+                    if held or min(users) <= i <= max(users):
                         bits[user][memory.name] = bits[user].get(memory.name, 0) + taken
     return extents, bits, sources
 

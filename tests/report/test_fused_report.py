@@ -10,8 +10,8 @@ import pytest
 from fused_chains import network
 from tilewright.architecture.machine import Architecture, Compute, Memory
 from tilewright.mapper.fused.network import map_fused
-from tilewright.mapper.fused.result import FusedResult
-from tilewright.mapping.fused.text import fused_text
+from tilewright.mapper.fused.results.result import FusedResult
+from tilewright.mapping.fused.notation.text import fused_text
 from tilewright.report import html
 from tilewright.report.quantities import TIMES
 from tilewright.report.sections.fused import alone_of, links

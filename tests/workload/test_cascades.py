@@ -8,7 +8,7 @@ from tilewright.architecture.files import parse_architecture
 from tilewright.document import parse
 from tilewright.errors import InputError
 from tilewright.mapper.fused.network import map_fused
-from tilewright.mapper.fused.partition import parts_of, segments_of
+from tilewright.mapper.fused.space.partition import parts_of, segments_of
 from tilewright.workload.cascades import (
     attention,
     experts,

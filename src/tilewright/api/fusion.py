@@ -26,10 +26,10 @@ from tilewright.errors import InputError, MappingError
 from tilewright.fusion import evaluation
 from tilewright.fusion.result import FusedEvaluation, FusedNetworkEvaluation
 from tilewright.mapper.network.running.progress import counted
-from tilewright.mapping.fused.connected_layers import segment
-from tilewright.mapping.fused.files import is_fused, parse_fused
-from tilewright.mapping.fused.paths import key_path
-from tilewright.mapping.fused.segments import Segment
+from tilewright.mapping.fused.connections.connected_layers import segment
+from tilewright.mapping.fused.connections.segments import Segment
+from tilewright.mapping.fused.notation.files import is_fused, parse_fused
+from tilewright.mapping.fused.notation.paths import key_path
 from tilewright.mapping.fused.tree import FusedMapping
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.validity import check as check_mapping
@@ -40,7 +40,7 @@ from tilewright.retention.evaluate import refuse_retention
 from tilewright.workload.layer import Layer
 
 if TYPE_CHECKING:
-    from tilewright.mapper.fused.frontier_result import FusedFrontier
+    from tilewright.mapper.fused.results.frontier_result import FusedFrontier
 
 FusedLike: TypeAlias = "str | PathLike[str] | FusedMapping | list[Any] | dict[str, Any]"
 Pricing: TypeAlias = Callable[..., FusedEvaluation]

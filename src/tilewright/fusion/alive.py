@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from tilewright.errors import InputError
 from tilewright.fusion.families import Family, families
+from tilewright.mapping.fused.connections.segments import Exchange, Segment
 from tilewright.mapping.fused.scopes import SharedStore
-from tilewright.mapping.fused.segments import Exchange, Segment
 from tilewright.mapping.fused.turns import Span, needed
 
 # by loop of a family: whether the step lies after the word's first one (1), in it (0) or before it

@@ -13,9 +13,9 @@ from tilewright.fusion.refetch import refetched_words
 from tilewright.fusion.traffic import moved_words
 from tilewright.fusion.turn_counts import turn_counts
 from tilewright.fusion.uses import made_below, readers_below, refetches, users
+from tilewright.mapping.fused.connections.segments import Segment
 from tilewright.mapping.fused.counts import FusedCounts, Moved, StoreCounts, summed, with_moves
 from tilewright.mapping.fused.scopes import Resolved, SharedStore
-from tilewright.mapping.fused.segments import Segment
 from tilewright.workload.footprint import footprint
 from tilewright.workload.layer import Layer, Tensor
 

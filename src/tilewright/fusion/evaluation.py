@@ -7,9 +7,9 @@ from tilewright.fusion.count import count_fused
 from tilewright.fusion.result import FusedEvaluation
 from tilewright.fusion.room import check_room, tiles_alive
 from tilewright.kernels.kernel import interruptible
+from tilewright.mapping.fused.connections.segments import Segment
 from tilewright.mapping.fused.counts import FusedCounts
 from tilewright.mapping.fused.scopes import Resolved, resolve_fused
-from tilewright.mapping.fused.segments import Segment
 from tilewright.mapping.fused.tree import FusedMapping
 from tilewright.mapping.fused.turn_layers import largest_turn, turn_mapping
 from tilewright.mapping.fused.validity import check_tree

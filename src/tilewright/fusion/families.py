@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from tilewright.mapping.fused.connections.segments import Segment
 from tilewright.mapping.fused.scopes import SharedLoop
-from tilewright.mapping.fused.segments import Segment
 from tilewright.mapping.fused.turns import Span, Step, spans, steps
 from tilewright.workload.footprint import expression_words
 from tilewright.workload.layer import Layer, Tensor, Term

@@ -14,8 +14,8 @@ from math import prod
 from tilewright.fusion.alive import cut_and_whole, extents
 from tilewright.fusion.families import Family, Group, Part, nested
 from tilewright.fusion.traffic import sliding_run
+from tilewright.mapping.fused.connections.segments import Exchange, Segment
 from tilewright.mapping.fused.scopes import SharedStore
-from tilewright.mapping.fused.segments import Exchange, Segment
 
 
 @dataclass(frozen=True)

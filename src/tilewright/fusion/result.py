@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from tilewright.architecture.machine import Architecture
 from tilewright.counts import TensorCounts
 from tilewright.fusion.room import Tile, used_bits
+from tilewright.mapping.fused.connections.segments import Access, Segment
 from tilewright.mapping.fused.counts import FusedCounts, PipelineCycles
 from tilewright.mapping.fused.pipelines import Split
 from tilewright.mapping.fused.scopes import resolve_fused
-from tilewright.mapping.fused.segments import Access, Segment
 from tilewright.mapping.fused.tree import FusedMapping
 from tilewright.mapping.fused.validity import split_among
 from tilewright.model.energy import leakage_per_cycle

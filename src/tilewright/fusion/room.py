@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from tilewright.architecture.machine import Architecture, Memory
 from tilewright.errors import MappingError
 from tilewright.fusion.uses import made_below, readers_below, users
+from tilewright.mapping.fused.connections.segments import Segment
 from tilewright.mapping.fused.counts import StoreCounts
 from tilewright.mapping.fused.scopes import Leaf, Resolved, SharedStore
-from tilewright.mapping.fused.segments import Segment
 from tilewright.mapping.fused.turn_layers import (
     largest_turn,
     turn_extents,

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from math import prod
 
 from tilewright.fusion.families import Family, Group, families
+from tilewright.mapping.fused.connections.segments import Segment
 from tilewright.mapping.fused.scopes import SharedLoop, SharedStore
-from tilewright.mapping.fused.segments import Segment
 from tilewright.mapping.fused.turns import most_chunks
 from tilewright.workload.footprint import expression_words
 from tilewright.workload.layer import Layer, Tensor

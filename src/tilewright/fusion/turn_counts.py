@@ -11,8 +11,8 @@ from math import prod
 from tilewright.architecture.machine import Architecture
 from tilewright.counts import Counts
 from tilewright.fusion.families import families
+from tilewright.mapping.fused.connections.segments import Segment
 from tilewright.mapping.fused.scopes import Leaf
-from tilewright.mapping.fused.segments import Segment
 from tilewright.mapping.fused.turn_layers import turn_layer, turn_mapping
 from tilewright.mapping.nodes import Mapping
 from tilewright.model.count import count

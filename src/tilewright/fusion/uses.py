@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tilewright.mapping.fused.connections.segments import Access, Exchange, Segment
 from tilewright.mapping.fused.scopes import Resolved, SharedStore
-from tilewright.mapping.fused.segments import Access, Exchange, Segment
 from tilewright.mapping.fused.tree import REFETCH
 
 

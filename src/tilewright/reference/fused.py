@@ -16,6 +16,7 @@ from functools import cache
 from tilewright.architecture.machine import Architecture
 from tilewright.counts import Counts
 from tilewright.errors import InputError
+from tilewright.mapping.fused.connections.segments import Exchange, Segment
 from tilewright.mapping.fused.counts import (
     FusedCounts,
     Moved,
@@ -25,7 +26,6 @@ from tilewright.mapping.fused.counts import (
     with_moves,
 )
 from tilewright.mapping.fused.scopes import Leaf, Resolved, SharedLoop, SharedStore, resolve_fused
-from tilewright.mapping.fused.segments import Exchange, Segment
 from tilewright.mapping.fused.tree import REFETCH, FusedMapping
 from tilewright.mapping.fused.turn_layers import turn_layer, turn_mapping
 from tilewright.mapping.fused.turns import Span, cut, most_chunks

@@ -14,9 +14,9 @@ from math import ceil
 
 from tilewright.architecture.machine import Architecture, Array, Memory
 from tilewright.counts import Counts
+from tilewright.mapping.fused.connections.segments import Access, Segment
 from tilewright.mapping.fused.counts import Moved, PipelineCycles
 from tilewright.mapping.fused.pipelines import LayerPipeline, Split
-from tilewright.mapping.fused.segments import Access, Segment
 from tilewright.mapping.validity import element_bits
 
 # index of each shared loop above

@@ -10,7 +10,7 @@ from math import prod
 
 import numpy as np
 
-from tilewright.mapping.fused.segments import Exchange, Segment
+from tilewright.mapping.fused.connections.segments import Exchange, Segment
 from tilewright.mapping.fused.turns import Span
 from tilewright.workload.graph import tensor_shape
 from tilewright.workload.layer import Tensor

@@ -14,7 +14,7 @@ from string import Template
 from typing import TYPE_CHECKING
 
 from tilewright.errors import InputError
-from tilewright.mapper.fused.result import FusedResult
+from tilewright.mapper.fused.results.result import FusedResult
 from tilewright.mapper.results.result import NetworkResult
 from tilewright.mapper.styles.result import UniformResult
 from tilewright.report import figures

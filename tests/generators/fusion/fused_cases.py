@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.document import Document
 from tilewright.errors import MappingError
-from tilewright.mapping.fused.connected_layers import segment
-from tilewright.mapping.fused.loop_classes import LoopClass, loop_class
-from tilewright.mapping.fused.segments import Segment
+from tilewright.mapping.fused.connections.connected_layers import segment
+from tilewright.mapping.fused.connections.loop_classes import LoopClass, loop_class
+from tilewright.mapping.fused.connections.segments import Segment
 from tilewright.mapping.fused.tree import Branch, Fuse, FusedMapping, Halo, TreeNode, Turn
 from tilewright.mapping.nodes import For, Node, Spatial, Store
 from tilewright.workload.layer import Network

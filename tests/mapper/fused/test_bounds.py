@@ -11,15 +11,15 @@ from tilewright.architecture.machine import Architecture, Compute, Memory
 from tilewright.document import Document
 from tilewright.errors import NoMappingError
 from tilewright.fusion.count import store_moves
-from tilewright.mapper.fused.choices import SegmentProblem
-from tilewright.mapper.fused.chunks import Chunks
-from tilewright.mapper.fused.holding import holdings
 from tilewright.mapper.fused.network import NetworkSearch
-from tilewright.mapper.fused.segment_search import SegmentSearch
+from tilewright.mapper.fused.search.chunks import Chunks
+from tilewright.mapper.fused.search.segment_search import SegmentSearch
+from tilewright.mapper.fused.space.holding import holdings
+from tilewright.mapper.fused.space.segment_problem import SegmentProblem
 from tilewright.mapper.network.network import map_network
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapping.fused import Branch, Fuse, FusedMapping
-from tilewright.mapping.fused.connected_layers import segment as make_segment
+from tilewright.mapping.fused.connections.connected_layers import segment as make_segment
 from tilewright.mapping.fused.scopes import resolve_fused
 from tilewright.mapping.nodes import For
 from tilewright.model.energy import read_cost, write_cost

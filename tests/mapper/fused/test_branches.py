@@ -8,7 +8,7 @@ import pytest
 
 from several_arrays import several_arrays
 from tilewright.document import Document
-from tilewright.mapper.fused.branch import BranchSearch
+from tilewright.mapper.fused.search.branch import BranchSearch
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.objective.settings import EVERY_PART
 from tilewright.workload.network import parse_network

@@ -18,11 +18,11 @@ from tilewright.architecture.machine import Architecture, Compute, Memory
 from tilewright.document import Document
 from tilewright.errors import InputError, MappingError, NoMappingError
 from tilewright.fusion import evaluate
-from tilewright.mapper.fused.choices import SegmentProblem
-from tilewright.mapper.fused.chunks import Chunks
 from tilewright.mapper.fused.network import NetworkSearch, map_fused
-from tilewright.mapper.fused.partition import parts_of
-from tilewright.mapper.fused.segment_search import SegmentSearch
+from tilewright.mapper.fused.search.chunks import Chunks
+from tilewright.mapper.fused.search.segment_search import SegmentSearch
+from tilewright.mapper.fused.space.partition import parts_of
+from tilewright.mapper.fused.space.segment_problem import SegmentProblem
 from tilewright.mapper.network.network import map_network
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapping.fused import Branch, Fuse, FusedMapping, parse_fused

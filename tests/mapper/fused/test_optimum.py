@@ -7,9 +7,9 @@ import pytest
 
 from fused_chains import chain, machine
 from fused_trees import TooManyError, Trees
-from tilewright.mapper.fused.choices import SegmentProblem
-from tilewright.mapper.fused.chunks import Chunks
-from tilewright.mapper.fused.segment_search import SegmentSearch
+from tilewright.mapper.fused.search.chunks import Chunks
+from tilewright.mapper.fused.search.segment_search import SegmentSearch
+from tilewright.mapper.fused.space.segment_problem import SegmentProblem
 from tilewright.mapper.objective.objective import parse_objective
 
 FEW = (0, 4, 11, 12, 16)  # none of them has too many branches

@@ -8,7 +8,8 @@ import pytest
 
 import tilewright as tw
 from tilewright.mapper.fused import network as fused_network
-from tilewright.mapper.fused.partition import (
+from tilewright.mapper.fused.search.segment_search import SegmentSearch
+from tilewright.mapper.fused.space.partition import (
     Part,
     best_packing,
     in_turn,
@@ -16,7 +17,6 @@ from tilewright.mapper.fused.partition import (
     parts_of,
     segments_of,
 )
-from tilewright.mapper.fused.segment_search import SegmentSearch
 
 
 def chain(count: int) -> Part:

@@ -10,9 +10,8 @@ from fused_chains import machine, network
 from tilewright.architecture.machine import Architecture, Compute, Memory
 from tilewright.document import Document
 from tilewright.errors import NoMappingError
-from tilewright.mapper.fused.choices import SegmentProblem
-from tilewright.mapper.fused.chunks import Chunks
-from tilewright.mapper.fused.edges import (
+from tilewright.mapper.fused.network import map_fused
+from tilewright.mapper.fused.results.edges import (
     COST,
     OPERATOR,
     READ_ELSEWHERE,
@@ -23,11 +22,12 @@ from tilewright.mapper.fused.edges import (
     others_that_read,
     reasons_text,
 )
-from tilewright.mapper.fused.network import map_fused
-from tilewright.mapper.fused.partition import parts_of
-from tilewright.mapper.fused.segment_search import SegmentSearch
+from tilewright.mapper.fused.search.chunks import Chunks
+from tilewright.mapper.fused.search.segment_search import SegmentSearch
+from tilewright.mapper.fused.space.partition import parts_of
+from tilewright.mapper.fused.space.segment_problem import SegmentProblem
 from tilewright.mapper.objective.objective import parse_objective
-from tilewright.mapping.fused.connected_layers import segment
+from tilewright.mapping.fused.connections.connected_layers import segment
 from tilewright.workload.network import parse_network
 
 

@@ -6,9 +6,9 @@ from random import Random
 import pytest
 
 from fused_trees import TooManyError
-from tilewright.mapper.fused.choices import SegmentProblem
-from tilewright.mapper.fused.chunks import Chunks
-from tilewright.mapper.fused.segment_search import SegmentSearch
+from tilewright.mapper.fused.search.chunks import Chunks
+from tilewright.mapper.fused.search.segment_search import SegmentSearch
+from tilewright.mapper.fused.space.segment_problem import SegmentProblem
 from tilewright.mapper.objective.objective import parse_objective
 from window_chains import buffered, windows
 from window_trees import WindowTrees

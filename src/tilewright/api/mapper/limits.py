@@ -24,7 +24,7 @@ from tilewright.mapping.given import ConstraintsLike, check_own_names
 
 if TYPE_CHECKING:
     from tilewright.mapper.explain.explanation import Explanation
-    from tilewright.mapper.fused.explanation import FusedExplanation
+    from tilewright.mapper.fused.results.explanation import FusedExplanation
     from tilewright.mapper.results.result import LayerResult
     from tilewright.mapper.search.questions.least_memory import LeastMemory
 
@@ -102,8 +102,8 @@ def explain(
             key = useless[0]
             raise InputError("has no effect with 'fuse': leave out one of the two", key=key)
         from tilewright.api.mapper.search import map as map_workload
-        from tilewright.mapper.fused.explanation import FusedExplanation
-        from tilewright.mapper.fused.result import FusedResult
+        from tilewright.mapper.fused.results.explanation import FusedExplanation
+        from tilewright.mapper.fused.results.result import FusedResult
 
         found = map_workload(
             workload, architecture, objective, fuse=True, time_limit=time_limit, progress=progress

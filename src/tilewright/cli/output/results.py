@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from tilewright.interop.timeloop.comparison.differences import Differences
     from tilewright.layout.result import LayoutResult
     from tilewright.mapper.explain.explanation import Explanation
-    from tilewright.mapper.fused.explanation import FusedExplanation
-    from tilewright.mapper.fused.frontier_result import FusedFrontier
-    from tilewright.mapper.fused.result import FusedResult
+    from tilewright.mapper.fused.results.explanation import FusedExplanation
+    from tilewright.mapper.fused.results.frontier_result import FusedFrontier
+    from tilewright.mapper.fused.results.result import FusedResult
     from tilewright.mapper.network.front_of_network import NetworkFront
     from tilewright.mapper.results.frontier import Frontier
     from tilewright.mapper.results.result import NetworkResult

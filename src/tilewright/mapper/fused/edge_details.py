@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tilewright.mapper.fused.choices import SegmentProblem
-from tilewright.mapper.fused.edges import UnfusedEdge
-from tilewright.mapper.fused.partition import Names, Part
-from tilewright.mapper.fused.segment_search import SegmentSearch
+from tilewright.mapper.fused.results.edges import UnfusedEdge
+from tilewright.mapper.fused.search.segment_search import SegmentSearch
+from tilewright.mapper.fused.space.partition import Names, Part
+from tilewright.mapper.fused.space.segment_problem import SegmentProblem
 from tilewright.mapper.fused.why_not import unfused_edges
-from tilewright.mapping.fused.connected_layers import traced
+from tilewright.mapping.fused.connections.connected_layers import traced
 from tilewright.model.energy import read_cost, write_cost
 
 if TYPE_CHECKING:

@@ -17,11 +17,12 @@ from time import perf_counter
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import InputError
 from tilewright.fusion.evaluation import evaluate as evaluate_fused
-from tilewright.mapper.fused.candidate import Candidate
-from tilewright.mapper.fused.choices import SegmentProblem, alike
-from tilewright.mapper.fused.chunks import Chunks
-from tilewright.mapper.fused.frontier_result import FusedFrontier, FusedPoint, SegmentPoint
-from tilewright.mapper.fused.partition import (
+from tilewright.mapper.fused.results.frontier_result import FusedFrontier, FusedPoint, SegmentPoint
+from tilewright.mapper.fused.search.candidate import Candidate
+from tilewright.mapper.fused.search.chunks import Chunks
+from tilewright.mapper.fused.search.segment_search import SegmentSearch
+from tilewright.mapper.fused.search.trees import tree_of
+from tilewright.mapper.fused.space.partition import (
     Names,
     Part,
     best_packing,
@@ -29,8 +30,7 @@ from tilewright.mapper.fused.partition import (
     parts_of,
     segments_of,
 )
-from tilewright.mapper.fused.segment_search import SegmentSearch
-from tilewright.mapper.fused.trees import tree_of
+from tilewright.mapper.fused.space.segment_problem import SegmentProblem, alike
 from tilewright.mapper.memory_sizes.frontier import (
     check_memories,
     counting,

@@ -17,13 +17,16 @@ import numpy as np
 
 from tilewright.architecture.machine import Architecture
 from tilewright.fusion.evaluation import evaluate as evaluate_fused
-from tilewright.mapper.fused.branch_bounds import BranchBounds
-from tilewright.mapper.fused.choices import SegmentProblem, alike
-from tilewright.mapper.fused.chunks import Chunks
 from tilewright.mapper.fused.edge_details import detailed_edges
-from tilewright.mapper.fused.edges import UnfusedEdge
-from tilewright.mapper.fused.outcome import Outcome, exchanged
-from tilewright.mapper.fused.partition import (
+from tilewright.mapper.fused.results.edges import UnfusedEdge
+from tilewright.mapper.fused.results.result import FusedResult, Unfused
+from tilewright.mapper.fused.results.segment_result import SegmentResult
+from tilewright.mapper.fused.search.branch_bounds import BranchBounds
+from tilewright.mapper.fused.search.chunks import Chunks
+from tilewright.mapper.fused.search.outcome import Outcome, exchanged
+from tilewright.mapper.fused.search.segment_search import SegmentSearch
+from tilewright.mapper.fused.search.trees import tree_of
+from tilewright.mapper.fused.space.partition import (
     Names,
     Part,
     best_packing,
@@ -32,9 +35,7 @@ from tilewright.mapper.fused.partition import (
     parts_of,
     segments_of,
 )
-from tilewright.mapper.fused.result import FusedResult, SegmentResult, Unfused
-from tilewright.mapper.fused.segment_search import SegmentSearch
-from tilewright.mapper.fused.trees import tree_of
+from tilewright.mapper.fused.space.segment_problem import SegmentProblem, alike
 from tilewright.mapper.network.network import map_network
 from tilewright.mapper.network.running.run import UNLIMITED, Run
 from tilewright.mapper.objective.objective import parse_objective

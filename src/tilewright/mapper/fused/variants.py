@@ -7,7 +7,7 @@ from time import perf_counter
 
 from tilewright.architecture.machine import Architecture
 from tilewright.mapper.fused.network import map_fused
-from tilewright.mapper.fused.result import FusedResult, Variant
+from tilewright.mapper.fused.results.result import FusedResult, Variant
 from tilewright.mapper.network.running.run import UNLIMITED, Run
 from tilewright.mapper.results.searched_space import DIVISORS
 from tilewright.workload.layer import Network

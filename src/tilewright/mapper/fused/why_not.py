@@ -8,8 +8,7 @@ from math import inf, isinf
 from typing import TYPE_CHECKING, NamedTuple
 
 from tilewright.errors import InputError
-from tilewright.mapper.fused.choices import SegmentProblem
-from tilewright.mapper.fused.edges import (
+from tilewright.mapper.fused.results.edges import (
     COST,
     NO_MEMORY,
     NOT_SEARCHED,
@@ -23,10 +22,11 @@ from tilewright.mapper.fused.edges import (
     edges_among,
     others_that_read,
 )
-from tilewright.mapper.fused.partition import Names, Part, most_layers
-from tilewright.mapper.fused.segment_search import SegmentSearch
+from tilewright.mapper.fused.search.segment_search import SegmentSearch
+from tilewright.mapper.fused.space.partition import Names, Part, most_layers
+from tilewright.mapper.fused.space.segment_problem import SegmentProblem
 from tilewright.mapper.objective.tolerances import TOLERANCE
-from tilewright.mapping.fused.connected_layers import segment
+from tilewright.mapping.fused.connections.connected_layers import segment
 
 if TYPE_CHECKING:
     from tilewright.mapper.fused.network import NetworkSearch

@@ -1,7 +1,14 @@
 """How several connected layers run together: trees, the segments they cover, files, text."""
 
-from tilewright.mapping.fused.connected_layers import segment
-from tilewright.mapping.fused.files import (
+from tilewright.mapping.fused.connections.connected_layers import segment
+from tilewright.mapping.fused.connections.segments import (
+    Access,
+    Exchange,
+    Segment,
+    SharedTensor,
+    Tie,
+)
+from tilewright.mapping.fused.notation.files import (
     FusedFile,
     dump_fused,
     fused_data,
@@ -9,8 +16,7 @@ from tilewright.mapping.fused.files import (
     load_fused,
     parse_fused,
 )
-from tilewright.mapping.fused.segments import Access, Exchange, Segment, SharedTensor, Tie
-from tilewright.mapping.fused.text import fused_text, parse_fused_text
+from tilewright.mapping.fused.notation.text import fused_text, parse_fused_text
 from tilewright.mapping.fused.tree import (
     HALO_MODES,
     RECOMPUTE,

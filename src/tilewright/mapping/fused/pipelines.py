@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tilewright.architecture.machine import Architecture, Memory
 from tilewright.errors import MappingError
-from tilewright.mapping.fused.segments import Segment
+from tilewright.mapping.fused.connections.segments import Segment
 from tilewright.mapping.fused.tree import Fuse
 from tilewright.mapping.nodes import Mapping, Spatial, Store
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tilewright.errors import MappingError
-from tilewright.mapping.fused.loop_classes import LoopClass, fault, loop_class
+from tilewright.mapping.fused.connections.loop_classes import LoopClass, fault, loop_class
+from tilewright.mapping.fused.connections.segments import Access, Exchange, Segment
 from tilewright.mapping.fused.pipelines import LayerPipeline, pipeline_of
-from tilewright.mapping.fused.segments import Access, Exchange, Segment
 from tilewright.mapping.fused.tree import (
     RECOMPUTE,
     Branch,

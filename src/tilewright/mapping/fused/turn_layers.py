@@ -7,8 +7,8 @@ from dataclasses import replace
 from itertools import product
 
 from tilewright.architecture.machine import Architecture
+from tilewright.mapping.fused.connections.segments import Segment
 from tilewright.mapping.fused.scopes import Leaf
-from tilewright.mapping.fused.segments import Segment
 from tilewright.mapping.fused.turns import spans
 from tilewright.mapping.nodes import Mapping, Node, Store
 from tilewright.workload.layer import Layer

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tilewright.errors import MappingError
-from tilewright.mapping.fused.loop_classes import LoopClass
+from tilewright.mapping.fused.connections.loop_classes import LoopClass
+from tilewright.mapping.fused.connections.segments import Segment, Tie
 from tilewright.mapping.fused.scopes import SharedLoop
-from tilewright.mapping.fused.segments import Segment, Tie
 
 MOST_STEPS = 2**16
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 from tilewright.architecture.machine import Architecture, Array, Memory
 from tilewright.errors import MappingError
 from tilewright.mapping.constraints import violations
-from tilewright.mapping.fused.loop_classes import fault
+from tilewright.mapping.fused.connections.loop_classes import fault
+from tilewright.mapping.fused.connections.segments import Access, Segment
 from tilewright.mapping.fused.pipelines import LayerPipeline, Split, split_of
 from tilewright.mapping.fused.scopes import Leaf, Resolved, SharedStore
-from tilewright.mapping.fused.segments import Access, Segment
 from tilewright.mapping.fused.tree import REFETCH, Turn
 from tilewright.mapping.fused.turn_layers import (
     largest_turn,

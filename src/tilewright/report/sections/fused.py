@@ -8,9 +8,10 @@ from html import escape
 
 from tilewright.architecture.machine import Memory
 from tilewright.fusion.room import Tile
-from tilewright.mapper.fused.result import FusedResult, SegmentResult, shortened
+from tilewright.mapper.fused.results.result import FusedResult
+from tilewright.mapper.fused.results.segment_result import SegmentResult, shortened
 from tilewright.mapper.results.result import NetworkResult
-from tilewright.mapping.fused.text import fused_text
+from tilewright.mapping.fused.notation.text import fused_text
 from tilewright.report.palette import TENSORS
 from tilewright.report.quantities import SPACE, TIMES, percent, size, whole
 from tilewright.report.sections.graph import Link

@@ -10,8 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tilewright.errors import InputError, nearest
-from tilewright.mapping.fused.axes import Axis, met, tensor_axes
-from tilewright.mapping.fused.segments import Access, Exchange, Segment, SharedTensor, Tie
+from tilewright.mapping.fused.connections.axes import Axis, met, tensor_axes
+from tilewright.mapping.fused.connections.segments import (
+    Access,
+    Exchange,
+    Segment,
+    SharedTensor,
+    Tie,
+)
 from tilewright.workload.graph import Block, Graph, Node
 from tilewright.workload.layer import Layer, Network
 from tilewright.workload.view import Step, View

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from math import inf
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from tilewright.mapper.bounds.combinations import combinations
 from tilewright.mapper.bounds.plan import Plan
 from tilewright.mapper.bounds.spatial_choices import SpatialBounds
 from tilewright.mapper.canonical.polish import occupied
+from tilewright.mapper.fused.space.around import NOTHING_BEGUN, Begun, Room
 from tilewright.mapper.heuristics.annealing import Annealing
 from tilewright.mapper.label import labels
 from tilewright.mapper.objective.objective import Objective
@@ -32,20 +34,15 @@ from tilewright.mapper.search.search import Search
 from tilewright.mapping.nodes import Mapping
 from tilewright.workload.layer import Layer
 
+if TYPE_CHECKING:
+    from tilewright.mapper.fused.search.candidate import Candidate
+
 WALKS, STEPS = 16, 1000  # of annealing, where there are several arrays
-
-Room = tuple[float, ...]
-"""Bits of each memory that are left."""
-
-Begun = tuple[float, tuple[float, ...]]
-"""What moves on behalf of a chunk outside of it: pJ, and cycles of each bandwidth-limited port."""
-
-NOTHING_BEGUN: Begun = 0.0, ()
 
 
 @dataclass(frozen=True)
 class Point:
-    """The best mapping of a chunk for some room.
+    """The best mapping of a chunk for some room, of one layer or of a group of them.
 
     Attributes
     ----------
@@ -57,7 +54,9 @@ class Point:
         Bits of each memory that it was searched for, and that it takes: it is the best for all
         rooms between them.
     mapping : Mapping or None
-        Without the store nodes of where its tensors come from.
+        Of a layer, without the store nodes of where its tensors come from.
+    group : Candidate or None
+        Of a group of layers.
     """
 
     value: float
@@ -65,6 +64,12 @@ class Point:
     room: Room
     used: Room
     mapping: Mapping | None
+    group: Candidate | None = None
+
+    @property
+    def found(self) -> bool:
+        """Whether there is a mapping."""
+        return self.mapping is not None or self.group is not None
 
 
 class BranchSearch(Search):

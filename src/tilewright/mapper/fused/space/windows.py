@@ -18,10 +18,10 @@ from tilewright.architecture.machine import Architecture
 from tilewright.errors import InputError, MappingError
 from tilewright.fusion.count import store_counts, store_moves
 from tilewright.mapper.problem.lattice import divisors
+from tilewright.mapping.fused.connections.loop_classes import LoopClass, loop_class
+from tilewright.mapping.fused.connections.segments import Segment
 from tilewright.mapping.fused.counts import Moved
-from tilewright.mapping.fused.loop_classes import LoopClass, loop_class
 from tilewright.mapping.fused.scopes import SharedLoop, resolve_fused
-from tilewright.mapping.fused.segments import Segment
 from tilewright.mapping.fused.tree import (
     RECOMPUTE,
     REFETCH,

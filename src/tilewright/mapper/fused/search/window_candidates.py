@@ -16,19 +16,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright.kernels.types import Floats
-from tilewright.mapper.fused.branch import Begun, keeps_of
-from tilewright.mapper.fused.candidate import Candidate, Turns, Windowed
-from tilewright.mapper.fused.choices import Shape
-from tilewright.mapper.fused.chunks import Sources
-from tilewright.mapper.fused.holding import Holding, holdings, retains_windows
-from tilewright.mapper.fused.windows import Kept, Windowing
+from tilewright.mapper.fused.search.branch import keeps_of
+from tilewright.mapper.fused.search.candidate import Candidate, Turns, Windowed
+from tilewright.mapper.fused.search.chunks import Sources
+from tilewright.mapper.fused.space.around import Begun
+from tilewright.mapper.fused.space.holding import Holding, holdings, retains_windows
+from tilewright.mapper.fused.space.segment_problem import Shape
+from tilewright.mapper.fused.space.windows import Kept, Windowing
 from tilewright.mapper.problem.widest_choices import widest_choices
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.model.energy import leakage_per_cycle, operation_cost, read_cost, write_cost
 from tilewright.workload.footprint import expression_words, footprint
 
 if TYPE_CHECKING:
-    from tilewright.mapper.fused.segment_search import SegmentSearch
+    from tilewright.mapper.fused.search.segment_search import SegmentSearch
 
 MANY = 64  # bypass choices of a layer that are bounded for all spatial choices together
 CLOSE = 1e-13  # what the closed form may be wrong by, relative
@@ -265,6 +266,7 @@ class WindowCandidates:
                 places=places,
                 shape=shape,
                 iterations=iterations,
+                units=search.flat.units,
                 sources=sources,
                 fresh=search.fresh(shape),
                 begun=begun,

@@ -5,24 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import inf
 
-from tilewright.mapper.fused.branch import Begun, Point, Room
-from tilewright.mapper.fused.choices import Shape
-from tilewright.mapper.fused.chunks import Sources
-from tilewright.mapper.fused.holding import Holding
-from tilewright.mapper.fused.windows import Extents, Windowing
+from tilewright.mapper.fused.search.branch import Point
+from tilewright.mapper.fused.search.chunks import Sources
+from tilewright.mapper.fused.space.around import Begun, Room
+from tilewright.mapper.fused.space.groups import Grouping, Unit
+from tilewright.mapper.fused.space.holding import Holding
+from tilewright.mapper.fused.space.segment_problem import SegmentProblem, Shape
+from tilewright.mapper.fused.space.windows import Extents, Windowing
 from tilewright.workload.layer import Layer
 
 
 @dataclass
 class Turns:
-    """The turns of a layer that have the same extents.
+    """The turns of a branch that have the same extents.
 
     Attributes
     ----------
     times : int
         How many there are.
-    layer : Layer
-        With the bounds of one of them.
+    work : Layer or SegmentProblem
+        With the bounds of one of them; of a group, its space below the shared loops.
     extents : tuple of (str, int)
         Of the dimensions with windows.
     least : float
@@ -32,7 +34,7 @@ class Turns:
     """
 
     times: int
-    layer: Layer
+    work: Layer | SegmentProblem
     extents: Extents = ()
     least: float = 0.0
     point: Point | None = None
@@ -58,6 +60,8 @@ class Candidate:
     shape : tuple of int
         Extents of the shared dimensions in one iteration.
     iterations : int
+    units : tuple of tuple of int
+        Positions of the layers of each branch: several, where a group of them shares more loops.
     sources : tuple
         Where the tensors of each layer come from.
     fresh : tuple of float
@@ -65,7 +69,7 @@ class Candidate:
     begun : tuple
         What moves on behalf of a chunk of each layer outside of it.
     rooms : tuple
-        Bits that are left to each layer.
+        Bits that are left to each branch.
     apart : float
         What is minimised of held tiles, where that is not part of the branches.
     bounds : list of float
@@ -75,13 +79,16 @@ class Candidate:
     windowed : Windowed or None
         What loops with windows do, if there are any.
     turns : list of list of Turns
-        Of each layer its turns of different extents; found when they are needed.
+        Of each branch its turns of different extents; found when they are needed.
+    groupings : tuple of Grouping
+        Not empty: it bounds all candidates with these groups, and is none itself.
     """
 
     holding: Holding
     places: dict[int, int]
     shape: Shape
     iterations: int
+    units: tuple[Unit, ...]
     sources: tuple[Sources, ...]
     fresh: tuple[float, ...]
     begun: tuple[Begun, ...]
@@ -91,6 +98,7 @@ class Candidate:
     floor: float = 0.0
     windowed: Windowed | None = None
     turns: list[list[Turns]] = field(default_factory=list)
+    groupings: tuple[Grouping, ...] = ()
 
     @property
     def bound(self) -> float:
@@ -108,9 +116,7 @@ class Candidate:
     def mapped(self) -> bool:
         """Whether all of them have a mapping."""
         return self.solved and all(
-            turns.point is not None and turns.point.mapping is not None
-            for own in self.turns
-            for turns in own
+            turns.point is not None and turns.point.found for own in self.turns for turns in own
         )
 
     def value(self, power: float) -> float:

@@ -20,9 +20,9 @@ from tilewright.mapping.files import (
     read_node,
     yaml_text,
 )
-from tilewright.mapping.fused.connected_layers import segment
-from tilewright.mapping.fused.names import find_dimension, find_halo, find_tensors
-from tilewright.mapping.fused.segments import Segment
+from tilewright.mapping.fused.connections.connected_layers import segment
+from tilewright.mapping.fused.connections.names import find_dimension, find_halo, find_tensors
+from tilewright.mapping.fused.connections.segments import Segment
 from tilewright.mapping.fused.tree import Branch, Fuse, FusedMapping, Halo, TreeNode, Turn
 from tilewright.mapping.names import find_memory, unknown
 from tilewright.mapping.nodes import For, Mapping, Node, Store

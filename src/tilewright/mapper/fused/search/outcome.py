@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
-from tilewright.mapper.fused.candidate import Candidate
-from tilewright.mapper.fused.choices import SegmentProblem
-from tilewright.mapper.fused.result import ExchangedTile
+from tilewright.mapper.fused.results.segment_result import ExchangedTile
+from tilewright.mapper.fused.search.candidate import Candidate
+from tilewright.mapper.fused.search.groups import group_below
+from tilewright.mapper.fused.space.segment_problem import SegmentProblem
 from tilewright.workload.footprint import expression_words
+from tilewright.workload.layer import Layer
 
 
 @dataclass(frozen=True)
@@ -44,9 +46,13 @@ class Outcome:
 
 def exchanged(problem: SegmentProblem, best: Candidate) -> Iterator[ExchangedTile]:
     """Yield where exchanged tensors live."""
+    unit_of = {i: u for u, unit in enumerate(best.units) for i in unit}
     for tile, memory in best.places.items():
         i, t = problem.tiles[tile].uses[0]
-        extents = best.turns[i][0].layer.bounds
+        work = best.turns[unit_of[i]][0].work
+        extents = problem.chunk(i, best.shape).bounds
+        if isinstance(work, Layer):
+            extents = work.bounds
         tensor = problem.layers[i].tensors[t]
         yield ExchangedTile(
             problem.tiles[tile].name,
@@ -54,3 +60,9 @@ def exchanged(problem: SegmentProblem, best: Candidate) -> Iterator[ExchangedTil
             tuple(expression_words(terms, extents) for terms in tensor.expressions),
             problem.words(tile, problem.bounds),
         )
+    for unit, own in zip(best.units, best.turns, strict=True):
+        point = own[0].point
+        if point is not None and point.group is not None:
+            for inside in exchanged(group_below(problem, best, unit), point.group):
+                whole = next(t for t, o in enumerate(problem.tiles) if o.name == inside.tensor)
+                yield replace(inside, words=problem.words(whole, problem.bounds))

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tilewright.architecture.machine import Architecture
-from tilewright.mapper.fused.branch import NOTHING_BEGUN, Begun, BranchSearch, Point, Room
+from tilewright.mapper.fused.search.branch import BranchSearch, Point
+from tilewright.mapper.fused.space.around import NOTHING_BEGUN, Begun, Room
 from tilewright.mapper.network.solution_key import likeness
 from tilewright.mapper.objective.objective import Objective
 from tilewright.workload.layer import Layer
+
+if TYPE_CHECKING:
+    from tilewright.mapper.fused.search.groups import Group
 
 Sources = tuple[int, ...]
 
@@ -51,7 +55,7 @@ class Solved:
         best = None
         for point in self.points:
             fits = within(point.used, room) and within(room, point.room)
-            if point.mapping is None or not fits:
+            if not point.found or not fits:
                 continue
             if point.bound >= point.value:
                 return point
@@ -78,6 +82,8 @@ class Chunks:
         How many were started.
     roughly : bool
         Whether mappings of chunks need not be the best ones.
+    groups : dict
+        What is known of groups of layers.
     """
 
     def __init__(self, architecture: Architecture, objective: Objective) -> None:
@@ -95,6 +101,7 @@ class Chunks:
         )
         self.searches = 0
         self.roughly = False
+        self.groups: dict[object, Group] = {}
         self._searches: dict[object, BranchSearch] = {}
         self._solved: dict[object, Solved] = {}
 

@@ -9,10 +9,10 @@ from itertools import pairwise
 
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import InputError
-from tilewright.mapping.fused.connected_layers import segment
-from tilewright.mapping.fused.names import find_dimension, find_halo, find_tensors
+from tilewright.mapping.fused.connections.connected_layers import segment
+from tilewright.mapping.fused.connections.names import find_dimension, find_halo, find_tensors
+from tilewright.mapping.fused.connections.segments import Segment
 from tilewright.mapping.fused.scopes import Resolved, resolve_fused
-from tilewright.mapping.fused.segments import Segment
 from tilewright.mapping.fused.tree import Branch, Fuse, FusedMapping, Halo, TreeNode, Turn
 from tilewright.mapping.fused.turn_layers import largest_turn, turn_layer
 from tilewright.mapping.fused.turns import most_chunks

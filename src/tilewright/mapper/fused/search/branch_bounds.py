@@ -15,9 +15,10 @@ from math import inf, prod
 import numpy as np
 
 from tilewright.kernels.types import Floats, Ints
-from tilewright.mapper.fused.choices import SegmentProblem, Shape
-from tilewright.mapper.fused.chunks import Chunks, Sources
-from tilewright.mapper.fused.holding import Holding
+from tilewright.mapper.fused.search.chunks import Chunks, Sources
+from tilewright.mapper.fused.space.groups import PRIVATE, Unit
+from tilewright.mapper.fused.space.holding import Holding
+from tilewright.mapper.fused.space.segment_problem import SegmentProblem, Shape
 from tilewright.mapper.objective.objective import Objective, parse_objective
 from tilewright.model.energy import leakage_per_cycle, operation_cost, read_cost, write_cost
 
@@ -87,7 +88,7 @@ class BranchBounds:
                 continue
             tensor, tile = p.tensor((i, t)), p.tile_at[i, t]
             words = p.words(tile, shape, (i, t)) * iterations
-            again = words - p.words(tile, p.bounds, (i, t))
+            again = words - p.fresh(i) * p.words(tile, p.bounds, (i, t))
             reads, writes = (again, words) if tensor.is_output else (words, 0)
             energy += reads * read_cost(memory, tensor) + writes * write_cost(memory, tensor)
             for r, cycles in enumerate(p.loads(tensor, [(0, reads, writes)])):
@@ -95,26 +96,71 @@ class BranchBounds:
         return energy, loads
 
     def of_branches(
-        self, holding: Holding, sources: Sequence[Sources], stop: Callable[[], bool]
+        self,
+        holding: Holding,
+        sources: Sequence[Sources],
+        stop: Callable[[], bool],
+        units: Sequence[Unit],
     ) -> list[Floats]:
         """Return what each branch costs at least over all iterations, for every shape of chunks."""
+        every = self.of_layers(holding, sources, stop, units)
+        return [np.sum([every[i] for i in unit], axis=0) for unit in units]
+
+    def of_layers(
+        self,
+        holding: Holding,
+        sources: Sequence[Sources],
+        stop: Callable[[], bool],
+        units: Sequence[Unit],
+    ) -> list[Floats]:
+        """Return what each layer costs at least over all iterations, for every shape of chunks.
+
+        Where a layer is part of a group, its tensors may be held there, but not for longer than
+        one iteration; what several layers of the group read is counted for the first of them.
+        """
         first, second = self.powers
+        unit_of = {i: unit for unit in units for i in unit}
         extra, held = self.held(holding)
         result = []
         for i, own in enumerate(sources):
-            energy, loads = self.moved(i, own)
+            energy, loads = self.moved(i, self.moved_for(i, own, unit_of[i]))
+            ways = [own] if len(unit_of[i]) == 1 else list(self.inside(i, own))
+
+            def whole(goal: Objective, i: int = i, ways: list[Sources] = ways) -> float:
+                return min(self.whole(i, way, goal, stop) for way in ways)
+
             value = np.ones(len(self.shapes))
             if first:
                 more = 0.0 if self.additive else extra[i]
-                value = value * (self.whole(i, own, ENERGY, stop) + energy + more) ** first
+                value = value * (whole(ENERGY) + energy + more) ** first
             if second:
-                least = self.whole(i, own, LATENCY, stop)
+                least = whole(LATENCY)
                 cycles = (loads + np.array(held[i])).max(axis=1, initial=least)
                 value = value * cycles**second
             if first and second:
-                value = np.maximum(value, self.whole(i, own, self.chunks.objective, stop))
+                value = np.maximum(value, whole(self.chunks.objective))
             result.append(value)
         return result
+
+    def moved_for(self, i: int, sources: Sources, unit: Unit) -> Sources:
+        """Return sources without what an earlier layer of a group may fetch for all of it."""
+        tiles = self.problem.tiles
+        return tuple(
+            PRIVATE
+            if any(j < i and j in unit for j, _ in tiles[self.problem.tile_at[i, t]].uses)
+            else source
+            for t, source in enumerate(sources)
+        )
+
+    def inside(self, i: int, sources: Sources) -> Iterator[Sources]:
+        """Yield where the tensors of a layer in a group may come from."""
+        p = self.problem
+        options: list[tuple[int, ...]] = []
+        for t, source in enumerate(sources):
+            own = p.tiles[p.tile_at[i, t]].memories if source == PRIVATE else (source,)
+            inside = (m for place in own for m in p.further((i, t), place))
+            options.append(tuple(dict.fromkeys((*own, *inside))))
+        yield from itertools.product(*options)
 
     def held(self, holding: Holding) -> tuple[list[float], list[list[float]]]:
         """Return what held tiles move on behalf of each layer, in pJ and in cycles of each port.
@@ -124,6 +170,10 @@ class BranchBounds:
         p = self.problem
         energy = [0.0] * len(p.layers)
         loads = [[0.0] * len(p.ports) for _ in p.layers]
+        for i, (pj, cycles_of) in enumerate(p.around.begun if p.around else ()):
+            energy[i] += pj
+            for r, cycles in enumerate(cycles_of):
+                loads[i][r] += cycles
         for held in holding.held:
             first = min(i for i, _ in p.tiles[held.tile].uses)
             energy[first] += p.held_energy(held.tile, held.memory, held.moved)
@@ -131,18 +181,25 @@ class BranchBounds:
                 loads[first][r] += cycles
         return energy, loads
 
-    def least(self, places: dict[int, int], stop: Callable[[], bool]) -> Callable[[Holding], float]:
-        """Return what tells how much a segment costs at least that holds some tiles."""
+    def least(
+        self, places: dict[int, int], stop: Callable[[], bool], *, again: bool = False
+    ) -> Callable[[Holding], float]:
+        """Return what tells how much a segment costs at least that holds some tiles.
+
+        With `again`, groups may hold exchanged tiles once more, further inward.
+        """
         p = self.problem
         once: dict[int, tuple[int, float, list[float]]] = {}
         for t in p.external:
             # a tile that is held serves all layers that read it
-            i, k = min(p.tiles[t].uses)
-            once[t] = i, *self.outermost(i, (0,) * (k + 1), p.bounds, 1, only=k)
+            once[t] = self.once(t)
         first, second = self.powers
         base = {
             goal: [
-                min(self.whole(i, sources, goal, stop) for sources in self.all_sources(i, places))
+                min(
+                    self.whole(i, sources, goal, stop)
+                    for sources in self.all_sources(i, places, again)
+                )
                 for i in range(len(p.layers))
             ]
             for goal, wanted in ((ENERGY, first), (LATENCY, second))
@@ -170,6 +227,18 @@ class BranchBounds:
         onchip = sum(base.get(ENERGY, ()))
         return least_energy if self.powers == (1.0, 0.0) else least
 
+    def once(self, t: int) -> tuple[int, float, list[float]]:
+        """Return what moves at the outermost memory as the words of a tensor move once.
+
+        Returns
+        -------
+        int, float, list of float
+            The first layer that has it; energy in pJ; the cycles of each bandwidth-limited port.
+        """
+        i, k = min(self.problem.tiles[t].uses)
+        sources = (self.problem.tiles[t].source,) * (k + 1)
+        return i, *self.outermost(i, sources, self.problem.bounds, 1, only=k)
+
     def floor(self) -> float:
         """Return what no fused mapping undercuts, without any search.
 
@@ -182,8 +251,7 @@ class BranchBounds:
         cycles = [layer.operations * machine.compute.cycles / elements for layer in p.layers]
         loads = [[0.0] * len(p.ports) for _ in p.layers]
         for t in p.external:
-            i, k = min(p.tiles[t].uses)
-            pj, own = self.outermost(i, (0,) * (k + 1), p.bounds, 1, only=k)
+            i, pj, own = self.once(t)
             energy[i] += pj
             loads[i] = [a + b for a, b in zip(loads[i], own, strict=True)]
         first, second = self.powers
@@ -210,8 +278,7 @@ class BranchBounds:
             return least
         once = 0.0
         for t in shared:
-            i, k = min(p.tiles[t].uses)
-            once += self.outermost(i, (0,) * (k + 1), p.bounds, 1, only=k)[0]
+            once += self.once(t)[1]
         most = max(len(p.tiles[t].uses) for t in shared)
         return least + max(0.0, apart - (most - 1) * once - least) / most
 
@@ -264,11 +331,21 @@ class BranchBounds:
                 total += max(options, default=inf)
         return total
 
-    def all_sources(self, i: int, places: dict[int, int]) -> Iterator[Sources]:
+    def all_sources(self, i: int, places: dict[int, int], again: bool = False) -> Iterator[Sources]:
         """Yield every way in which the tensors of a layer may come."""
         p = self.problem
-        options = []
+        options: list[tuple[int, ...]] = []
         for t in range(len(p.layers[i].tensors)):
             tile = p.tile_at[i, t]
-            options.append((places[tile],) if tile in places else (0, *p.tiles[tile].memories))
+            if tile in places:
+                options.append((places[tile], *(p.further((i, t), places[tile]) if again else ())))
+            elif tile in p.intermediates:
+                own = p.tiles[tile].memories
+                inside = (m for place in own for m in p.further((i, t), place))
+                options.append(tuple(dict.fromkeys((*own, *inside))))
+            elif again:
+                source = p.tiles[tile].source
+                options.append((source, *p.further((i, t), source)))
+            else:
+                options.append((p.tiles[tile].source, *p.tiles[tile].memories))
         yield from itertools.product(*options)

@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from tilewright.mapper.fused.edges import UnfusedEdge, ends
-from tilewright.mapper.fused.result import FusedResult
+from tilewright.mapper.fused.results.edges import UnfusedEdge, ends
+from tilewright.mapper.fused.results.result import FusedResult
 from tilewright.text import aligned, wrapped
 
 MEANING = (

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tilewright.errors import InputError
-from tilewright.mapping.fused.connected_layers import segment, single_words, traced
-from tilewright.mapping.fused.segments import Segment
+from tilewright.mapping.fused.connections.connected_layers import segment, single_words, traced
+from tilewright.mapping.fused.connections.segments import Segment
 from tilewright.workload.graph import Block, Graph, Node
 from tilewright.workload.layer import Network
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from tilewright.mapper.fused.choices import SegmentProblem, Shape
+from tilewright.mapper.fused.space.segment_problem import SegmentProblem, Shape
 from tilewright.mapper.problem.lattice import divisors
 
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from tilewright.architecture.machine import Architecture
 from tilewright.architecture.units import size_text
 from tilewright.fusion.result import FusedEvaluation
-from tilewright.mapper.fused.result import shortened
+from tilewright.mapper.fused.results.segment_result import shortened
 from tilewright.mapper.results.by_size import BySize
 from tilewright.mapper.results.frontier import Point, words
 from tilewright.mapping.files import mapping_data
 from tilewright.mapping.fused import FusedMapping, Segment
-from tilewright.mapping.fused.files import fused_data
+from tilewright.mapping.fused.notation.files import fused_data
 from tilewright.text import aligned, wrapped
 from tilewright.workload.layer import Network
 

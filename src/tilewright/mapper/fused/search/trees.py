@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tilewright.mapper.fused.candidate import Candidate, Turns
-from tilewright.mapper.fused.choices import SegmentProblem
+from tilewright.mapper.fused.search.candidate import Candidate, Turns
+from tilewright.mapper.fused.search.groups import group_below
+from tilewright.mapper.fused.space.segment_problem import SegmentProblem
 from tilewright.mapping.fused import Branch, Fuse, FusedMapping, Halo, Turn
 from tilewright.mapping.fused.tree import TreeNode
 from tilewright.mapping.nodes import For, Node, Store
@@ -11,37 +12,46 @@ from tilewright.mapping.nodes import For, Node, Store
 
 def tree_of(problem: SegmentProblem, best: Candidate) -> FusedMapping:
     """Return a candidate whose branches are all solved as a fused mapping."""
+    stored = [tile.name for tile in problem.tiles if not tile.intermediate]
+    halos: tuple[Halo, ...] = ()
+    if best.windowed is not None:
+        halos = best.windowed.windowing.halos
+        stored += best.windowed.windowing.refetched
+    outermost = Store(problem.architecture.memories[0].name, tuple(stored))
+    return FusedMapping((outermost, *shared_nodes(problem, best)), halos)
+
+
+def shared_nodes(problem: SegmentProblem, best: Candidate) -> tuple[TreeNode, ...]:
+    """Return the nodes of a candidate below what holds all tensors from outside."""
     memories = [memory.name for memory in problem.architecture.memories]
-    stored = tuple(tile.name for tile in problem.tiles if not tile.intermediate)
-    nodes: list[TreeNode] = [Store(memories[0], stored)]
+    nodes: list[TreeNode] = []
     shape = list(problem.bounds)
     for held in best.holding.held:
         for d, size in held.loops:
             shape[d] = size
             nodes.append(loop(problem, d, size))
-        last = nodes[-1]
+        last = nodes[-1] if nodes else None
         name = problem.tiles[held.tile].name
-        if isinstance(last, Store) and last.memory == memories[held.memory] and len(nodes) > 1:
+        if isinstance(last, Store) and last.memory == memories[held.memory]:
             nodes[-1] = Store(last.memory, (*last.tensors, name))
         else:
             nodes.append(Store(memories[held.memory], (name,)))
     for d, size in enumerate(best.shape):
         if size < shape[d]:
             nodes.append(loop(problem, d, size))
-    halos: tuple[Halo, ...] = ()
     if best.windowed is not None:
-        halos = best.windowed.windowing.halos
-        whole = best.windowed.windowing.refetched
-        if whole:
-            first = nodes[0]
-            assert isinstance(first, Store)
-            nodes[0] = Store(memories[0], (*first.tensors, *whole))
         nodes += problem.windows.loop_nodes(best.windowed.windowing, best.windowed.order)
     for memory in sorted(set(best.places.values())):
         own = tuple(problem.tiles[t].name for t, m in best.places.items() if m == memory)
         nodes.append(Store(memories[memory], own))
     branches = []
-    for layer, turns_of in zip(problem.layers, best.turns, strict=True):
+    for unit, turns_of in zip(best.units, best.turns, strict=True):
+        point = turns_of[0].point
+        if point is not None and point.group is not None:
+            inside = group_below(problem, best, unit)
+            branches.append(Branch(None, shared_nodes(inside, point.group)))
+            continue
+        layer = problem.layers[unit[0]]
         main = nodes_of(turns_of[0])
         others = [(turns, nodes_of(turns)) for turns in turns_of[1:]]
         branches.append(
@@ -51,7 +61,7 @@ def tree_of(problem: SegmentProblem, best: Candidate) -> FusedMapping:
                 tuple(Turn(turns.extents, found) for turns, found in others if found != main),
             )
         )
-    return FusedMapping((*nodes, Fuse(tuple(branches))), halos)
+    return (*nodes, Fuse(tuple(branches)))
 
 
 def nodes_of(turns: Turns) -> tuple[Node, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tilewright.mapping.fused.connected_layers import single_words, traced
+from tilewright.mapping.fused.connections.connected_layers import single_words, traced
 from tilewright.text import percent
 from tilewright.workload.graph import Node
 

@@ -8,133 +8,27 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
-from tilewright.counts import Counts
-from tilewright.fusion.result import FusedEvaluation
-from tilewright.mapper.fused.edges import UnfusedEdge, reasons_text
+from tilewright.mapper.fused.results.edges import UnfusedEdge, reasons_text
+from tilewright.mapper.fused.results.segment_result import SegmentResult, shortened
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.objective.tolerances import TIE
 from tilewright.mapper.results.result import LayerResult, NetworkResult
 from tilewright.mapper.results.statement import named
 from tilewright.mapper.results.text import aligned, number, percent
-from tilewright.mapping.fused import FusedMapping, Segment, dump_fused, fused_data
+from tilewright.mapping.fused import dump_fused
 from tilewright.text import READABLE, wrapped
 
 SPACE = (
     "every layer by itself as without fusion, and segments of up to {most} layers that exchange "
-    "tensors no other layer reads. A segment has one fuse node below shared loops over dimensions "
-    "that run through all its layers; those with windows stand below the others, each once, in any "
-    "order, and halos are retained, recomputed or refetched. One memory above the arrays holds "
+    "tensors no other layer reads. A segment has a fuse node below shared loops over dimensions "
+    "that run through all its layers. Layers that follow each other may be a branch that fuses "
+    "again. Loops over windows stand below the others, each once, in any order, in segments with "
+    "one fuse node; halos are retained, recomputed or refetched. One memory above the arrays holds "
     "each exchanged tensor; every other tensor is held among the shared loops or by its branch. "
     "Branches have all their mappings, and other ones for turns of other extents. Shared loops and "
     "branches have tile sizes that divide (docs/fusion.md)."
 )
 HEADERS = ("layers", "runs", "alone", "fused", "saved", "words saved", "gap")
-
-
-@dataclass(frozen=True)
-class ExchangedTile:
-    """Where an exchanged tensor lives.
-
-    Attributes
-    ----------
-    tensor, memory : str
-    extents : tuple of int
-        Of the tile, along the axes of the tensor as its producer makes it.
-    words : int
-        Of the whole tensor.
-    """
-
-    tensor: str
-    memory: str
-    extents: tuple[int, ...]
-    words: int
-
-    def __str__(self) -> str:
-        return f"{self.tensor} {'x'.join(map(str, self.extents))} in {self.memory}"
-
-
-@dataclass(frozen=True)
-class SegmentResult:
-    """The best fused mapping of one segment.
-
-    Attributes
-    ----------
-    segment : Segment
-        Its layers, and how often it occurs.
-    mapping : FusedMapping
-        The tree.
-    evaluation : FusedEvaluation
-        What that costs, for one run.
-    alone : tuple of LayerResult
-        Its layers by themselves.
-    exchanged : tuple of ExchangedTile
-    value, lower_bound : float
-        What was minimised, of one run, and what no fused mapping of the space undercuts.
-    seconds : float
-        Of the search.
-    """
-
-    segment: Segment
-    mapping: FusedMapping
-    evaluation: FusedEvaluation
-    alone: tuple[LayerResult, ...]
-    exchanged: tuple[ExchangedTile, ...]
-    value: float
-    lower_bound: float
-    seconds: float
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the layers in the graph."""
-        return tuple(layer.name for layer in self.segment.layers)
-
-    @property
-    def repeat(self) -> int:
-        """How often it occurs in its network."""
-        return self.segment.repeat
-
-    @property
-    def optimal(self) -> bool:
-        """Whether no fused mapping of the space is better."""
-        return self.lower_bound >= self.value
-
-    @property
-    def gap(self) -> float:
-        """By what share of its value it may be improved at most."""
-        return (self.value - self.lower_bound) / self.value if self.value else 0.0
-
-    @cached_property
-    def value_alone(self) -> float:
-        """What its layers cost by themselves."""
-        return sum(result.proof.value for result in self.alone)
-
-    @cached_property
-    def outer_words_saved(self) -> int:
-        """Words that the outermost memory does not send or receive because layers are fused."""
-        outermost = self.alone[0].evaluation.architecture.memories[0].name
-        before = sum(outer_words(r.evaluation.counts, outermost) for r in self.alone)
-        after = sum(outer_words(c, outermost) for c in self.evaluation.counts.layers.values())
-        return before - after
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data."""
-        return {
-            "layers": list(self.names),
-            "repeat": self.repeat,
-            "value": self.value,
-            "value_alone": self.value_alone,
-            "lower_bound": self.lower_bound,
-            "gap": self.gap,
-            "optimal": self.optimal,
-            "outer_words_saved": self.outer_words_saved,
-            "exchanged": [
-                {"tensor": t.tensor, "memory": t.memory, "tile": list(t.extents), "words": t.words}
-                for t in self.exchanged
-            ],
-            "seconds": self.seconds,
-            **fused_data(self.mapping, self.segment),
-            "evaluation": self.evaluation.to_dict(),
-        }
 
 
 @dataclass(frozen=True)
@@ -280,7 +174,7 @@ class FusedResult(NetworkResult):
         unit = "uJ" if goal.powers == (1.0, 0.0) else goal.unit
         title = (
             f"{self.network.name} on {self.architecture.name}, {goal.least}, fused where that is "
-            f"better ({unit})"
+            f"better, tile sizes that divide ({unit})"
         )
         lines = aligned([HEADERS, *self.table()], left=(0,), width=width)
         reasons = [*self.reasons(width), *self.choice(width)]
@@ -386,16 +280,3 @@ class FusedResult(NetworkResult):
     def to_json(self, indent: int | None = 2) -> str:
         """Return `to_dict` as JSON text."""
         return json.dumps(self.to_dict(), indent=indent)
-
-
-def outer_words(counts: Counts, outermost: str) -> int:
-    """Return the words that the outermost memory sends and receives."""
-    return sum(one.reads + one.writes for one in counts.memories[outermost].values())
-
-
-def shortened(names: tuple[str, ...]) -> str:
-    """Return the names of layers in a row, without what they all begin with."""
-    stems = {name.rpartition(".")[0] for name in names}
-    if len(stems) == 1 and (stem := stems.pop()):
-        return f"{stem}: " + ", ".join(name[len(stem) + 1 :] for name in names)
-    return ", ".join(names)

@@ -9,10 +9,11 @@ from itertools import product
 from math import gcd, prod
 
 from tilewright.architecture.machine import Architecture, Memory
-from tilewright.mapper.fused.windows import Extents, Windowings, window_loops
+from tilewright.mapper.fused.space.around import Around
+from tilewright.mapper.fused.space.windows import Extents, Windowings, window_loops
 from tilewright.mapper.network.solution_key import likeness
 from tilewright.mapper.problem.link_costs import ports, segment_of
-from tilewright.mapping.fused.segments import Access, Segment, SharedTensor, Tie
+from tilewright.mapping.fused.connections.segments import Access, Segment, SharedTensor, Tie
 from tilewright.model.energy import element_bits, read_cost, word_ratio, write_cost
 from tilewright.workload.footprint import footprint
 from tilewright.workload.layer import Layer, Tensor
@@ -58,6 +59,9 @@ class Tile:
         Which shared dimensions are relevant to it.
     memories : tuple of int
         Positions of the memories that may hold it above the branches.
+    source : int
+        That of the memory which it comes from, or goes to: the outermost one, unless loops around
+        hold it.
     """
 
     name: str
@@ -66,6 +70,7 @@ class Tile:
     intermediate: bool
     relevant: tuple[bool, ...]
     memories: tuple[int, ...]
+    source: int = 0
 
 
 class SegmentProblem:
@@ -80,10 +85,16 @@ class SegmentProblem:
         Loops over dimensions with windows.
     tiles : tuple of Tile
         The intermediate tensors and those that shared loops may hold.
+    around : Around or None
+        For a group of layers below shared loops of others, what these leave to it.
     """
 
-    def __init__(self, segment: Segment, architecture: Architecture) -> None:
+    def __init__(
+        self, segment: Segment, architecture: Architecture, around: Around | None = None
+    ) -> None:
         self.segment = segment
+        self.around = around
+        self._sources = dict(around.sources) if around else {}
         self.architecture = architecture
         self.layers = segment.layers
         self.position = {layer.name: i for i, layer in enumerate(self.layers)}
@@ -101,7 +112,8 @@ class SegmentProblem:
             for d in self.shared
             for layer, name in zip(self.layers, d.names, strict=True)
         }
-        self.windows = Windowings(segment, architecture, tuple(window_loops(segment, taken)))
+        loops = () if around else tuple(window_loops(segment, taken))
+        self.windows = Windowings(segment, architecture, loops)
         self._words: dict[tuple[tuple[int, int], Shape], int] = {}
         self.tiles = tuple(self.tile_of(tensor) for tensor in segment.tensors)
         self.tile_at = {use: i for i, tile in enumerate(self.tiles) for use in tile.uses}
@@ -128,17 +140,23 @@ class SegmentProblem:
             and all(self.tiles[i].memories for i in self.intermediates)
         )
 
-    def places(self) -> Iterator[dict[int, int]]:
-        """Yield every way to give each intermediate tile a memory."""
-        for choice in product(*(self.tiles[i].memories for i in self.intermediates)):
-            yield dict(zip(self.intermediates, choice, strict=True))
+    def places(self, private: frozenset[int] = frozenset()) -> Iterator[dict[int, int]]:
+        """Yield every way to give each intermediate tile a memory, but for those of groups."""
+        own = [i for i in self.intermediates if i not in private]
+        for choice in product(*(self.tiles[i].memories for i in own)):
+            yield dict(zip(own, choice, strict=True))
 
     def tile_of(self, tensor: SharedTensor) -> Tile:
         """Return a tensor as shared loops see it."""
         uses = tuple(self.use(access) for access in tensor.accesses)
         patterns = {self.pattern(use) for use in uses}
         sliding = any(self.slides(use) for use in uses)
-        memories = [m for m in self.holders if all(self.may_hold(m, use) for use in uses)]
+        source = self._sources.get(tensor.name, 0)
+        memories = [
+            m
+            for m in self.holders
+            if m > source and all(self.may_hold(m, use, source) for use in uses)
+        ]
         if not tensor.intermediate and (len(patterns) > 1 or sliding):
             memories = []
         return Tile(
@@ -150,6 +168,7 @@ class SegmentProblem:
                 any(own) for own in zip(*(self.relevance(u) for u in uses), strict=True)
             ),
             memories=tuple(memories),
+            source=source,
         )
 
     def use(self, access: Access) -> tuple[int, int]:
@@ -190,13 +209,21 @@ class SegmentProblem:
             for terms in self.tensor(use).expressions
         )
 
-    def may_hold(self, m: int, use: tuple[int, int]) -> bool:
+    def may_hold(self, m: int, use: tuple[int, int], source: int) -> bool:
         """Whether a memory may hold a tensor for its branches, passing those further out."""
         role = self.tensor(use).role
-        passed = self.architecture.memories[1:m]
+        passed = self.architecture.memories[source + 1 : m]
         return self.architecture.memories[m].may_store(role) and not any(
             role in memory.must_keep for memory in passed
         )
+
+    def further(self, use: tuple[int, int], source: int) -> tuple[int, ...]:
+        """Return the memories that may hold a tensor for a branch, inside of where it comes from.
+
+        They may be more than those that hold it for all branches: a memory between has kept it.
+        """
+        inside = (m for m in self.holders if m > source)
+        return tuple(m for m in inside if self.may_hold(m, use, source))
 
     def chunk(self, i: int, shape: Shape, extents: Extents = ()) -> Layer:
         """Return what a layer computes in one iteration of shared loops.
@@ -233,10 +260,16 @@ class SegmentProblem:
         moved : float
             Words that enter the memory over all iterations, for an output those that begin a tile.
         """
-        if not self.tensor(self.tiles[tile].uses[0]).is_output:
-            return [(0, moved, 0.0), (memory, 0.0, moved)]
-        again = moved - self.words(tile, self.bounds)
-        return [(0, again, moved), (memory, moved, again)]
+        source = self.tiles[tile].source
+        i, t = self.tiles[tile].uses[0]
+        if not self.tensor((i, t)).is_output:
+            return [(source, moved, 0.0), (memory, 0.0, moved)]
+        again = moved - self.fresh(i) * self.words(tile, self.bounds)
+        return [(source, again, moved), (memory, moved, again)]
+
+    def fresh(self, i: int) -> float:
+        """Return which share of a layer's output starts from zero when loops around begin."""
+        return self.around.fresh[i] if self.around else 1.0
 
     def held_energy(self, tile: int, memory: int, moved: float) -> float:
         """Return the pJ of what `held_moves` says."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tilewright.errors import MappingError
-from tilewright.mapping.fused.names import named_dimensions
-from tilewright.mapping.fused.segments import Access, Exchange, Segment, Tie
+from tilewright.mapping.fused.connections.names import named_dimensions
+from tilewright.mapping.fused.connections.segments import Access, Exchange, Segment, Tie
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilewright.errors import InputError
-from tilewright.mapping.fused.segments import Access, Segment
+from tilewright.mapping.fused.connections.segments import Access, Segment
 from tilewright.mapping.fused.tree import HALO_MODES, Halo
 from tilewright.mapping.names import unknown
 

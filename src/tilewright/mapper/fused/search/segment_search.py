@@ -17,16 +17,26 @@ import numpy as np
 
 from tilewright.fusion.evaluation import evaluate
 from tilewright.kernels.types import Bools
-from tilewright.mapper.fused.branch import NOTHING_BEGUN, Begun, Room
-from tilewright.mapper.fused.branch_bounds import BranchBounds
-from tilewright.mapper.fused.candidate import Candidate, Turns
-from tilewright.mapper.fused.choices import SegmentProblem, Shape
-from tilewright.mapper.fused.chunks import Chunks, Sources
-from tilewright.mapper.fused.holding import Holding, holdings
-from tilewright.mapper.fused.trees import tree_of
-from tilewright.mapper.fused.window_candidates import Opened, WindowCandidates
+from tilewright.mapper.fused.search.branch import Point
+from tilewright.mapper.fused.search.branch_bounds import BranchBounds
+from tilewright.mapper.fused.search.candidate import Candidate, Turns
+from tilewright.mapper.fused.search.chunks import Chunks, Kind, Solved, Sources
+from tilewright.mapper.fused.search.group_candidates import GroupCandidates
+from tilewright.mapper.fused.search.groups import group_below
+from tilewright.mapper.fused.search.trees import tree_of
+from tilewright.mapper.fused.search.window_candidates import Opened, WindowCandidates
+from tilewright.mapper.fused.space.around import NOTHING_BEGUN, Begun, Room
+from tilewright.mapper.fused.space.groups import (
+    PRIVATE,
+    Grouping,
+    Unit,
+    flat,
+)
+from tilewright.mapper.fused.space.holding import Holding, holdings
+from tilewright.mapper.fused.space.segment_problem import SegmentProblem, Shape
 from tilewright.mapper.objective.tolerances import TIE
 from tilewright.mapper.problem.lattice import divisors
+from tilewright.workload.layer import Layer
 
 
 @dataclass(frozen=True)
@@ -90,14 +100,21 @@ class SegmentSearch:
         self.iterations = np.array([problem.iterations(shape) for shape in self.shapes])
         self.power = sum(chunks.objective.powers)
         self.bounds = BranchBounds(problem, chunks, self.shapes, self.iterations)
+        self.room = chunks.capacity
+        self.flat = flat(problem)
         self._below: dict[Shape, Bools] = {}
         self.windows = WindowCandidates(self)
+        self.groups = GroupCandidates(self)
 
-    def sources(self, held: dict[int, int]) -> tuple[Sources, ...]:
+    def sources(
+        self, held: dict[int, int], private: frozenset[int] = frozenset()
+    ) -> tuple[Sources, ...]:
         """Return where the tensors of every layer come from, given which tiles are held where."""
         p = self.problem
+        source = {t: PRIVATE if t in private else tile.source for t, tile in enumerate(p.tiles)}
+        source.update(held)
         return tuple(
-            tuple(held.get(p.tile_at[i, t], 0) for t in range(len(layer.tensors)))
+            tuple(source[p.tile_at[i, t]] for t in range(len(layer.tensors)))
             for i, layer in enumerate(p.layers)
         )
 
@@ -108,7 +125,7 @@ class SegmentSearch:
         for i, layer in enumerate(p.layers):
             relevant = p.tiles[p.tile_at[i, len(layer.tensors) - 1]].relevant
             counts = zip(relevant, p.bounds, shape, strict=True)
-            result.append(1.0 / prod(1 if own else b // n for own, b, n in counts))
+            result.append(p.fresh(i) / prod(1 if own else b // n for own, b, n in counts))
         return tuple(result)
 
     def begun(self, holding: Holding, iterations: int) -> tuple[Begun, ...]:
@@ -122,34 +139,43 @@ class SegmentSearch:
         )
 
     def candidates_below(
-        self, places: dict[int, int], most: float, stop: Callable[[], bool], fewest: bool
+        self,
+        places: dict[int, int],
+        most: float,
+        stop: Callable[[], bool],
+        fewest: bool,
+        grouping: Grouping | None = None,
     ) -> Iterator[Candidate]:
         """Yield what may cost less than some value; with `fewest`, only what holds no tiles."""
         p = self.problem
-        capacity = np.array(self.chunks.capacity)
-        need = np.array([self.reserved(places, shape) for shape in self.shapes])
+        grouping = grouping or self.flat
+        units = grouping.units
+        capacity = np.array(self.room)
+        taken = places if grouping.crowded else {}
+        need = np.array([self.reserved(taken, shape, units) for shape in self.shapes])
+        apart_at_least = -inf if self.groups.hold(units) else self.apart
         most *= self.close
-        bound_of = self.bounds.least(places, stop)
+        bound_of = self.bounds.least(places, stop, again=len(units) < len(p.layers))
 
         def least(holding: Holding) -> float:
-            bound = max(bound_of(holding), self.apart - self.bounds.saved_by(holding))
+            bound = max(bound_of(holding), apart_at_least - self.bounds.saved_by(holding))
             if bound >= most:
                 self.least = min(self.least, bound)
             return bound
 
-        for holding in holdings(p, self.chunks.capacity, least, most, stop):
+        for holding in holdings(p, self.room, least, most, stop):
             if stop() or (fewest and holding.held):
                 return
             held = {**places, **{h.tile: h.memory for h in holding.held}}
-            sources = self.sources(held)
+            sources = self.sources(held, grouping.private)
             rooms = capacity - np.array(holding.bits) - need
             fits = (rooms >= 0).all(axis=(1, 2)) & self.below(holding.shape)
             if not fits.any():
                 continue
-            layers = self.bounds.of_branches(holding, sources, stop)
-            floor = self.apart - self.bounds.saved_by(holding)
+            branches = self.bounds.of_branches(holding, sources, stop, units)
+            floor = apart_at_least - self.bounds.saved_by(holding)
             apart = holding.energy if self.bounds.additive else 0.0
-            bounds = np.maximum(np.sum(layers, axis=0) + apart, floor)
+            bounds = np.maximum(np.sum(branches, axis=0) + apart, floor)
             self.least = float(bounds[fits & (bounds >= most)].min(initial=self.least))
             fits &= bounds < most
             for at in np.flatnonzero(fits).tolist():
@@ -160,12 +186,13 @@ class SegmentSearch:
                     places=places,
                     shape=shape,
                     iterations=iterations,
+                    units=units,
                     sources=sources,
                     fresh=self.fresh(shape),
                     begun=self.begun(holding, iterations),
                     rooms=tuple(tuple(row) for row in rooms[at].tolist()),
                     apart=apart,
-                    bounds=[float(own[at]) for own in layers],
+                    bounds=[float(own[at]) for own in branches],
                     floor=floor,
                 )
 
@@ -178,15 +205,19 @@ class SegmentSearch:
             self._below[shape] = (rest == 0).all(axis=1)
         return self._below[shape]
 
-    def reserved(self, places: dict[int, int], shape: Shape) -> list[Room]:
+    def reserved(
+        self, places: dict[int, int], shape: Shape, units: Sequence[Unit] | None = None
+    ) -> list[Room]:
         """Return the bits that intermediate tiles take of each memory while each branch runs."""
         p = self.problem
+        units = units or self.flat.units
+        unit_of = {i: u for u, unit in enumerate(units) for i in unit}
         result = []
-        for i in range(len(p.layers)):
-            bits = [0.0] * len(self.chunks.capacity)
+        for u in range(len(units)):
+            bits = [0.0] * len(self.room)
             for tile, memory in places.items():
-                users = [use[0] for use in p.tiles[tile].uses]
-                if min(users) <= i <= max(users):
+                users = [unit_of[use[0]] for use in p.tiles[tile].uses]
+                if min(users) <= u <= max(users):
                     bits[memory] += p.bits(tile, shape, memory)
             result.append(tuple(bits))
         return result
@@ -217,9 +248,21 @@ class SegmentSearch:
             better = self.best_of(opened, best.value, stop)
             best = better if better.candidate else best
             best = replace(best, bound=self.floor if cut else min(plain, better.bound))
+            if cut:
+                return best
+        best = self.grouped(best, stop)
         if self.tolerance > 0.0:
             best = replace(best, bound=min(best.bound, self.least))  # some were left out
         return best
+
+    def grouped(self, best: Best, stop: Callable[[], bool]) -> Best:
+        """Return the best candidate, groups of layers that share more loops among them."""
+        known = best.bound
+        found = list(self.groups.below(best.value, stop))
+        cut = stop()
+        better = self.best_of(found, best.value, stop)
+        best = better if better.candidate else best
+        return replace(best, bound=self.floor if cut else min(known, better.bound))
 
     def enough(self, value: float) -> bool:
         """Whether nothing can be better than a value by more than the tolerance."""
@@ -250,6 +293,10 @@ class SegmentSearch:
             self.refine(head, value, stop)
             if head.bound > least * (1 + TIE):
                 heapreplace(heap, (head.bound, next(order), head))
+            elif head.solved and head.groupings:
+                heappop(heap)
+                for own in self.groups.candidates(head):
+                    heappush(heap, (own.bound, next(order), own))
             elif head.solved:
                 heappop(heap)
                 self.least = min(self.least, head.bound)
@@ -270,11 +317,42 @@ class SegmentSearch:
         return sum(goal.value(one.energy_pj, one.cycles) for one in found.layers.values())
 
     def turns(self, head: Candidate) -> list[list[Turns]]:
-        """Return the turns of every layer of a candidate."""
+        """Return the turns of every branch of a candidate."""
         if head.windowed is not None:
             return self.windows.turns(head)
-        p = self.problem
-        return [[Turns(head.iterations, p.chunk(i, head.shape))] for i in range(len(p.layers))]
+        return [[Turns(head.iterations, self.work(head, u))] for u in range(len(head.units))]
+
+    def work(self, head: Candidate, u: int) -> Layer | SegmentProblem:
+        """Return what a branch carries out in one turn without windows."""
+        p, unit = self.problem, head.units[u]
+        if len(unit) == 1:
+            return p.chunk(unit[0], head.shape)
+        return group_below(p, head, unit)
+
+    def known(self, head: Candidate, u: int, turns: Turns) -> Solved:
+        """Return what is known of a turn of a branch."""
+        if isinstance(turns.work, SegmentProblem):
+            return self.groups.known(turns.work).solved
+        return self.chunks.solved(self.kind(head, u, turns.work))
+
+    def kind(self, head: Candidate, u: int, layer: Layer) -> Kind:
+        """Return what tells a turn of a layer from others."""
+        (i,) = head.units[u]
+        return self.chunks.kind(layer, head.fresh[i], head.sources[i], head.begun[i])
+
+    def solve_turn(
+        self,
+        head: Candidate,
+        u: int,
+        turns: Turns,
+        room: Room,
+        stop: Callable[[], bool],
+        below: float,
+    ) -> Point:
+        """Return the best mapping of a turn of a branch in some room, if it is below a value."""
+        if isinstance(turns.work, SegmentProblem):
+            return self.groups.known(turns.work).solve(room, stop, below)
+        return self.chunks.solve(turns.work, self.kind(head, u, turns.work), room, stop, below)
 
     def total(self, own: Sequence[Turns], least: float, but: Turns | None = None) -> float:
         """Return what turns of one layer cost at least, or all but some of them.
@@ -293,34 +371,34 @@ class SegmentSearch:
         before = head.bound
         head.turns = head.turns or self.turns(head)
         open_ = [
-            (i, turns, self.chunks.kind(turns.layer, head.fresh[i], head.sources[i], head.begun[i]))
-            for i, own in enumerate(head.turns)
+            (u, turns, self.known(head, u, turns))
+            for u, own in enumerate(head.turns)
             for turns in own
             if turns.point is None
         ]
-        for i, turns, kind in open_:
-            known = self.chunks.solved(kind)
-            turns.point = point = known.settled(head.rooms[i], roughly=self.chunks.roughly)
-            turns.least = max(turns.least, point.bound if point else known.bound(head.rooms[i]))
-        for i, own in enumerate(head.turns):
-            head.bounds[i] = self.total(own, head.bounds[i])
+        for u, turns, known in open_:
+            turns.point = point = known.settled(head.rooms[u], roughly=self.chunks.roughly)
+            turns.least = max(turns.least, point.bound if point else known.bound(head.rooms[u]))
+        for u, own in enumerate(head.turns):
+            head.bounds[u] = self.total(own, head.bounds[u])
         if head.bound > before * (1 + TIE):
             return
-        for i, turns, kind in sorted(open_, key=lambda each: -each[1].times):
+        for u, turns, known in sorted(open_, key=lambda each: -each[1].times):
             if turns.point is None:
-                own = head.turns[i]
-                rest = head.apart + sum(head.bounds) - head.bounds[i]
+                own = head.turns[u]
+                rest = head.apart + sum(head.bounds) - head.bounds[u]
                 rest += self.total(own, 0.0, but=turns)
                 below = (value - rest) / turns.times**self.power
-                known, room = self.chunks.solved(kind), head.rooms[i]
-                if head.windowed is not None and not known.points:
+                room = head.rooms[u]
+                many = len(head.units[u]) > 1 or bool(head.windowed or self.groups.relaxed)
+                if many and not known.points:
                     # many candidates have this turn, each with another room: first without a limit
                     room = self.chunks.capacity
-                point = self.chunks.solve(turns.layer, kind, room, stop, below)
-                if room != head.rooms[i]:
-                    turns.point = known.settled(head.rooms[i], roughly=self.chunks.roughly)
+                point = self.solve_turn(head, u, turns, room, stop, below)
+                if room != head.rooms[u]:
+                    turns.point = known.settled(head.rooms[u], roughly=self.chunks.roughly)
                 else:
                     turns.point = point
                 turns.least = max(turns.least, point.bound)
-                head.bounds[i] = self.total(own, head.bounds[i])
+                head.bounds[u] = self.total(own, head.bounds[u])
                 return
