@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tilewright as tw
 from dmazerunner_cases import MACHINE, SPACE, case, convolution
 from dmazerunner_methods import all_methods, all_tilings, machine_of, small_layers
 from small import PRODUCT, small_machine
@@ -72,6 +73,13 @@ def test_the_papers_best_memory_sizes_are_met_where_there_is_no_stride() -> None
             found[buffer] = cost.edp_pj_cycles
         assert float(f"{found[best]:.2e}") == edp
         assert [round(found[buffer] / found[best], 2) for buffer in (512, 1024)] == ratios
+
+
+def test_more_reuse_of_outputs_may_take_more_cycles() -> None:
+    # four passes of 40 cycles, and 3 words that come in: an order in which outputs stay takes 240
+    machine = machine_of(4, 8, 2, prices=[1] * 8, cycles=20, clock_hz=1e6)
+    best = best_of(Space(tw.pooling(C=1, P=4, Q=1, R=4, S=1), machine), "cycles")
+    assert best is not None and best.cycles == 172
 
 
 SIZES = st.sampled_from([(4, 8, 2), (8, 24, 4), (30, 60, 1), (12, 12, 8), (200, 400, 16)])

@@ -41,7 +41,7 @@ def best_of(space: Space, goal: str = "edp") -> MethodCost | None:
     Parameters
     ----------
     space : Space
-        Its tilings; orderings are those of unique and most reuse.
+        Its tilings; orderings are those of unique reuse.
     goal : str
         ``"edp"``, ``"cycles"`` or ``"energy"``.
     """
