@@ -8,9 +8,9 @@ import tilewright as tw
 from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.problem.bypass_choices import narrowed
-from tilewright.mapper.relaxations.stays.at_once import Limit, fewest_cycles, limits_of
-from tilewright.mapper.relaxations.stays.every_keep import links_of
+from tilewright.mapper.relaxations.stays.at_once import Limit, fewest_cycles, limits_of, sharing
 from tilewright.mapper.relaxations.stays.least_cost import Least
+from tilewright.mapper.relaxations.stays.links import links_of
 from tilewright.mapper.search.bounds_of_all_sizes import closed_form
 
 LAYER = tw.einsum("O[N] += I[K] * W[K,N]", K=16, N=6)
@@ -49,3 +49,15 @@ def test_the_bound_is_the_optimum_of_what_fits() -> None:
             assert boxes.bound <= found.proof.value * (1 + 1e-9)
             if text == "latency" and words in (2, 4, 8, 16):
                 assert boxes.bound == found.proof.value == 96 / words
+
+
+def test_one_number_may_stand_for_several_dimensions() -> None:
+    """Combinations of spatial choices put the elements of alike dimensions on one of them."""
+    layer = tw.einsum("O[K,P,Q] += I[C,P,Q] * W[K,C]", K=2, C=4, P=4, Q=4)
+    machine = machine_of(64, 16)
+    names = list(layer.bounds)
+    choice = np.ones((1, 1, len(names)), np.int64)
+    choice[0, 0, names.index("P")] = 16
+    least = Least(layer, machine, choice)
+    # all sixteen of them share a word of W
+    assert sharing(least, 1, (0, 1), ()) == [16.0]

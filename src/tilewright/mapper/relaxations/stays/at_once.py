@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from tilewright.workload.layer import Term
 
 
+CLOSE = 1e-9  # a fraction less, for rounding
+
+
 class Limit(NamedTuple):
     """A tile with fewer words than there are elements below its memory.
 
@@ -74,8 +77,7 @@ def fewest_cycles(least: Least, limits: Limits) -> Floats:
             least.together(relevant, inside), at_most(least, limit, relevant)
         )
         found = np.maximum(found, least.layer.operations / working)
-    # a fraction less, for rounding
-    return np.ceil(least.architecture.compute.cycles * found * (1 - 1e-9))
+    return np.ceil(least.architecture.compute.cycles * found * (1 - CLOSE))
 
 
 def at_most(least: Least, limit: Limit, dimensions: frozenset[str]) -> float:
@@ -103,12 +105,14 @@ def read_directly(
 def sharing(least: Least, t: int, arrays: tuple[int, int], limits: Limits) -> Floats:
     """Return how many iterations read a word of a tensor at a time, in the mean, across arrays."""
     irrelevant, windows = least.irrelevant[t], least.windows[t]
-    shared, alone = least.instances(t, irrelevant, arrays), np.ones(len(least.cycles))
-    for d in irrelevant:
-        # all iterations take whole steps
-        bound = least.layer.bounds[d]
-        alone *= bound / np.ceil(bound / least.instances(t, frozenset([d]), arrays))
-    shared = np.minimum(shared, alone)
+    shared = least.instances(t, irrelevant, arrays)
+    if least.most:
+        # all iterations take whole steps; other numbers may stand for several dimensions
+        alone = np.ones(len(least.cycles))
+        for d in irrelevant:
+            bound = least.layer.bounds[d]
+            alone *= bound / np.ceil(bound / least.instances(t, frozenset([d]), arrays))
+        shared = np.minimum(shared, alone)
     for limit in limits:
         own = irrelevant & least.relevant[limit.tensor]
         outside, inside = min(max(limit.outside, arrays[0]), arrays[1]), arrays[1]

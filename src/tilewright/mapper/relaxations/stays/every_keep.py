@@ -28,11 +28,12 @@ from tilewright.mapper.relaxations.stays.at_once import (
 )
 from tilewright.mapper.relaxations.stays.crossings import Crossing, Crossings, Ways
 from tilewright.mapper.relaxations.stays.least_cost import Least
-from tilewright.mapper.relaxations.stays.links import Link, Price
+from tilewright.mapper.relaxations.stays.links import Link, Price, links_of
 from tilewright.model.energy import leakage_per_cycle
 
 if TYPE_CHECKING:
     from tilewright.mapper.problem.tensor_costs import Port
+
 PACE = 0.5  # of the cycles of the slowest port: what others take may become more
 BETTER = 1 + 1e-6  # times the bound, for another way to count to be worth it
 
@@ -320,11 +321,6 @@ class Cost:
         for n, row in enumerate(rows):
             first.setdefault(row, n)
         return list(first.values()) if len(first) > 1 else []
-
-
-def links_of(t: int, chain: tuple[int, ...], compute: int) -> list[Link]:
-    """Return the links of a tensor."""
-    return [Link(t, *pair) for pair in zip(chain, (*chain[1:], compute), strict=True)]
 
 
 def loader(least: Least, port: Port) -> Callable[[Link], Price]:

@@ -19,7 +19,7 @@ from tilewright.mapper.problem.widest_choices import widest_choices
 from tilewright.mapper.relaxations.stays.at_once import fewest_cycles, limits_of, read_directly
 from tilewright.mapper.relaxations.stays.crossing import Crossing
 from tilewright.mapper.relaxations.stays.elements import Pace, Pays, by_element, mixes
-from tilewright.mapper.relaxations.stays.links import Link, Price, Prices
+from tilewright.mapper.relaxations.stays.links import Link, Price, Prices, links_of
 from tilewright.mapper.relaxations.stays.orders import Orders
 from tilewright.mapper.relaxations.stays.rooms import Rooms
 from tilewright.mapper.relaxations.stays.stay import Stay
@@ -151,11 +151,7 @@ class Least:
         machine = self.architecture
         if not self.counts_crossing:
             return np.full(len(self.cycles), self.work), self.cycles
-        links = [
-            Link(t, sender, receiver)
-            for t, chain in enumerate(keep)
-            for sender, receiver in zip(chain, (*chain[1:], self.compute), strict=True)
-        ]
+        links = [link for t, chain in enumerate(keep) for link in links_of(t, chain, self.compute)]
         cycles = np.maximum(self.cycles, fewest_cycles(self, limits_of(self, links)))
         for port in ports(machine):
             own = [self.prices.at_port(link, port[0], port[-1]) for link in links]

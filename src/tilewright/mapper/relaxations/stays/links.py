@@ -27,6 +27,11 @@ class Link:
     receiver: int
 
 
+def links_of(t: int, chain: Sequence[int], compute: int) -> list[Link]:
+    """Return the links of a tensor that a chain of memories keeps."""
+    return [Link(t, *pair) for pair in zip(chain, (*chain[1:], compute), strict=True)]
+
+
 @dataclass(frozen=True)
 class Price:
     """What the words of a link cost.

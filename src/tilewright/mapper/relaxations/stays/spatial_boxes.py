@@ -11,31 +11,24 @@ then that of all.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
-from math import inf, prod
-from typing import Any
+from math import inf
 
 import numpy as np
 
 from tilewright.kernels.types import Bools, Floats, Ints
 from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.problem.bypass_choices import KeepChoice
-from tilewright.mapper.relaxations.stays.crossings import Crossing
+from tilewright.mapper.relaxations.stays.box_costs import BoxCosts, widest_of
 from tilewright.mapper.relaxations.stays.every_keep import EveryKeep
 from tilewright.mapper.relaxations.stays.halves import Halves
-from tilewright.mapper.relaxations.stays.least_cost import Least
-from tilewright.mapper.relaxations.stays.links import Link, Price
-from tilewright.workload.layer import Layer
 
 FIRST, BATCH = 16, 256  # boxes that are divided at once: at first, and later
 FEW = 4  # boxes whose best bypass choices are counted in a better way at once
 SUMS = 1 << 15  # of a bypass choice in a box, about, before time is looked at again
 MOST_BOXES = 1 << 18
-FIRST_LOOKS = 30
+FIRST_LOOKS = 30  # at the box of all spatial choices, before it is divided
 FEW_ALIKE = 0.02  # of bypass choices that are better alike: when fewer are, not all are looked at
-NOW_AND_THEN = 8
-MOST_TOGETHER = 1 << 15  # parts of several arrays that are priced at once
-OFTEN = 1 / 8  # of all parts: when more have been priced one by one, all are
+NOW_AND_THEN = 8  # how often they are all the same: once in so many times
 CLOSE = 1e-12
 
 
@@ -255,142 +248,6 @@ class SpatialBoxes:
         """Return the most elements along each dimension, box by box and array by array."""
         least = self.costs.least
         return widest_of(least.layer, self.halves, self.boxes, len(least.architecture.arrays))
-
-
-MOST_ALONE = 128  # boxes of which all that was priced is kept
-
-
-class BoxCosts:
-    """What boxes cost, most of it looked up.
-
-    What crosses an array depends on the parts of this array and those further in alone. So it is
-    priced once for every combination of these, where they are few.
-    """
-
-    def __init__(self, least: Least, halves: Sequence[Halves]) -> None:
-        self.least = least
-        self.halves = halves
-        self.tables: dict[tuple[int, ...], Least] = {}
-        self.asked: dict[Any, int] = {}  # parts priced one by one
-        self.single: dict[tuple[int, ...], Least] = {}  # boxes that were asked for alone
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is quickly priced again."""
-        return self.__dict__ | {"tables": {}, "asked": {}, "single": {}}
-
-    def values(self, every: EveryKeep, objective: Objective, boxes: Ints, some: Ints) -> Floats:
-        """Return the bounds of some bypass choices in boxes."""
-        own = self.at(boxes)
-        return every.values(own, objective, some, self.crossing(own, boxes))
-
-    def count_plain(
-        self,
-        every: EveryKeep,
-        objective: Objective,
-        box: Ints,
-        some: Ints,
-        stop: Callable[[], bool],
-    ) -> None:
-        """Find the best way to count what bypass choices send in a box, all tensors alike."""
-        own = self.at(box)
-        every.count_plain(own, objective, some, self.crossing(own, box), stop)
-
-    def count_best(
-        self,
-        every: EveryKeep,
-        objective: Objective,
-        box: Ints,
-        keep: int,
-        stop: Callable[[], bool],
-    ) -> None:
-        """Find the best way to count what a bypass choice sends in a box."""
-        own = self.at(box)
-        every.count_best(own, objective, keep, own.crossing, stop)
-
-    def crossing(self, own: Least, boxes: Ints) -> Crossing:
-        """Return a function that prices what crosses into a memory, or looks it up."""
-
-        def crossing(
-            m: int, priced: tuple[tuple[Link, Price], ...], links: Sequence[Link]
-        ) -> Floats:
-            first = min(own.segment[m - 1], *(own.segment[link.sender] for link, _ in priced))
-            last = max(own.segment[link.receiver] for link, _ in priced)
-            # what a tile holds at least depends on all arrays further in, if that is known
-            axes = [
-                k
-                for k, each in enumerate(self.halves)
-                if each.array >= first and (each.array < last or each.holds)
-            ]
-            key = m, priced, tuple(links)
-            together = prod(len(self.halves[k].children) for k in axes)
-            self.asked[key] = self.asked.get(key, 0) + len(boxes)
-            if together > MOST_TOGETHER or self.asked[key] < OFTEN * together:
-                return own.crossing(m, priced, links)
-            found = self.of_axes(axes).crossing(m, priced, links)
-            return found[self.position(boxes, axes)]
-
-        return crossing
-
-    def at(self, boxes: Ints) -> Least:
-        """Return the bounds of single boxes; one that is alone is asked again and again."""
-        if len(boxes) > 1:
-            return self.new(boxes)
-        key = tuple(boxes[0].tolist())
-        if key not in self.single:
-            while len(self.single) >= MOST_ALONE:
-                del self.single[next(iter(self.single))]
-            self.single[key] = self.new(boxes)
-        return self.single[key]
-
-    def new(self, boxes: Ints) -> Least:
-        """Return `at` where nothing is priced yet."""
-        arrays = range(len(self.least.architecture.arrays))
-        axes = [[k for k, each in enumerate(self.halves) if each.array == a] for a in arrays]
-        most = [
-            partial(most_in, [self.halves[k] for k in own], [boxes[:, k] for k in own])
-            for own in axes
-        ]
-        fewest = [
-            [
-                (self.halves[k].alone[boxes[:, k]].T, self.halves[k].chunks[boxes[:, k]].T)
-                for k in own
-            ]
-            for own in axes
-        ]
-        widest = widest_of(self.least.layer, self.halves, boxes, len(axes))
-        return self.least.at(widest, most, fewest)
-
-    def of_axes(self, axes: Sequence[int]) -> Least:
-        """Return those of all parts of some axes together."""
-        key = tuple(axes)
-        if key not in self.tables:
-            counts = [len(self.halves[k].children) for k in axes]
-            boxes = np.zeros((prod(counts), len(self.halves)), np.int64)
-            boxes[:, axes] = np.indices(counts).reshape(len(counts), prod(counts)).T
-            self.tables[key] = self.at(boxes)
-        return self.tables[key]
-
-    def position(self, boxes: Ints, axes: Sequence[int]) -> Ints:
-        """Return where boxes are among all parts of some axes together."""
-        found = np.zeros(len(boxes), np.int64)
-        for k in axes:
-            found = found * len(self.halves[k].children) + boxes[:, k]
-        return found
-
-
-def most_in(halves: Sequence[Halves], parts: Sequence[Ints], dimensions: frozenset[str]) -> Floats:
-    """Return the most elements of an array along dimensions, of any choice of some parts."""
-    pairs = zip(halves, parts, strict=True)
-    return np.asarray(np.prod([each.most(dimensions)[own] for each, own in pairs], axis=0))
-
-
-def widest_of(layer: Layer, halves: Sequence[Halves], boxes: Ints, arrays: int) -> Ints:
-    """Return the most elements of each box along each dimension, array by array."""
-    bounds = np.array(list(layer.bounds.values()))
-    widest = np.ones((len(boxes), arrays, len(bounds)), np.int64)
-    for k, each in enumerate(halves):
-        widest[:, each.array] *= each.widest[boxes[:, k]]
-    return np.asarray(np.minimum(widest, bounds))
 
 
 def divided(box: Ints, halves: Sequence[Halves]) -> Ints:

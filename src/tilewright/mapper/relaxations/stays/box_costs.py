@@ -1,0 +1,156 @@
+"""What boxes of spatial choices cost, most of it looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tilewright.kernels.types import Floats, Ints
+from tilewright.mapper.objective.objective import Objective
+from tilewright.mapper.relaxations.stays.crossings import Crossing
+from tilewright.mapper.relaxations.stays.every_keep import EveryKeep
+from tilewright.mapper.relaxations.stays.halves import Halves
+from tilewright.mapper.relaxations.stays.least_cost import Least
+from tilewright.mapper.relaxations.stays.links import Link, Price
+from tilewright.workload.layer import Layer
+
+MOST_TOGETHER = 1 << 15  # parts of several arrays that are priced at once
+OFTEN = 1 / 8  # of all parts: when more have been priced one by one, all are
+MOST_KEPT = 128  # boxes of which all that was priced is kept
+
+
+class BoxCosts:
+    """What boxes cost, most of it looked up.
+
+    What crosses an array depends on the parts of this array and those further in alone. So it is
+    priced once for every combination of these, where they are few.
+    """
+
+    def __init__(self, least: Least, halves: Sequence[Halves]) -> None:
+        self.least = least
+        self.halves = halves
+        self.tables: dict[tuple[int, ...], Least] = {}
+        self.asked: dict[Any, int] = {}  # parts priced one by one
+        self.kept: dict[tuple[int, ...], Least] = {}  # boxes that were asked for alone
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is quickly priced again."""
+        return self.__dict__ | {"tables": {}, "asked": {}, "kept": {}}
+
+    def values(self, every: EveryKeep, objective: Objective, boxes: Ints, some: Ints) -> Floats:
+        """Return the bounds of some bypass choices in boxes."""
+        own = self.at(boxes)
+        return every.values(own, objective, some, self.crossing(own, boxes))
+
+    def count_plain(
+        self,
+        every: EveryKeep,
+        objective: Objective,
+        box: Ints,
+        some: Ints,
+        stop: Callable[[], bool],
+    ) -> None:
+        """Find the best way to count what bypass choices send in a box, all tensors alike."""
+        own = self.at(box)
+        every.count_plain(own, objective, some, self.crossing(own, box), stop)
+
+    def count_best(
+        self,
+        every: EveryKeep,
+        objective: Objective,
+        box: Ints,
+        keep: int,
+        stop: Callable[[], bool],
+    ) -> None:
+        """Find the best way to count what a bypass choice sends in a box."""
+        own = self.at(box)
+        every.count_best(own, objective, keep, own.crossing, stop)
+
+    def crossing(self, own: Least, boxes: Ints) -> Crossing:
+        """Return a function that prices what crosses into a memory, or looks it up."""
+
+        def crossing(
+            m: int, priced: tuple[tuple[Link, Price], ...], links: Sequence[Link]
+        ) -> Floats:
+            first = min(own.segment[m - 1], *(own.segment[link.sender] for link, _ in priced))
+            last = max(own.segment[link.receiver] for link, _ in priced)
+            # what a tile holds at least depends on all arrays further in, if that is known
+            axes = [
+                k
+                for k, each in enumerate(self.halves)
+                if each.array >= first and (each.array < last or each.holds)
+            ]
+            key = m, priced, tuple(links)
+            together = prod(len(self.halves[k].children) for k in axes)
+            self.asked[key] = self.asked.get(key, 0) + len(boxes)
+            if together > MOST_TOGETHER or self.asked[key] < OFTEN * together:
+                return own.crossing(m, priced, links)
+            found = self.of_axes(axes).crossing(m, priced, links)
+            return found[self.position(boxes, axes)]
+
+        return crossing
+
+    def at(self, boxes: Ints) -> Least:
+        """Return the bounds of single boxes; one that is alone is asked again and again."""
+        if len(boxes) > 1:
+            return self.new(boxes)
+        key = tuple(boxes[0].tolist())
+        if key not in self.kept:
+            while len(self.kept) >= MOST_KEPT:
+                del self.kept[next(iter(self.kept))]
+            self.kept[key] = self.new(boxes)
+        return self.kept[key]
+
+    def new(self, boxes: Ints) -> Least:
+        """Return `at` where nothing is priced yet."""
+        arrays = range(len(self.least.architecture.arrays))
+        axes = [[k for k, each in enumerate(self.halves) if each.array == a] for a in arrays]
+        most = [
+            partial(most_in, [self.halves[k] for k in own], [boxes[:, k] for k in own])
+            for own in axes
+        ]
+        fewest = [
+            [
+                (self.halves[k].alone[boxes[:, k]].T, self.halves[k].chunks[boxes[:, k]].T)
+                for k in own
+            ]
+            for own in axes
+        ]
+        widest = widest_of(self.least.layer, self.halves, boxes, len(axes))
+        return self.least.at(widest, most, fewest)
+
+    def of_axes(self, axes: Sequence[int]) -> Least:
+        """Return those of all parts of some axes together."""
+        key = tuple(axes)
+        if key not in self.tables:
+            counts = [len(self.halves[k].children) for k in axes]
+            boxes = np.zeros((prod(counts), len(self.halves)), np.int64)
+            boxes[:, axes] = np.indices(counts).reshape(len(counts), prod(counts)).T
+            self.tables[key] = self.at(boxes)
+        return self.tables[key]
+
+    def position(self, boxes: Ints, axes: Sequence[int]) -> Ints:
+        """Return where boxes are among all parts of some axes together."""
+        found = np.zeros(len(boxes), np.int64)
+        for k in axes:
+            found = found * len(self.halves[k].children) + boxes[:, k]
+        return found
+
+
+def most_in(halves: Sequence[Halves], parts: Sequence[Ints], dimensions: frozenset[str]) -> Floats:
+    """Return the most elements of an array along dimensions, of any choice of some parts."""
+    pairs = zip(halves, parts, strict=True)
+    return np.asarray(np.prod([each.most(dimensions)[own] for each, own in pairs], axis=0))
+
+
+def widest_of(layer: Layer, halves: Sequence[Halves], boxes: Ints, arrays: int) -> Ints:
+    """Return the most elements of each box along each dimension, array by array."""
+    bounds = np.array(list(layer.bounds.values()))
+    widest = np.ones((len(boxes), arrays, len(bounds)), np.int64)
+    for k, each in enumerate(halves):
+        widest[:, each.array] *= each.widest[boxes[:, k]]
+    return np.asarray(np.minimum(widest, bounds))
