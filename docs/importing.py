@@ -95,7 +95,7 @@ def table() -> str:
         assert whole.graph is not None
         tokens = WHOLE.get(name, 1)
         step = whole if tokens > 1 else tw.load_workload(f"hf:{name}", phase="decode")
-        weights, kept, per_token = read_words(step)
+        weights, kept, per_token = parse_arguments(step)
         cells = (
             f"{whole.graph.parameters:,}",
             f"{macs(step) / tokens / 1e9:,.3f} G",
@@ -106,7 +106,7 @@ def table() -> str:
     return "\n".join(rows)
 
 
-def read_words(network: Network) -> tuple[int, int, int]:
+def parse_arguments(network: Network) -> tuple[int, int, int]:
     """Return the words of weights and of state that are read, and of state per earlier token."""
     graph = network.graph
     assert graph is not None

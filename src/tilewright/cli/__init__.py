@@ -13,10 +13,10 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from tilewright.cli.arguments import HELP, HelpWanted
 from tilewright.cli.help import MODULES, command_help, overview
 from tilewright.cli.options import INTERRUPTED, find_command, run_command, say
 from tilewright.cli.output.files import discard
-from tilewright.cli.words import HELP, HelpWanted
 from tilewright.errors import InputError, ReaderGoneError, TilewrightError, nearest
 from tilewright.kernels.announcement import listen
 

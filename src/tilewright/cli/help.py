@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from shutil import get_terminal_size
 from textwrap import wrap
 
-from tilewright.cli.words import Command, Option, Parameter
+from tilewright.cli.arguments import Command, Option, Parameter
 
 # modules of `commands`, by command; in the order of the help
 SECTIONS = {

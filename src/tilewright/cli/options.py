@@ -6,8 +6,15 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
 
+from tilewright.cli.arguments import (
+    Argument,
+    Command,
+    Option,
+    Parameter,
+    parameters_of,
+    parse_arguments,
+)
 from tilewright.cli.help import MODULES
-from tilewright.cli.words import Argument, Command, Option, Parameter, parameters_of, read_words
 from tilewright.errors import InputError
 from tilewright.text import say
 
@@ -52,7 +59,7 @@ def run_command(command: Command, words: Sequence[str]) -> int:
 
     A file that is named ``-`` is the standard input.
     """
-    values = read_words(command, words)
+    values = parse_arguments(command, words)
     files = [name for name in READ if values.get(name) == STANDARD_INPUT]
     if len(files) > 1:
         raise InputError("only one argument can be '-', the standard input")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from tilewright.cli.words import Argument, Option
+from tilewright.cli.arguments import Argument, Option
 from tilewright.errors import InputError, nearest
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal, cast
 
+from tilewright.cli.arguments import Option
 from tilewright.cli.options import (
     Json,
     Latency,
@@ -16,7 +17,6 @@ from tilewright.cli.options import (
     Workload,
     read_layouts,
 )
-from tilewright.cli.words import Option
 from tilewright.errors import InputError
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from tilewright.cli.arguments import Argument, Option
 from tilewright.cli.options import INTERRUPTED, Json, say, seconds, whole
-from tilewright.cli.words import Argument, Option
 from tilewright.errors import InputError
 
 SPACE_FILES = (".yaml", ".yml", ".json")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from tilewright.cli.arguments import Argument, Option
 from tilewright.cli.options import Json, LayerName, Machine, MappingFile, Workload, say
-from tilewright.cli.words import Argument, Option
 from tilewright.errors import InputError
 
 Folder = Annotated[

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from tilewright.cli.arguments import Option
 from tilewright.cli.options import Json, LayerName, Machine, Workload, say
-from tilewright.cli.words import Option
 
 
 def methods_command(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from tilewright.cli.arguments import Option
 from tilewright.cli.options import LayerName, Machine, MappingFile, Workload
-from tilewright.cli.words import Option
 from tilewright.errors import InputError, nearest
 
 NOTATIONS = ("directives", "mapping")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from tilewright.cli.arguments import Option
 from tilewright.cli.options import INTERRUPTED, Json, LayerName, Workload, say, seconds
-from tilewright.cli.words import Option
 
 
 def traffic_command(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
+from tilewright.cli.arguments import Option
 from tilewright.cli.options import (
     INTERRUPTED,
     NO_MAPPING,
@@ -22,7 +23,6 @@ from tilewright.cli.options import (
     seconds,
     share,
 )
-from tilewright.cli.words import Option
 from tilewright.errors import InputError
 from tilewright.mapper.results.searched_space import DIVISORS, SIZES
 

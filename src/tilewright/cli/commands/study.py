@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from tilewright.cli.arguments import Option
 from tilewright.cli.options import (
     INTERRUPTED,
     Json,
@@ -13,7 +14,6 @@ from tilewright.cli.options import (
     say,
     seconds,
 )
-from tilewright.cli.words import Option
 
 ProofLimit = Annotated[
     str,

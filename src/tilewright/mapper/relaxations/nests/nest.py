@@ -277,7 +277,7 @@ def prices(
                 received[r, t] += own.received
         if others:
             rest = [own if k in others else Price() for k, own in zip(links, costs, strict=True)]
-            base[r] += float(least.least(links, rest, None).min()) * (1 - CLOSE)
+            base[r] += float(least.least(links, rest).min()) * (1 - CLOSE)
     return price, sent, received, base
 
 

@@ -5,7 +5,7 @@ pass. So what comes into one memory has few different costs, and thousands of by
 sums of these.
 
 Each bypass choice has the way to count what passes memories that was best where it was last looked
-for, see `crossings`.
+for, see `ways_to_count`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from tilewright.mapper.relaxations.stays.at_once import (
     limits_of,
     read_directly,
 )
-from tilewright.mapper.relaxations.stays.crossings import Crossing, Crossings, Ways
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.relaxations.stays.links import Link, Price, links_of
+from tilewright.mapper.relaxations.stays.ways_to_count import CrossingCost, IntoMemory, Ways
 from tilewright.model.energy import leakage_per_cycle
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class EveryKeep:
         least: Least,
         objective: Objective,
         some: Ints | None = None,
-        crossing: Crossing | None = None,
+        crossing: CrossingCost | None = None,
     ) -> Floats:
         """Return the least objective of bypass choices, for each spatial choice.
 
@@ -121,7 +121,7 @@ class EveryKeep:
         least: Least,
         objective: Objective,
         some: Ints,
-        crossing: Crossing,
+        crossing: CrossingCost,
         stop: Callable[[], bool],
     ) -> None:
         """Find the best way to count what is sent, for one spatial choice: all tensors alike.
@@ -144,7 +144,7 @@ class EveryKeep:
         least: Least,
         objective: Objective,
         keep: int,
-        crossing: Crossing,
+        crossing: CrossingCost,
         stop: Callable[[], bool],
     ) -> None:
         """Find the best way to count what one bypass choice sends, of all ways for each tensor.
@@ -164,7 +164,7 @@ class EveryKeep:
                 cost.count_best(keep, crossing, stop)
 
     def count_alike(
-        self, least: Least, objective: Objective, some: Ints, keep: int, crossing: Crossing
+        self, least: Least, objective: Objective, some: Ints, keep: int, crossing: CrossingCost
     ) -> Bools:
         """Count bypass choices as another one is, where that is better; return which are."""
         better = np.zeros(len(some), np.bool_)
@@ -235,7 +235,7 @@ class Cost:
         self.memories = [
             own
             for m in range(1, least.compute)
-            if not (own := Crossings(least, links, price, m, self.ways)).free
+            if not (own := IntoMemory(least, links, price, m, self.ways)).free
         ]
 
     @property
@@ -243,7 +243,7 @@ class Cost:
         """Whether nothing in it costs anything."""
         return not self.once.any() and not self.direct and not self.memories
 
-    def total(self, least: Least, some: Ints, crossing: Crossing) -> Floats:
+    def total(self, least: Least, some: Ints, crossing: CrossingCost) -> Floats:
         """Return the cost of some bypass choices, for each spatial choice."""
         total = self.inward(least, some, crossing, self.way[some])
         total += self.once[some, None]
@@ -252,7 +252,7 @@ class Cost:
             total += np.array(read)[which[some]]
         return total
 
-    def inward(self, least: Least, some: Ints, crossing: Crossing, way: Ints) -> Floats:
+    def inward(self, least: Least, some: Ints, crossing: CrossingCost, way: Ints) -> Floats:
         """Return what crosses into memories, with ways to count for each bypass choice."""
         total = np.zeros((len(some), len(least.cycles)))
         for own in self.memories:
@@ -263,7 +263,7 @@ class Cost:
         return total
 
     def count_plain(
-        self, least: Least, some: Ints, crossing: Crossing, stop: Callable[[], bool]
+        self, least: Least, some: Ints, crossing: CrossingCost, stop: Callable[[], bool]
     ) -> None:
         """Find the best way to count, see `EveryKeep.count_plain`."""
         best = self.way[some]
@@ -278,7 +278,7 @@ class Cost:
             most = np.where(better, total, most)
         self.way[some] = best
 
-    def count_best(self, keep: int, crossing: Crossing, stop: Callable[[], bool]) -> None:
+    def count_best(self, keep: int, crossing: CrossingCost, stop: Callable[[], bool]) -> None:
         """Find the best way to count, see `EveryKeep.count_best`."""
         chains = self.which[keep].tolist()
         tables = [own.of_keep(chains, crossing) for own in self.memories]
@@ -304,7 +304,7 @@ class Cost:
             pass
         self.way[keep] = best
 
-    def count_alike(self, least: Least, some: Ints, keep: int, crossing: Crossing) -> Bools:
+    def count_alike(self, least: Least, some: Ints, keep: int, crossing: CrossingCost) -> Bools:
         """Count bypass choices as another one is, see `EveryKeep.count_alike`."""
         way = np.tile(self.way[keep], (len(some), 1))
         now, before = (

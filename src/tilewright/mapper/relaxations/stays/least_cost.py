@@ -16,7 +16,12 @@ from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.problem.bypass_choices import KeepChoice, keep_choices
 from tilewright.mapper.problem.link_costs import ports, segment_of
 from tilewright.mapper.problem.widest_choices import widest_choices
-from tilewright.mapper.relaxations.stays.at_once import fewest_cycles, limits_of, read_directly
+from tilewright.mapper.relaxations.stays.at_once import (
+    Limits,
+    fewest_cycles,
+    limits_of,
+    read_directly,
+)
 from tilewright.mapper.relaxations.stays.crossing import Crossing
 from tilewright.mapper.relaxations.stays.elements import Pace, Pays, by_element, mixes
 from tilewright.mapper.relaxations.stays.links import Link, Price, Prices, links_of
@@ -152,14 +157,15 @@ class Least:
         if not self.counts_crossing:
             return np.full(len(self.cycles), self.work), self.cycles
         links = [link for t, chain in enumerate(keep) for link in links_of(t, chain, self.compute)]
-        cycles = np.maximum(self.cycles, fewest_cycles(self, limits_of(self, links)))
+        limits = limits_of(self, links)
+        cycles = np.maximum(self.cycles, fewest_cycles(self, limits))
         for port in ports(machine):
             own = [self.prices.at_port(link, port[0], port[-1]) for link in links]
-            loads = self.least(own, [self.prices.load(link, *port) for link in own], pays)
-            cycles = np.maximum(cycles, loads)
+            prices = [self.prices.load(link, *port) for link in own]
+            cycles = np.maximum(cycles, self.least(own, prices, limits, pays))
         slower = self.slower(cycles, objective)
         energy = self.work + self.least(
-            links, [self.prices.energy(link) for link in links], pays, slower
+            links, [self.prices.energy(link) for link in links], limits, pays, slower
         )
         if leakage := leakage_per_cycle(machine):
             energy = energy + leakage * cycles
@@ -180,7 +186,8 @@ class Least:
         self,
         links: Sequence[Link],
         prices: Sequence[Price],
-        pays: Pays | None,
+        limits: Limits = (),
+        pays: Pays | None = None,
         slower: tuple[Floats, bool] | None = None,
     ) -> Floats:
         """Return what the words of all links cost at least, for every spatial choice.
@@ -190,6 +197,8 @@ class Least:
 
         Parameters
         ----------
+        limits : Limits
+            Of the bypass choice.
         slower : (array of choices, bool), optional
             Of the `Pace`.
         """
@@ -208,7 +217,6 @@ class Least:
                 ways.append([m for m in cuts if self.segment[m - 1] == same])
             else:
                 ways.append([link.receiver])
-        limits = limits_of(self, links)
         direct = {m: read_directly(self, own, limits) for m, own in passing.items()}
         certain = self.work + total + sum(direct.values())
         pace = None if slower is None else Pace(slower[0], certain, slower[1])

@@ -121,7 +121,7 @@ def parameter(name: str, annotation: Any, default: Any) -> Parameter:
     )  # fmt: skip
 
 
-def read_words(command: Command, words: Sequence[str]) -> dict[str, Any]:
+def parse_arguments(command: Command, words: Sequence[str]) -> dict[str, Any]:
     """Return the value of each parameter of a command.
 
     Raises

@@ -15,7 +15,7 @@ from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.relaxations.stays.links import Link, Price
 
 Priced = tuple[tuple[Link, Price], ...]
-Crossing = Callable[[int, Priced, Sequence[Link]], Floats]
+CrossingCost = Callable[[int, Priced, Sequence[Link]], Floats]
 
 # Shares of what is sent that count at one of the memories that a link reaches, whereas the rest
 # counts at all others alike. A small share is enough where words are sent once.
@@ -54,7 +54,7 @@ class Ways:
         return most if m == place else (1.0 - most) / (len(places) - 1)
 
 
-class Crossings:
+class IntoMemory:
     """What may cross into a memory, by tensor, chain and way to count.
 
     Parameters
@@ -105,7 +105,7 @@ class Crossings:
         return [self.crossing(code) for code in every.tolist()], position
 
     def of_keep(
-        self, chains: Sequence[int], crossing: Crossing
+        self, chains: Sequence[int], crossing: CrossingCost
     ) -> Callable[[Sequence[int]], float]:
         """Return what gives the cost of a bypass choice, by the way to count each tensor."""
         rows = [index[chain].tolist() for index, chain in zip(self.index, chains, strict=True)]

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright.cli.help import MODULES, command_help
-from tilewright.cli.options import find_command
-from tilewright.cli.words import (
+from tilewright.cli.arguments import (
     Argument,
     Command,
     HelpWanted,
     Option,
     parameters_of,
-    read_words,
+    parse_arguments,
 )
+from tilewright.cli.help import MODULES, command_help
+from tilewright.cli.options import find_command
 from tilewright.errors import InputError
 
 
@@ -82,16 +82,16 @@ def test_words_in_any_order_give_what_they_were_made_of(
     for place, word in zip(places, loose, strict=True):
         groups.insert(place, word)
     words = [word for group in groups for word in group]
-    assert read_words(COMMAND, words) == DEFAULTS | values
+    assert parse_arguments(COMMAND, words) == DEFAULTS | values
 
 
 def test_short_names_take_what_follows_them() -> None:
     for words in (["-t", "x"], ["-tx"], ["-t=x"]):
-        assert read_words(COMMAND, ["a", *words])["text"] == "x"
+        assert parse_arguments(COMMAND, ["a", *words])["text"] == "x"
 
 
 def test_after_two_dashes_everything_is_an_argument() -> None:
-    assert read_words(COMMAND, ["--", "--text", "-"]) == DEFAULTS | {
+    assert parse_arguments(COMMAND, ["--", "--text", "-"]) == DEFAULTS | {
         "first": "--text", "second": "-",
     }  # fmt: skip
 
@@ -113,13 +113,13 @@ def test_after_two_dashes_everything_is_an_argument() -> None:
 )
 def test_words_that_do_not_fit_are_refused(words: list[str], message: str) -> None:
     with pytest.raises(InputError, match=message.replace("?", r"\?")):
-        read_words(COMMAND, words)
+        parse_arguments(COMMAND, words)
 
 
 def test_help_is_given_wherever_it_is_asked_for() -> None:
     for words in (["-h"], ["a", "b", "c", "--help"], ["--flag", "-h"]):
         with pytest.raises(HelpWanted):
-            read_words(COMMAND, words)
+            parse_arguments(COMMAND, words)
 
 
 @pytest.mark.parametrize("width", [40, 80, 140])
