@@ -106,16 +106,10 @@ def with_all_sizes(
         least = boxes.costs.least.at(boxes.widest())
     keeps = boxes.keeps(apart=not several and not stop())
     tiles: list[Tiles] = []
+    before = best.value
     if settings.regular_bound and not best.reaches(bound):
         bound, tiles = tightened(least, keeps, wanted, best.value, stop)
-    starts: list[tuple[Tiles, Mapping]] = []
-    if not best.reaches(bound) and not stop():
-        starts = [(own, start) for own in tiles for start in mappings_of(own, layer, architecture)]
-    begun = 0
-    for own, start in sorted(starts, key=lambda pair: best.begin(pair[1])):
-        # its value is the least of such mappings
-        if own.value < best.value and not best.reaches(bound) and not stop() and begun < STARTS:
-            begun += best.climb_from(start)
+        best.climb_from_tiles(tiles, bound)
     some = FEWER if tiles and bound > CLOSE_BY * best.value else ROUNDER
     for rounder_layer in islice(rounder_layers(layer, least, boxes.values), some):
         if best.reaches(bound) or stop():
@@ -124,6 +118,12 @@ def with_all_sizes(
         if cut is not None:
             best.climb_from(cut)
     best.finish(bound)
+    if settings.regular_bound and best.value < before * (1 - CLOSE) and not best.reaches(bound):
+        # fewer tiles cost less than what is best now
+        higher, tiles = tightened(least, keeps, wanted, best.value, stop)
+        bound = max(bound, higher)
+        best.climb_from_tiles(tiles, bound)
+        best.finish(bound)
     if not best.reaches(bound):
         boxes.refine(best.value, stop, SUMS << 2)
         bound = max(bound, boxes.bound)
@@ -196,6 +196,22 @@ class Best:
         self.begun.add(begin)
         self.climb(start, pairs=False)
         return True
+
+    def climb_from_tiles(self, tiles: Sequence[Tiles], bound: float) -> None:
+        """Climb from the best mappings with promising tiles, unless the best reaches a bound."""
+        if self.reaches(bound) or self.stop():
+            return
+        starts = [
+            (own, start)
+            for own in tiles
+            for start in mappings_of(own, self.layer, self.architecture)
+        ]
+        begun = 0
+        for own, start in sorted(starts, key=lambda pair: self.begin(pair[1])):
+            # its value is the least of such mappings
+            better = own.value < self.value and not self.reaches(bound)
+            if better and not self.stop() and begun < STARTS:
+                begun += self.climb_from(start)
 
     def climb(self, start: Mapping, pairs: bool = True, orders: bool = False) -> None:
         """Keep what another mapping leads to if it is better."""

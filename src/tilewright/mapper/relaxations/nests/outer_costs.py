@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tilewright.kernels.kernel import called_leaf, leaf
-from tilewright.mapper.relaxations.nests.above import Tiles, comes_in, longest_stay, window_serves
+from tilewright.mapper.relaxations.nests.above import Tiles, longest_stay
 from tilewright.mapper.relaxations.nests.inner_tiles import value_of
 from tilewright.mapper.relaxations.nests.sliding.case_serves import case_serves
 from tilewright.mapper.relaxations.nests.sliding.window_spans import Instances, chunks
+from tilewright.mapper.relaxations.nests.windows_above import comes_in, window_serves
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints
@@ -57,7 +58,7 @@ class Between(NamedTuple):
 
     Attributes
     ----------
-    reach : array of (3, dimensions)
+    reach : array of (4, dimensions)
     lower, cost : arrays of costs
     """
 
@@ -75,6 +76,20 @@ def instances_of(bound: int, stay: int, instances: int, even: bool) -> float:
     if even:
         return float(instances * chunks(bound, stay))
     return float(instances * (bound // stay) + (1 if bound % stay else 0))
+
+
+@leaf
+def widest_tile(ns: Nest, cuts: Ints, spread: Ints, d: int) -> int:
+    """Return how much of a dimension a tile below the array spans at most: what an instance has.
+
+    Where it is known how evenly instances work, that is no more than the extent of this cut.
+
+    Parameters
+    ----------
+    cuts : array of (7, dimensions)
+        See `outer_tiles.least_outer`.
+    """
+    return int(cuts[0, d] if cuts[6, d] > 0 and spread[d] > 1 else ns.bounds[d])
 
 
 @called_leaf
@@ -192,7 +207,7 @@ def slid_below(
     far, cost = between.reach, between.lower
     rare = kind >= 2 + ns.terms.shape[1]
     for d in range(len(spread)):
-        far[0, d], far[1, d] = ns.bounds[d], 1
+        far[0, d], far[1, d], far[3, d] = ns.bounds[d], 1, widest_tile(ns, cuts, spread, d)
         if ns.owner[d] == carried and kind == 0:
             far[0, d] = longest_stay(ns.bounds[d], size[1, d])
         elif ns.owner[d] == carried and rare:

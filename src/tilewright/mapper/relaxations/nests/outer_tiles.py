@@ -92,8 +92,8 @@ class Carried(NamedTuple):
         loaded anew for every tile in the outer memory.
     held : array of dimensions
         What the tiles of all elements may span beyond what others need.
-    spans : array of dimensions
-        What it spans at most, see `above.fill_spans`.
+    spans : array of (2, dimensions)
+        What it spans at most, and at least, see `above.fill_spans`.
     limits : array of (dimensions + 2)
         How long it stays at most, see `window_spans.windows_of`.
     """
@@ -134,7 +134,7 @@ def least_outer(
     nd, nt = len(ns.bounds), len(ns.words)
     best = sought.ceiling
     cost = np.empty(len(begin))
-    between = Between(np.empty((3, nd), np.int64), np.empty(len(begin)), cost)
+    between = Between(np.empty((4, nd), np.int64), np.empty(len(begin)), cost)
     place = np.empty(nt + 1, np.int64)
     grown, extents = np.empty(nd, np.int64), np.empty(nd, np.int64)
     size = np.empty((2, nd), np.int64)

@@ -13,6 +13,7 @@ from tilewright.mapper.problem.bypass_choices import KeepChoice
 from tilewright.mapper.relaxations.nests.inner_tiles import Inner, inner_tiles, likely
 from tilewright.mapper.relaxations.nests.instances import one_of_mirrored, spatial_choices
 from tilewright.mapper.relaxations.nests.nest import Nest, Side, nest, sides
+from tilewright.mapper.relaxations.nests.sliding.case_serves import HEAD, ROOM, SLID, WAY
 from tilewright.mapper.relaxations.nests.tiles_to_mapping import Tiles
 from tilewright.mapper.relaxations.nests.together import least_together
 from tilewright.mapper.relaxations.stays.least_cost import Least
@@ -58,7 +59,7 @@ def tightened(
     float, list of Tiles
         The ceiling where nothing costs less. The best tiles come first.
     """
-    lowest = min(bound for bound, _ in bounds)
+    lowest = certain = min(bound for bound, _ in bounds)
     choices = None
     if len(least.architecture.arrays) == 1:
         choices = spatial_choices(least)
@@ -75,8 +76,10 @@ def tightened(
         if closer >= MOST_CLOSER or limit * CLOSER > ceiling:
             limit = ceiling
         best, found = least_below(least, bounds, choices, objective, limit, stop, known, inners)
+        # with a higher limit, there may be too many tiles to look at
+        certain = max(certain, best)
         if limit == ceiling or (best < limit and found) or stop():
-            return best, found
+            return certain, found
         closer = 1 + (closer - 1) * 4
 
 
@@ -172,25 +175,64 @@ def least_tiles(
     )
     names = list(least.layer.bounds)
     found: list[Tiles] = []
-    for i in np.argsort(reached, kind="stable").tolist():
+    equal: set[tuple[int, int]] = set()
+    # of those that cost the same, loops reach least far with the first kind
+    for i in np.lexsort((tiles.kinds[tile], reached)).tolist():
         if not reached[i] < ceiling or len(found) == SOME:
             break
-        if found and reached[i] <= found[-1].value * (1 + CLOSE):
-            continue  # the same with dimensions in each other's places
+        if found and reached[i] > found[-1].value * (1 + CLOSE):
+            equal = set()
+        kind = int(tiles.which[tile[i]]), int(tiles.kinds[tile[i]])
+        if kind in equal:
+            continue  # perhaps the same with dimensions in each other's places
+        equal.add(kind)
         inner = tuple(ns.inner_orders[tiles.which[tile[i]]].tolist())
-        stays, carried, (row, *extents) = np.split(details[i], [len(names), 2 * len(names)])
-        outer = ns.outer_orders[inner[0] if inner else 0, row]
-        numbers = (stays, carried, extents, choices[choice[i]], tiles.sizes[tile[i]])
+        nd = len(names)
+        stays, carried, row, extents, case = np.split(
+            details[i], [nd, 2 * nd, 2 * nd + 1, 3 * nd + 1]
+        )
+        outer = ns.outer_orders[inner[0] if inner else 0, row[0]]
+
+        def named(own: Ints) -> dict[str, int]:
+            return dict(zip(names, map(int, own), strict=True))
+
         found.append(
             Tiles(
-                float(reached[i]),
-                keep,
-                tuple(t for t in outer.tolist() if t >= 0),
-                inner,
-                *(dict(zip(names, map(int, own), strict=True)) for own in numbers),
+                value=float(reached[i]),
+                keep=keep,
+                outer=tuple(t for t in outer.tolist() if t >= 0),
+                inner=inner,
+                stays=named(stays),
+                carried=named(carried),
+                extents=named(extents),
+                instances=named(choices[choice[i]]),
+                sizes=named(tiles.sizes[tile[i]]),
+                window=window_tile(ns, names, case),
             )
         )
     return value, found
+
+
+def window_tile(ns: Nest, names: Sequence[str], case: Ints) -> tuple[tuple[str, int], ...]:
+    """Return what the tile of a window spans of its dimensions in a case, if there is one.
+
+    Loops on them move the tile in that order. The expression along which it slides comes last, and
+    the dimension of its run at the very end. Others take the room that is left.
+    """
+    left = int(case[ROOM])
+    spans: list[tuple[str, int]] = []
+    slid = int(case[SLID])
+    expressions = [e for e in range(ns.terms.shape[1]) if left and ns.terms[ns.window, e, 2] >= 0]
+    for e in sorted(expressions, key=lambda e: e != slid):
+        d, a, o, b = ns.terms[ns.window, e].tolist()
+        span, most, other, _ = case[HEAD + 4 * e : HEAD + 4 * e + 4].tolist()
+        words = {a * i + b * j for i in range(span) for j in range(other)}
+        while span < most and len(more := words | {a * span + b * j for j in range(other)}) <= left:
+            span, words = span + 1, more
+        left //= len(words)
+        own = [(names[o], other), (names[d], span)]
+        spans = (own[::-1] if case[WAY] % 2 else own) + spans
+    return tuple(spans)
 
 
 def around_inner(least: Least, ns: Nest, keep: KeepChoice, actives: Ints) -> Floats:

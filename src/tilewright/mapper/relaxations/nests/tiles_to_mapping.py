@@ -39,6 +39,9 @@ class Tiles:
     instances : dict of str to int
     sizes : dict of str to int
         What tiles in the inner memory stay through.
+    window : tuple of (str, int)
+        What the tile of a window spans of its dimensions in the inner memory, in the order of the
+        loops that move it, outermost first; empty where it is not known.
     """
 
     value: float
@@ -50,6 +53,7 @@ class Tiles:
     extents: Extents
     instances: Extents
     sizes: Extents
+    window: tuple[tuple[str, int], ...]
 
     def owner(self, layer: Layer, dimension: str) -> int:
         """Return the tensor to which a dimension is irrelevant, or -1."""
@@ -96,7 +100,8 @@ def nodes_of(
     Parameters
     ----------
     late : sequence of int
-        Sides of the array, above (0) or below it (1), where tiles span their windows.
+        Sides of the array, above (0) or below it (1), where tiles span their windows, or what
+        `Tiles.window` says.
     """
     tensors, bounds = layer.tensors, layer.bounds
     owners = {d: tiles.owner(layer, d) for d in bounds}
@@ -155,6 +160,8 @@ def nodes_of(
             for d, owner in owners.items()
         }
         yield from loops(above(t, 1), spans)
+        if 1 in late and sliding(tensors[t], bounds):
+            yield from loops([d for d, _ in tiles.window], dict(tiles.window))
         yield from stores(tiles.keep[t], machine, 1, tensors[t].name)
 
 

@@ -24,13 +24,15 @@ from tilewright.mapper.relaxations.nests.cuts import (
     limit_runs,
 )
 from tilewright.mapper.relaxations.nests.inner_tiles import Inner, add_direct, add_inner
-from tilewright.mapper.relaxations.nests.outer_costs import InnerWindow, Sought
+from tilewright.mapper.relaxations.nests.outer_costs import InnerWindow, Sought, widest_tile
 from tilewright.mapper.relaxations.nests.outer_tiles import Carried, least_outer
 from tilewright.mapper.relaxations.nests.sliding.case_serves import case_serves
 from tilewright.mapper.relaxations.nests.sliding.cases import (
     case_fields,
     fill_served,
     known_cases,
+    served_of,
+    shapes_of,
     tighten_same,
 )
 from tilewright.mapper.relaxations.nests.sliding.served import WAYS, fill_same
@@ -106,9 +108,11 @@ def least_of_ways(
     nd = len(size)
     best = np.inf
     at = np.zeros(nd, np.int64)
-    runs = np.ones((3, nd), np.int64)
+    runs, spans = np.ones((4, nd), np.int64), np.ones((4, nd), np.int64)
+    copy(ns.bounds, spans[0])
     begin, own = np.empty(len(ns.base)), np.empty(2 * nd + 1, np.int64)
     served = same[0, ns.window] if len(slide) > 0 else 0.0
+    shared = same[1, ns.window] if len(slide) > 0 else 0.0
     more = leave_out(ns, order, inner.limits, instances, every, window, begin, sought)
     while more:
         steps = 1.0
@@ -122,12 +126,18 @@ def least_of_ways(
             if ns.relevant[inner.tensor, d] and ns.owner[d] >= 0:
                 whole &= extent == size[d] or extent <= widest[d]
         if len(slide) > 0:
-            same[0, ns.window] = served
-            if limit_runs(ns, spread, cuts):
+            same[0, ns.window], same[1, ns.window] = served, shared
+            limited = limit_runs(ns, spread, cuts)
+            for d in range(nd):
+                runs[3, d] = spans[3, d] = widest_tile(ns, cuts, spread, d)
+                limited |= runs[3, d] < ns.bounds[d]
+            if limited:
                 copy(cuts[4], runs[0])
                 copy(cuts[5], runs[2])
                 most = case_serves(ns, slide[0], instances, runs, False, 1.0)
                 same[0, ns.window] = min(most, served)
+                most = case_serves(ns, slide[0], instances, spans, True, 1.0)
+                same[1, ns.window] = min(most, shared)
         copy(ns.base, begin)
         add_direct(ns, active, times, begin)
         add_inner(ns, order, same, times, begin)
@@ -150,7 +160,7 @@ def least_of_ways(
                 at[d] = 0
                 d -= 1
     if len(slide) > 0:
-        same[0, ns.window] = served
+        same[0, ns.window], same[1, ns.window] = served, shared
     return best
 
 
@@ -181,13 +191,14 @@ def least_together(
         The least value below a ceiling, or the ceiling.
     array of pairs
         The value of each that has been looked at, or infinite.
-    array of (pairs, 3 x dimensions + 1)
+    array of (pairs, 3 x dimensions + 1 + fields)
         How long tiles stay in the outer memory, and the carried one, the order, and the extents
-        that an instance has.
+        that an instance has; then what the tile of the window does below the array, see
+        `cases.case_fields`, or zeros.
     """
     nd, nt = len(ns.bounds), len(ns.words)
     reached = np.full(len(choice), np.inf)
-    found = np.zeros((len(choice), 3 * nd + 1), np.int64)
+    found = np.zeros((len(choice), 3 * nd + 1 + case_fields(ns)), np.int64)
     best = ceiling
     ways = np.empty((nd, MOST_WAYS, WAY), np.int64)
     # ways to cut that are known, each after a row of what they depend on, how many, and the least
@@ -195,7 +206,7 @@ def least_together(
     most_instances, longest = largest(spreads), min(largest(inner.sizes) + 1, MOST_KNOWN)
     known = np.zeros((2, nd, most_instances + 1, longest), np.int64)
     number, rows = np.empty(nd, np.int64), np.empty((2, nd), np.int64)
-    spans = np.empty(nd, np.int64)
+    spans = np.empty((2, nd), np.int64)
     cuts = np.empty((7, nd), np.int64)
     times = np.empty((3, nd), np.int64)
     counted = np.empty(nd, np.bool_)
@@ -208,8 +219,9 @@ def least_together(
     begins = np.zeros((len(inner.which), 2), np.int64)
     same = np.empty((2, len(ns.words)))
     serves = np.zeros((1 + WAYS * ns.terms.shape[1] * (nt + 1), 2))
-    anywhere = np.ones((3, nd), np.int64)
+    anywhere = np.ones((4, nd), np.int64)
     copy(ns.bounds, anywhere[0])
+    copy(ns.bounds, anywhere[3])
     begin = np.empty(len(ns.base))
     for i in range(len(choice)):
         if values[i] >= best:
@@ -231,7 +243,7 @@ def least_together(
             )  # fmt: skip
             rows[0, d] = row
             copy(pool[row - 1, 2:5], times[:, d])
-        fill_spans(ns, order, size, active, spans)
+        fill_spans(ns, order, size, instances, spans)
         limit = min(ceiling, best * NEAR)
         fill_same(ns, windows, instances, same)
         kind = inner.kinds[tile[i]]
@@ -302,7 +314,25 @@ def least_together(
                 )  # fmt: skip
                 if value >= limit:
                     break
-            if value < limit:
+            if slides and value < limit:
+                # what an instance and all together are served at most may not be the same shape's
+                value = limit
+                shapes = shapes_of(ns, slide[0], spread, anywhere)
+                for k in range(len(shapes)):
+                    served_of(ns, shapes[k], instances, anywhere, serves[c - 1], same)
+                    window = InnerWindow(shapes[k : k + 1], kind, same, times)
+                    fill_ways(pool, rows[1], ways, number, times, cuts, ns.bounds)
+                    own_value = least_of_ways(
+                        ns, nested, outermost, widest, instances, Ways(ways, number, cuts), window,
+                        Sought(goal, steps, value), details,
+                    )  # fmt: skip
+                    if own_value < value:
+                        value = own_value
+                        copy(details, found[i])
+                        copy(shapes[k], found[i, 3 * nd + 1 :])
+                if value < limit:
+                    reached[i] = value
+            elif value < limit:
                 reached[i] = value
                 copy(details, found[i])
         best = min(best, reached[i])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tilewright.kernels.kernel import called_leaf
+from tilewright.kernels.kernel import called_leaf, leaf
 from tilewright.mapper.relaxations.nests.sliding.served import RETURNS, SLIDES, STAYS, served
 from tilewright.mapper.relaxations.nests.sliding.window_spans import Instances
 from tilewright.mapper.windows.slides import gcd, pair_words
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from tilewright.mapper.relaxations.nests.nest import Nest
 
 # of a case: the expression along which the tile does not stay, what it does there, how far loops on
-# both dimensions reach, the words that fit; then the least and the most extents of both dimensions
-# of each expression
-SLID, WAY, REACH, ROOM, HEAD = 0, 1, 2, 4, 5
+# both dimensions reach, the words that fit, and what `cases.around_run` returns; then the least and
+# the most extents of both dimensions of each expression
+SLID, WAY, REACH, ROOM, NEAR, HEAD = 0, 1, 2, 4, 5, 6
 
 
 @called_leaf
@@ -34,9 +34,10 @@ def case_serves(
 
     Parameters
     ----------
-    far : array of (3, dimensions)
-        How far loops along which tiles slide reach at most, and at least; and the distance from one
-        iteration of an instance to the next, or 1 where it is not known.
+    far : array of (4, dimensions)
+        How far loops along which tiles slide reach at most, and at least; the distance from one
+        iteration of an instance to the next, or 1 where it is not known; and the most that a tile
+        spans.
     """
     t = ns.window
     slid, other = case[SLID], -1
@@ -57,8 +58,8 @@ def case_serves(
         taken = least_words(ns, case, other)
     _, a, _, b = ns.terms[t, slid]
     at = HEAD + 4 * slid
-    first, last = case[at], most_in(ns, case, slid, 0, instances.spread)
-    second, end = case[at + 2], most_in(ns, case, slid, 1, instances.spread)
+    first, last = case[at], most_in(ns, case, slid, 0, instances.spread, far)
+    second, end = case[at + 2], most_in(ns, case, slid, 1, instances.spread, far)
     way = case[WAY]
     best = known
     whole = slid_serves(ns, case, slid, (last, end), (first, second), instances, far, together)
@@ -84,12 +85,21 @@ def case_serves(
     return best
 
 
+@leaf
+def steps_of(
+    ns: Nest, e: int, long: int, near: int, far: Ints
+) -> tuple[int, int, int, int, int, int]:
+    """Return the `steps` of `served`."""
+    d, o = ns.terms[ns.window, e, 0], ns.terms[ns.window, e, 2]
+    return int(long), int(far[2, d]), int(far[2, o]), int(far[3, d]), int(far[3, o]), int(near)
+
+
 @called_leaf
-def most_in(ns: Nest, case: Ints, e: int, k: int, spread: Ints) -> int:
+def most_in(ns: Nest, case: Ints, e: int, k: int, spread: Ints, far: Ints) -> int:
     """Return what the tile in an instance spans at most of a dimension of an expression."""
     d = ns.terms[ns.window, e, 2 * k]
     at = HEAD + 4 * e + 2 * k
-    most = case[at + 1]
+    most = min(case[at + 1], far[3, d])
     if spread[d] > 1:
         most = min(most, (ns.bounds[d] - 1) // (spread[d] - 1))
     return int(max(case[at], most))
@@ -108,9 +118,8 @@ def span_serves(
 ) -> float:
     """Return what an expression serves at most along which the tile stays."""
     spread = instances.spread
-    m, n = most_in(ns, case, e, 0, spread), most_in(ns, case, e, 1, spread)
-    leap, jump = far[2, ns.terms[ns.window, e, 0]], far[2, ns.terms[ns.window, e, 2]]
-    return served(ns, e, STAYS, (m, n), (1, 1), instances, together, (1, leap, jump))
+    m, n = most_in(ns, case, e, 0, spread, far), most_in(ns, case, e, 1, spread, far)
+    return served(ns, e, STAYS, (m, n), (1, 1), instances, together, steps_of(ns, e, 1, 0, far))
 
 
 @called_leaf
@@ -129,9 +138,9 @@ def room_serves(
     g = gcd(a, b)
     a, b = a // g, b // g
     at = HEAD + 4 * e
-    last, end = most_in(ns, case, e, 0, spread), most_in(ns, case, e, 1, spread)
+    last, end = most_in(ns, case, e, 0, spread, far), most_in(ns, case, e, 1, spread, far)
     best = 1.0
-    leap, jump = far[2, ns.terms[ns.window, e, 0]], far[2, ns.terms[ns.window, e, 2]]
+    steps = steps_of(ns, e, 1, 0, far)
     for n in range(case[at + 2], end + 1):
         m = room // n
         if n > a and m >= b:
@@ -139,7 +148,7 @@ def room_serves(
         if m < case[at]:
             break
         m = min(m, last)
-        now = served(ns, e, STAYS, (m, n), (1, 1), instances, together, (1, leap, jump))
+        now = served(ns, e, STAYS, (m, n), (1, 1), instances, together, steps)
         best = max(best, now)
     return best
 
@@ -173,6 +182,5 @@ def slid_serves(
             far = min(far, (ns.bounds[d] - 1) // (spread[d] - 1))
         if spread[o] > 1 and b * (second * (spread[o] - 2) + 2) > a * (m - 1):
             wide = min(wide, (ns.bounds[o] - 1) // (spread[o] - 1))
-    leap, jump = limits[2, ns.terms[ns.window, e, 0]], limits[2, ns.terms[ns.window, e, 2]]
-    steps = long, leap, jump
+    steps = steps_of(ns, e, long, case[NEAR], limits)
     return served(ns, e, case[WAY], span, (far, wide), instances, together, steps)

@@ -9,11 +9,14 @@ import numpy as np
 from tilewright.kernels.kernel import called_leaf, leaf, part
 from tilewright.mapper.relaxations.nests.sliding.case_serves import (
     HEAD,
+    NEAR,
     REACH,
     ROOM,
     SLID,
     WAY,
     case_serves,
+    least_words,
+    most_in,
 )
 from tilewright.mapper.relaxations.nests.sliding.served import RARELY, RETURNS, STAYS, WAYS
 from tilewright.mapper.relaxations.nests.sliding.window_spans import (
@@ -21,6 +24,7 @@ from tilewright.mapper.relaxations.nests.sliding.window_spans import (
     RARE,
     Instances,
     Nested,
+    copy,
     extent,
     fits,
     is_narrow,
@@ -28,6 +32,7 @@ from tilewright.mapper.relaxations.nests.sliding.window_spans import (
     tile_words,
     within,
 )
+from tilewright.mapper.windows.slides import pair_words
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints
@@ -35,6 +40,7 @@ if TYPE_CHECKING:
     from tilewright.mapper.relaxations.nests.nest import Nest
 
 MOST_WORDS = 1 << 40
+MOST_SHAPES = 256  # of a tile that are looked at one by one
 
 
 @leaf
@@ -89,7 +95,7 @@ def tighten_same(
 
     Parameters
     ----------
-    far : array of (3, dimensions)
+    far : array of (4, dimensions)
         See `case_serves`.
     """
     for k in range(2):
@@ -116,7 +122,7 @@ def fill_served(
 
     Parameters
     ----------
-    far : array of (3, dimensions)
+    far : array of (4, dimensions)
         See `case_serves`.
     same : array of (2, tensors)
         What is served at most in any case.
@@ -127,6 +133,65 @@ def fill_served(
             served_here = case_serves(ns, cases[c], instances, far, k == 1, 1.0)
             serves[c - own[0], k] = min(same[k, ns.window], served_here)
     return int(own[1] - own[0])
+
+
+@called_leaf
+def served_of(
+    ns: Nest, shape: Ints, instances: Instances, far: Ints, most: Floats, same: Floats
+) -> None:
+    """Fill what one shape of a case serves of the window, and no more than any shape of it.
+
+    Parameters
+    ----------
+    far : array of (4, dimensions)
+        See `case_serves`.
+    most : array of 2
+        What the case serves at most, in an instance and of what all share.
+    same : array of (2, tensors)
+    """
+    for k in range(2):
+        served_here = case_serves(ns, shape, instances, far, k == 1, 1.0)
+        same[k, ns.window] = min(most[k], served_here)
+
+
+@part
+def shapes_of(ns: Nest, case: Ints, spread: Ints, far: Ints) -> Ints:
+    """Return a case with each shape that the tile may have along an expression by itself.
+
+    That is the one along which it slides, or the first one. Where there are too many shapes, it is
+    the case itself.
+    """
+    t = ns.window
+    slid = case[SLID]
+    e = 0
+    while slid < 0:
+        slid = e if ns.terms[t, e, 2] >= 0 else -1
+        e += 1
+    at = HEAD + 4 * slid
+    last = most_in(ns, case, slid, 0, spread, far)
+    end = most_in(ns, case, slid, 1, spread, far)
+    _, a, _, b = ns.terms[t, slid]
+    rest = 1.0
+    for e in range(ns.terms.shape[1]):
+        if e != slid and ns.terms[t, e, 2] >= 0:
+            rest *= least_words(ns, case, e)
+    shapes = np.empty((MOST_SHAPES, len(case)), np.int64)
+    n = 0
+    for m in range(case[at], last + 1):
+        for k in range(case[at + 2], end + 1):
+            if pair_words(m, k, a, b, False) * rest > case[ROOM]:
+                break
+            if n == MOST_SHAPES:
+                copy(case, shapes[0])
+                return shapes[:1]
+            copy(case, shapes[n])
+            shapes[n, at] = shapes[n, at + 1] = m
+            shapes[n, at + 2] = shapes[n, at + 3] = k
+            n += 1
+    if n == 0:
+        copy(case, shapes[0])
+        n = 1
+    return shapes[:n]
 
 
 @called_leaf
@@ -209,6 +274,48 @@ def passes(
 
 
 @called_leaf
+def stays_around(ns: Nest, nested: Nested, e: int, way: int, level: int) -> int:
+    """Return the tile that a run stays inside of, which is a loop's that brings back the tile.
+
+    If that loop's dimension is all part of what another tile stays through, runs are inside of it:
+    not beyond it, as far as loops of a level would reach. Two steps of the loop may lead on to
+    another run.
+    """
+    size, place = nested.size, nested.place
+    if RETURNS <= way < RARELY:
+        other = ns.terms[ns.window, e, 2 - 2 * (way % 2)]
+        own = ns.owner[other]
+        inside = own >= 0 and max(level, 0) < place[own] < place[ns.window]
+        most = most_spanned(ns, nested, ns.window, other)
+        if inside and size[other] == ns.bounds[other] > 2 * most:
+            return int(place[own])
+    return level
+
+
+@called_leaf
+def around_run(ns: Nest, nested: Nested, e: int, way: int, level: int) -> int:
+    """Return how far loops reach that bring back a tile, if that is known, or 0.
+
+    It is positive where all loops are inside of a tile other than the outermost one, below the
+    array. It is negative where only those are that bring it back after a run which does not take
+    all: if all of the run's dimension is part of what another tile stays through, other loops on it
+    are around those, and inside of that tile.
+    """
+    if RETURNS <= way < RARELY:
+        run, other = (
+            ns.terms[ns.window, e, 2 * (way % 2)],
+            ns.terms[ns.window, e, 2 - 2 * (way % 2)],
+        )
+        own = ns.owner[run]
+        if level > 0:
+            return int(within(ns, nested, level, other))
+        inside = own >= 0 and 0 < nested.place[own] < nested.place[ns.window]
+        if inside and nested.size[run] == ns.bounds[run]:
+            return -int(within(ns, nested, nested.place[own], other))
+    return 0
+
+
+@called_leaf
 def fill_case(
     ns: Nest,
     nested: Nested,
@@ -228,8 +335,10 @@ def fill_case(
         if e >= 0:
             d = ns.terms[t, e, 2 * k]
             case[REACH + k] = ns.bounds[d]
-            if level >= 0:
-                case[REACH + k] = within(ns, nested, level, d)
+            around = stays_around(ns, nested, e, way, level) if way % 2 == k else level
+            if around >= 0:
+                case[REACH + k] = within(ns, nested, around, d)
+    case[NEAR] = around_run(ns, nested, e, way, level)
     others = single = 0.0
     for i in range(len(order)):
         for d in range(len(size)):

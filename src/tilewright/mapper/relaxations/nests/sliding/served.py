@@ -7,6 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright.kernels.kernel import called_leaf, leaf
+from tilewright.mapper.relaxations.nests.sliding.returns import (
+    come_back,
+    come_back_around,
+    come_back_cut,
+    inside_serves,
+    rarely,
+    rarely_in_line,
+)
 from tilewright.mapper.relaxations.nests.sliding.window_spans import (
     BACK,
     FAR,
@@ -26,7 +34,7 @@ if TYPE_CHECKING:
 # back after each run along one of them, or after some
 STAYS, SLIDES, RETURNS, RARELY = -1, 0, 2, 4
 WAYS = 6
-STEPS = 1, 1, 1  # of loops of which nothing is known
+STEPS = 1, 1, 1, 0, 0, 0  # of loops of which nothing is known
 
 
 @called_leaf
@@ -95,7 +103,7 @@ def served(
     reach: tuple[int, int],
     instances: Instances,
     together: bool,
-    steps: tuple[int, int, int],
+    steps: tuple[int, int, int, int, int, int],
 ) -> float:
     """Return how many iterations of an expression of two terms give the same word at most.
 
@@ -109,15 +117,16 @@ def served(
         How far loops on them reach.
     together : bool
         Whether words are counted that all instances share.
-    steps : tuple of int, int, int
-        How long a run is at least, of those that a tile comes back after, or 1; and from one
-        iteration of an instance to the next, along both dimensions, where that is known to be more
-        than 1.
+    steps : tuple of six int
+        How long a run is at least, of those that a tile comes back after, or 1; from one iteration
+        of an instance to the next, along both dimensions, where that is known to be more than 1;
+        what an instance has of both in a row, where that is known; and how far loops reach that
+        bring back a tile, see `cases.around_run`.
     """
     m, n = span
     far, wide = reach
     spread, active = instances
-    long, leap, jump = steps
+    long, leap, jump, row, column, near = steps
     d, a, o, b = ns.terms[ns.window, e]
     whole, other = ns.bounds[d], ns.bounds[o]
     if leap > 1 and not together:
@@ -134,8 +143,21 @@ def served(
     cut, torn = active[d] > 1, active[o] > 1
     apart = together and (cut or torn)
     lines = n if way % 2 == 0 else m
+    # a tile finds words again where iterations of the other dimension are as far apart as those of
+    # a step of the run; what stands around a run makes steps of what the tile spans, unless cut
+    around_cut, slow = (torn, a) if way % 2 == 0 else (cut, b)
+    overlaps = lines > slow if way < RETURNS else lines >= slow or around_cut or way >= RARELY
+    parts = np.inf
     if apart:
-        m, n = min(whole, m * active[d]), min(other, n * active[o])
+        # what they share where tiles are parts of what instances have of one of the dimensions
+        many, several = min(whole, m * active[d]), min(other, n * active[o])
+        in_row = not torn or n == column or spread[o] == other
+        if cut and m < row < whole and in_row:
+            parts = parts_serve(m, several, row, active[d], whole, a, b)
+        in_row = not cut or m == row or spread[d] == whole
+        if torn and n < column < other and in_row:
+            parts = parts_serve(n, many, column, active[o], other, b, a)
+        m, n = many, several
         far, wide = min(whole, far * active[d]), min(other, wide * active[o])
         cut, torn = cut and spread[d] < whole, torn and spread[o] < other
     else:
@@ -144,8 +166,8 @@ def served(
         if spread[o] == ns.bounds[o]:
             n = wide = 1
         cut, torn = cut and leap == 1, torn and jump == 1
-    own = pairs_of(m, n, whole, other, cut, torn, a, b)
-    if way == STAYS or (way >= RETURNS and not loops):
+    own = min(pairs_of(m, n, whole, other, cut, torn, a, b), parts)
+    if way == STAYS or not overlaps or (way >= RETURNS and not loops):
         return float(min(ns.pairs[ns.window, e], own))
     first = way % 2 == 0
     length, width = max(m, far), max(n, wide)
@@ -165,10 +187,17 @@ def served(
         slid = most
     elif way < RETURNS:
         slid = slid_along(m, n, far, a, b)
-    elif cut or torn:
+    elif cut and torn and near <= 0:
         slid = come_back_cut(m, n, whole, other, a, b)
+    elif (torn if first else cut) and near <= 0:
+        slid = come_back_around(m, n, far, other, a, b)
     else:
-        slid = come_back(m, n, far, wide, a, b)
+        cut = (cut or torn) and near <= 0
+        slid = come_back(m, n, whole if cut else far, wide, a, b, other, cut)
+    # with a negative one, a run may take all
+    inside = near > 0 or (near < 0 and m + b * (n // a) < whole)
+    if RETURNS <= way < RARELY and inside and not apart and n >= a:
+        slid = min(slid, inside_serves(m, n - n % a, far if near > 0 else whole, a, b, abs(near)))
     return float(min(ns.pairs[ns.window, e], max(own, min(slid, most))))
 
 
@@ -201,6 +230,37 @@ def pairs_of(
 
 
 @called_leaf
+def parts_serve(m: int, n: int, row: int, count: int, whole: int, a: int, b: int) -> float:
+    """Return the pairs for a word of all instances at most, for n values of j in a row.
+
+    Each of them has a row of values of i, the rows one after the other, and takes parts of m in
+    turn. Where that leaves none without work, the last parts are what is left of the rows.
+
+    Parameters
+    ----------
+    row : int
+        Values of i that an instance has.
+    count : int
+        How many instances there are.
+    whole : int
+        Bound of i.
+    """
+    words = 0.0
+    times, rest = row // m, row % m if whole % (count * row) == 0 else 0
+    for k in range(2 if rest > 0 else 1):
+        own = m if k == 0 else rest
+        between = row - own + 1
+        if b * (n - 1) < a * between:
+            each = count * pair_words(own, n, a, b, False)
+        elif a == 1 and b == 1:
+            each = count * (own + between - 1.0) - between + n
+        else:
+            each = pair_words(min(whole, own * count), n, a, b, False)
+        words += each * (times if k == 0 else 1)
+    return count * (times * m + rest) * n / words
+
+
+@called_leaf
 def sum_of_sets(m: int, n: int, whole: int, other: int, torn: bool, a: int) -> float:
     """Return the pairs for a word of a*i + b*j at most, for m values of i, anywhere, and n of j.
 
@@ -211,49 +271,6 @@ def sum_of_sets(m: int, n: int, whole: int, other: int, torn: bool, a: int) -> f
     return whole * n / (count * n + classes * (whole - count))
 
 
-@called_leaf
-def rarely(n: int, a: int, together: bool, tiles: float) -> float:
-    """Return the pairs for a word at most where a tile comes back after every few runs.
-
-    A run along the first term is two tiles long at least, and so many runs begin with a tile that
-    is not there for one that does. All instances together may share most words of a run with its
-    first tiles: this is times what they serve otherwise.
-
-    Parameters
-    ----------
-    n : int
-        What the tile spans of the second dimension in an instance.
-    tiles : float
-        How many of them a run is long at least.
-    """
-    runs = max(2.0, 1.0 + a / n)
-    if together and n > 1:
-        return runs / (runs - 1)
-    served = tiles * runs / (tiles * runs - 1)
-    return float(served if together else served * max(1.0, n / a))
-
-
-@leaf
-def rarely_in_line(m: int, other: int, a: int, b: int, long: int) -> float:
-    """Return what `rarely` does where a tile spans 1 of the second dimension, in whose steps.
-
-    A loop on the first dimension moves the tile by as much as it spans, where that on the second
-    one begins anew: what both tiles share is no longer than the second loop is.
-
-    Parameters
-    ----------
-    m : int
-        What the tile spans at most of the first dimension.
-    other : int
-        Bound of the second one.
-    long : int
-        How long a run is at least.
-    """
-    shared = min(m, b * (other - 1) // a)
-    words = (1 + a) * max(long, 2 * shared)
-    return float(words / (words - shared)) if shared > 0 else 1.0
-
-
 @leaf
 def slid_along(m: int, n: int, run: int, a: int, b: int) -> float:
     """Return the pairs for a word at most where a tile of m x n slides along the first term.
@@ -262,46 +279,3 @@ def slid_along(m: int, n: int, run: int, a: int, b: int) -> float:
     """
     kept = max(0, n - a) * min(1.0, max(0, 2 * m - b) / m)
     return run * n / (n + (run - 1) * (n - kept))
-
-
-@called_leaf
-def come_back(m: int, n: int, run: int, around: int, a: int, b: int) -> float:
-    """Return the pairs for a word at most where a tile slides along the first term and comes back.
-
-    The tile is the same when the loop on the other term has moved it by b n, as much as the run,
-    which is x = m + b n / a long then. The run brings in what it spans but for that tile.
-
-    Parameters
-    ----------
-    run, around : int
-        How far loops on both dimensions reach.
-    """
-    n -= n % a
-    if (a > 1 and b > 1) or n == 0:
-        return np.inf if n > 0 else 1.0
-    if run < 1 + b or around < 2 * a:
-        return 1.0
-    own = m / b + n / a
-    if m < b:
-        own = (m + b * n / a) * n / (n * (2 * b - m) - a * (b - m))
-    return min(own, run / b)
-
-
-@called_leaf
-def come_back_cut(m: int, n: int, run: int, around: int, a: int, b: int) -> float:
-    """Return what `come_back` does where an array cuts the loops, so that a run makes leaps.
-
-    Where a term makes steps, the values of the other one need the same remainders.
-
-    Parameters
-    ----------
-    run, around : int
-        Bounds of both dimensions.
-    """
-    if a == 1 and b == 1:
-        return float(m + n)
-    if b == 1 and around < 2 * a:
-        return 1.0
-    if a == 1 and run < 2 * b:
-        return run / b
-    return np.inf

@@ -343,7 +343,7 @@ def limit_stays(
     """Fill how long the outermost tile stays at most where loops reach beyond it.
 
     What it stays through is part of the tile that slides, but for the run after which that comes
-    back, see `served.come_back`, or does so after some, if there are loops around it.
+    back, see `returns.come_back`, or does so after some, if there are loops around it.
     """
     order, size, place, grown = nested.order, nested.size, nested.place, nested.grown
     t = ns.window
