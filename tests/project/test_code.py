@@ -32,7 +32,6 @@ MORE_PARAMETERS = {
     # plain arrays that one call from Python hands over once: a record would be made for that alone
     "exploration/fixed.py: sweep": "the tables of one layer",
     "exploration/bounds/least_costs.py: least_costs": "the tables of one layer",
-    "exploration/bounds/nested/costs.py: nested_energy": "the tables of one layer",
     "mapper/bounds/across_array.py: lower_column": "a column of a table, and what it is made of",
     "mapper/bounds/across_array.py: shapes_that_matter": "the same, and what it fills",
     "mapper/bounds/slide_options.py: fill_reuse": "the options of one tensor, and what it fills",

@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.architecture.machine import Architecture
+from tilewright.exploration.bounds.corners import MARGIN
 from tilewright.exploration.bounds.layer_words import Moved, words_of
-from tilewright.exploration.bounds.least_costs import MARGIN, least_costs
+from tilewright.exploration.bounds.least_costs import least_costs
 from tilewright.exploration.bounds.nested.mapping import mappings_of
 from tilewright.exploration.bounds.totals import Corners
 from tilewright.exploration.bounds.word_costs import Costs, Scratch, scratch_for
@@ -130,7 +131,7 @@ class QuickBounds:
         own = self._words[layer]
         if own is not None:
             moved, scratch = own
-            yield from mappings_of(moved, scratch, _costs(row), self._layers[layer], machine)
+            yield from mappings_of(moved, scratch, self._layers[layer], machine)
 
 
 def _costs(row: Row) -> Costs:

@@ -59,15 +59,32 @@ def simulated(layer: Layer, tile: dict[str, int], loops: Sequence[Loop]) -> int:
     for d, times in loops:
         steps.append((d, times, reached[d]))
         reached[d] *= times
-    total, before = 0, frozenset[tuple[int, ...]]()
+    run = sliding_run(layer, loops)
+    total, before, last = 0, frozenset[tuple[int, ...]](), (-1,) * len(loops)
     for at in product(*(range(times) for _, times, _ in reversed(steps))):
         begin = dict.fromkeys(tile, 0)
         for i, (d, _, step) in zip(at, reversed(steps), strict=True):
             begin[d] += i * step
         now = words(layer, tile, begin)
-        total += len(now - before)
-        before = now
+        outermost = next((k for k in range(len(at)) if at[k] != last[k]), 0)
+        if len(loops) - 1 - outermost in run:
+            total += len(now - before)
+        elif now != before:
+            total += len(now)
+        before, last = now, at
     return total
+
+
+def sliding_run(layer: Layer, loops: Sequence[Loop]) -> set[int]:
+    """The loops along which words stay: those on the dimension of the innermost relevant one."""
+    relevant = layer.tensors[INPUT].dimensions
+    own = [i for i, (d, _) in enumerate(loops) if d in relevant]
+    found = set[int]()
+    for i in own:
+        if loops[i][0] != loops[own[0]][0]:
+            break
+        found.add(i)
+    return found
 
 
 def shapes(layer: Layer, tiles: Lattice) -> Iterator[tuple[int, dict[str, int]]]:

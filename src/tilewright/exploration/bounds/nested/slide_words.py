@@ -180,7 +180,14 @@ def fill_slides(sp: Space, slides: Slides) -> None:
 def new_share(
     sp: Space, dims: Ints, coefs: Ints, tile: Ints, reached: Ints, held: Floats, k: int
 ) -> float:
-    """Return the share of a tile that a step of a loop brings in, outside of a reached shape."""
+    """Return the share of a tile that a step of a loop brings in, outside of a reached shape.
+
+    Only a run keeps words: with loops on its own dimension inside, and none on others. Any other
+    step moves the whole tile, but one that ends at the words that the tile had before.
+    """
+    along = k < len(dims)
+    for j in range(len(dims)):
+        along = along and (j == k or reached[j] == tile[j])
     kept = 1.0
     for e in range(len(held)):
         moved = 0
@@ -189,7 +196,10 @@ def new_share(
             moved -= coefs[j] * (inner - own)
             if j == k:
                 moved += coefs[j] * inner
-        kept *= overlap(sp, dims, coefs, tile, e, moved) / held[e]
+        if along:
+            kept *= overlap(sp, dims, coefs, tile, e, moved) / held[e]
+        elif moved != 0:
+            kept = 0.0
     return 1.0 - kept
 
 

@@ -34,6 +34,7 @@ from tilewright.workload.layer import Layer
 MOST_SHAPES = 1 << 16
 MOST_LISTED = 400_000  # entries of all lists of a layer
 MOST_FRESH = 2_000  # entries of one list
+MOST_PAIRS = 24  # of energy and cycles
 
 
 @record
@@ -160,18 +161,29 @@ class Lists(NamedTuple):
     place : array of (dimensions, 2)
     around : array of dimensions + 1
         For use while a list is made.
-    above, below : arrays of tensors
-        Least pJ of each word of `Nested.column`, and of all words that come in below once.
-    outer : array of tensors
+    above, below : arrays of (ports + 1, tensors)
+        pJ, and cycles at each port, of each word of `Nested.column`, and of all words that come in
+        below once.
+    outer : array of (ports + 1, tensors)
         The latter once for each element.
-    base : array of points
+    rest : array of ports + 1
+        The same of what comes into no tiles.
+    base : array of (points, ports + 1)
         For use in between.
+    pairs : array of (pairs, 3)
+        Product, energy (pJ) and cycles of tiles that are near the best.
+    least : array of 2
+        The least product, and the least energy of all tiles.
+    told : array of 1
+        How many pairs there are.
     at, best_at : arrays of 3
-        The vector, the point and the shape of the least pJ of `nested_energy`, and of the least
-        product; -1 for none.
+        The vector, the point and the shape of the least product of `nested_costs`, and of all
+        candidates; -1 for none.
+    row, best_row : arrays like a row of `entries`
+        The entries of these.
     order : array of 1
     chain : array of nodes
-        The order of the cheapest nodes above an array, and their shapes, see `walk_chains`.
+        The order of nodes above an array that have such a row, and their shapes, see `walk_chains`.
     """
 
     first: Ints
@@ -185,9 +197,15 @@ class Lists(NamedTuple):
     above: Floats
     below: Floats
     outer: Floats
+    rest: Floats
     base: Floats
+    pairs: Floats
+    least: Floats
+    told: Ints
     at: Ints
     best_at: Ints
+    row: Floats
+    best_row: Floats
     order: Ints
     chain: Ints
 
@@ -199,6 +217,7 @@ def nested(
     sides: Sequence[Sides | None],
     spread: Spreads,
     sizes: Floats,
+    ports: int,
 ) -> tuple[Nested, Lists, Space, Slides]:
     """Return how tiles may be nested; `Nested.below` is -1 where that is too much or not known.
 
@@ -211,6 +230,8 @@ def nested(
         on one side.
     sizes : array of (memories, sizes)
         Of all machines, in rising order; the last one repeats.
+    ports : int
+        Limits of bandwidth.
     """
     nt, nd = len(layer.tensors), len(tiles.dimensions)
     if len(machine.arrays) != 1 or nd == 0 or tiles.shapes > MOST_SHAPES:
@@ -234,7 +255,7 @@ def nested(
             above[c, t + 1] = orders.of(side[0], int(t))
     if not points.rows:
         found = _nothing(len(sides), len(room))
-        return found, _lists(found, nt, 1), kind.space, no_slides()
+        return found, _lists(found, nt, 1, ports), kind.space, no_slides()
     values = np.stack([tiles.values[d][tiles.digits[:, d]] for d in range(nd)], axis=1)
     whole = values[-1]
     remaining = np.array([(whole[~own] / values[:, ~own]).prod(axis=1) for own in kind.relevant])
@@ -265,10 +286,10 @@ def nested(
         above=above, arriving=kind.arriving, remaining=remaining, held=tiles.words, sizes=sizes,
         rooms=np.array(rooms, np.int64), **orders.arrays(), **_window(tiles, kind),
     )  # fmt: skip
-    return found, _lists(found, nt, int(np.diff(starts).max())), kind.space, kind.slides
+    return found, _lists(found, nt, int(np.diff(starts).max()), ports), kind.space, kind.slides
 
 
-def _lists(found: Nested, nt: int, points: int) -> Lists:
+def _lists(found: Nested, nt: int, points: int, ports: int) -> Lists:
     """Return lists of nothing yet."""
     sets, shapes, nd = len(found.order_starts) - 1, len(found.digits), len(found.strides)
     nodes, width = found.sequences.shape[1], nt + 1 + len(found.rooms)
@@ -281,12 +302,18 @@ def _lists(found: Nested, nt: int, points: int) -> Lists:
         partial=np.zeros((nd + 1, nodes), np.int64),
         place=np.zeros((nd, 2), np.int64),
         around=np.zeros(nd + 1, np.int64),
-        above=np.zeros(nt),
-        below=np.zeros(nt),
-        outer=np.zeros(nt),
-        base=np.zeros(points),
+        above=np.zeros((ports + 1, nt)),
+        below=np.zeros((ports + 1, nt)),
+        outer=np.zeros((ports + 1, nt)),
+        rest=np.zeros(ports + 1),
+        base=np.zeros((points, ports + 1)),
+        pairs=np.zeros((MOST_PAIRS, 3)),
+        least=np.zeros(2),
+        told=np.zeros(1, np.int64),
         at=np.full(3, -1, np.int64),
         best_at=np.full(3, -1, np.int64),
+        row=np.zeros(width),
+        best_row=np.zeros(width),
         order=np.full(1, -1, np.int64),
         chain=np.zeros(nodes, np.int64),
     )
