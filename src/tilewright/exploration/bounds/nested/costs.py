@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.exploration.bounds.nested.slide_words import nearest_words
+from tilewright.exploration.bounds.nested.slide_words import words_along
 from tilewright.kernels.kernel import called_leaf, leaf
 
 if TYPE_CHECKING:
@@ -76,11 +76,16 @@ def nested_costs(
                 shape += digit * nested.strides[d]
             if shape < 0:
                 continue
+            further = less_shared(nested, v, p, lists.shared[0])
+            if useless(least, energy + further * lists.direct[0], candidate[2], wanted):
+                continue
             which = nested.above[choice, nested.stays[p] + 1]
             if lists.first[which, shape] < 0:
                 fill_list(nested, lists, sp, slides, which, shape)
+            for r in range(len(lists.own)):
+                lists.own[r] = lists.base[p - begin, r] + further * lists.direct[r]
             row = best_of_list(
-                nested, lists, costs, which, shape, p - begin, nested.stays[p], candidate[2], wanted
+                nested, lists, costs, which, shape, nested.stays[p], candidate[2], wanted
             )
             if row >= 0:
                 lists.at[0], lists.at[1], lists.at[2] = v, p, shape
@@ -121,20 +126,37 @@ def useless(least: Floats, energy: float, cycles: float, wanted: bool) -> bool:
 
 
 @leaf
+def less_shared(nested: Nested, v: int, p: int, shared: float) -> float:
+    """Return the sent words per word received that tiles below the array add to the fewest.
+
+    Parameters
+    ----------
+    shared : float
+        How many units a word of the window serves at most, irrelevant factors aside.
+    """
+    own = 1.0
+    for e in range(len(nested.pairs)):
+        i, j = nested.pairs[e, 0], nested.pairs[e, 1]
+        own *= nested.served[
+            e, nested.vectors[v, i], nested.vectors[v, j], nested.tile[p, i], nested.tile[p, j]
+        ]
+    return 1.0 / own - 1.0 / shared if own > 0.0 else 0.0
+
+
+@leaf
 def best_of_list(
     nested: Nested,
     lists: Lists,
     costs: Costs,
     which: int,
     shape: int,
-    point: int,
     stays: int,
     busiest: float,
     wanted: bool,
 ) -> int:
     """Count the tiles above the array around a shape; return which lower the product, or -1."""
     nt, best = lists.above.shape[1], -1
-    entries, base, least = lists.entries, lists.base[point], lists.least
+    entries, base, least = lists.entries, lists.own, lists.least
     for q in range(lists.first[which, shape], lists.end[which, shape]):
         fits = True
         for r in range(len(nested.rooms)):
@@ -355,18 +377,16 @@ def with_entry(lists: Lists, found: int) -> int:
 @leaf
 def sliding_words(nested: Nested, lists: Lists, sp: Space, slides: Slides, node: int) -> float:
     """Return the words that come in at the node of a tensor that slides."""
-    nd, t = len(nested.strides), nested.window
-    tile = lists.partial[nd, node]
-    outer = node - 1
-    while outer >= 0 and lists.partial[nd, outer] == tile:
-        outer -= 1
-    if outer < 0:
+    nd, t, path = len(nested.strides), nested.window, slides.path
+    tile = last = lists.partial[nd, node]
+    count = 0
+    for outer in range(node, -1, -1):
+        shape = lists.partial[nd, outer]
+        if (count == 0 or shape != last) and count < len(path):
+            path[count, 0], path[count, 1] = nested.state[shape], nested.other[shape]
+            path[count, 2] = nested.rest[shape]
+            count += 1
+            last = shape
+    if count == 1:
         return float(nested.arriving[t, tile])
-    near = lists.partial[nd, outer]
-    return float(
-        nested.once[tile]
-        * nearest_words(
-            sp, slides, nested.state[tile], nested.other[tile], nested.state[near],
-            nested.other[near], nested.rest[tile] != nested.rest[near],
-        )
-    )  # fmt: skip
+    return float(nested.once[tile] * words_along(sp, slides, count))

@@ -44,7 +44,7 @@ def refine(
     lists.at[0] = -1
     least = candidate[0]
     if nested.below[choice] >= 0:
-        price_sides(words, lists, costs, choice, way, candidate[3], scratch.cut)
+        price_sides(words, lists, costs, choice, way, candidate[3], nested.shared_by, scratch.cut)
         lists.least[0] = found[2]
         nested_costs(nested, lists, sp, slides, costs, choice, way, candidate, wanted)
         least = max(least, lists.least[0])
@@ -84,7 +84,14 @@ def tell_pairs(lists: Lists, scratch: Scratch, row: int) -> None:
 
 @leaf
 def price_sides(
-    words: Words, lists: Lists, costs: Costs, choice: int, way: int, rest: float, cut: Floats
+    words: Words,
+    lists: Lists,
+    costs: Costs,
+    choice: int,
+    way: int,
+    rest: float,
+    shared_by: int,
+    cut: Floats,
 ) -> None:
     """Fill pJ and cycles of words that come into tiles above and below the array, and of others."""
     lists.above[:] = 0.0
@@ -100,6 +107,7 @@ def price_sides(
             lists.rest[r + 1] += words.operations * cycles_of(
                 words, costs, choice, t, last, way, r, cut
             )
+    price_direct(words, lists, costs, choice, way, shared_by)
     for g in range(words.group.shape[1]):
         if words.group[choice, g] < 0:
             break
@@ -116,6 +124,25 @@ def price_sides(
                 else:
                     lists.below[r, t] = words.distinct[t] * price
                     lists.outer[r, t] = lists.below[r, t] * words.reuse[way, 0, t]
+
+
+@leaf
+def price_direct(words: Words, lists: Lists, costs: Costs, choice: int, way: int, t: int) -> None:
+    """Fill what one more word sent costs for each word of the window that reaches a unit."""
+    lists.direct[:] = 0.0
+    lists.shared[0] = 1.0
+    if t < 0:
+        return
+    m = words.chain[choice, t, words.length[choice, t] - 1]
+    if words.above[m] > 0 or not words.unites[0, t]:
+        return
+    reuse = words.reuse[way, 0, t]
+    lists.shared[0] = words.sharing[way, 0, t] / reuse
+    sent = words.operations * words.ratio[t, m] / reuse
+    lists.direct[0] = costs.read[m] * sent
+    for r in range(len(costs.rates)):
+        if words.port_memory[r] == m and words.port_reads[r]:
+            lists.direct[r + 1] = sent / costs.rates[r]
 
 
 @leaf_kernel

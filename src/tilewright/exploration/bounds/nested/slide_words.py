@@ -1,8 +1,9 @@
 """The words that a window brings in at least, whatever loops stand above it.
 
-A store node above all arrays holds a tile. A step of a loop brings in at least the words that the
-last tile did not have; the model keeps those in common only along one sliding run of loops. With
-all loops inside at their ends, a step of a loop on dimension d moves it by
+A store node above all arrays holds a tile. Along one sliding run of loops, on one dimension, a step
+brings in the words that the last tile did not have. Any other step moves the whole tile, unless it
+ends where the tile was before. With all loops inside at their ends, a step of a loop on dimension d
+moves the tile by
 
     coefficient * (tile's extent) - the sum of what loops inside have moved along other dimensions
 
@@ -15,12 +16,14 @@ Loops irrelevant to the tensor move the tile back by what loops inside have move
 outside of the tile belong to its shape. The others stand in one place, since to move a part of them
 elsewhere changes the words in proportion to that part.
 
-Loops up to the next store node are inside all others. So from a tile, the least is found for the
-loops up to a shape first, and for all loops outside of that in any order.
+Loops up to the next store node are inside all others, and those up to the one after it inside the
+rest. So from a tile, the least is found node by node: of the loops up to each in any order, and of
+all loops outside of the last one that is looked at.
 """
 
 from __future__ import annotations
 
+from math import log2
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from tilewright.mapper.problem.space import Space
 
 MOST_STATES = 3_000_000
+MOST_ROWS = 4
 
 
 @record
@@ -58,9 +62,12 @@ class Slides(NamedTuple):
         Of a tile, irrelevant iterations around it, and a state that loops have reached: the tiles'
         worth of words that all loops around bring in at least, without irrelevant loops and with.
     keys, values : arrays
-        What `nearest_words` has found.
+        What `words_along` has found.
     none, some : arrays of states
         For use in between.
+    path : array of (rows, 3)
+        A tile, and what loops around it reach, row by row outward: the state, that of irrelevant
+        dimensions, and a number for all other dimensions.
     """
 
     dims: Ints
@@ -76,6 +83,7 @@ class Slides(NamedTuple):
     values: Floats
     none: Floats
     some: Floats
+    path: Ints
 
 
 def slides_of(sp: Space, t: int) -> Slides | None:
@@ -101,6 +109,8 @@ def slides_of(sp: Space, t: int) -> Slides | None:
         after=np.zeros((states, other_states, states, 2)),
         keys=np.full(1 << 15, -1, np.int64), values=np.zeros(1 << 15),
         none=np.zeros(states), some=np.zeros(states),
+        # as many rows as one number can stand for
+        path=np.zeros((min(MOST_ROWS, int(60 / log2(2 * states * other_states))), 3), np.int64),
     )  # fmt: skip
     fill_slides(sp, found)
     return found
@@ -112,7 +122,7 @@ def no_slides() -> Slides:
     return Slides(
         dims=none, coefs=none, strides=none, others=none, other_strides=none, left=zeros,
         around=zeros, new=np.zeros((0, 0, 0)), after=np.zeros((0, 0, 0, 0)), keys=none,
-        values=zeros, none=zeros, some=zeros,
+        values=zeros, none=zeros, some=zeros, path=np.zeros((1, 3), np.int64),
     )  # fmt: skip
 
 
@@ -227,25 +237,16 @@ def fill_after(sp: Space, slides: Slides, start: int, other: int, state: int) ->
 
 
 @leaf
-def nearest_words(
-    sp: Space, slides: Slides, tile: int, other: int, near: int, other_near: int, last: bool
-) -> float:
-    """Return the tiles' worth of words at least, where loops up to `near` are inside all others.
+def words_along(sp: Space, slides: Slides, count: int) -> float:
+    """Return the tiles' worth of words at least of a tile inside others, `count` rows of a path.
 
-    Parameters
-    ----------
-    tile, near : int
-        States.
-    other, other_near : int
-        The same of irrelevant dimensions.
-    last : bool
-        Whether a loop on a relevant dimension that stands in no window is among them; then nothing
-        is saved outside of them.
+    Loops up to each row of `Slides.path` are inside all others.
     """
-    states, others = len(slides.left), len(slides.around)
-    if tile == near:
-        return float(slides.after[tile, other, tile, 1])
-    key = ((((tile * states) + near) * others + other) * others + other_near) * 2 + last
+    path, key = slides.path, count
+    for i in range(count):
+        apart = i > 0 and path[i, 2] != path[i - 1, 2]
+        key = key * len(slides.left) + path[i, 0]
+        key = (key * len(slides.around) + path[i, 1]) * 2 + apart
     size = len(slides.keys)
     place = (key * 40503) % size
     tried = 0
@@ -254,17 +255,36 @@ def nearest_words(
             return float(slides.values[place])
         place = (place + 1) % size
         tried += 1
-    outside = slides.around[other_near]
-    inside = slides.around[other] / outside
+    outermost = path[count - 1]
+    found = slides.after[path[0, 0], outermost[1], outermost[0], 1]
+    for i in range(count - 1, 0, -1):
+        found = words_between(sp, slides, i, found)
+    slides.keys[place] = key
+    slides.values[place] = found
+    return float(found)
+
+
+@leaf
+def words_between(sp: Space, slides: Slides, i: int, beyond: float) -> float:
+    """Return the words of loops between two rows of a path and outside; `beyond` are the latter.
+
+    A loop on a relevant dimension that stands in no window ends the run: nothing is saved outside.
+    """
+    path = slides.path
+    tile, begin, near = path[0, 0], path[i - 1, 0], path[i, 0]
+    last = path[i, 2] != path[i - 1, 2]
+    outside = slides.around[path[i, 1]]
+    inside = slides.around[path[i - 1, 1]] / outside
     n = len(slides.dims)
-    for state in range(near, tile - 1, -1):
-        if not contains(sp, slides, state, tile) or not contains(sp, slides, near, state):
+    for state in range(near, begin - 1, -1):
+        if not contains(sp, slides, state, begin) or not contains(sp, slides, near, state):
             continue
         left = slides.left[state] * outside
         share = slides.new[tile, state, n]
         if state == near:
-            none = left if last else slides.after[tile, other_near, near, 1]
-            some = left * (inside - 1.0) * share + none
+            none = left if last else beyond
+            # irrelevant loops right outside of the tile would belong to its shape
+            some = left * inside if last and near == tile else left * (inside - 1.0) * share + none
         else:
             none = some = np.inf
             for k in range(n):
@@ -284,10 +304,7 @@ def nearest_words(
                 some = min(some, left * (inside - 1.0) * share + none)
         slides.none[state] = none
         slides.some[state] = some
-    found = slides.some[tile] if inside > 1.0 else slides.none[tile]
-    slides.keys[place] = key
-    slides.values[place] = found
-    return float(found)
+    return float(slides.some[begin] if inside > 1.0 else slides.none[begin])
 
 
 @leaf

@@ -102,6 +102,13 @@ class Nested(NamedTuple):
         others, as numbers.
     once : array of shapes
         Words of a tile of it, for each iteration of the latter around.
+    shared_by : int
+        The tensor whose windows the array may share, or -1.
+    pairs : array of (expressions, 2)
+        Dimensions of its windows.
+    served : array of (expressions, digits, digits, digits, digits)
+        How many units a word of it serves in a step at most, by the spatial factors of both and the
+        digits of the tile below.
     """
 
     last: int
@@ -141,6 +148,9 @@ class Nested(NamedTuple):
     other: Ints
     rest: Ints
     once: Floats
+    shared_by: int
+    pairs: Ints
+    served: Floats
 
 
 @record
@@ -168,7 +178,12 @@ class Lists(NamedTuple):
         The latter once for each element.
     rest : array of ports + 1
         The same of what comes into no tiles.
+    direct : array of ports + 1
+        The same for each word of the window that reaches a unit, and that is sent for it alone.
+    shared : array of 1
+        How many units such a word serves at most, irrelevant spatial factors aside.
     base : array of (points, ports + 1)
+    own : array of ports + 1
         For use in between.
     pairs : array of (pairs, 3)
         Product, energy (pJ) and cycles of tiles that are near the best.
@@ -198,7 +213,10 @@ class Lists(NamedTuple):
     below: Floats
     outer: Floats
     rest: Floats
+    direct: Floats
+    shared: Floats
     base: Floats
+    own: Floats
     pairs: Floats
     least: Floats
     told: Ints
@@ -285,6 +303,7 @@ def nested(
         **_nodes_below([each for row in rows for each in row[5]]),
         above=above, arriving=kind.arriving, remaining=remaining, held=tiles.words, sizes=sizes,
         rooms=np.array(rooms, np.int64), **orders.arrays(), **_window(tiles, kind),
+        **_served(layer, tiles),
     )  # fmt: skip
     return found, _lists(found, nt, int(np.diff(starts).max()), ports), kind.space, kind.slides
 
@@ -306,6 +325,9 @@ def _lists(found: Nested, nt: int, points: int, ports: int) -> Lists:
         below=np.zeros((ports + 1, nt)),
         outer=np.zeros((ports + 1, nt)),
         rest=np.zeros(ports + 1),
+        direct=np.zeros(ports + 1),
+        shared=np.ones(1),
+        own=np.zeros(ports + 1),
         base=np.zeros((points, ports + 1)),
         pairs=np.zeros((MOST_PAIRS, 3)),
         least=np.zeros(2),
@@ -345,6 +367,51 @@ def _window(tiles: Lattice, kind: Kind) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _served(layer: Layer, tiles: Lattice) -> dict[str, Any]:
+    """Return the fields of `Nested` about words of windows that the array shares.
+
+    Loops between the array and the tile below may set its elements further apart.
+    """
+    position = {d: i for i, d in enumerate(tiles.dimensions)}
+    width = tiles.values.shape[1]
+    for t, tensor in enumerate(layer.inputs):
+        live = [[e for e in terms if e.dimension in position] for terms in tensor.expressions]
+        sliding = [terms for terms in live if len(terms) > 1]
+        if not sliding or any(len(terms) > 2 for terms in sliding):
+            continue
+        pairs = [[position[term.dimension] for term in terms] for terms in sliding]
+        found = np.zeros((len(pairs), *(width,) * 4))
+        for e, (pair, terms) in enumerate(zip(pairs, sliding, strict=True)):
+            own = served(tiles, pair, [term.coefficient for term in terms])
+            # the most of all tiles that a tile divides
+            quotient = [tiles.quotient[d, : tiles.sizes[d], : tiles.sizes[d]] >= 0 for d in pair]
+            for a, b in np.ndindex(own.shape[2:]):
+                inside = own[:, :, quotient[0][:, a]][:, :, :, quotient[1][:, b]]
+                found[e, : own.shape[0], : own.shape[1], a, b] = inside.max(axis=(2, 3))
+        return {"shared_by": t, "pairs": np.array(pairs, np.int64), "served": found}
+    return {
+        "shared_by": -1, "pairs": np.zeros((0, 2), np.int64), "served": np.zeros((1,) * 5),
+    }  # fmt: skip
+
+
+def served(tiles: Lattice, pair: Sequence[int], coefs: Sequence[int]) -> Floats:
+    """Return how many units a word serves in a step, 0 where they do not fit.
+
+    Returns
+    -------
+    array of (digits, digits, digits, digits)
+        By the spatial factors of both dimensions, and the extents below the array.
+    """
+    values = [tiles.values[d, : tiles.sizes[d]] for d in pair]
+    m, n, a, b = np.ix_(*values, *values)
+    fits = (values[0][-1] % (m * a) == 0) & (values[1][-1] % (n * b) == 0)
+    first, second = coefs[0] * a, coefs[1] * b
+    common = np.gcd(first, second)
+    again = np.maximum(m - second // common, 0) * np.maximum(n - first // common, 0)
+    found: Floats = np.where(fits, m * n / (m * n - again), 0.0)
+    return found
+
+
 def _nothing(choices: int, memories: int) -> Nested:
     """Return that it is not known how tiles are nested."""
     one, two = np.zeros(1, np.int64), np.zeros((1, 1), np.int64)
@@ -358,4 +425,5 @@ def _nothing(choices: int, memories: int) -> Nested:
         begin=two[None, None], sequences=two, column=two, arriving=numbers,
         remaining=numbers, held=two, sizes=np.zeros((memories, 1)), rooms=one[:0],
         window=-1, state=one, other=one, rest=one, once=number,
+        shared_by=-1, pairs=two[:0], served=np.zeros((1,) * 5),
     )  # fmt: skip
