@@ -71,6 +71,10 @@ class QuickBounds:
             raise NoNumbersError
         # layers whose bounds are known without a search, and by one on a better machine
         self.bounded = [own is not None for own in self._words]
+        # and those whose bounds mostly equal optima: tiles contain others in all bypass choices
+        self.close = [
+            own is not None and bool((own[0].nested.below >= 0).all()) for own in self._words
+        ]
         self._energy = energy
         self._layers = [replace(layer, repeat=1) for layer in layers]
         # what takes most is looked at first

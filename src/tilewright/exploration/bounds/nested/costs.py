@@ -275,19 +275,46 @@ def walk_chains(
                 depth += 1
                 entered(nested, lists, order, depth, shape)
                 continue
-            fill_entry(nested, lists, sp, slides, which, order)
+            node = fill_entry(nested, lists, which, order)
+            # most are worse whatever their windows bring in
+            if not is_wanted(lists, found, again):
+                continue
+            if node >= 0:
+                t, tile = nested.window, lists.partial[nd, node]
+                more = sliding_words(nested, lists, sp, slides, node) - nested.arriving[t, tile]
+                lists.fresh[len(lists.fresh) - 1, nested.column[which, t]] += more
+                if not is_wanted(lists, found, again):
+                    continue
             if not again:
                 found = with_entry(lists, found)
                 continue
-            new, same = lists.fresh[len(lists.fresh) - 1], True
-            for k in range(len(new)):
-                same = same and new[k] <= lists.best_row[k]
-            if same:
-                lists.order[0] = order
-                for i in range(n):
-                    lists.chain[i] = lists.partial[nd, i]
-                return 0
+            lists.order[0] = order
+            for i in range(n):
+                lists.chain[i] = lists.partial[nd, i]
+            return 0
     return found
+
+
+@leaf
+def is_wanted(lists: Lists, found: int, again: bool) -> bool:
+    """Whether no entry is better than the last row, or, `again`, whether it is as good as known."""
+    fresh, width = lists.fresh, lists.fresh.shape[1]
+    new = fresh[len(fresh) - 1]
+    if again:
+        same = True
+        for k in range(width):
+            same = same and new[k] <= lists.best_row[k]
+        return same
+    for q in range(found):
+        worse = True
+        for k in range(width):
+            worse = worse and fresh[q, k] <= new[k]
+        if worse:
+            # what is better than this one is likely to be better than the next ones
+            for k in range(width):
+                fresh[q, k], fresh[0, k] = fresh[0, k], fresh[q, k]
+            return False
+    return True
 
 
 @leaf
@@ -313,22 +340,23 @@ def has_room(nested: Nested, lists: Lists, order: int, depth: int) -> bool:
 
 
 @leaf
-def fill_entry(
-    nested: Nested, lists: Lists, sp: Space, slides: Slides, which: int, order: int
-) -> None:
-    """Fill the last row of `Lists.fresh` with what some tiles cost."""
+def fill_entry(nested: Nested, lists: Lists, which: int, order: int) -> int:
+    """Fill the last row of `Lists.fresh` with what some tiles cost.
+
+    Return the node of the tensor that slides, whose words are the least of all orders, or -1.
+    """
     nt, nd = lists.above.shape[1], len(nested.strides)
     new = lists.fresh[len(lists.fresh) - 1]
     new[:] = 0.0
+    sliding = -1
     for i in range(nested.nodes[order]):
         t, tile = nested.node_tensor[order, i], lists.partial[nd, i]
         if i == nested.virtual[order]:
             new[nt] = nested.remaining[t, tile]
             continue
         if t == nested.window:
-            new[nested.column[which, t]] += sliding_words(nested, lists, sp, slides, i)
-        else:
-            new[nested.column[which, t]] += nested.arriving[t, tile]
+            sliding = i
+        new[nested.column[which, t]] += nested.arriving[t, tile]
         for r in range(len(nested.rooms)):
             if nested.rooms[r] == nested.node_memory[order, i]:
                 new[nt + 1 + r] += nested.held[t, tile] * nested.node_bits[order, i]
@@ -337,6 +365,7 @@ def fill_entry(
         while nested.sizes[m, k] < new[nt + 1 + r]:
             k += 1
         new[nt + 1 + r] = nested.sizes[m, k]
+    return sliding
 
 
 @leaf
@@ -345,15 +374,6 @@ def with_entry(lists: Lists, found: int) -> int:
     fresh = lists.fresh
     width = fresh.shape[1]
     new = fresh[len(fresh) - 1]
-    for q in range(found):
-        worse = True
-        for k in range(width):
-            worse = worse and fresh[q, k] <= new[k]
-        if worse:
-            # what is better than this one is likely to be better than the next ones
-            for k in range(width):
-                fresh[q, k], fresh[0, k] = fresh[0, k], fresh[q, k]
-            return found
     left = 0
     for q in range(found):
         worse = True
