@@ -80,12 +80,13 @@ def nested_costs(
             if useless(least, energy + further * lists.direct[0], candidate[2], wanted):
                 continue
             which = nested.above[choice, nested.stays[p] + 1]
-            if lists.first[which, shape] < 0:
-                fill_list(nested, lists, sp, slides, which, shape)
+            listed = min(shape, sp.mirror[shape])  # the mirror image costs the same
+            if lists.first[which, listed] < 0:
+                fill_list(nested, lists, sp, slides, which, listed)
             for r in range(len(lists.own)):
                 lists.own[r] = lists.base[p - begin, r] + further * lists.direct[r]
             row = best_of_list(
-                nested, lists, costs, which, shape, nested.stays[p], candidate[2], wanted
+                nested, lists, costs, which, listed, nested.stays[p], candidate[2], wanted
             )
             if row >= 0:
                 lists.at[0], lists.at[1], lists.at[2] = v, p, shape

@@ -32,7 +32,7 @@ from tilewright.kernels.kernel import kernel, leaf
 from tilewright.kernels.record import record
 
 if TYPE_CHECKING:
-    from tilewright.kernels.types import Floats, Ints
+    from tilewright.kernels.types import Bools, Floats, Ints
     from tilewright.mapper.problem.space import Space
 
 MOST_STATES = 3_000_000
@@ -49,6 +49,9 @@ class Slides(NamedTuple):
         Of the expressions with two terms, two by two.
     strides : array of the same
         Of the shapes of these dimensions alone, which are called states.
+    digits : array of (states, dims)
+    within : array of (states, states)
+        Whether the first can be divided into the second.
     others, other_strides : arrays
         The same for the dimensions irrelevant to the tensor.
     left : array of states
@@ -73,6 +76,8 @@ class Slides(NamedTuple):
     dims: Ints
     coefs: Ints
     strides: Ints
+    digits: Ints
+    within: Bools
     others: Ints
     other_strides: Ints
     left: Floats
@@ -101,8 +106,13 @@ def slides_of(sp: Space, t: int) -> Slides | None:
     other_strides, other_states = _strides(sp, others)
     if states * states * other_states > MOST_STATES:
         return None
+    digits = np.arange(states)[:, None] // strides % sp.sizes[dims]
+    within = np.ones((states, states), np.bool_)
+    for k, d in enumerate(dims.tolist()):
+        within &= sp.quotient[d][digits[:, k, None], digits[None, :, k]] >= 0
     found = Slides(
-        dims=dims, coefs=sp.coefs[w, pairs, :2].ravel(), strides=strides, others=others,
+        dims=dims, digits=digits, within=within, coefs=sp.coefs[w, pairs, :2].ravel(),
+        strides=strides, others=others,
         other_strides=other_strides, left=_around(sp, dims, strides, states),
         around=_around(sp, others, other_strides, other_states),
         new=np.zeros((states, states, len(dims) + 1)),
@@ -120,9 +130,10 @@ def no_slides() -> Slides:
     """Return slides of nothing."""
     none, zeros = np.zeros(0, np.int64), np.zeros(0)
     return Slides(
-        dims=none, coefs=none, strides=none, others=none, other_strides=none, left=zeros,
-        around=zeros, new=np.zeros((0, 0, 0)), after=np.zeros((0, 0, 0, 0)), keys=none,
-        values=zeros, none=zeros, some=zeros, path=np.zeros((1, 3), np.int64),
+        dims=none, digits=none[None], within=np.zeros((1, 0), np.bool_), coefs=none, strides=none,
+        others=none, other_strides=none, left=zeros, around=zeros, new=np.zeros((0, 0, 0)),
+        after=np.zeros((0, 0, 0, 0)), keys=none, values=zeros, none=zeros, some=zeros,
+        path=np.zeros((1, 3), np.int64),
     )  # fmt: skip
 
 
@@ -142,27 +153,6 @@ def _around(sp: Space, dims: Ints, strides: Ints, states: int) -> Floats:
     return found
 
 
-@leaf
-def state_of(sp_digits: Ints, dims: Ints, strides: Ints, shape: int) -> int:
-    """Return the state of some dimensions of a shape."""
-    found = 0
-    for k in range(len(dims)):
-        found += sp_digits[shape, dims[k]] * strides[k]
-    return found
-
-
-@leaf
-def contains(sp: Space, slides: Slides, outer: int, inner: int) -> bool:
-    """Whether a state can be divided into another one."""
-    for k in range(len(slides.dims)):
-        d = slides.dims[k]
-        a = outer // slides.strides[k] % sp.sizes[d]
-        b = inner // slides.strides[k] % sp.sizes[d]
-        if sp.quotient[d, a, b] < 0:
-            return False
-    return True
-
-
 @kernel
 def fill_slides(sp: Space, slides: Slides) -> None:
     """Fill `Slides.new` and `Slides.after`."""
@@ -171,13 +161,13 @@ def fill_slides(sp: Space, slides: Slides) -> None:
     held = np.zeros(n // 2)
     for start in range(states):
         for k in range(n):
-            tile[k] = start // slides.strides[k] % sp.sizes[slides.dims[k]]
+            tile[k] = slides.digits[start, k]
         for e in range(n // 2):
             held[e] = overlap(sp, slides.dims, slides.coefs, tile, e, 0)
         for state in range(states - 1, start - 1, -1):
-            if contains(sp, slides, state, start):
+            if slides.within[state, start]:
                 for k in range(n):
-                    reached[k] = state // slides.strides[k] % sp.sizes[slides.dims[k]]
+                    reached[k] = slides.digits[state, k]
                 for k in range(n + 1):
                     slides.new[start, state, k] = new_share(
                         sp, slides.dims, slides.coefs, tile, reached, held, k
@@ -221,7 +211,7 @@ def fill_after(sp: Space, slides: Slides, start: int, other: int, state: int) ->
     without, along = left, left * around
     for k in range(len(slides.dims)):
         d = slides.dims[k]
-        digit = state // slides.strides[k] % sp.sizes[d]
+        digit = slides.digits[state, k]
         for grown in range(digit + 1, sp.sizes[d]):
             factor = sp.quotient[d, grown, digit]
             if factor >= 0:
@@ -277,7 +267,7 @@ def words_between(sp: Space, slides: Slides, i: int, beyond: float) -> float:
     inside = slides.around[path[i - 1, 1]] / outside
     n = len(slides.dims)
     for state in range(near, begin - 1, -1):
-        if not contains(sp, slides, state, begin) or not contains(sp, slides, near, state):
+        if not (slides.within[state, begin] and slides.within[near, state]):
             continue
         left = slides.left[state] * outside
         share = slides.new[tile, state, n]
@@ -289,8 +279,7 @@ def words_between(sp: Space, slides: Slides, i: int, beyond: float) -> float:
             none = some = np.inf
             for k in range(n):
                 d = slides.dims[k]
-                digit = state // slides.strides[k] % sp.sizes[d]
-                until = near // slides.strides[k] % sp.sizes[d]
+                digit, until = slides.digits[state, k], slides.digits[near, k]
                 for grown in range(digit + 1, until + 1):
                     factor = sp.quotient[d, grown, digit]
                     if factor >= 0 and sp.quotient[d, until, grown] >= 0:
