@@ -15,6 +15,8 @@ from tests.exploration.bounds.test_quick_bounds import (
 
 from tilewright import evaluate
 from tilewright.exploration import Box, Space
+from tilewright.exploration.bounds import word_costs
+from tilewright.exploration.bounds.nested import tiles
 from tilewright.exploration.bounds.quick import QuickBounds
 from tilewright.workload.layer import Layer
 from tilewright.workload.operators import conv1d, conv2d, matmul
@@ -73,6 +75,16 @@ def test_no_bound_is_above_an_optimum(seed: int) -> None:
                     value = (found[0], found[1], found[0] * found[1])[k]
                     assert floors[0, k] <= value * (1 + ROUNDING)
                     assert above_some_corner(corners, found)
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("seed", range(100, 112))
+def test_no_bound_is_above_an_optimum_where_room_is_short(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tiles, "MOST_PAIRS", 2)
+    monkeypatch.setattr(word_costs, "MOST_CANDIDATES", 4)
+    test_no_bound_is_above_an_optimum(seed)
 
 
 @pytest.mark.parametrize("objective", ["energy", "edp"])

@@ -198,7 +198,8 @@ def with_pair(lists: Lists, product: float, energy: float, cycles: float) -> Non
     """Add a pair that no other one is below."""
     pairs, count = lists.pairs, lists.told[0]
     for i in range(count):
-        if pairs[i, 1] <= energy and pairs[i, 2] <= cycles:
+        # one that stands for several may have a larger product
+        if pairs[i, 0] <= product and pairs[i, 1] <= energy and pairs[i, 2] <= cycles:
             return
     left = 0
     for i in range(count):
