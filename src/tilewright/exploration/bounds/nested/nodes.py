@@ -290,7 +290,7 @@ class Orders:
             for d in range(nd):
                 own = [bool(kind.relevant[node.tensor, d]) for node in order]
                 forced = tuple(
-                    (own[i] and (i == at or not kind.sliding[node.tensor, d]))
+                    (own[i] and (i == at or not kind.sliding[node.tensor].any()))
                     or (i + 1 < len(order) and not own[i + 1])
                     or (0 <= at <= i and own[at])
                     for i, node in enumerate(order)

@@ -4,7 +4,7 @@ Store nodes above the array stand in some order, those below it in another. Tile
 form that costs no more than any other, so that few remain:
 
 - A loop relevant to a tensor does not stand right inside its node: outside, the tile is smaller,
-  and no more words come in, unless the tensor slides.
+  and no more words come in. Unless the tensor slides: a loop outside may end its run.
 - A loop irrelevant to a tensor does not stand right outside its node: inside, the tile is the same
   and stays longer. So the outermost node has all iterations of its irrelevant dimensions.
 - Right inside the array the outermost tile stays through irrelevant loops above the array. How far
