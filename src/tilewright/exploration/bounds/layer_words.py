@@ -128,7 +128,7 @@ def words_of(
         ),
         port_reads=np.array([port.reads for port in ports], np.bool_),
         port_writes=np.array([port.writes for port in ports], np.bool_),
-    ), *nested(layer, tiles, machine, sides, spread, sizes))  # fmt: skip
+    ), *nested(layer, tiles, machine, sides, spread, sizes, len(ports)))  # fmt: skip
 
 
 Group = tuple[int, tuple[Child, ...], dict[int, int]]

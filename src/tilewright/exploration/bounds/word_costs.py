@@ -158,6 +158,8 @@ class Scratch(NamedTuple):
         pJ of what does not come into tiles, and those of tiles above all arrays.
     chosen : array of (candidates, 3)
         The bypass choice, the way to spread, and 1 where the bounds are those of nested tiles.
+    count : array of 1
+        How many candidates there are.
     best : array of 2
         The bypass choice and the way to spread of the last least product; -1 for none.
     """
@@ -175,6 +177,7 @@ class Scratch(NamedTuple):
     least_above: Floats
     candidates: Floats
     chosen: Ints
+    count: Ints
     best: Ints
 
 
@@ -195,6 +198,7 @@ def scratch_for(words: Words) -> Scratch:
         least_above=np.zeros(1),
         candidates=np.zeros((MOST_CANDIDATES, 5)),
         chosen=np.zeros((MOST_CANDIDATES, 3), np.int64),
+        count=np.zeros(1, np.int64),
         best=np.full(2, -1, np.int64),
     )
 
@@ -273,7 +277,8 @@ def cycles_of(
 ) -> float:
     """Return the cycles at a port of each word that all receivers of a link get; after `price_of`.
 
-    Partial sums that are fetched again count for nothing but where the outermost memory sends them.
+    Partial sums that are fetched again count at memories above all arrays, where there is one
+    instance, and if it is known how often that is; see `first_fetches`.
     """
     a = words.chain[choice, t, link]
     lo = words.above[a]
@@ -292,11 +297,43 @@ def cycles_of(
         into = words.port_reads[port] if is_output else words.port_writes[port]
         if into and not last and m == words.chain[choice, t, link + 1]:
             found += 1.0
+        if is_output and words.sums[choice]:
+            found += fetching(words, choice, t, link, port) * cut[0]
         found *= words.ratio[t, m] / costs.rates[port]
         instances_above = words.above[m]
     for i in range(instances_above):
         found /= words.used[way, i]
     return float(found)
+
+
+@leaf
+def fetching(words: Words, choice: int, t: int, link: int, port: int) -> float:
+    """Return how often a partial sum that is fetched over a link passes a port above all arrays."""
+    m = words.port_memory[port]
+    found = 0.0
+    if m >= 0 and words.above[m] == 0:
+        if m == words.chain[choice, t, link] and words.port_reads[port]:
+            found += 1.0
+        inner = words.length[choice, t] - 1 > link
+        if inner and m == words.chain[choice, t, link + 1] and words.port_writes[port]:
+            found += 1.0
+    return found
+
+
+@leaf
+def first_fetches(words: Words, costs: Costs, choice: int, port: int) -> float:
+    """Return the cycles at a port that `cycles_of` counts though words begin from zero.
+
+    Each word of the output begins once at the outermost memory, and is fetched over no link then.
+    Below an array no port counts, so entries that begin there spare nothing.
+    """
+    t, m = words.output, words.port_memory[port]
+    total = 0.0
+    if words.sums[choice] and m >= 0:
+        for link in range(words.length[choice, t]):
+            total += fetching(words, choice, t, link, port)
+        total *= words.distinct[t] * words.ratio[t, m] / costs.rates[port]
+    return float(total)
 
 
 @leaf

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import permutations, product
+from itertools import pairwise, permutations, product
 
 import numpy as np
 import pytest
 from tests.exploration.bounds.test_quick_bounds import space as drawn_space
 
 from tilewright.architecture.machine import Array
-from tilewright.exploration.bounds.nested.slide_words import Slides, nearest_words, slides_of
+from tilewright.exploration.bounds.nested.slide_words import Slides, slides_of, words_along
 from tilewright.kernels.kernel import kernel
 from tilewright.mapper.problem.lattice import Lattice, lattice
 from tilewright.mapper.problem.space import Space, space
@@ -59,15 +59,32 @@ def simulated(layer: Layer, tile: dict[str, int], loops: Sequence[Loop]) -> int:
     for d, times in loops:
         steps.append((d, times, reached[d]))
         reached[d] *= times
-    total, before = 0, frozenset[tuple[int, ...]]()
+    run = sliding_run(layer, loops)
+    total, before, last = 0, frozenset[tuple[int, ...]](), (-1,) * len(loops)
     for at in product(*(range(times) for _, times, _ in reversed(steps))):
         begin = dict.fromkeys(tile, 0)
         for i, (d, _, step) in zip(at, reversed(steps), strict=True):
             begin[d] += i * step
         now = words(layer, tile, begin)
-        total += len(now - before)
-        before = now
+        outermost = next((k for k in range(len(at)) if at[k] != last[k]), 0)
+        if len(loops) - 1 - outermost in run:
+            total += len(now - before)
+        elif now != before:
+            total += len(now)
+        before, last = now, at
     return total
+
+
+def sliding_run(layer: Layer, loops: Sequence[Loop]) -> set[int]:
+    """The loops along which words stay: those on the dimension of the innermost relevant one."""
+    relevant = layer.tensors[INPUT].dimensions
+    own = [i for i, (d, _) in enumerate(loops) if d in relevant]
+    found = set[int]()
+    for i in own:
+        if loops[i][0] != loops[own[0]][0]:
+            break
+        found.add(i)
+    return found
 
 
 def shapes(layer: Layer, tiles: Lattice) -> Iterator[tuple[int, dict[str, int]]]:
@@ -101,11 +118,28 @@ def slides(layer: Layer) -> tuple[Lattice, Space, Slides]:
 
 
 @kernel
-def nearest(
-    sp: Space, found: Slides, tile: int, other: int, near: int, other_near: int, last: bool
-) -> float:
+def along(sp: Space, found: Slides, count: int) -> float:
     """Let Python call a part of a kernel."""
-    return nearest_words(sp, found, tile, other, near, other_near, last)
+    return words_along(sp, found, count)
+
+
+class Path:
+    """Tiles one inside the other, and the words that come into the innermost one."""
+
+    def __init__(self, layer: Layer) -> None:
+        self.layer = layer
+        self.tiles, self.whole, self.slides = slides(layer)
+        self.shapes = dict(shapes(layer, self.tiles))
+
+    def words(self, path: Sequence[int]) -> float:
+        found, digits = self.slides, self.tiles.digits
+        for i, shape in enumerate(path):
+            state = int(digits[shape, found.dims] @ found.strides)
+            other = int(digits[shape, found.others] @ found.other_strides)
+            found.path[i] = state, other, self.shapes[shape]["C"]
+        tile, own = path[0], found.path[0]
+        repeats = self.tiles.repeats[tile] / (found.left[own[0]] * found.around[own[1]])
+        return float(self.tiles.words[INPUT, tile] * repeats) * along(self.whole, found, len(path))
 
 
 @pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.name)
@@ -125,28 +159,25 @@ def test_the_least_of_all_orders(layer: Layer) -> None:
     assert compared > 8
 
 
+@pytest.mark.parametrize("nodes", [2, 3])
 @pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.name)
-def test_the_least_of_all_orders_in_which_some_loops_are_inside_the_others(layer: Layer) -> None:
-    tiles, whole, found = slides(layer)
-    state = tiles.digits[:, found.dims] @ found.strides
-    other = tiles.digits[:, found.others] @ found.other_strides
-    compared = 0
-    for shape, tile in shapes(layer, tiles):
-        for near, reached in shapes(layer, tiles):
-            if near == shape or any(reached[d] % tile[d] for d in tile):
-                continue
-            inside, outside = around(layer, tile, reached), around(layer, reached, layer.bounds)
-            if len(inside) + len(outside) > 4 or state[near] == state[shape]:
-                continue
-            counts = [
-                simulated(layer, tile, (*a, *b))
-                for a in orders(layer, inside)
-                for b in set(permutations(outside))
-            ]
-            last = reached["C"] != tile["C"]
-            repeats = tiles.repeats[shape] / (found.left[state[shape]] * found.around[other[shape]])
-            own = nearest(whole, found, state[shape], other[shape], state[near], other[near], last)
-            assert tiles.words[INPUT, shape] * repeats * own == pytest.approx(min(counts))
+def test_the_least_of_all_orders_with_nodes_between_the_loops(layer: Layer, nodes: int) -> None:
+    path, compared = Path(layer), 0
+    for chain in permutations(path.shapes, nodes):
+        extents = [path.shapes[shape] for shape in chain]
+        if any(b[d] % a[d] for a, b in pairwise(extents) for d in b):
+            continue
+        loops = [around(layer, a, b) for a, b in pairwise([*extents, dict(layer.bounds)])]
+        if sum(map(len, loops)) > 4:
+            continue
+        inside, *others = loops
+        counts = [
+            simulated(layer, extents[0], [*first, *(loop for own in rest for loop in own)])
+            for first in orders(layer, inside)
+            for rest in product(*(sorted(set(permutations(own))) for own in others))
+        ]
+        if counts:
+            assert path.words(chain) == pytest.approx(min(counts)), extents
             compared += 1
     assert compared > 4
-    assert not np.isnan(found.after).any()
+    assert not np.isnan(path.slides.after).any()

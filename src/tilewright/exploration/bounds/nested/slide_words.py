@@ -1,8 +1,9 @@
 """The words that a window brings in at least, whatever loops stand above it.
 
-A store node above all arrays holds a tile. A step of a loop brings in at least the words that the
-last tile did not have; the model keeps those in common only along one sliding run of loops. With
-all loops inside at their ends, a step of a loop on dimension d moves it by
+A store node above all arrays holds a tile. Along one sliding run of loops, on one dimension, a step
+brings in the words that the last tile did not have. Any other step moves the whole tile, unless it
+ends where the tile was before. With all loops inside at their ends, a step of a loop on dimension d
+moves the tile by
 
     coefficient * (tile's extent) - the sum of what loops inside have moved along other dimensions
 
@@ -15,12 +16,14 @@ Loops irrelevant to the tensor move the tile back by what loops inside have move
 outside of the tile belong to its shape. The others stand in one place, since to move a part of them
 elsewhere changes the words in proportion to that part.
 
-Loops up to the next store node are inside all others. So from a tile, the least is found for the
-loops up to a shape first, and for all loops outside of that in any order.
+Loops up to the next store node are inside all others, and those up to the one after it inside the
+rest. So from a tile, the least is found node by node: of the loops up to each in any order, and of
+all loops outside of the last one that is looked at.
 """
 
 from __future__ import annotations
 
+from math import log2
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -29,10 +32,11 @@ from tilewright.kernels.kernel import kernel, leaf
 from tilewright.kernels.record import record
 
 if TYPE_CHECKING:
-    from tilewright.kernels.types import Floats, Ints
+    from tilewright.kernels.types import Bools, Floats, Ints
     from tilewright.mapper.problem.space import Space
 
 MOST_STATES = 3_000_000
+MOST_ROWS = 4
 
 
 @record
@@ -45,6 +49,9 @@ class Slides(NamedTuple):
         Of the expressions with two terms, two by two.
     strides : array of the same
         Of the shapes of these dimensions alone, which are called states.
+    digits : array of (states, dims)
+    within : array of (states, states)
+        Whether the first can be divided into the second.
     others, other_strides : arrays
         The same for the dimensions irrelevant to the tensor.
     left : array of states
@@ -58,14 +65,19 @@ class Slides(NamedTuple):
         Of a tile, irrelevant iterations around it, and a state that loops have reached: the tiles'
         worth of words that all loops around bring in at least, without irrelevant loops and with.
     keys, values : arrays
-        What `nearest_words` has found.
+        What `words_along` has found.
     none, some : arrays of states
         For use in between.
+    path : array of (rows, 3)
+        A tile, and what loops around it reach, row by row outward: the state, that of irrelevant
+        dimensions, and a number for all other dimensions.
     """
 
     dims: Ints
     coefs: Ints
     strides: Ints
+    digits: Ints
+    within: Bools
     others: Ints
     other_strides: Ints
     left: Floats
@@ -76,6 +88,7 @@ class Slides(NamedTuple):
     values: Floats
     none: Floats
     some: Floats
+    path: Ints
 
 
 def slides_of(sp: Space, t: int) -> Slides | None:
@@ -93,14 +106,21 @@ def slides_of(sp: Space, t: int) -> Slides | None:
     other_strides, other_states = _strides(sp, others)
     if states * states * other_states > MOST_STATES:
         return None
+    digits = np.arange(states)[:, None] // strides % sp.sizes[dims]
+    within = np.ones((states, states), np.bool_)
+    for k, d in enumerate(dims.tolist()):
+        within &= sp.quotient[d][digits[:, k, None], digits[None, :, k]] >= 0
     found = Slides(
-        dims=dims, coefs=sp.coefs[w, pairs, :2].ravel(), strides=strides, others=others,
+        dims=dims, digits=digits, within=within, coefs=sp.coefs[w, pairs, :2].ravel(),
+        strides=strides, others=others,
         other_strides=other_strides, left=_around(sp, dims, strides, states),
         around=_around(sp, others, other_strides, other_states),
         new=np.zeros((states, states, len(dims) + 1)),
         after=np.zeros((states, other_states, states, 2)),
         keys=np.full(1 << 15, -1, np.int64), values=np.zeros(1 << 15),
         none=np.zeros(states), some=np.zeros(states),
+        # as many rows as one number can stand for
+        path=np.zeros((min(MOST_ROWS, int(60 / log2(2 * states * other_states))), 3), np.int64),
     )  # fmt: skip
     fill_slides(sp, found)
     return found
@@ -110,9 +130,10 @@ def no_slides() -> Slides:
     """Return slides of nothing."""
     none, zeros = np.zeros(0, np.int64), np.zeros(0)
     return Slides(
-        dims=none, coefs=none, strides=none, others=none, other_strides=none, left=zeros,
-        around=zeros, new=np.zeros((0, 0, 0)), after=np.zeros((0, 0, 0, 0)), keys=none,
-        values=zeros, none=zeros, some=zeros,
+        dims=none, digits=none[None], within=np.zeros((1, 0), np.bool_), coefs=none, strides=none,
+        others=none, other_strides=none, left=zeros, around=zeros, new=np.zeros((0, 0, 0)),
+        after=np.zeros((0, 0, 0, 0)), keys=none, values=zeros, none=zeros, some=zeros,
+        path=np.zeros((1, 3), np.int64),
     )  # fmt: skip
 
 
@@ -132,27 +153,6 @@ def _around(sp: Space, dims: Ints, strides: Ints, states: int) -> Floats:
     return found
 
 
-@leaf
-def state_of(sp_digits: Ints, dims: Ints, strides: Ints, shape: int) -> int:
-    """Return the state of some dimensions of a shape."""
-    found = 0
-    for k in range(len(dims)):
-        found += sp_digits[shape, dims[k]] * strides[k]
-    return found
-
-
-@leaf
-def contains(sp: Space, slides: Slides, outer: int, inner: int) -> bool:
-    """Whether a state can be divided into another one."""
-    for k in range(len(slides.dims)):
-        d = slides.dims[k]
-        a = outer // slides.strides[k] % sp.sizes[d]
-        b = inner // slides.strides[k] % sp.sizes[d]
-        if sp.quotient[d, a, b] < 0:
-            return False
-    return True
-
-
 @kernel
 def fill_slides(sp: Space, slides: Slides) -> None:
     """Fill `Slides.new` and `Slides.after`."""
@@ -161,13 +161,13 @@ def fill_slides(sp: Space, slides: Slides) -> None:
     held = np.zeros(n // 2)
     for start in range(states):
         for k in range(n):
-            tile[k] = start // slides.strides[k] % sp.sizes[slides.dims[k]]
+            tile[k] = slides.digits[start, k]
         for e in range(n // 2):
             held[e] = overlap(sp, slides.dims, slides.coefs, tile, e, 0)
         for state in range(states - 1, start - 1, -1):
-            if contains(sp, slides, state, start):
+            if slides.within[state, start]:
                 for k in range(n):
-                    reached[k] = state // slides.strides[k] % sp.sizes[slides.dims[k]]
+                    reached[k] = slides.digits[state, k]
                 for k in range(n + 1):
                     slides.new[start, state, k] = new_share(
                         sp, slides.dims, slides.coefs, tile, reached, held, k
@@ -180,7 +180,14 @@ def fill_slides(sp: Space, slides: Slides) -> None:
 def new_share(
     sp: Space, dims: Ints, coefs: Ints, tile: Ints, reached: Ints, held: Floats, k: int
 ) -> float:
-    """Return the share of a tile that a step of a loop brings in, outside of a reached shape."""
+    """Return the share of a tile that a step of a loop brings in, outside of a reached shape.
+
+    Only a run keeps words: with loops on its own dimension inside, and none on others. Any other
+    step moves the whole tile, but one that ends at the words that the tile had before.
+    """
+    along = k < len(dims)
+    for j in range(len(dims)):
+        along = along and (j == k or reached[j] == tile[j])
     kept = 1.0
     for e in range(len(held)):
         moved = 0
@@ -189,7 +196,10 @@ def new_share(
             moved -= coefs[j] * (inner - own)
             if j == k:
                 moved += coefs[j] * inner
-        kept *= overlap(sp, dims, coefs, tile, e, moved) / held[e]
+        if along:
+            kept *= overlap(sp, dims, coefs, tile, e, moved) / held[e]
+        elif moved != 0:
+            kept = 0.0
     return 1.0 - kept
 
 
@@ -201,7 +211,7 @@ def fill_after(sp: Space, slides: Slides, start: int, other: int, state: int) ->
     without, along = left, left * around
     for k in range(len(slides.dims)):
         d = slides.dims[k]
-        digit = state // slides.strides[k] % sp.sizes[d]
+        digit = slides.digits[state, k]
         for grown in range(digit + 1, sp.sizes[d]):
             factor = sp.quotient[d, grown, digit]
             if factor >= 0:
@@ -217,25 +227,16 @@ def fill_after(sp: Space, slides: Slides, start: int, other: int, state: int) ->
 
 
 @leaf
-def nearest_words(
-    sp: Space, slides: Slides, tile: int, other: int, near: int, other_near: int, last: bool
-) -> float:
-    """Return the tiles' worth of words at least, where loops up to `near` are inside all others.
+def words_along(sp: Space, slides: Slides, count: int) -> float:
+    """Return the tiles' worth of words at least of a tile inside others, `count` rows of a path.
 
-    Parameters
-    ----------
-    tile, near : int
-        States.
-    other, other_near : int
-        The same of irrelevant dimensions.
-    last : bool
-        Whether a loop on a relevant dimension that stands in no window is among them; then nothing
-        is saved outside of them.
+    Loops up to each row of `Slides.path` are inside all others.
     """
-    states, others = len(slides.left), len(slides.around)
-    if tile == near:
-        return float(slides.after[tile, other, tile, 1])
-    key = ((((tile * states) + near) * others + other) * others + other_near) * 2 + last
+    path, key = slides.path, count
+    for i in range(count):
+        apart = i > 0 and path[i, 2] != path[i - 1, 2]
+        key = key * len(slides.left) + path[i, 0]
+        key = (key * len(slides.around) + path[i, 1]) * 2 + apart
     size = len(slides.keys)
     place = (key * 40503) % size
     tried = 0
@@ -244,23 +245,41 @@ def nearest_words(
             return float(slides.values[place])
         place = (place + 1) % size
         tried += 1
-    outside = slides.around[other_near]
-    inside = slides.around[other] / outside
+    outermost = path[count - 1]
+    found = slides.after[path[0, 0], outermost[1], outermost[0], 1]
+    for i in range(count - 1, 0, -1):
+        found = words_between(sp, slides, i, found)
+    slides.keys[place] = key
+    slides.values[place] = found
+    return float(found)
+
+
+@leaf
+def words_between(sp: Space, slides: Slides, i: int, beyond: float) -> float:
+    """Return the words of loops between two rows of a path and outside; `beyond` are the latter.
+
+    A loop on a relevant dimension that stands in no window ends the run: nothing is saved outside.
+    """
+    path = slides.path
+    tile, begin, near = path[0, 0], path[i - 1, 0], path[i, 0]
+    last = path[i, 2] != path[i - 1, 2]
+    outside = slides.around[path[i, 1]]
+    inside = slides.around[path[i - 1, 1]] / outside
     n = len(slides.dims)
-    for state in range(near, tile - 1, -1):
-        if not contains(sp, slides, state, tile) or not contains(sp, slides, near, state):
+    for state in range(near, begin - 1, -1):
+        if not (slides.within[state, begin] and slides.within[near, state]):
             continue
         left = slides.left[state] * outside
         share = slides.new[tile, state, n]
         if state == near:
-            none = left if last else slides.after[tile, other_near, near, 1]
-            some = left * (inside - 1.0) * share + none
+            none = left if last else beyond
+            # irrelevant loops right outside of the tile would belong to its shape
+            some = left * inside if last and near == tile else left * (inside - 1.0) * share + none
         else:
             none = some = np.inf
             for k in range(n):
                 d = slides.dims[k]
-                digit = state // slides.strides[k] % sp.sizes[d]
-                until = near // slides.strides[k] % sp.sizes[d]
+                digit, until = slides.digits[state, k], slides.digits[near, k]
                 for grown in range(digit + 1, until + 1):
                     factor = sp.quotient[d, grown, digit]
                     if factor >= 0 and sp.quotient[d, until, grown] >= 0:
@@ -274,10 +293,7 @@ def nearest_words(
                 some = min(some, left * (inside - 1.0) * share + none)
         slides.none[state] = none
         slides.some[state] = some
-    found = slides.some[tile] if inside > 1.0 else slides.none[tile]
-    slides.keys[place] = key
-    slides.values[place] = found
-    return float(found)
+    return float(slides.some[begin] if inside > 1.0 else slides.none[begin])
 
 
 @leaf

@@ -4,7 +4,7 @@ Store nodes above the array stand in some order, those below it in another. Tile
 form that costs no more than any other, so that few remain:
 
 - A loop relevant to a tensor does not stand right inside its node: outside, the tile is smaller,
-  and no more words come in, unless the tensor slides.
+  and no more words come in. Unless the tensor slides: a loop outside may end its run.
 - A loop irrelevant to a tensor does not stand right outside its node: inside, the tile is the same
   and stays longer. So the outermost node has all iterations of its irrelevant dimensions.
 - Right inside the array the outermost tile stays through irrelevant loops above the array. How far
@@ -34,6 +34,7 @@ from tilewright.workload.layer import Layer
 MOST_SHAPES = 1 << 16
 MOST_LISTED = 400_000  # entries of all lists of a layer
 MOST_FRESH = 2_000  # entries of one list
+MOST_PAIRS = 24  # of energy and cycles
 
 
 @record
@@ -101,6 +102,13 @@ class Nested(NamedTuple):
         others, as numbers.
     once : array of shapes
         Words of a tile of it, for each iteration of the latter around.
+    shared_by : int
+        The tensor whose windows the array may share, or -1.
+    pairs : array of (expressions, 2)
+        Dimensions of its windows.
+    served : array of (expressions, digits, digits, digits, digits)
+        How many units a word of it serves in a step at most, by the spatial factors of both and the
+        digits of the tile below.
     """
 
     last: int
@@ -140,6 +148,9 @@ class Nested(NamedTuple):
     other: Ints
     rest: Ints
     once: Floats
+    shared_by: int
+    pairs: Ints
+    served: Floats
 
 
 @record
@@ -160,18 +171,34 @@ class Lists(NamedTuple):
     place : array of (dimensions, 2)
     around : array of dimensions + 1
         For use while a list is made.
-    above, below : arrays of tensors
-        Least pJ of each word of `Nested.column`, and of all words that come in below once.
-    outer : array of tensors
+    above, below : arrays of (ports + 1, tensors)
+        pJ, and cycles at each port, of each word of `Nested.column`, and of all words that come in
+        below once.
+    outer : array of (ports + 1, tensors)
         The latter once for each element.
-    base : array of points
+    rest : array of ports + 1
+        The same of what comes into no tiles.
+    direct : array of ports + 1
+        The same for each word of the window that reaches a unit, and that is sent for it alone.
+    shared : array of 1
+        How many units such a word serves at most, irrelevant spatial factors aside.
+    base : array of (points, ports + 1)
+    own : array of ports + 1
         For use in between.
+    pairs : array of (pairs, 3)
+        Product, energy (pJ) and cycles of tiles that are near the best.
+    least : array of 2
+        The least product, and the least energy of all tiles.
+    told : array of 1
+        How many pairs there are.
     at, best_at : arrays of 3
-        The vector, the point and the shape of the least pJ of `nested_energy`, and of the least
-        product; -1 for none.
+        The vector, the point and the shape of the least product of `nested_costs`, and of all
+        candidates; -1 for none.
+    row, best_row : arrays like a row of `entries`
+        The entries of these.
     order : array of 1
     chain : array of nodes
-        The order of the cheapest nodes above an array, and their shapes, see `walk_chains`.
+        The order of nodes above an array that have such a row, and their shapes, see `walk_chains`.
     """
 
     first: Ints
@@ -185,9 +212,18 @@ class Lists(NamedTuple):
     above: Floats
     below: Floats
     outer: Floats
+    rest: Floats
+    direct: Floats
+    shared: Floats
     base: Floats
+    own: Floats
+    pairs: Floats
+    least: Floats
+    told: Ints
     at: Ints
     best_at: Ints
+    row: Floats
+    best_row: Floats
     order: Ints
     chain: Ints
 
@@ -199,6 +235,7 @@ def nested(
     sides: Sequence[Sides | None],
     spread: Spreads,
     sizes: Floats,
+    ports: int,
 ) -> tuple[Nested, Lists, Space, Slides]:
     """Return how tiles may be nested; `Nested.below` is -1 where that is too much or not known.
 
@@ -211,6 +248,8 @@ def nested(
         on one side.
     sizes : array of (memories, sizes)
         Of all machines, in rising order; the last one repeats.
+    ports : int
+        Limits of bandwidth.
     """
     nt, nd = len(layer.tensors), len(tiles.dimensions)
     if len(machine.arrays) != 1 or nd == 0 or tiles.shapes > MOST_SHAPES:
@@ -234,7 +273,7 @@ def nested(
             above[c, t + 1] = orders.of(side[0], int(t))
     if not points.rows:
         found = _nothing(len(sides), len(room))
-        return found, _lists(found, nt, 1), kind.space, no_slides()
+        return found, _lists(found, nt, 1, ports), kind.space, no_slides()
     values = np.stack([tiles.values[d][tiles.digits[:, d]] for d in range(nd)], axis=1)
     whole = values[-1]
     remaining = np.array([(whole[~own] / values[:, ~own]).prod(axis=1) for own in kind.relevant])
@@ -264,11 +303,12 @@ def nested(
         **_nodes_below([each for row in rows for each in row[5]]),
         above=above, arriving=kind.arriving, remaining=remaining, held=tiles.words, sizes=sizes,
         rooms=np.array(rooms, np.int64), **orders.arrays(), **_window(tiles, kind),
+        **_served(layer, tiles),
     )  # fmt: skip
-    return found, _lists(found, nt, int(np.diff(starts).max())), kind.space, kind.slides
+    return found, _lists(found, nt, int(np.diff(starts).max()), ports), kind.space, kind.slides
 
 
-def _lists(found: Nested, nt: int, points: int) -> Lists:
+def _lists(found: Nested, nt: int, points: int, ports: int) -> Lists:
     """Return lists of nothing yet."""
     sets, shapes, nd = len(found.order_starts) - 1, len(found.digits), len(found.strides)
     nodes, width = found.sequences.shape[1], nt + 1 + len(found.rooms)
@@ -281,12 +321,21 @@ def _lists(found: Nested, nt: int, points: int) -> Lists:
         partial=np.zeros((nd + 1, nodes), np.int64),
         place=np.zeros((nd, 2), np.int64),
         around=np.zeros(nd + 1, np.int64),
-        above=np.zeros(nt),
-        below=np.zeros(nt),
-        outer=np.zeros(nt),
-        base=np.zeros(points),
+        above=np.zeros((ports + 1, nt)),
+        below=np.zeros((ports + 1, nt)),
+        outer=np.zeros((ports + 1, nt)),
+        rest=np.zeros(ports + 1),
+        direct=np.zeros(ports + 1),
+        shared=np.ones(1),
+        own=np.zeros(ports + 1),
+        base=np.zeros((points, ports + 1)),
+        pairs=np.zeros((MOST_PAIRS, 3)),
+        least=np.zeros(2),
+        told=np.zeros(1, np.int64),
         at=np.full(3, -1, np.int64),
         best_at=np.full(3, -1, np.int64),
+        row=np.zeros(width),
+        best_row=np.zeros(width),
         order=np.full(1, -1, np.int64),
         chain=np.zeros(nodes, np.int64),
     )
@@ -318,6 +367,51 @@ def _window(tiles: Lattice, kind: Kind) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _served(layer: Layer, tiles: Lattice) -> dict[str, Any]:
+    """Return the fields of `Nested` about words of windows that the array shares.
+
+    Loops between the array and the tile below may set its elements further apart.
+    """
+    position = {d: i for i, d in enumerate(tiles.dimensions)}
+    width = tiles.values.shape[1]
+    for t, tensor in enumerate(layer.inputs):
+        live = [[e for e in terms if e.dimension in position] for terms in tensor.expressions]
+        sliding = [terms for terms in live if len(terms) > 1]
+        if not sliding or any(len(terms) > 2 for terms in sliding):
+            continue
+        pairs = [[position[term.dimension] for term in terms] for terms in sliding]
+        found = np.zeros((len(pairs), *(width,) * 4))
+        for e, (pair, terms) in enumerate(zip(pairs, sliding, strict=True)):
+            own = served(tiles, pair, [term.coefficient for term in terms])
+            # the most of all tiles that a tile divides
+            quotient = [tiles.quotient[d, : tiles.sizes[d], : tiles.sizes[d]] >= 0 for d in pair]
+            for a, b in np.ndindex(own.shape[2:]):
+                inside = own[:, :, quotient[0][:, a]][:, :, :, quotient[1][:, b]]
+                found[e, : own.shape[0], : own.shape[1], a, b] = inside.max(axis=(2, 3))
+        return {"shared_by": t, "pairs": np.array(pairs, np.int64), "served": found}
+    return {
+        "shared_by": -1, "pairs": np.zeros((0, 2), np.int64), "served": np.zeros((1,) * 5),
+    }  # fmt: skip
+
+
+def served(tiles: Lattice, pair: Sequence[int], coefs: Sequence[int]) -> Floats:
+    """Return how many units a word serves in a step, 0 where they do not fit.
+
+    Returns
+    -------
+    array of (digits, digits, digits, digits)
+        By the spatial factors of both dimensions, and the extents below the array.
+    """
+    values = [tiles.values[d, : tiles.sizes[d]] for d in pair]
+    m, n, a, b = np.ix_(*values, *values)
+    fits = (values[0][-1] % (m * a) == 0) & (values[1][-1] % (n * b) == 0)
+    first, second = coefs[0] * a, coefs[1] * b
+    common = np.gcd(first, second)
+    again = np.maximum(m - second // common, 0) * np.maximum(n - first // common, 0)
+    found: Floats = np.where(fits, m * n / (m * n - again), 0.0)
+    return found
+
+
 def _nothing(choices: int, memories: int) -> Nested:
     """Return that it is not known how tiles are nested."""
     one, two = np.zeros(1, np.int64), np.zeros((1, 1), np.int64)
@@ -331,4 +425,5 @@ def _nothing(choices: int, memories: int) -> Nested:
         begin=two[None, None], sequences=two, column=two, arriving=numbers,
         remaining=numbers, held=two, sizes=np.zeros((memories, 1)), rooms=one[:0],
         window=-1, state=one, other=one, rest=one, once=number,
+        shared_by=-1, pairs=two[:0], served=np.zeros((1,) * 5),
     )  # fmt: skip
