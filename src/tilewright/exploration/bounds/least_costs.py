@@ -178,9 +178,10 @@ def begun(
     words: Words, costs: Costs, more: Costs, choice: int, raises: bool, scratch: Scratch
 ) -> bool:
     """Fill the totals of a bypass choice that all ways to spread share; whether anything fits."""
-    total, known, o = scratch.total, scratch.known, words.output
+    total, o = scratch.total, words.output
     last = len(total) - 1
     sums = bool(words.sums[choice])
+    known = scratch.known[int(sums)]
     total[:] = 0.0
     total[0] = words.operations * words.joules * costs.energy
     for r in range(len(costs.rates)):
@@ -197,7 +198,7 @@ def begun(
         if words.segment[choice, g] == 0:
             own = words.group[choice, g]
             if known[own, 0] < 0.0:
-                # no array is crossed: it costs the same in every choice that has it
+                # no array is crossed: it costs the same in every choice that counts sums alike
                 price_group(words, costs, more, choice, g, 0, raises, scratch)
                 least_of_group(words, costs.capacity, choice, g, 0, scratch)
                 for r in range(len(total)):

@@ -145,8 +145,8 @@ class Scratch(NamedTuple):
         Those that fit the arrays.
     served : array of (tensors, memories)
         Units that one word serves at once, sent from a memory straight to the compute unit.
-    known : array of (groups, ports + 2)
-        What is stored above all arrays costs; -1 where it is not known yet.
+    known : array of (2, groups, ports + 2)
+        What is stored above all arrays costs, by `Words.sums`; -1 where it is not known yet.
     kept : array of points
         Those of each class that fit, from where the class begins.
     fitting : array of classes
@@ -192,7 +192,7 @@ def scratch_for(words: Words) -> Scratch:
         load=np.zeros(ports),
         ways=np.zeros(len(words.used), np.int64),
         served=np.zeros(words.ratio.shape),
-        known=np.zeros((len(words.first), ports + 2)),
+        known=np.zeros((2, len(words.first), ports + 2)),
         kept=np.zeros(len(words.times), np.int64),
         fitting=np.zeros(len(words.starts), np.int64),
         least_above=np.zeros(1),
