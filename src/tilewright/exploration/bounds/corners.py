@@ -9,7 +9,7 @@ import numpy as np
 from tilewright.kernels.kernel import leaf
 
 if TYPE_CHECKING:
-    from tilewright.exploration.bounds.word_costs import Scratch
+    from tilewright.exploration.bounds.words import Scratch
     from tilewright.kernels.types import Floats
 
 MARGIN = 1.06

@@ -9,9 +9,6 @@ import numpy as np
 from tilewright.exploration.bounds.corners import MARGIN, tidied, with_candidates
 from tilewright.exploration.bounds.nested.refined import refine, refine_near
 from tilewright.exploration.bounds.word_costs import (
-    Costs,
-    Scratch,
-    Words,
     again,
     cycles_of,
     first_fetches,
@@ -23,8 +20,9 @@ from tilewright.exploration.bounds.word_costs import (
 from tilewright.kernels.kernel import leaf, leaf_kernel
 
 if TYPE_CHECKING:
+    from tilewright.exploration.bounds.nested.records import Lists, Nested
     from tilewright.exploration.bounds.nested.slide_words import Slides
-    from tilewright.exploration.bounds.nested.tiles import Lists, Nested
+    from tilewright.exploration.bounds.words import Costs, Scratch, Words
     from tilewright.kernels.types import Floats
     from tilewright.mapper.problem.space import Space
 

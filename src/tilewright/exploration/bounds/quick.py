@@ -14,7 +14,7 @@ from tilewright.exploration.bounds.layer_words import Moved, words_of
 from tilewright.exploration.bounds.least_costs import least_costs
 from tilewright.exploration.bounds.nested.mapping import mappings_of
 from tilewright.exploration.bounds.totals import Corners
-from tilewright.exploration.bounds.word_costs import Costs, Scratch, scratch_for
+from tilewright.exploration.bounds.words import Costs, Scratch, scratch_for
 from tilewright.exploration.designs.numbers import NoNumbersError, Numbers, Row
 from tilewright.exploration.designs.space import Space
 from tilewright.kernels.types import Floats

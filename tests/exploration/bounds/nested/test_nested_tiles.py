@@ -14,8 +14,9 @@ from tests.exploration.bounds.test_quick_bounds import (
 )
 
 from tilewright import evaluate
-from tilewright.exploration import Box, Space
-from tilewright.exploration.bounds import word_costs
+from tilewright.document import parse
+from tilewright.exploration import Box, Space, parse_space
+from tilewright.exploration.bounds import words as all_words
 from tilewright.exploration.bounds.nested import tiles
 from tilewright.exploration.bounds.quick import QuickBounds
 from tilewright.workload.layer import Layer
@@ -77,13 +78,47 @@ def test_no_bound_is_above_an_optimum(seed: int) -> None:
                     assert above_some_corner(corners, found)
 
 
+@pytest.mark.parametrize("words", [11, 12])
+@pytest.mark.parametrize("bounds", [(1, 8, 8), (2, 8, 6)], ids=["8x8", "8x6"])
+def test_outputs_stay_while_a_run_brings_in_the_words_of_each_channel(
+    bounds: tuple[int, int, int], words: int
+) -> None:
+    k, c, p = bounds
+    layer = conv1d(K=k, C=c, P=p, R=3, name="c")
+    drawn = small_space(words)
+    quick = QuickBounds(drawn, [layer], energy=True)
+    for index in range(len(drawn)):
+        row = quick.numbers.of(Box(tuple((i, i + 1) for i in drawn.indices(index))))
+        assert row is not None
+        floors = quick.floors(row, lambda _: False)[0][0]
+        for own, objective in ((0, "energy"), (2, "edp")):
+            best = solved(layer, drawn, index, objective)
+            assert best is not None
+            assert floors[own] <= (best[0], best[1], best[0] * best[1])[own] * (1 + ROUNDING)
+
+
+def small_space(words: int) -> Space:
+    """Machines with a buffer of some words for inputs and outputs."""
+    text = f"""
+name: s
+parameters: {{columns: [1, 2]}}
+machine:
+  levels:
+    - {{memory: D, word: 16 bits, energy: 60}}
+    - {{memory: B, word: 16 bits, size: {2 * words} B, energy: 1, keep: [input, output]}}
+    - {{array: PE, axes: {{X: $columns}}}}
+    - {{compute: M, energy: 1}}
+"""
+    return parse_space(parse(text, "space.yaml"))
+
+
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(100, 112))
 def test_no_bound_is_above_an_optimum_where_room_is_short(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tiles, "MOST_PAIRS", 2)
-    monkeypatch.setattr(word_costs, "MOST_CANDIDATES", 4)
+    monkeypatch.setattr(all_words, "MOST_CANDIDATES", 4)
     test_no_bound_is_above_an_optimum(seed)
 
 

@@ -8,7 +8,7 @@ from itertools import islice, permutations, product
 from tilewright.architecture.machine import Architecture
 from tilewright.exploration.bounds.layer_words import Moved
 from tilewright.exploration.bounds.nested.refined import find_nodes
-from tilewright.exploration.bounds.word_costs import Scratch
+from tilewright.exploration.bounds.words import Scratch
 from tilewright.kernels.types import Ints
 from tilewright.mapper.problem.lattice import divisors
 from tilewright.mapping.nodes import For, Node, Spatial, Store

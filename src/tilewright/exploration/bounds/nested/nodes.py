@@ -289,8 +289,12 @@ class Orders:
                 tensor[o, i], memory[o, i], bits[o, i] = node.tensor, node.memory, node.bits
             for d in range(nd):
                 own = [bool(kind.relevant[node.tensor, d]) for node in order]
+                run = [
+                    any(n.tensor == kind.window and kind.sliding[n.tensor, d] for n in order[i:])
+                    for i in range(len(order))
+                ]
                 forced = tuple(
-                    (own[i] and (i == at or not kind.sliding[node.tensor].any()))
+                    (own[i] and (i == at or not (run[i] or kind.sliding[node.tensor].any())))
                     or (i + 1 < len(order) and not own[i + 1])
                     or (0 <= at <= i and own[at])
                     for i, node in enumerate(order)

@@ -6,20 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.exploration.bounds.nested.costs import NEAR, nested_costs, walk_chains
-from tilewright.exploration.bounds.word_costs import (
-    Costs,
-    Scratch,
-    Words,
-    cycles_of,
-    first_fetches,
-    price_of,
-)
+from tilewright.exploration.bounds.nested.costs import NEAR, nested_costs
+from tilewright.exploration.bounds.nested.lists import walk_chains
+from tilewright.exploration.bounds.word_costs import cycles_of, first_fetches, price_of
 from tilewright.kernels.kernel import leaf, leaf_kernel
 
 if TYPE_CHECKING:
+    from tilewright.exploration.bounds.nested.records import Lists, Nested
     from tilewright.exploration.bounds.nested.slide_words import Slides
-    from tilewright.exploration.bounds.nested.tiles import Lists, Nested
+    from tilewright.exploration.bounds.words import Costs, Scratch, Words
     from tilewright.kernels.types import Floats
     from tilewright.mapper.problem.space import Space
 

@@ -16,14 +16,15 @@ Loops irrelevant to the tensor move the tile back by what loops inside have move
 outside of the tile belong to its shape. The others stand in one place, since to move a part of them
 elsewhere changes the words in proportion to that part.
 
-Loops up to the next store node are inside all others, and those up to the one after it inside the
-rest. So from a tile, the least is found node by node: of the loops up to each in any order, and of
-all loops outside of the last one that is looked at.
+A loop on a relevant dimension that stands in no window ends the run: outside of it nothing is saved
+in any order. Where one is known to stand inside a store node further out, the loops of windows that
+may save something are those up to that node. To move such a loop, or one that is irrelevant,
+outward never brings in more words: each of its steps moves the whole tile, and so do those of loops
+that were outside of it.
 """
 
 from __future__ import annotations
 
-from math import log2
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from tilewright.mapper.problem.space import Space
 
 MOST_STATES = 3_000_000
-MOST_ROWS = 4
 
 
 @record
@@ -64,13 +64,10 @@ class Slides(NamedTuple):
     after : array of (states, other states, states, 2)
         Of a tile, irrelevant iterations around it, and a state that loops have reached: the tiles'
         worth of words that all loops around bring in at least, without irrelevant loops and with.
-    keys, values : arrays
-        What `words_along` has found.
-    none, some : arrays of states
+    inside : array of (states, states)
+        What `words_inside` has found; -1 where it was not asked for.
+    least : array of states
         For use in between.
-    path : array of (rows, 3)
-        A tile, and what loops around it reach, row by row outward: the state, that of irrelevant
-        dimensions, and a number for all other dimensions.
     """
 
     dims: Ints
@@ -84,11 +81,8 @@ class Slides(NamedTuple):
     around: Floats
     new: Floats
     after: Floats
-    keys: Ints
-    values: Floats
-    none: Floats
-    some: Floats
-    path: Ints
+    inside: Floats
+    least: Floats
 
 
 def slides_of(sp: Space, t: int) -> Slides | None:
@@ -117,10 +111,7 @@ def slides_of(sp: Space, t: int) -> Slides | None:
         around=_around(sp, others, other_strides, other_states),
         new=np.zeros((states, states, len(dims) + 1)),
         after=np.zeros((states, other_states, states, 2)),
-        keys=np.full(1 << 15, -1, np.int64), values=np.zeros(1 << 15),
-        none=np.zeros(states), some=np.zeros(states),
-        # as many rows as one number can stand for
-        path=np.zeros((min(MOST_ROWS, int(60 / log2(2 * states * other_states))), 3), np.int64),
+        inside=np.full((states, states), -1.0), least=np.zeros(states),
     )  # fmt: skip
     fill_slides(sp, found)
     return found
@@ -132,8 +123,7 @@ def no_slides() -> Slides:
     return Slides(
         dims=none, digits=none[None], within=np.zeros((1, 0), np.bool_), coefs=none, strides=none,
         others=none, other_strides=none, left=zeros, around=zeros, new=np.zeros((0, 0, 0)),
-        after=np.zeros((0, 0, 0, 0)), keys=none, values=zeros, none=zeros, some=zeros,
-        path=np.zeros((1, 3), np.int64),
+        after=np.zeros((0, 0, 0, 0)), inside=np.zeros((0, 0)), least=zeros,
     )  # fmt: skip
 
 
@@ -227,73 +217,29 @@ def fill_after(sp: Space, slides: Slides, start: int, other: int, state: int) ->
 
 
 @leaf
-def words_along(sp: Space, slides: Slides, count: int) -> float:
-    """Return the tiles' worth of words at least of a tile inside others, `count` rows of a path.
+def words_inside(sp: Space, slides: Slides, tile: int, near: int) -> float:
+    """Return the tiles' worth of words at least where loops of windows save nothing beyond a state.
 
-    Loops up to each row of `Slides.path` are inside all others.
+    Of each iteration of dimensions irrelevant to the tensor, and that stand in no window.
     """
-    path, key = slides.path, count
-    for i in range(count):
-        apart = i > 0 and path[i, 2] != path[i - 1, 2]
-        key = key * len(slides.left) + path[i, 0]
-        key = (key * len(slides.around) + path[i, 1]) * 2 + apart
-    size = len(slides.keys)
-    place = (key * 40503) % size
-    tried = 0
-    while slides.keys[place] >= 0 and tried < 8:
-        if slides.keys[place] == key:
-            return float(slides.values[place])
-        place = (place + 1) % size
-        tried += 1
-    outermost = path[count - 1]
-    found = slides.after[path[0, 0], outermost[1], outermost[0], 1]
-    for i in range(count - 1, 0, -1):
-        found = words_between(sp, slides, i, found)
-    slides.keys[place] = key
-    slides.values[place] = found
-    return float(found)
-
-
-@leaf
-def words_between(sp: Space, slides: Slides, i: int, beyond: float) -> float:
-    """Return the words of loops between two rows of a path and outside; `beyond` are the latter.
-
-    A loop on a relevant dimension that stands in no window ends the run: nothing is saved outside.
-    """
-    path = slides.path
-    tile, begin, near = path[0, 0], path[i - 1, 0], path[i, 0]
-    last = path[i, 2] != path[i - 1, 2]
-    outside = slides.around[path[i, 1]]
-    inside = slides.around[path[i - 1, 1]] / outside
-    n = len(slides.dims)
-    for state in range(near, begin - 1, -1):
-        if not (slides.within[state, begin] and slides.within[near, state]):
+    if slides.inside[tile, near] >= 0.0:
+        return float(slides.inside[tile, near])
+    for state in range(near, tile - 1, -1):
+        if not (slides.within[state, tile] and slides.within[near, state]):
             continue
-        left = slides.left[state] * outside
-        share = slides.new[tile, state, n]
-        if state == near:
-            none = left if last else beyond
-            # irrelevant loops right outside of the tile would belong to its shape
-            some = left * inside if last and near == tile else left * (inside - 1.0) * share + none
-        else:
-            none = some = np.inf
-            for k in range(n):
-                d = slides.dims[k]
-                digit, until = slides.digits[state, k], slides.digits[near, k]
-                for grown in range(digit + 1, until + 1):
-                    factor = sp.quotient[d, grown, digit]
-                    if factor >= 0 and sp.quotient[d, until, grown] >= 0:
-                        steps = (
-                            left * (1.0 - 1.0 / sp.values[d, factor]) * slides.new[tile, state, k]
-                        )
-                        to = state + (grown - digit) * slides.strides[k]
-                        none = min(none, steps + slides.none[to])
-                        some = min(some, steps * inside + slides.some[to])
-            if state > tile:
-                some = min(some, left * (inside - 1.0) * share + none)
-        slides.none[state] = none
-        slides.some[state] = some
-    return float(slides.some[begin] if inside > 1.0 else slides.none[begin])
+        found = slides.left[near] if state == near else np.inf
+        for k in range(len(slides.dims)):
+            d = slides.dims[k]
+            digit, until = slides.digits[state, k], slides.digits[near, k]
+            for grown in range(digit + 1, until + 1):
+                factor = sp.quotient[d, grown, digit]
+                if factor >= 0 and sp.quotient[d, until, grown] >= 0:
+                    steps = slides.left[state] * (1.0 - 1.0 / sp.values[d, factor])
+                    to = state + (grown - digit) * slides.strides[k]
+                    found = min(found, steps * slides.new[tile, state, k] + slides.least[to])
+        slides.least[state] = found
+    slides.inside[tile, near] = slides.least[tile]
+    return float(slides.inside[tile, near])
 
 
 @leaf

@@ -4,7 +4,8 @@ Store nodes above the array stand in some order, those below it in another. Tile
 form that costs no more than any other, so that few remain:
 
 - A loop relevant to a tensor does not stand right inside its node: outside, the tile is smaller,
-  and no more words come in. Unless the tensor slides: a loop outside may end its run.
+  and no more words come in. Unless the tensor slides: a loop outside may end its run. And unless a
+  tensor with a window stands inside, and the loop is one of the window's: it may be the run.
 - A loop irrelevant to a tensor does not stand right outside its node: inside, the tile is the same
   and stays longer. So the outermost node has all iterations of its irrelevant dimensions.
 - Right inside the array the outermost tile stays through irrelevant loops above the array. How far
@@ -17,16 +18,16 @@ factors times the outermost tile below.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from tilewright.architecture.machine import Architecture
 from tilewright.exploration.bounds.nested.nodes import Kind, Orders, Points, Sides, kind_of
+from tilewright.exploration.bounds.nested.records import Lists, Nested
 from tilewright.exploration.bounds.nested.slide_words import Slides, no_slides
 from tilewright.exploration.bounds.spread import Spreads
-from tilewright.kernels.record import record
-from tilewright.kernels.types import Floats, Ints
+from tilewright.kernels.types import Floats
 from tilewright.mapper.problem.lattice import Lattice
 from tilewright.mapper.problem.space import Space
 from tilewright.workload.layer import Layer
@@ -35,197 +36,6 @@ MOST_SHAPES = 1 << 16
 MOST_LISTED = 400_000  # entries of all lists of a layer
 MOST_FRESH = 2_000  # entries of one list
 MOST_PAIRS = 24  # of energy and cycles
-
-
-@record
-class Nested(NamedTuple):
-    """Tiles of a layer below an array, and how those above it may be nested around them.
-
-    Attributes
-    ----------
-    last : int
-        Index of the whole nest.
-    digits : array of (shapes, dimensions)
-    strides : array of dimensions
-    product : array of (dimensions, digits, digits)
-        See `Lattice`.
-    vectors : array of (vectors, dimensions)
-        Digits of the spatial factors.
-    extents : array of (vectors, axes)
-        Elements that they need.
-    vector_starts : array of ways + 1
-        Where those of each way to spread the layer begin.
-    below : array of choices
-        Position in `point_starts`, or -1 where a bypass choice has several nodes of a tensor on one
-        side of the array.
-    point_starts : array of sets + 1
-        Where the tiles below begin that go with the same store nodes.
-    outer : array of points
-        The tensor whose node is the outermost below the array, or -1.
-    stays : array of points
-        The same where its tile stays while irrelevant loops above the array run, else -1.
-    tile : array of (points, dimensions)
-        Digits of the outermost tile below.
-    times : array of (points, tensors)
-        How often each word comes in, all elements together; 0 for `outer`.
-    bits : array of (points, memories)
-        Rounded up to the next size that a memory of the space has.
-    point_tensor, point_memory, point_shape : arrays of (points, nodes)
-        The nodes below, from the outermost inward; -1 for no more.
-    above : array of (choices, tensors + 1)
-        Position in `order_starts`, by the tensor that stays plus 1.
-    order_starts : array of sets + 1
-        Where the orders of nodes above begin.
-    nodes, virtual : arrays of orders
-        How many there are; which one of them holds nothing, or -1.
-    node_tensor, node_memory, node_bits : arrays of (orders, nodes)
-        From the outermost inward.
-    begin : array of (orders, dimensions, digits, 2)
-        Where the sequences of digits begin and end that nodes may have around a digit.
-    sequences : array of (sequences, nodes)
-    column : array of (sets, tensors)
-        Where words of a tensor are added up in a list: those that cost the same together.
-    arriving : array of (tensors, shapes)
-        Words that come in with tiles of a shape.
-    remaining : array of (tensors, shapes)
-        Iterations of irrelevant dimensions around a shape.
-    held : array of (tensors, shapes)
-        Words of a tile.
-    sizes : array of (memories, sizes)
-        Bits of the memories of the space in rising order; the last one repeats.
-    rooms : array
-        Memories above the array whose size is limited.
-    window : int
-        The tensor that slides, if that is known, or -1.
-    state, other, rest : arrays of shapes
-        What a shape is in the dimensions of its windows, in those irrelevant to it, and in the
-        others, as numbers.
-    once : array of shapes
-        Words of a tile of it, for each iteration of the latter around.
-    shared_by : int
-        The tensor whose windows the array may share, or -1.
-    pairs : array of (expressions, 2)
-        Dimensions of its windows.
-    served : array of (expressions, digits, digits, digits, digits)
-        How many units a word of it serves in a step at most, by the spatial factors of both and the
-        digits of the tile below.
-    """
-
-    last: int
-    digits: Ints
-    strides: Ints
-    product: Ints
-    vectors: Ints
-    extents: Floats
-    vector_starts: Ints
-    below: Ints
-    point_starts: Ints
-    outer: Ints
-    stays: Ints
-    tile: Ints
-    times: Floats
-    bits: Floats
-    point_tensor: Ints
-    point_memory: Ints
-    point_shape: Ints
-    above: Ints
-    order_starts: Ints
-    nodes: Ints
-    virtual: Ints
-    node_tensor: Ints
-    node_memory: Ints
-    node_bits: Ints
-    begin: Ints
-    sequences: Ints
-    column: Ints
-    arriving: Floats
-    remaining: Floats
-    held: Ints
-    sizes: Floats
-    rooms: Ints
-    window: int
-    state: Ints
-    other: Ints
-    rest: Ints
-    once: Floats
-    shared_by: int
-    pairs: Ints
-    served: Floats
-
-
-@record
-class Lists(NamedTuple):
-    """What tiles above an array cost, listed for a shape below when it is first asked for.
-
-    Attributes
-    ----------
-    first, end : arrays of (sets, shapes)
-        Where the list is among the entries; -1 before it is made.
-    filled : array of 1
-    entries : array of (entries, tensors + 1 + rooms)
-        Words by `Nested.column`, how often the tile below that stays comes in, and bits that a
-        memory needs. No entry of a list is better than another one.
-    fresh : array of (entries, the same)
-        The list in the making.
-    partial : array of (dimensions + 1, nodes)
-    place : array of (dimensions, 2)
-    around : array of dimensions + 1
-        For use while a list is made.
-    above, below : arrays of (ports + 1, tensors)
-        pJ, and cycles at each port, of each word of `Nested.column`, and of all words that come in
-        below once.
-    outer : array of (ports + 1, tensors)
-        The latter once for each element.
-    rest : array of ports + 1
-        The same of what comes into no tiles.
-    direct : array of ports + 1
-        The same for each word of the window that reaches a unit, and that is sent for it alone.
-    shared : array of 1
-        How many units such a word serves at most, irrelevant spatial factors aside.
-    base : array of (points, ports + 1)
-    own : array of ports + 1
-        For use in between.
-    pairs : array of (pairs, 3)
-        Product, energy (pJ) and cycles of tiles that are near the best.
-    least : array of 2
-        The least product, and the least energy of all tiles.
-    told : array of 1
-        How many pairs there are.
-    at, best_at : arrays of 3
-        The vector, the point and the shape of the least product of `nested_costs`, and of all
-        candidates; -1 for none.
-    row, best_row : arrays like a row of `entries`
-        The entries of these.
-    order : array of 1
-    chain : array of nodes
-        The order of nodes above an array that have such a row, and their shapes, see `walk_chains`.
-    """
-
-    first: Ints
-    end: Ints
-    filled: Ints
-    entries: Floats
-    fresh: Floats
-    partial: Ints
-    place: Ints
-    around: Ints
-    above: Floats
-    below: Floats
-    outer: Floats
-    rest: Floats
-    direct: Floats
-    shared: Floats
-    base: Floats
-    own: Floats
-    pairs: Floats
-    least: Floats
-    told: Ints
-    at: Ints
-    best_at: Ints
-    row: Floats
-    best_row: Floats
-    order: Ints
-    chain: Ints
 
 
 def nested(
@@ -352,18 +162,20 @@ def _nodes_below(nodes: Sequence[Sequence[tuple[int, int, int]]]) -> dict[str, A
 
 def _window(tiles: Lattice, kind: Kind) -> dict[str, Any]:
     """Return the fields of `Nested` about the tensor that slides."""
-    t, slides, shapes = kind.window, kind.slides, tiles.shapes
+    t, slides = kind.window, kind.slides
+    sliding = kind.sliding.any(axis=1)
     if t < 0:
         none = np.zeros(1, np.int64)
-        return {"window": -1, "state": none, "other": none, "rest": none, "once": none * 1.0}
+        return {
+            "window": -1, "slides": sliding, "ends": np.zeros(1, np.bool_), "state": none,
+            "other": none, "once": none * 1.0,
+        }  # fmt: skip
     state = tiles.digits[:, slides.dims] @ slides.strides
     other = tiles.digits[:, slides.others] @ slides.other_strides
-    rest = np.arange(shapes) - (tiles.digits[:, slides.dims] @ tiles.strides[slides.dims])
-    rest -= tiles.digits[:, slides.others] @ tiles.strides[slides.others]
     repeats = tiles.repeats / (slides.left[state] * slides.around[other])
     return {
-        "window": t, "state": state, "other": other, "rest": rest,
-        "once": tiles.words[t] * repeats,
+        "window": t, "slides": sliding, "ends": kind.relevant[t] & ~kind.sliding[t],
+        "state": state, "other": other, "once": tiles.words[t] * repeats,
     }  # fmt: skip
 
 
@@ -424,6 +236,6 @@ def _nothing(choices: int, memories: int) -> Nested:
         nodes=one, virtual=one, node_tensor=two, node_memory=two, node_bits=two,
         begin=two[None, None], sequences=two, column=two, arriving=numbers,
         remaining=numbers, held=two, sizes=np.zeros((memories, 1)), rooms=one[:0],
-        window=-1, state=one, other=one, rest=one, once=number,
+        window=-1, slides=one > 0, ends=one > 0, state=one, other=one, once=number,
         shared_by=-1, pairs=two[:0], served=np.zeros((1,) * 5),
     )  # fmt: skip
