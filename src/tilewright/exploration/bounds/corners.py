@@ -20,7 +20,7 @@ MARGIN = 1.06
 def with_candidates(scratch: Scratch, found: Floats, corners: Floats) -> int:
     """Lower what is found to all candidates, and fill corners; return how many there are."""
     filled = 0
-    for i in range(scratch.count[0]):
+    for i in range(scratch.filled[0]):
         product, energy = scratch.candidates[i, 0], scratch.candidates[i, 1]
         cycles = scratch.candidates[i, 2]
         if product < np.inf:

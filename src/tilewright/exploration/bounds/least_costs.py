@@ -61,7 +61,7 @@ def least_costs(
     scratch.known[:] = -1.0
     scratch.fitting[:] = -1
     fitting = ways_that_fit(words, costs, scratch)
-    scratch.count[0] = 0
+    scratch.filled[0] = 0
     least, full = np.inf, False
     # what was best on the last machine is likely to be good here: then less has to be looked at
     first, at = scratch.best[0], scratch.best[1]
@@ -94,14 +94,14 @@ def least_costs(
                 words, costs, more, solved, choice, way, wanted, scratch, found
             ):
                 continue
-            row = scratch.count[0] - 1
+            row = scratch.filled[0] - 1
             last = row == len(scratch.candidates) - 1
             if scratch.candidates[row, 0] < least or last:
                 least = min(least, scratch.candidates[row, 0])
                 refine(words, nested, lists, sp, slides, costs, scratch, row, wanted, found)
             if last:
                 # no room for more: this one is counted at once, and told in no corner
-                scratch.count[0] -= 1
+                scratch.filled[0] -= 1
                 full = True
     refine_near(words, nested, lists, sp, slides, costs, scratch, wanted, found)
     filled = with_candidates(scratch, found, corners)
@@ -308,8 +308,8 @@ def spread_costs(
         product = max(value * busiest, solved[2] + extra * busiest)
     if hopeless(found, value, busiest, wanted):
         return False
-    row = scratch.count[0]
-    scratch.count[0] += 1
+    row = scratch.filled[0]
+    scratch.filled[0] += 1
     candidate = scratch.candidates[row]
     candidate[0], candidate[1], candidate[2] = product, value, busiest
     candidate[3], candidate[4] = rest, scratch.least_above[0]

@@ -153,7 +153,7 @@ class Scratch(NamedTuple):
         pJ of what does not come into tiles, and those of tiles above all arrays.
     chosen : array of (candidates, 3)
         The bypass choice, the way to spread, and 1 where the bounds are those of nested tiles.
-    count : array of 1
+    filled : array of 1
         How many candidates there are.
     best : array of 2
         The bypass choice and the way to spread of the last least product; -1 for none.
@@ -172,7 +172,7 @@ class Scratch(NamedTuple):
     least_above: Floats
     candidates: Floats
     chosen: Ints
-    count: Ints
+    filled: Ints
     best: Ints
 
 
@@ -193,6 +193,6 @@ def scratch_for(words: Words) -> Scratch:
         least_above=np.zeros(1),
         candidates=np.zeros((MOST_CANDIDATES, 5)),
         chosen=np.zeros((MOST_CANDIDATES, 3), np.int64),
-        count=np.zeros(1, np.int64),
+        filled=np.zeros(1, np.int64),
         best=np.full(2, -1, np.int64),
     )

@@ -58,7 +58,7 @@ def refine(
 @leaf
 def tell_pairs(lists: Lists, scratch: Scratch, row: int) -> None:
     """Make a candidate of each pair; what is left of their own one has a larger product."""
-    candidate, count = scratch.candidates[row], scratch.count[0]
+    candidate, count = scratch.candidates[row], scratch.filled[0]
     near = lists.least[0] * NEAR
     room = count + lists.told[0] < len(scratch.candidates)
     for i in range(lists.told[0]):
@@ -68,11 +68,11 @@ def tell_pairs(lists: Lists, scratch: Scratch, row: int) -> None:
         if not room:
             near = min(near, pair[0])
             continue
-        new = scratch.candidates[scratch.count[0]]
+        new = scratch.candidates[scratch.filled[0]]
         for k in range(3):
             new[k] = max(candidate[k], pair[k])
-            scratch.chosen[scratch.count[0], k] = scratch.chosen[row, k]
-        scratch.count[0] += 1
+            scratch.chosen[scratch.filled[0], k] = scratch.chosen[row, k]
+        scratch.filled[0] += 1
     candidate[0] = max(candidate[0], near)
     candidate[1] = max(candidate[1], lists.least[1])
 
@@ -168,7 +168,7 @@ def refine_near(
     for column in range(1 + wanted):
         while True:
             least, row = np.inf, -1
-            for i in range(scratch.count[0]):
+            for i in range(scratch.filled[0]):
                 if scratch.chosen[i, 2] == 0 and scratch.candidates[i, column] < least:
                     least, row = scratch.candidates[i, column], i
             if row < 0 or least >= (found[2] * NEAR if column == 0 else found[0]):
