@@ -24,7 +24,6 @@ MORE_PARAMETERS = {
     # plain arrays that one call from Python hands over once: a record would be made for that alone
     "exploration/fixed.py: sweep": "the tables of one layer",
     "exploration/bounds/least_costs.py: least_costs": "the tables of one layer",
-    "exploration/bounds/nested/costs.py: nested_energy": "the tables of one layer",
     "mapper/pipelined/even_search.py: survey": "a search, and what it fills",
     "mapper/pipelined/even_search.py: whole_mappings": "a search, and what it fills",
     "mapper/windows/slides.py: option_reuse": "one option, and arrays for use in between",

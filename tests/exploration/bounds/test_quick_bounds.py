@@ -116,6 +116,27 @@ def above_some_corner(corners: Corners, cost: tuple[float, float]) -> bool:
     return bool(low) or cost[0] * cost[1] * (1 + ROUNDING) >= corners.others[0]
 
 
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.name)
+@pytest.mark.parametrize("kind", MACHINES)
+def test_bounds_do_not_depend_on_what_was_asked_before(kind: str, layer: Layer) -> None:
+    random, drawn = Random(f"{kind} {layer.name}"), space(kind)
+    used = QuickBounds(drawn, [layer], energy=True)
+    boxes = []
+    for _ in range(8):
+        ranges = [sorted(random.sample(range(len(p.values) + 1), 2)) for p in drawn.parameters]
+        boxes.append(Box(tuple((a, b) for a, b in ranges)))
+    for box in boxes:
+        row = used.numbers.of(box)
+        assert row is not None
+        used.floors(row, lambda _: False)
+    for box in boxes[:2]:
+        row = used.numbers.of(box)
+        assert row is not None
+        fresh = QuickBounds(drawn, [layer], energy=True).floors(row, lambda _: False)[0]
+        assert used.floors(row, lambda _: False)[0] == pytest.approx(fresh, rel=1e-12)
+
+
 @pytest.mark.parametrize("kind", ["one memory in each element", "two register files", "no array"])
 def test_bounds_are_close_where_nothing_slides(kind: str) -> None:
     random, drawn, layer = Random(kind), space(kind), LAYERS[0]

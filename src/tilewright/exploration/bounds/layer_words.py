@@ -1,4 +1,4 @@
-"""What one layer may move on the machines of a space, see `word_costs.Words`."""
+"""What one layer may move on the machines of a space, see `words.Words`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import numpy as np
 
 from tilewright.architecture.machine import Architecture, Array, Memory
 from tilewright.exploration.bounds.nested.nodes import Sides, Store
+from tilewright.exploration.bounds.nested.records import Lists, Nested
 from tilewright.exploration.bounds.nested.slide_words import Slides
-from tilewright.exploration.bounds.nested.tiles import Lists, Nested, nested
+from tilewright.exploration.bounds.nested.tiles import nested
 from tilewright.exploration.bounds.spread import TooManyError, spreads
 from tilewright.exploration.bounds.stays import Child, Points, points
-from tilewright.exploration.bounds.word_costs import Words
+from tilewright.exploration.bounds.words import Words
 from tilewright.exploration.designs.numbers import Port
 from tilewright.kernels.types import Floats, Ints
 from tilewright.mapper.problem.bypass_choices import KeepChoice, keep_choices, narrowed
@@ -128,7 +129,7 @@ def words_of(
         ),
         port_reads=np.array([port.reads for port in ports], np.bool_),
         port_writes=np.array([port.writes for port in ports], np.bool_),
-    ), *nested(layer, tiles, machine, sides, spread, sizes))  # fmt: skip
+    ), *nested(layer, tiles, machine, sides, spread, sizes, len(ports)))  # fmt: skip
 
 
 Group = tuple[int, tuple[Child, ...], dict[int, int]]

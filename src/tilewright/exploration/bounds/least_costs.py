@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.exploration.bounds.nested.costs import nested_energy, walk_chains
+from tilewright.exploration.bounds.corners import MARGIN, tidied, with_candidates
+from tilewright.exploration.bounds.nested.refined import refine, refine_near
 from tilewright.exploration.bounds.word_costs import (
-    Costs,
-    Scratch,
-    Words,
     again,
     cycles_of,
+    first_fetches,
     least_of_group,
     price_group,
     price_of,
@@ -21,15 +20,11 @@ from tilewright.exploration.bounds.word_costs import (
 from tilewright.kernels.kernel import leaf, leaf_kernel
 
 if TYPE_CHECKING:
+    from tilewright.exploration.bounds.nested.records import Lists, Nested
     from tilewright.exploration.bounds.nested.slide_words import Slides
-    from tilewright.exploration.bounds.nested.tiles import Lists, Nested
+    from tilewright.exploration.bounds.words import Costs, Scratch, Words
     from tilewright.kernels.types import Floats
     from tilewright.mapper.problem.space import Space
-
-MARGIN = 1.06
-"""Mappings whose product is up to this many times the least are told one by one."""
-NEAR = 1.01
-"""Up to this many times the least product, tiles above an array contain those below it."""
 
 
 @leaf_kernel
@@ -66,18 +61,18 @@ def least_costs(
     scratch.known[:] = -1.0
     scratch.fitting[:] = -1
     fitting = ways_that_fit(words, costs, scratch)
-    count, least, full = 0, np.inf, False
+    scratch.filled[0] = 0
+    least, full = np.inf, False
     # what was best on the last machine is likely to be good here: then less has to be looked at
     first, at = scratch.best[0], scratch.best[1]
     if (
         first >= 0
         and fits_extents(words, costs, at)
         and begun(words, costs, more, first, raises, scratch)
-        and spread_costs(words, costs, more, solved, first, at, wanted, scratch, found, 0)
+        and spread_costs(words, costs, more, solved, first, at, wanted, scratch, found)
     ):
         least = scratch.candidates[0, 0]
         refine(words, nested, lists, sp, slides, costs, scratch, 0, wanted, found)
-        count = 1
     else:
         first = -1
     for choice in range(len(words.length)):
@@ -96,21 +91,20 @@ def least_costs(
                 found[1] = min(found[1], steps)
                 break
             if hopeless(found, floor, steps, wanted) or not spread_costs(
-                words, costs, more, solved, choice, way, wanted, scratch, found, count
+                words, costs, more, solved, choice, way, wanted, scratch, found
             ):
                 continue
-            if scratch.candidates[count, 0] < least:
-                least = scratch.candidates[count, 0]
-                refine(words, nested, lists, sp, slides, costs, scratch, count, wanted, found)
-            if count == len(scratch.candidates) - 1:
+            row = scratch.filled[0] - 1
+            last = row == len(scratch.candidates) - 1
+            if scratch.candidates[row, 0] < least or last:
+                least = min(least, scratch.candidates[row, 0])
+                refine(words, nested, lists, sp, slides, costs, scratch, row, wanted, found)
+            if last:
                 # no room for more: this one is counted at once, and told in no corner
-                if scratch.chosen[count, 2] == 0:
-                    refine(words, nested, lists, sp, slides, costs, scratch, count, wanted, found)
+                scratch.filled[0] -= 1
                 full = True
-            else:
-                count += 1
-    refine_near(words, nested, lists, sp, slides, costs, scratch, count, wanted, found)
-    filled = with_candidates(scratch, count, found, corners)
+    refine_near(words, nested, lists, sp, slides, costs, scratch, wanted, found)
+    filled = with_candidates(scratch, found, corners)
     if raises:
         for k in range(2):
             found[k] = max(found[k], solved[k])
@@ -182,11 +176,14 @@ def begun(
     words: Words, costs: Costs, more: Costs, choice: int, raises: bool, scratch: Scratch
 ) -> bool:
     """Fill the totals of a bypass choice that all ways to spread share; whether anything fits."""
-    total, known, o = scratch.total, scratch.known, words.output
+    total, o = scratch.total, words.output
     last = len(total) - 1
     sums = bool(words.sums[choice])
+    known = scratch.known[int(sums)]
     total[:] = 0.0
     total[0] = words.operations * words.joules * costs.energy
+    for r in range(len(costs.rates)):
+        total[r + 1] = -first_fetches(words, costs, choice, r)
     if sums:
         total[0] -= words.distinct[o] * saved_later(words, costs, choice, o, -1)
     if raises:
@@ -199,7 +196,7 @@ def begun(
         if words.segment[choice, g] == 0:
             own = words.group[choice, g]
             if known[own, 0] < 0.0:
-                # no array is crossed: it costs the same in every choice that has it
+                # no array is crossed: it costs the same in every choice that counts sums alike
                 price_group(words, costs, more, choice, g, 0, raises, scratch)
                 least_of_group(words, costs.capacity, choice, g, 0, scratch)
                 for r in range(len(total)):
@@ -261,11 +258,10 @@ def spread_costs(
     wanted: bool,
     scratch: Scratch,
     found: Floats,
-    row: int,
 ) -> bool:
-    """Fill a candidate with what one bypass choice costs with one way to spread the layer.
+    """Add a candidate: what one bypass choice costs with one way to spread the layer.
 
-    Return whether it may lower what is found.
+    Return whether it may lower what is found; else it is none.
     """
     cut, load, rates = scratch.cut, scratch.load, costs.rates
     sums = bool(words.sums[choice])
@@ -312,171 +308,10 @@ def spread_costs(
         product = max(value * busiest, solved[2] + extra * busiest)
     if hopeless(found, value, busiest, wanted):
         return False
+    row = scratch.filled[0]
+    scratch.filled[0] += 1
     candidate = scratch.candidates[row]
     candidate[0], candidate[1], candidate[2] = product, value, busiest
     candidate[3], candidate[4] = rest, scratch.least_above[0]
     scratch.chosen[row, 0], scratch.chosen[row, 1], scratch.chosen[row, 2] = choice, way, 0
     return True
-
-
-@leaf
-def refine(
-    words: Words,
-    nested: Nested,
-    lists: Lists,
-    sp: Space,
-    slides: Slides,
-    costs: Costs,
-    scratch: Scratch,
-    row: int,
-    wanted: bool,
-    found: Floats,
-) -> None:
-    """Let tiles above the array contain those below in a candidate, and count it as found."""
-    choice, way = scratch.chosen[row, 0], scratch.chosen[row, 1]
-    candidate = scratch.candidates[row]
-    scratch.chosen[row, 2] = 1
-    lists.at[0] = -1
-    busiest = candidate[2]
-    if nested.below[choice] >= 0:
-        price_sides(words, lists, costs, choice, way, scratch.cut)
-        leaking = costs.leakage * busiest
-        enough = found[2] * NEAR / busiest - leaking
-        if wanted:
-            enough = max(enough, found[0] - leaking)
-        energy = nested_energy(
-            nested, lists, sp, slides, costs.capacity, costs.extents, choice, way,
-            candidate[3], candidate[4], enough,
-        )  # fmt: skip
-        candidate[1] = max(candidate[1], energy + leaking)
-        candidate[0] = max(candidate[0], candidate[1] * busiest)
-    if candidate[0] < found[2]:
-        scratch.best[0], scratch.best[1] = choice, way
-        for k in range(3):
-            lists.best_at[k] = lists.at[k]
-    found[0] = min(found[0], candidate[1])
-    found[1] = min(found[1], busiest)
-    found[2] = min(found[2], candidate[0])
-
-
-@leaf
-def price_sides(
-    words: Words, lists: Lists, costs: Costs, choice: int, way: int, cut: Floats
-) -> None:
-    """Fill the prices of words that come into tiles above and below the array."""
-    lists.above[:] = 0.0
-    lists.below[:] = 0.0
-    lists.outer[:] = 0.0
-    sums = bool(words.sums[choice])
-    for g in range(words.group.shape[1]):
-        if words.group[choice, g] < 0:
-            break
-        for t in range(len(words.distinct)):
-            link = words.link[choice, g, t]
-            if link < 0:
-                continue
-            price = price_of(words, costs, choice, t, link, way, sums, cut)
-            if words.segment[choice, g] == 0:
-                lists.above[t] = price
-            else:
-                lists.below[t] = words.distinct[t] * price
-                lists.outer[t] = lists.below[t] * words.reuse[way, 0, t]
-
-
-@leaf_kernel
-def find_nodes(
-    words: Words,
-    nested: Nested,
-    lists: Lists,
-    sp: Space,
-    slides: Slides,
-    costs: Costs,
-    scratch: Scratch,
-) -> bool:
-    """Fill `Lists.chain` with the nodes above the array of the least product, if it has some."""
-    choice, way = scratch.best[0], scratch.best[1]
-    if choice < 0 or lists.best_at[0] < 0:
-        return False
-    price_sides(words, lists, costs, choice, way, scratch.cut)
-    t = nested.stays[lists.best_at[1]]
-    staying = lists.outer[t] if t >= 0 else 0.0
-    lists.order[0] = -1
-    walk_chains(
-        nested, lists, sp, slides, costs.capacity, nested.above[choice, t + 1], lists.best_at[2],
-        staying, True,
-    )  # fmt: skip
-    return bool(lists.order[0] >= 0)
-
-
-@leaf
-def refine_near(
-    words: Words,
-    nested: Nested,
-    lists: Lists,
-    sp: Space,
-    slides: Slides,
-    costs: Costs,
-    scratch: Scratch,
-    count: int,
-    wanted: bool,
-    found: Floats,
-) -> None:
-    """Refine the candidates that may have the least product, and the least energy if `wanted`."""
-    for column in range(1 + wanted):
-        while True:
-            least, row = np.inf, -1
-            for i in range(count):
-                if scratch.chosen[i, 2] == 0 and scratch.candidates[i, column] < least:
-                    least, row = scratch.candidates[i, column], i
-            if row < 0 or least >= (found[2] * NEAR if column == 0 else found[0]):
-                break
-            refine(words, nested, lists, sp, slides, costs, scratch, row, wanted, found)
-
-
-@leaf
-def with_candidates(scratch: Scratch, count: int, found: Floats, corners: Floats) -> int:
-    """Lower what is found to all candidates, and fill corners; return how many there are."""
-    filled = 0
-    for i in range(count):
-        product, energy = scratch.candidates[i, 0], scratch.candidates[i, 1]
-        cycles = scratch.candidates[i, 2]
-        if product < np.inf:
-            found[0] = min(found[0], energy)
-            found[1] = min(found[1], cycles)
-            filled = with_corner(corners, filled, energy, cycles, product, found[2] * MARGIN)
-    return filled
-
-
-@leaf
-def with_corner(
-    corners: Floats, filled: int, energy: float, cycles: float, product: float, most: float
-) -> int:
-    """Add a corner that no other one is below; return how many there are, or -1 for too many."""
-    if filled < 0 or product > most:
-        return filled
-    for i in range(filled):
-        a, b, c = corners[i, 0], corners[i, 1], corners[i, 2]
-        if a <= energy and b <= cycles and c <= product:
-            return filled
-    left = 0
-    for i in range(filled):
-        a, b, c = corners[i, 0], corners[i, 1], corners[i, 2]
-        if (energy > a or cycles > b or product > c) and c <= most:
-            corners[left, 0], corners[left, 1], corners[left, 2] = a, b, c
-            left += 1
-    if left == len(corners):
-        return -1
-    corners[left, 0], corners[left, 1], corners[left, 2] = energy, cycles, product
-    return left + 1
-
-
-@leaf
-def tidied(corners: Floats, filled: int, most: float) -> int:
-    """Leave out the corners of more than a product."""
-    left = 0
-    for i in range(filled):
-        a, b, c = corners[i, 0], corners[i, 1], corners[i, 2]
-        if c <= most:
-            corners[left, 0], corners[left, 1], corners[left, 2] = a, b, c
-            left += 1
-    return left

@@ -9,11 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.architecture.machine import Architecture
+from tilewright.exploration.bounds.corners import MARGIN
 from tilewright.exploration.bounds.layer_words import Moved, words_of
-from tilewright.exploration.bounds.least_costs import MARGIN, least_costs
+from tilewright.exploration.bounds.least_costs import least_costs
 from tilewright.exploration.bounds.nested.mapping import mappings_of
 from tilewright.exploration.bounds.totals import Corners
-from tilewright.exploration.bounds.word_costs import Costs, Scratch, scratch_for
+from tilewright.exploration.bounds.words import Costs, Scratch, scratch_for
 from tilewright.exploration.designs.numbers import NoNumbersError, Numbers, Row
 from tilewright.exploration.designs.space import Space
 from tilewright.kernels.types import Floats
@@ -70,6 +71,10 @@ class QuickBounds:
             raise NoNumbersError
         # layers whose bounds are known without a search, and by one on a better machine
         self.bounded = [own is not None for own in self._words]
+        # and those whose bounds mostly equal optima: tiles contain others in all bypass choices
+        self.close = [
+            own is not None and bool((own[0].nested.below >= 0).all()) for own in self._words
+        ]
         self._energy = energy
         self._layers = [replace(layer, repeat=1) for layer in layers]
         # what takes most is looked at first
@@ -130,7 +135,7 @@ class QuickBounds:
         own = self._words[layer]
         if own is not None:
             moved, scratch = own
-            yield from mappings_of(moved, scratch, _costs(row), self._layers[layer], machine)
+            yield from mappings_of(moved, scratch, self._layers[layer], machine)
 
 
 def _costs(row: Row) -> Costs:

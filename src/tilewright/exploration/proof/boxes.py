@@ -246,7 +246,8 @@ class Search:
         least = floors = np.zeros((len(problem.runs), 3))
         corners = None
         if self.quick is not None and row is not None:
-            floors, corners = self.quick.floors(row, lambda _: False, solved, energy=True)
+            rough = all(self.quick.close)  # what is known of the energy is not passed on
+            floors, corners = self.quick.floors(row, lambda _: False, solved, energy=not rough)
             least = floors.copy()
         answers: dict[int, tuple[float, float]] = {}
         own = MAPPED.index(problem.objective)

@@ -46,11 +46,12 @@ class Tightening:
         # bounds of cycles are close, and the least energy holds whatever arrays and bandwidths are
         self.asked_for = "energy" if problem.objective == "edp" else problem.objective
         self._weights = np.array([layer.repeat for layer in problem.runs])
-        self._bounded = quick.bounded
+        # searches of the others add little to bounds
+        self._bounded = np.array(quick.bounded) & ~np.array(quick.close)
         # by how much optima were above their bounds, and how often that was asked: of layers of
         # which nothing was known, and of those known on a better machine
         self._asked = np.full((2, len(problem.runs)), BEFORE)
-        self._above = self._asked * FIRST_GAPS
+        self._above = self._asked * FIRST_GAPS * ~np.array(quick.close)
 
     def learn(self, layer: int, floor: float, value: float, solved: Known) -> None:
         """Take over how far a bound is raised by a search."""
@@ -62,7 +63,7 @@ class Tightening:
     def expected(self, floors: Floats, solved: Known) -> Floats:
         """Return bounds as high as optima were on average."""
         found = floors.copy()
-        found[:, self._own] *= 1.0 + self._gaps(solved)
+        found[:, self._own] *= 1.0 + self._gaps(solved) * self._bounded
         return found
 
     def promising(self, floors: Floats, solved: Known) -> list[int]:

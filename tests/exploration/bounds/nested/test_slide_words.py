@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import permutations, product
 
-import numpy as np
 import pytest
 from tests.exploration.bounds.test_quick_bounds import space as drawn_space
 
 from tilewright.architecture.machine import Array
-from tilewright.exploration.bounds.nested.slide_words import Slides, nearest_words, slides_of
+from tilewright.exploration.bounds.nested.slide_words import Slides, slides_of, words_inside
 from tilewright.kernels.kernel import kernel
 from tilewright.mapper.problem.lattice import Lattice, lattice
 from tilewright.mapper.problem.space import Space, space
@@ -22,7 +21,7 @@ Loop = tuple[str, int]
 LAYERS = (
     conv1d(K=2, C=2, P=4, R=2, name="a"),
     conv1d(K=3, C=1, P=6, R=3, name="b"),
-    conv1d(K=2, C=1, P=4, R=3, stride=2, name="stride"),
+    conv1d(K=2, C=2, P=4, R=3, stride=2, name="stride"),
     conv1d(K=1, C=2, P=6, R=2, stride=3, name="apart"),
     conv1d(K=4, C=1, P=4, R=2, name="c"),
 )
@@ -59,15 +58,32 @@ def simulated(layer: Layer, tile: dict[str, int], loops: Sequence[Loop]) -> int:
     for d, times in loops:
         steps.append((d, times, reached[d]))
         reached[d] *= times
-    total, before = 0, frozenset[tuple[int, ...]]()
+    run = sliding_run(layer, loops)
+    total, before, last = 0, frozenset[tuple[int, ...]](), (-1,) * len(loops)
     for at in product(*(range(times) for _, times, _ in reversed(steps))):
         begin = dict.fromkeys(tile, 0)
         for i, (d, _, step) in zip(at, reversed(steps), strict=True):
             begin[d] += i * step
         now = words(layer, tile, begin)
-        total += len(now - before)
-        before = now
+        outermost = next((k for k in range(len(at)) if at[k] != last[k]), 0)
+        if len(loops) - 1 - outermost in run:
+            total += len(now - before)
+        elif now != before:
+            total += len(now)
+        before, last = now, at
     return total
+
+
+def sliding_run(layer: Layer, loops: Sequence[Loop]) -> set[int]:
+    """The loops along which words stay: those on the dimension of the innermost relevant one."""
+    relevant = layer.tensors[INPUT].dimensions
+    own = [i for i, (d, _) in enumerate(loops) if d in relevant]
+    found = set[int]()
+    for i in own:
+        if loops[i][0] != loops[own[0]][0]:
+            break
+        found.add(i)
+    return found
 
 
 def shapes(layer: Layer, tiles: Lattice) -> Iterator[tuple[int, dict[str, int]]]:
@@ -101,11 +117,9 @@ def slides(layer: Layer) -> tuple[Lattice, Space, Slides]:
 
 
 @kernel
-def nearest(
-    sp: Space, found: Slides, tile: int, other: int, near: int, other_near: int, last: bool
-) -> float:
+def inside(sp: Space, found: Slides, tile: int, near: int) -> float:
     """Let Python call a part of a kernel."""
-    return nearest_words(sp, found, tile, other, near, other_near, last)
+    return words_inside(sp, found, tile, near)
 
 
 @pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.name)
@@ -125,28 +139,31 @@ def test_the_least_of_all_orders(layer: Layer) -> None:
     assert compared > 8
 
 
-@pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.name)
-def test_the_least_of_all_orders_in_which_some_loops_are_inside_the_others(layer: Layer) -> None:
+@pytest.mark.parametrize(
+    "layer", [own for own in LAYERS if own.bounds["C"] == 2], ids=lambda layer: layer.name
+)
+def test_the_least_of_all_orders_where_a_loop_ends_the_run(layer: Layer) -> None:
     tiles, whole, found = slides(layer)
-    state = tiles.digits[:, found.dims] @ found.strides
-    other = tiles.digits[:, found.others] @ found.other_strides
-    compared = 0
-    for shape, tile in shapes(layer, tiles):
-        for near, reached in shapes(layer, tiles):
-            if near == shape or any(reached[d] % tile[d] for d in tile):
-                continue
-            inside, outside = around(layer, tile, reached), around(layer, reached, layer.bounds)
-            if len(inside) + len(outside) > 4 or state[near] == state[shape]:
-                continue
-            counts = [
-                simulated(layer, tile, (*a, *b))
-                for a in orders(layer, inside)
-                for b in set(permutations(outside))
-            ]
-            last = reached["C"] != tile["C"]
-            repeats = tiles.repeats[shape] / (found.left[state[shape]] * found.around[other[shape]])
-            own = nearest(whole, found, state[shape], other[shape], state[near], other[near], last)
-            assert tiles.words[INPUT, shape] * repeats * own == pytest.approx(min(counts))
-            compared += 1
-    assert compared > 4
-    assert not np.isnan(found.after).any()
+    compared = saved = 0
+    for (shape, tile), (other, near) in product(shapes(layer, tiles), repeat=2):
+        if any(near[d] % tile[d] or (near[d] > tile[d] and d not in "PR") for d in near):
+            continue
+        runs = around(layer, tile, near)
+        others = around(layer, near, dict(layer.bounds))
+        if len(runs) > 3 or len(others) > 4 or "C" not in dict(others):
+            continue
+        counts = [
+            simulated(layer, tile, [*first, ("C", 2), *rest])
+            for first in set(permutations(runs))
+            for rest in set(permutations([loop for loop in others if loop[0] != "C"]))
+        ]
+        state, until = (
+            int(tiles.digits[each, found.dims] @ found.strides) for each in (shape, other)
+        )
+        repeats = tiles.repeats[shape] / found.left[state]
+        own = tiles.words[INPUT, shape] * repeats * inside(whole, found, state, until)
+        assert own == pytest.approx(min(counts)), (tile, near)
+        compared += 1
+        saved += own < tiles.words[INPUT, shape] * tiles.repeats[shape]
+    assert compared > 8
+    assert saved > 2 or layer.name == "apart"

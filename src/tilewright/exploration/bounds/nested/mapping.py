@@ -7,8 +7,8 @@ from itertools import islice, permutations, product
 
 from tilewright.architecture.machine import Architecture
 from tilewright.exploration.bounds.layer_words import Moved
-from tilewright.exploration.bounds.least_costs import find_nodes
-from tilewright.exploration.bounds.word_costs import Costs, Scratch
+from tilewright.exploration.bounds.nested.refined import find_nodes
+from tilewright.exploration.bounds.words import Scratch
 from tilewright.kernels.types import Ints
 from tilewright.mapper.problem.lattice import divisors
 from tilewright.mapping.nodes import For, Node, Spatial, Store
@@ -22,15 +22,15 @@ Extents = dict[str, int]
 
 
 def mappings_of(
-    moved: Moved, scratch: Scratch, costs: Costs, layer: Layer, machine: Architecture
+    moved: Moved, scratch: Scratch, layer: Layer, machine: Architecture
 ) -> Iterator[LoopNest]:
     """Return mappings whose tiles are those of the last least product, with loops in some orders.
 
     Nothing says that they cost as little: a bound may be below all mappings.
     """
-    if not find_nodes(*moved, costs, scratch):
-        return
     nested, lists = moved.nested, moved.lists
+    if not find_nodes(nested, lists, moved.space, moved.slides, scratch):
+        return
     letters = [d for d in layer.dimensions if layer.bounds[d] > 1]
     vector, point, shape = (int(each) for each in lists.best_at)
     order = int(lists.order[0])

@@ -14,6 +14,7 @@ from tilewright.exploration.bounds.nested.slide_words import Slides, no_slides, 
 from tilewright.kernels.types import Bools, Floats, Ints
 from tilewright.mapper.problem.lattice import Lattice
 from tilewright.mapper.problem.space import Space, space
+from tilewright.mapper.problem.symmetry import mirrored
 from tilewright.mapper.windows.slides import slid_words
 from tilewright.model.energy import word_ratio
 from tilewright.workload.footprint import footprint
@@ -49,7 +50,7 @@ class Kind(NamedTuple):
 def kind_of(layer: Layer, tiles: Lattice, machine: Architecture) -> Kind:
     """Return what bounds need to know of the tensors of a layer."""
     levels = tuple(level for level in machine.levels if not isinstance(level, Array))
-    whole, _ = space(layer, tiles, replace(machine, levels=levels, constraints=()))
+    whole = mirrored(space(layer, tiles, replace(machine, levels=levels, constraints=()))[0])
     nt, nd = len(layer.tensors), len(tiles.dimensions)
     sliding = np.zeros((nt, nd), np.bool_)
     arriving = np.zeros((nt, tiles.shapes))
@@ -288,8 +289,12 @@ class Orders:
                 tensor[o, i], memory[o, i], bits[o, i] = node.tensor, node.memory, node.bits
             for d in range(nd):
                 own = [bool(kind.relevant[node.tensor, d]) for node in order]
+                run = [
+                    any(n.tensor == kind.window and kind.sliding[n.tensor, d] for n in order[i:])
+                    for i in range(len(order))
+                ]
                 forced = tuple(
-                    (own[i] and (i == at or not kind.sliding[node.tensor, d]))
+                    (own[i] and (i == at or not (run[i] or kind.sliding[node.tensor].any())))
                     or (i + 1 < len(order) and not own[i + 1])
                     or (0 <= at <= i and own[at])
                     for i, node in enumerate(order)

@@ -1,8 +1,9 @@
 """The words that a window brings in at least, whatever loops stand above it.
 
-A store node above all arrays holds a tile. A step of a loop brings in at least the words that the
-last tile did not have; the model keeps those in common only along one sliding run of loops. With
-all loops inside at their ends, a step of a loop on dimension d moves it by
+A store node above all arrays holds a tile. Along one sliding run of loops, on one dimension, a step
+brings in the words that the last tile did not have. Any other step moves the whole tile, unless it
+ends where the tile was before. With all loops inside at their ends, a step of a loop on dimension d
+moves the tile by
 
     coefficient * (tile's extent) - the sum of what loops inside have moved along other dimensions
 
@@ -15,8 +16,11 @@ Loops irrelevant to the tensor move the tile back by what loops inside have move
 outside of the tile belong to its shape. The others stand in one place, since to move a part of them
 elsewhere changes the words in proportion to that part.
 
-Loops up to the next store node are inside all others. So from a tile, the least is found for the
-loops up to a shape first, and for all loops outside of that in any order.
+A loop on a relevant dimension that stands in no window ends the run: outside of it nothing is saved
+in any order. Where one is known to stand inside a store node further out, the loops of windows that
+may save something are those up to that node. To move such a loop, or one that is irrelevant,
+outward never brings in more words: each of its steps moves the whole tile, and so do those of loops
+that were outside of it.
 """
 
 from __future__ import annotations
@@ -29,7 +33,7 @@ from tilewright.kernels.kernel import kernel, leaf
 from tilewright.kernels.record import record
 
 if TYPE_CHECKING:
-    from tilewright.kernels.types import Floats, Ints
+    from tilewright.kernels.types import Bools, Floats, Ints
     from tilewright.mapper.problem.space import Space
 
 MOST_STATES = 3_000_000
@@ -45,6 +49,9 @@ class Slides(NamedTuple):
         Of the expressions with two terms, two by two.
     strides : array of the same
         Of the shapes of these dimensions alone, which are called states.
+    digits : array of (states, dims)
+    within : array of (states, states)
+        Whether the first can be divided into the second.
     others, other_strides : arrays
         The same for the dimensions irrelevant to the tensor.
     left : array of states
@@ -57,25 +64,25 @@ class Slides(NamedTuple):
     after : array of (states, other states, states, 2)
         Of a tile, irrelevant iterations around it, and a state that loops have reached: the tiles'
         worth of words that all loops around bring in at least, without irrelevant loops and with.
-    keys, values : arrays
-        What `nearest_words` has found.
-    none, some : arrays of states
+    inside : array of (states, states)
+        What `words_inside` has found; -1 where it was not asked for.
+    least : array of states
         For use in between.
     """
 
     dims: Ints
     coefs: Ints
     strides: Ints
+    digits: Ints
+    within: Bools
     others: Ints
     other_strides: Ints
     left: Floats
     around: Floats
     new: Floats
     after: Floats
-    keys: Ints
-    values: Floats
-    none: Floats
-    some: Floats
+    inside: Floats
+    least: Floats
 
 
 def slides_of(sp: Space, t: int) -> Slides | None:
@@ -93,14 +100,18 @@ def slides_of(sp: Space, t: int) -> Slides | None:
     other_strides, other_states = _strides(sp, others)
     if states * states * other_states > MOST_STATES:
         return None
+    digits = np.arange(states)[:, None] // strides % sp.sizes[dims]
+    within = np.ones((states, states), np.bool_)
+    for k, d in enumerate(dims.tolist()):
+        within &= sp.quotient[d][digits[:, k, None], digits[None, :, k]] >= 0
     found = Slides(
-        dims=dims, coefs=sp.coefs[w, pairs, :2].ravel(), strides=strides, others=others,
+        dims=dims, digits=digits, within=within, coefs=sp.coefs[w, pairs, :2].ravel(),
+        strides=strides, others=others,
         other_strides=other_strides, left=_around(sp, dims, strides, states),
         around=_around(sp, others, other_strides, other_states),
         new=np.zeros((states, states, len(dims) + 1)),
         after=np.zeros((states, other_states, states, 2)),
-        keys=np.full(1 << 15, -1, np.int64), values=np.zeros(1 << 15),
-        none=np.zeros(states), some=np.zeros(states),
+        inside=np.full((states, states), -1.0), least=np.zeros(states),
     )  # fmt: skip
     fill_slides(sp, found)
     return found
@@ -110,9 +121,9 @@ def no_slides() -> Slides:
     """Return slides of nothing."""
     none, zeros = np.zeros(0, np.int64), np.zeros(0)
     return Slides(
-        dims=none, coefs=none, strides=none, others=none, other_strides=none, left=zeros,
-        around=zeros, new=np.zeros((0, 0, 0)), after=np.zeros((0, 0, 0, 0)), keys=none,
-        values=zeros, none=zeros, some=zeros,
+        dims=none, digits=none[None], within=np.zeros((1, 0), np.bool_), coefs=none, strides=none,
+        others=none, other_strides=none, left=zeros, around=zeros, new=np.zeros((0, 0, 0)),
+        after=np.zeros((0, 0, 0, 0)), inside=np.zeros((0, 0)), least=zeros,
     )  # fmt: skip
 
 
@@ -132,27 +143,6 @@ def _around(sp: Space, dims: Ints, strides: Ints, states: int) -> Floats:
     return found
 
 
-@leaf
-def state_of(sp_digits: Ints, dims: Ints, strides: Ints, shape: int) -> int:
-    """Return the state of some dimensions of a shape."""
-    found = 0
-    for k in range(len(dims)):
-        found += sp_digits[shape, dims[k]] * strides[k]
-    return found
-
-
-@leaf
-def contains(sp: Space, slides: Slides, outer: int, inner: int) -> bool:
-    """Whether a state can be divided into another one."""
-    for k in range(len(slides.dims)):
-        d = slides.dims[k]
-        a = outer // slides.strides[k] % sp.sizes[d]
-        b = inner // slides.strides[k] % sp.sizes[d]
-        if sp.quotient[d, a, b] < 0:
-            return False
-    return True
-
-
 @kernel
 def fill_slides(sp: Space, slides: Slides) -> None:
     """Fill `Slides.new` and `Slides.after`."""
@@ -161,13 +151,13 @@ def fill_slides(sp: Space, slides: Slides) -> None:
     held = np.zeros(n // 2)
     for start in range(states):
         for k in range(n):
-            tile[k] = start // slides.strides[k] % sp.sizes[slides.dims[k]]
+            tile[k] = slides.digits[start, k]
         for e in range(n // 2):
             held[e] = overlap(sp, slides.dims, slides.coefs, tile, e, 0)
         for state in range(states - 1, start - 1, -1):
-            if contains(sp, slides, state, start):
+            if slides.within[state, start]:
                 for k in range(n):
-                    reached[k] = state // slides.strides[k] % sp.sizes[slides.dims[k]]
+                    reached[k] = slides.digits[state, k]
                 for k in range(n + 1):
                     slides.new[start, state, k] = new_share(
                         sp, slides.dims, slides.coefs, tile, reached, held, k
@@ -180,7 +170,14 @@ def fill_slides(sp: Space, slides: Slides) -> None:
 def new_share(
     sp: Space, dims: Ints, coefs: Ints, tile: Ints, reached: Ints, held: Floats, k: int
 ) -> float:
-    """Return the share of a tile that a step of a loop brings in, outside of a reached shape."""
+    """Return the share of a tile that a step of a loop brings in, outside of a reached shape.
+
+    Only a run keeps words: with loops on its own dimension inside, and none on others. Any other
+    step moves the whole tile, but one that ends at the words that the tile had before.
+    """
+    along = k < len(dims)
+    for j in range(len(dims)):
+        along = along and (j == k or reached[j] == tile[j])
     kept = 1.0
     for e in range(len(held)):
         moved = 0
@@ -189,7 +186,10 @@ def new_share(
             moved -= coefs[j] * (inner - own)
             if j == k:
                 moved += coefs[j] * inner
-        kept *= overlap(sp, dims, coefs, tile, e, moved) / held[e]
+        if along:
+            kept *= overlap(sp, dims, coefs, tile, e, moved) / held[e]
+        elif moved != 0:
+            kept = 0.0
     return 1.0 - kept
 
 
@@ -201,7 +201,7 @@ def fill_after(sp: Space, slides: Slides, start: int, other: int, state: int) ->
     without, along = left, left * around
     for k in range(len(slides.dims)):
         d = slides.dims[k]
-        digit = state // slides.strides[k] % sp.sizes[d]
+        digit = slides.digits[state, k]
         for grown in range(digit + 1, sp.sizes[d]):
             factor = sp.quotient[d, grown, digit]
             if factor >= 0:
@@ -217,67 +217,29 @@ def fill_after(sp: Space, slides: Slides, start: int, other: int, state: int) ->
 
 
 @leaf
-def nearest_words(
-    sp: Space, slides: Slides, tile: int, other: int, near: int, other_near: int, last: bool
-) -> float:
-    """Return the tiles' worth of words at least, where loops up to `near` are inside all others.
+def words_inside(sp: Space, slides: Slides, tile: int, near: int) -> float:
+    """Return the tiles' worth of words at least where loops of windows save nothing beyond a state.
 
-    Parameters
-    ----------
-    tile, near : int
-        States.
-    other, other_near : int
-        The same of irrelevant dimensions.
-    last : bool
-        Whether a loop on a relevant dimension that stands in no window is among them; then nothing
-        is saved outside of them.
+    Of each iteration of dimensions irrelevant to the tensor, and that stand in no window.
     """
-    states, others = len(slides.left), len(slides.around)
-    if tile == near:
-        return float(slides.after[tile, other, tile, 1])
-    key = ((((tile * states) + near) * others + other) * others + other_near) * 2 + last
-    size = len(slides.keys)
-    place = (key * 40503) % size
-    tried = 0
-    while slides.keys[place] >= 0 and tried < 8:
-        if slides.keys[place] == key:
-            return float(slides.values[place])
-        place = (place + 1) % size
-        tried += 1
-    outside = slides.around[other_near]
-    inside = slides.around[other] / outside
-    n = len(slides.dims)
+    if slides.inside[tile, near] >= 0.0:
+        return float(slides.inside[tile, near])
     for state in range(near, tile - 1, -1):
-        if not contains(sp, slides, state, tile) or not contains(sp, slides, near, state):
+        if not (slides.within[state, tile] and slides.within[near, state]):
             continue
-        left = slides.left[state] * outside
-        share = slides.new[tile, state, n]
-        if state == near:
-            none = left if last else slides.after[tile, other_near, near, 1]
-            some = left * (inside - 1.0) * share + none
-        else:
-            none = some = np.inf
-            for k in range(n):
-                d = slides.dims[k]
-                digit = state // slides.strides[k] % sp.sizes[d]
-                until = near // slides.strides[k] % sp.sizes[d]
-                for grown in range(digit + 1, until + 1):
-                    factor = sp.quotient[d, grown, digit]
-                    if factor >= 0 and sp.quotient[d, until, grown] >= 0:
-                        steps = (
-                            left * (1.0 - 1.0 / sp.values[d, factor]) * slides.new[tile, state, k]
-                        )
-                        to = state + (grown - digit) * slides.strides[k]
-                        none = min(none, steps + slides.none[to])
-                        some = min(some, steps * inside + slides.some[to])
-            if state > tile:
-                some = min(some, left * (inside - 1.0) * share + none)
-        slides.none[state] = none
-        slides.some[state] = some
-    found = slides.some[tile] if inside > 1.0 else slides.none[tile]
-    slides.keys[place] = key
-    slides.values[place] = found
-    return float(found)
+        found = slides.left[near] if state == near else np.inf
+        for k in range(len(slides.dims)):
+            d = slides.dims[k]
+            digit, until = slides.digits[state, k], slides.digits[near, k]
+            for grown in range(digit + 1, until + 1):
+                factor = sp.quotient[d, grown, digit]
+                if factor >= 0 and sp.quotient[d, until, grown] >= 0:
+                    steps = slides.left[state] * (1.0 - 1.0 / sp.values[d, factor])
+                    to = state + (grown - digit) * slides.strides[k]
+                    found = min(found, steps * slides.new[tile, state, k] + slides.least[to])
+        slides.least[state] = found
+    slides.inside[tile, near] = slides.least[tile]
+    return float(slides.inside[tile, near])
 
 
 @leaf

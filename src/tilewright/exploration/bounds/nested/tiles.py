@@ -4,7 +4,8 @@ Store nodes above the array stand in some order, those below it in another. Tile
 form that costs no more than any other, so that few remain:
 
 - A loop relevant to a tensor does not stand right inside its node: outside, the tile is smaller,
-  and no more words come in, unless the tensor slides.
+  and no more words come in. Unless the tensor slides: a loop outside may end its run. And unless a
+  tensor with a window stands inside, and the loop is one of the window's: it may be the run.
 - A loop irrelevant to a tensor does not stand right outside its node: inside, the tile is the same
   and stays longer. So the outermost node has all iterations of its irrelevant dimensions.
 - Right inside the array the outermost tile stays through irrelevant loops above the array. How far
@@ -17,16 +18,16 @@ factors times the outermost tile below.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from tilewright.architecture.machine import Architecture
 from tilewright.exploration.bounds.nested.nodes import Kind, Orders, Points, Sides, kind_of
+from tilewright.exploration.bounds.nested.records import Lists, Nested
 from tilewright.exploration.bounds.nested.slide_words import Slides, no_slides
 from tilewright.exploration.bounds.spread import Spreads
-from tilewright.kernels.record import record
-from tilewright.kernels.types import Floats, Ints
+from tilewright.kernels.types import Floats
 from tilewright.mapper.problem.lattice import Lattice
 from tilewright.mapper.problem.space import Space
 from tilewright.workload.layer import Layer
@@ -34,162 +35,7 @@ from tilewright.workload.layer import Layer
 MOST_SHAPES = 1 << 16
 MOST_LISTED = 400_000  # entries of all lists of a layer
 MOST_FRESH = 2_000  # entries of one list
-
-
-@record
-class Nested(NamedTuple):
-    """Tiles of a layer below an array, and how those above it may be nested around them.
-
-    Attributes
-    ----------
-    last : int
-        Index of the whole nest.
-    digits : array of (shapes, dimensions)
-    strides : array of dimensions
-    product : array of (dimensions, digits, digits)
-        See `Lattice`.
-    vectors : array of (vectors, dimensions)
-        Digits of the spatial factors.
-    extents : array of (vectors, axes)
-        Elements that they need.
-    vector_starts : array of ways + 1
-        Where those of each way to spread the layer begin.
-    below : array of choices
-        Position in `point_starts`, or -1 where a bypass choice has several nodes of a tensor on one
-        side of the array.
-    point_starts : array of sets + 1
-        Where the tiles below begin that go with the same store nodes.
-    outer : array of points
-        The tensor whose node is the outermost below the array, or -1.
-    stays : array of points
-        The same where its tile stays while irrelevant loops above the array run, else -1.
-    tile : array of (points, dimensions)
-        Digits of the outermost tile below.
-    times : array of (points, tensors)
-        How often each word comes in, all elements together; 0 for `outer`.
-    bits : array of (points, memories)
-        Rounded up to the next size that a memory of the space has.
-    point_tensor, point_memory, point_shape : arrays of (points, nodes)
-        The nodes below, from the outermost inward; -1 for no more.
-    above : array of (choices, tensors + 1)
-        Position in `order_starts`, by the tensor that stays plus 1.
-    order_starts : array of sets + 1
-        Where the orders of nodes above begin.
-    nodes, virtual : arrays of orders
-        How many there are; which one of them holds nothing, or -1.
-    node_tensor, node_memory, node_bits : arrays of (orders, nodes)
-        From the outermost inward.
-    begin : array of (orders, dimensions, digits, 2)
-        Where the sequences of digits begin and end that nodes may have around a digit.
-    sequences : array of (sequences, nodes)
-    column : array of (sets, tensors)
-        Where words of a tensor are added up in a list: those that cost the same together.
-    arriving : array of (tensors, shapes)
-        Words that come in with tiles of a shape.
-    remaining : array of (tensors, shapes)
-        Iterations of irrelevant dimensions around a shape.
-    held : array of (tensors, shapes)
-        Words of a tile.
-    sizes : array of (memories, sizes)
-        Bits of the memories of the space in rising order; the last one repeats.
-    rooms : array
-        Memories above the array whose size is limited.
-    window : int
-        The tensor that slides, if that is known, or -1.
-    state, other, rest : arrays of shapes
-        What a shape is in the dimensions of its windows, in those irrelevant to it, and in the
-        others, as numbers.
-    once : array of shapes
-        Words of a tile of it, for each iteration of the latter around.
-    """
-
-    last: int
-    digits: Ints
-    strides: Ints
-    product: Ints
-    vectors: Ints
-    extents: Floats
-    vector_starts: Ints
-    below: Ints
-    point_starts: Ints
-    outer: Ints
-    stays: Ints
-    tile: Ints
-    times: Floats
-    bits: Floats
-    point_tensor: Ints
-    point_memory: Ints
-    point_shape: Ints
-    above: Ints
-    order_starts: Ints
-    nodes: Ints
-    virtual: Ints
-    node_tensor: Ints
-    node_memory: Ints
-    node_bits: Ints
-    begin: Ints
-    sequences: Ints
-    column: Ints
-    arriving: Floats
-    remaining: Floats
-    held: Ints
-    sizes: Floats
-    rooms: Ints
-    window: int
-    state: Ints
-    other: Ints
-    rest: Ints
-    once: Floats
-
-
-@record
-class Lists(NamedTuple):
-    """What tiles above an array cost, listed for a shape below when it is first asked for.
-
-    Attributes
-    ----------
-    first, end : arrays of (sets, shapes)
-        Where the list is among the entries; -1 before it is made.
-    filled : array of 1
-    entries : array of (entries, tensors + 1 + rooms)
-        Words by `Nested.column`, how often the tile below that stays comes in, and bits that a
-        memory needs. No entry of a list is better than another one.
-    fresh : array of (entries, the same)
-        The list in the making.
-    partial : array of (dimensions + 1, nodes)
-    place : array of (dimensions, 2)
-    around : array of dimensions + 1
-        For use while a list is made.
-    above, below : arrays of tensors
-        Least pJ of each word of `Nested.column`, and of all words that come in below once.
-    outer : array of tensors
-        The latter once for each element.
-    base : array of points
-        For use in between.
-    at, best_at : arrays of 3
-        The vector, the point and the shape of the least pJ of `nested_energy`, and of the least
-        product; -1 for none.
-    order : array of 1
-    chain : array of nodes
-        The order of the cheapest nodes above an array, and their shapes, see `walk_chains`.
-    """
-
-    first: Ints
-    end: Ints
-    filled: Ints
-    entries: Floats
-    fresh: Floats
-    partial: Ints
-    place: Ints
-    around: Ints
-    above: Floats
-    below: Floats
-    outer: Floats
-    base: Floats
-    at: Ints
-    best_at: Ints
-    order: Ints
-    chain: Ints
+MOST_PAIRS = 24  # of energy and cycles
 
 
 def nested(
@@ -199,6 +45,7 @@ def nested(
     sides: Sequence[Sides | None],
     spread: Spreads,
     sizes: Floats,
+    ports: int,
 ) -> tuple[Nested, Lists, Space, Slides]:
     """Return how tiles may be nested; `Nested.below` is -1 where that is too much or not known.
 
@@ -211,6 +58,8 @@ def nested(
         on one side.
     sizes : array of (memories, sizes)
         Of all machines, in rising order; the last one repeats.
+    ports : int
+        Limits of bandwidth.
     """
     nt, nd = len(layer.tensors), len(tiles.dimensions)
     if len(machine.arrays) != 1 or nd == 0 or tiles.shapes > MOST_SHAPES:
@@ -234,7 +83,7 @@ def nested(
             above[c, t + 1] = orders.of(side[0], int(t))
     if not points.rows:
         found = _nothing(len(sides), len(room))
-        return found, _lists(found, nt, 1), kind.space, no_slides()
+        return found, _lists(found, nt, 1, ports), kind.space, no_slides()
     values = np.stack([tiles.values[d][tiles.digits[:, d]] for d in range(nd)], axis=1)
     whole = values[-1]
     remaining = np.array([(whole[~own] / values[:, ~own]).prod(axis=1) for own in kind.relevant])
@@ -264,11 +113,12 @@ def nested(
         **_nodes_below([each for row in rows for each in row[5]]),
         above=above, arriving=kind.arriving, remaining=remaining, held=tiles.words, sizes=sizes,
         rooms=np.array(rooms, np.int64), **orders.arrays(), **_window(tiles, kind),
+        **_served(layer, tiles),
     )  # fmt: skip
-    return found, _lists(found, nt, int(np.diff(starts).max())), kind.space, kind.slides
+    return found, _lists(found, nt, int(np.diff(starts).max()), ports), kind.space, kind.slides
 
 
-def _lists(found: Nested, nt: int, points: int) -> Lists:
+def _lists(found: Nested, nt: int, points: int, ports: int) -> Lists:
     """Return lists of nothing yet."""
     sets, shapes, nd = len(found.order_starts) - 1, len(found.digits), len(found.strides)
     nodes, width = found.sequences.shape[1], nt + 1 + len(found.rooms)
@@ -281,12 +131,21 @@ def _lists(found: Nested, nt: int, points: int) -> Lists:
         partial=np.zeros((nd + 1, nodes), np.int64),
         place=np.zeros((nd, 2), np.int64),
         around=np.zeros(nd + 1, np.int64),
-        above=np.zeros(nt),
-        below=np.zeros(nt),
-        outer=np.zeros(nt),
-        base=np.zeros(points),
+        above=np.zeros((ports + 1, nt)),
+        below=np.zeros((ports + 1, nt)),
+        outer=np.zeros((ports + 1, nt)),
+        rest=np.zeros(ports + 1),
+        direct=np.zeros(ports + 1),
+        shared=np.ones(1),
+        own=np.zeros(ports + 1),
+        base=np.zeros((points, ports + 1)),
+        pairs=np.zeros((MOST_PAIRS, 3)),
+        least=np.zeros(2),
+        told=np.zeros(1, np.int64),
         at=np.full(3, -1, np.int64),
         best_at=np.full(3, -1, np.int64),
+        row=np.zeros(width),
+        best_row=np.zeros(width),
         order=np.full(1, -1, np.int64),
         chain=np.zeros(nodes, np.int64),
     )
@@ -303,19 +162,66 @@ def _nodes_below(nodes: Sequence[Sequence[tuple[int, int, int]]]) -> dict[str, A
 
 def _window(tiles: Lattice, kind: Kind) -> dict[str, Any]:
     """Return the fields of `Nested` about the tensor that slides."""
-    t, slides, shapes = kind.window, kind.slides, tiles.shapes
+    t, slides = kind.window, kind.slides
+    sliding = kind.sliding.any(axis=1)
     if t < 0:
         none = np.zeros(1, np.int64)
-        return {"window": -1, "state": none, "other": none, "rest": none, "once": none * 1.0}
+        return {
+            "window": -1, "slides": sliding, "ends": np.zeros(1, np.bool_), "state": none,
+            "other": none, "once": none * 1.0,
+        }  # fmt: skip
     state = tiles.digits[:, slides.dims] @ slides.strides
     other = tiles.digits[:, slides.others] @ slides.other_strides
-    rest = np.arange(shapes) - (tiles.digits[:, slides.dims] @ tiles.strides[slides.dims])
-    rest -= tiles.digits[:, slides.others] @ tiles.strides[slides.others]
     repeats = tiles.repeats / (slides.left[state] * slides.around[other])
     return {
-        "window": t, "state": state, "other": other, "rest": rest,
-        "once": tiles.words[t] * repeats,
+        "window": t, "slides": sliding, "ends": kind.relevant[t] & ~kind.sliding[t],
+        "state": state, "other": other, "once": tiles.words[t] * repeats,
     }  # fmt: skip
+
+
+def _served(layer: Layer, tiles: Lattice) -> dict[str, Any]:
+    """Return the fields of `Nested` about words of windows that the array shares.
+
+    Loops between the array and the tile below may set its elements further apart.
+    """
+    position = {d: i for i, d in enumerate(tiles.dimensions)}
+    width = tiles.values.shape[1]
+    for t, tensor in enumerate(layer.inputs):
+        live = [[e for e in terms if e.dimension in position] for terms in tensor.expressions]
+        sliding = [terms for terms in live if len(terms) > 1]
+        if not sliding or any(len(terms) > 2 for terms in sliding):
+            continue
+        pairs = [[position[term.dimension] for term in terms] for terms in sliding]
+        found = np.zeros((len(pairs), *(width,) * 4))
+        for e, (pair, terms) in enumerate(zip(pairs, sliding, strict=True)):
+            own = served(tiles, pair, [term.coefficient for term in terms])
+            # the most of all tiles that a tile divides
+            quotient = [tiles.quotient[d, : tiles.sizes[d], : tiles.sizes[d]] >= 0 for d in pair]
+            for a, b in np.ndindex(own.shape[2:]):
+                inside = own[:, :, quotient[0][:, a]][:, :, :, quotient[1][:, b]]
+                found[e, : own.shape[0], : own.shape[1], a, b] = inside.max(axis=(2, 3))
+        return {"shared_by": t, "pairs": np.array(pairs, np.int64), "served": found}
+    return {
+        "shared_by": -1, "pairs": np.zeros((0, 2), np.int64), "served": np.zeros((1,) * 5),
+    }  # fmt: skip
+
+
+def served(tiles: Lattice, pair: Sequence[int], coefs: Sequence[int]) -> Floats:
+    """Return how many units a word serves in a step, 0 where they do not fit.
+
+    Returns
+    -------
+    array of (digits, digits, digits, digits)
+        By the spatial factors of both dimensions, and the extents below the array.
+    """
+    values = [tiles.values[d, : tiles.sizes[d]] for d in pair]
+    m, n, a, b = np.ix_(*values, *values)
+    fits = (values[0][-1] % (m * a) == 0) & (values[1][-1] % (n * b) == 0)
+    first, second = coefs[0] * a, coefs[1] * b
+    common = np.gcd(first, second)
+    again = np.maximum(m - second // common, 0) * np.maximum(n - first // common, 0)
+    found: Floats = np.where(fits, m * n / (m * n - again), 0.0)
+    return found
 
 
 def _nothing(choices: int, memories: int) -> Nested:
@@ -330,5 +236,6 @@ def _nothing(choices: int, memories: int) -> Nested:
         nodes=one, virtual=one, node_tensor=two, node_memory=two, node_bits=two,
         begin=two[None, None], sequences=two, column=two, arriving=numbers,
         remaining=numbers, held=two, sizes=np.zeros((memories, 1)), rooms=one[:0],
-        window=-1, state=one, other=one, rest=one, once=number,
+        window=-1, slides=one > 0, ends=one > 0, state=one, other=one, once=number,
+        shared_by=-1, pairs=two[:0], served=np.zeros((1,) * 5),
     )  # fmt: skip
