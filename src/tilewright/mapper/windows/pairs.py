@@ -65,6 +65,7 @@ class Windows:
         self.most = prod(self.pairs)
         self.mean = prod(bounds[d] for d in tensor.dimensions) / footprint(tensor, bounds)
         self.known: dict[tuple[float, frozenset[str] | None], float] = {}
+        self.known_shared: dict[float, float] = {}
 
     def __bool__(self) -> bool:
         return bool(self.terms)
@@ -116,6 +117,33 @@ class Windows:
                 best = max(best, together([*stay[:e], own, *stay[e + 1 :]], words)[1].max())
             self.known[key] = min(float(best), self.most)
         return self.known[key]
+
+    def most_shared(self, words: float) -> float:
+        """Return how many iterations a word gives at most that is sent to several elements.
+
+        They have different iterations of one dimension of each expression, and the same of the
+        other one. Of that, a tile of w words spans at most w iterations. One more comes in while it
+        slides and comes back. Each iteration of all elements that a word is sent for is another one
+        of these. Between two loads of a whole tile one expression slides, and the others stay.
+
+        Parameters
+        ----------
+        words : float
+            Words of the tile of an element, at most.
+        """
+        if any(len(terms) > 2 for terms in self.terms):
+            return self.most
+        if words in self.known_shared:
+            return self.known_shared[words]
+        spans = [np.arange(1.0, pairs + 1) for pairs in self.pairs]
+        stay = [steps(own, own, max(1.0, words)) for own in spans]
+        best = 1.0
+        for e, own in enumerate(spans):
+            slid = steps(own, np.minimum(own + 1, own[-1]), max(1.0, words))
+            ways = together([*stay[:e], slid, *stay[e + 1 :]], max(1.0, words))
+            best = max(best, float(ways[1].max()))
+        self.known_shared[words] = best
+        return best
 
     def tiles(self, terms: Sequence[Term]) -> Tiles:
         """Return all tiles of an expression, or of many ones what no tile exceeds."""

@@ -60,6 +60,7 @@ class Crossing:
         again = [0.0 * one if stay.again is None else stay.again for stay in stays]
         received = [stay.received - own for stay, own in zip(stays, again, strict=True)]
         sharing = [one if stay.sharing is None else stay.sharing for stay in stays]
+        across = [np.inf * one if stay.across is None else stay.across for stay in stays]
         longest = [stay.longest * one for stay in stays]
         self.prices = np.array([[stay.sent for stay in stays], again, received])
         whole = [0.0 * one if stay.whole is None else stay.whole for stay in stays]
@@ -68,7 +69,7 @@ class Crossing:
             stay.pairs / stay.windows.mean * own for stay, own in zip(stays, whole, strict=True)
         ]
         instances = [stay.instances * one for stay in stays]
-        self.caps = np.array([longest, instances, sharing, whole, most])
+        self.caps = np.array([longest, instances, sharing, whole, most, across])
         self.limits = np.array([inside.limit(stays[i]) for i, inside in ways.insides])
         self.rooms = np.array([inside.room(stays[i]) for i, inside in ways.insides])
         self.ways = ways

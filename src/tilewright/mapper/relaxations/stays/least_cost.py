@@ -304,8 +304,14 @@ class Least:
         # all elements together have no more iterations of a window that give a word
         sent = operations / self.instances(t, self.irrelevant[t], outer)
         # of dimensions irrelevant to others as well, narrower choices may receive less
-        own = self.instances(t, self.irrelevant[t] & self.single, crossed, united=False)
+        own = self.instances(t, self.irrelevant[t] & self.single, crossed)
         windows = frozenset[str]().union(*self.windows[t].dimensions)
+        arrays = [k for k in range(outer[0], crossed[1]) if self.shares(t, k)]
+        arrays += range(crossed[1], inside)
+        across = np.ones(len(self.cycles))
+        for terms in self.windows[t].dimensions:
+            along = [self.together(frozenset((d,)), arrays) for d in terms]
+            across = across * np.min(along, axis=0)
         unites = self.unites(link, outside)
         return Stay(
             sent=sent if unites else 0.0 * sent,
@@ -317,16 +323,18 @@ class Least:
             longest=float(self.layer.operations) / self.words[t],
             room=self.rooms.words(link, links),
             spread={},
-            instances=self.instances(t, self.irrelevant[t], crossed, united=False),
+            instances=self.instances(t, self.irrelevant[t], crossed),
             most=partial(self.along, crossed, inside),
             again=0.0 * sent if unites else sent * own,
-            sharing=self.instances(t, windows, (outer[0], inside), united=False),
+            sharing=self.together(windows, arrays),
+            across=across,
             place=self.rooms.shared_place(link),
             bits=self.rooms.bits(link),
             # a loop on an irrelevant dimension is in no sliding run: all that it meets moves anew
             whole=sent / self.words[t] if unites else None,
             held=self.rooms.held(link.receiver) if self.rooms.fewest else None,
             left=self.rooms.left_words(link, links) if self.rooms.fewest else None,
+            tensor=t,
         )
 
     def instances(
@@ -355,15 +363,28 @@ class Least:
             result = np.minimum(result, np.prod([self.most[k](dimensions) for k in own], axis=0))
         return result
 
-    def along(self, crossed: tuple[int, int], inside: int, dimensions: frozenset[str]) -> Floats:
-        """Return the instances along dimensions of the arrays crossed, and of those further in."""
-        key = "along", crossed, inside, dimensions
+    def along(
+        self,
+        crossed: tuple[int, int],
+        inside: int,
+        dimensions: frozenset[str],
+        tensor: int | None = None,
+    ) -> Floats:
+        """Return the instances along dimensions of the arrays crossed, and of those further in.
+
+        Of the arrays crossed, only those count whose elements share words of a tensor, if it is
+        given.
+        """
+        key = "along", crossed, inside, dimensions, tensor
         if key not in self.known:
-            found = self.together(dimensions, range(*crossed))
+            shared = [k for k in range(*crossed) if tensor is None or self.shares(tensor, k)]
+            found = self.together(dimensions, shared)
             where = [i for i, d in enumerate(self.layer.bounds) if d in dimensions]
+            every = np.ones(len(self.cycles))
+            for k in (*shared, *range(crossed[1], inside)):
+                every = every * self.spread[k, where].prod(axis=0)
             if inside > crossed[1]:
                 found = found * self.spread[crossed[1] : inside, where].prod(axis=(0, 1))
-            every = self.spread[crossed[0] : inside, where].prod(axis=(0, 1))
             self.known[key] = np.minimum(found, every)
         return self.known[key]
 

@@ -28,7 +28,7 @@ def least_of_orders(
     ----------
     prices : array of (sent, sent to each, received, or sent once; stays; choices)
         The last ones are those of a round in which all words are sent.
-    caps : array of (longest, instances, sharing, whole, or most in a round; stays; choices)
+    caps : array of (longest, instances, sharing, whole, most in a round, or across; stays; choices)
     limits, rooms : arrays of (insides, choices)
         What iterations in a tile are multiplied by, and how many these are at most.
     order, start, splits, which : arrays
@@ -49,7 +49,8 @@ def least_of_orders(
             for s in range(start[o], start[o + 1]):
                 split = splits[s]
                 often = max(1.0, split[2, 0])
-                some = max(1.0, split[2, 0] / caps[2, i, c])
+                given = min(split[1, 0] * caps[2, i, c], split[5, 0] * caps[5, i, c])
+                some = max(1.0, split[2, 0] * split[1, 0] / given)
                 first = (sent * some + (again * some + received * often) / caps[1, i, c]) * words
                 stay = split[4, 0] * limits[which[o, 0, 2], c]
                 first = max(first, (sent + again + received) / stay)
@@ -63,8 +64,10 @@ def least_of_orders(
                     longest = caps[0, k, c]
                     each = longest * caps[1, k, c]
                     within = 1.0 / (split[3, n] * limits[which[o, n, 1], c])
-                    gain = max(1.0, 1.0 / (share * sharing))
-                    some = max(1.0, split[2, n] / sharing)
+                    # of all iterations that could give a word, those of all that it is sent to
+                    given = min(share * sharing, split[5, n] * caps[5, k, c])
+                    gain = max(1.0, 1.0 / given)
+                    some = max(1.0, split[2, n] * share / given)
                     all_sent = max(some / each, within / sharing)
                     cost = costs[n - 1]
                     cost[0] = prices[0, k, c] * gain

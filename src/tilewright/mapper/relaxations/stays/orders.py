@@ -34,7 +34,7 @@ class Orders:
     order : array of (orders, stays)
     start : array of orders + 1
         First row of each order in `splits`.
-    splits : array of (splits, 5, stays)
+    splits : array of (splits, 6, stays)
         See `Order`.
     which : array of (orders, stays, 3)
         Positions in `insides`.
@@ -78,14 +78,16 @@ class Order:
     Attributes
     ----------
     order : tuple of int
-    splits : array of (splits, 5, stays)
+    splits : array of (splits, 6, stays)
         For each way to divide the room, by stay:
 
         - iterations that it may span of the tile outside, for the first one all others together;
         - iterations of windows that give a word while it is in its tile, relative to the most;
         - how many times a word comes in for that reason, if it stays for all other iterations;
         - iterations that it may span of the tile outside, with those of windows;
-        - of the tile of the next one, words that its own stay may span.
+        - of the tile of the next one, words that its own stay may span;
+        - iterations of windows that give a word which is sent to several elements, see
+          `Stay.shared`.
     """
 
     def __init__(
@@ -113,11 +115,12 @@ class Order:
             room = dict(zip(order, rooms, strict=True))
             for low, high in RATIOS if slides else [(1.0, inf)]:
                 more = inf if low == 1.0 else low / (low - 1)
-                row = np.full((5, len(own)), inf)
+                row = np.full((6, len(own)), inf)
                 for n, each in enumerate(own):
                     spans = outer[n].windows.most_iterations
                     row[0, n] = spans(room[self.outer[n]], self.inside[n].spanned)
                     row[1, n] = each.reused(rooms[n])
+                    row[5, n] = each.shared(rooms[n])
                     row[2, n] = each.windows.mean / (each.windows.most * row[1, n])
                     if (within := self.within[n]) is not None:
                         row[3, n] = more * spans(room[self.outer[n]], within.spanned)

@@ -28,6 +28,9 @@ SUMS = 1 << 15  # of a bypass choice in a box, about, before time is looked at a
 MOST_BOXES = 1 << 18
 FIRST_LOOKS = 30  # at the box of all spatial choices, before it is divided
 FEW_ALIKE = 0.02  # of bypass choices that are better alike: when fewer are, not all are looked at
+EVERY = 6  # times that boxes are divided, between looks at a better way to count for the best one
+ALIKE = 128  # boxes that are bounded anew in that way
+HIGHER = 1.001  # times the bound before: where it was better
 NOW_AND_THEN = 8  # how often they are all the same: once in so many times
 CLOSE = 1e-12
 
@@ -105,13 +108,16 @@ class SpatialBoxes:
         """
         self.leave_out(ceiling)
         batch = FIRST
+        rounds = 0
         while len(self.boxes) and len(self.boxes) < MOST_BOXES and most > 0:
             order = np.argsort(self.values, kind="stable")
             single = self.are_single()
             if stop():
                 break
             # first of all, with one box, many bypass choices are counted in a better way
-            if single[order[0]] or (len(self.boxes) == 1 and self.looks < FIRST_LOOKS):
+            rounds += 1
+            often = len(self.boxes) == 1 and self.looks < FIRST_LOOKS
+            if single[order[0]] or often or rounds % EVERY == 0:
                 if self.look_again(int(order[0]), ceiling, stop):
                     continue
                 if single[order[0]]:
@@ -155,6 +161,7 @@ class SpatialBoxes:
         if (keep, *place) in self.counted:
             return False
         self.counted.add((keep, *place))
+        before = float(self.values[i])
         if place not in self.bounded:
             own = self.alive[i]
             values = self.costs.values(self.every, self.objective, box, own)[:, 0]
@@ -175,8 +182,29 @@ class SpatialBoxes:
         stays = values < ceiling
         self.alive[i] = own[stays]
         self.bounded[place] = own[stays], values[stays]
+        if self.values[i] > before * HIGHER:
+            self.spread(keep, float(self.values[i]), ceiling)
         self.leave_out(ceiling)
         return True
+
+    def spread(self, keep: int, reached: float, ceiling: float) -> None:
+        """Bound boxes anew that are best with a bypass choice which has another way to count.
+
+        Those below the bound that a box reached with it come next, and are often like that one.
+        """
+        low = np.flatnonzero((self.best == keep) & (self.values < reached))
+        some = low[np.argsort(self.values[low], kind="stable")][:ALIKE]
+        places = [tuple(box) for box in self.boxes[some].tolist()]
+        some = some[[place not in self.bounded for place in places]]
+        if len(some) == 0:
+            return
+        keeps = np.unique(np.concatenate([self.alive[i] for i in some]))
+        values = self.costs.values(self.every, self.objective, self.boxes[some], keeps)
+        for i, counted in zip(some.tolist(), values.T, strict=True):
+            own = self.alive[i]
+            new = np.maximum(counted[np.searchsorted(keeps, own)], self.values[i])
+            self.values[i], self.best[i] = new.min(), own[new.argmin()]
+            self.alive[i] = own[new < ceiling]
 
     def leave_out(self, ceiling: float) -> None:
         """Leave out the boxes that reach a ceiling."""

@@ -37,12 +37,16 @@ class Stay:
     instances : array of choices
         Instances along all irrelevant dimensions.
     most : callable, optional
-        Most instances along some dimensions together; by default the product of those along each.
+        Most instances along some dimensions together, in arrays that bring a word of some tensor to
+        several elements, if it is one; by default the product of those along each.
     again : array of choices, optional
         Part of the price received that is for words sent. Without it, nothing is known of how many
         iterations of a window give a word while it is in a tile.
     sharing : array of choices, optional
         Instances along dimensions of windows that a word is sent to at most.
+    across : array of choices, optional
+        The same where no more share a word than have different iterations of one dimension of each
+        expression, see `Windows.most_shared`.
     place, bits : int, optional
         The memory whose room tiles share, and the bits of a word. By default each has room alone.
     whole : array of choices, optional
@@ -52,6 +56,8 @@ class Stay:
         Iterations of each dimension in the tile at least.
     left : array of choices, optional
         Words of its tile at most, if those of others have the fewest that they can.
+    tensor : int, optional
+        Which one it is.
     """
 
     sent: Floats
@@ -64,19 +70,21 @@ class Stay:
     room: float
     spread: Mapping[str, Floats]
     instances: Floats
-    most: Callable[[frozenset[str]], Floats] | None = None
+    most: Callable[[frozenset[str], int | None], Floats] | None = None
     again: Floats | None = None
     sharing: Floats | None = None
+    across: Floats | None = None
     place: int | None = None
     bits: int = 1
     whole: Floats | None = None
     held: Mapping[str, Floats] | None = None
     left: Floats | None = None
+    tensor: int | None = None
 
-    def along(self, dimensions: frozenset[str]) -> Floats:
-        """Return the instances along some dimensions together, at most."""
+    def along(self, dimensions: frozenset[str], tensor: int | None = None) -> Floats:
+        """Return the instances along some dimensions together, at most, see `most`."""
         if self.most is not None:
-            return self.most(dimensions)
+            return self.most(dimensions, tensor)
         found = np.ones(len(self.sent))
         for d in sorted(dimensions):
             found = found * self.spread[d]
@@ -93,6 +101,15 @@ class Stay:
             return 1.0
         return self.windows.most_reuse(words) / self.windows.most
 
+    def shared(self, words: float) -> float:
+        """Return how many iterations of windows give a word at most that is sent, of those in all.
+
+        Times `across`, that is of all elements together.
+        """
+        if not self.slides:
+            return 1.0
+        return self.windows.most_shared(words) / self.windows.most
+
 
 @dataclass(frozen=True)
 class Inside:
@@ -106,14 +123,15 @@ class Inside:
         The limit, of one iteration in the tile and one instance.
     held : frozenset of str
         Other dimensions of the outer tile, of which it has iterations for all elements further in.
-    together : tuple of frozensets of str
-        Dimensions, the instances along each of which together multiply the limit.
+    together : tuple of (frozenset of str, int or None)
+        Dimensions, the instances along each of which together multiply the limit: where a word is
+        sent to each of them, those that share one of the tensor whose stays span them.
     """
 
     spanned: frozenset[str]
     most: float
     held: frozenset[str]
-    together: tuple[frozenset[str], ...]
+    together: tuple[tuple[frozenset[str], int | None], ...]
 
     @classmethod
     def of(
@@ -150,11 +168,11 @@ class Inside:
             most *= float(bounds[d]) ** (count - (d in takes_room))
         # what a tensor's stays gain by several instances is what `Stay.received` counts for it
         alone = frozenset(d for d in takes_room if counts[d] == 1)
-        together = [stay.irrelevant & alone for stay in stays]
-        together += [frozenset((d,)) for d in sorted(takes_room - alone)]
+        together = [(stay.irrelevant & alone, stay.tensor) for stay in stays]
+        together += [(frozenset((d,)), None) for d in sorted(takes_room - alone)]
         # what fits a tile that slides is no product
         held = frozenset() if outer.windows else outer.relevant - spanned
-        return cls(spanned, most, held, tuple(own for own in together if own))
+        return cls(spanned, most, held, tuple(own for own in together if own[0]))
 
     @classmethod
     def spanned_by(cls, outer: Stay, inner: Stay, bounds: Mapping[str, int]) -> Inside:
@@ -168,13 +186,13 @@ class Inside:
         for dimensions, pairs in zip(windows.dimensions, windows.pairs, strict=True):
             most *= pairs if len(dimensions & outer.irrelevant) > 1 else 1.0
         spanned = outer.irrelevant - free
-        return cls(spanned, most, frozenset(), (spanned,) if spanned else ())
+        return cls(spanned, most, frozenset(), ((spanned, outer.tensor),) if spanned else ())
 
     def limit(self, outer: Stay) -> Floats:
         """Return the limit of one iteration in the tile, for every choice."""
         limit = np.full(len(outer.sent), self.most)
-        for own in self.together:
-            limit = limit * outer.along(own)
+        for own, tensor in self.together:
+            limit = limit * outer.along(own, tensor)
         if outer.held is not None:
             for d in sorted(self.held):
                 limit = limit / outer.held[d]
