@@ -47,6 +47,9 @@ def test_the_optimum_of_a_chunk_is_that_of_labels_alone(seed, objective):
     search = BranchSearch(layer, machine, goal, fresh)
     found = search.best_in(sources, tuple(room), never)
     rough = search.best_in(sources, tuple(room), never, roughly=True)
+    least = search.bound_of(sources, inf)
+    below = random.choice((0.5, 1.0, 2.0)) * least
+    raised = search.bound_of(sources, below)
 
     plain = BranchSearch(layer, machine, goal, fresh)
     plain.settings = replace(EVERY_PART, combinations=False)
@@ -58,3 +61,5 @@ def test_the_optimum_of_a_chunk_is_that_of_labels_alone(seed, objective):
     assert found.bound >= found.value or found.mapping is None
     assert rough.bound <= expected.value * (1 + 1e-9)
     assert rough.value >= expected.value * (1 - 1e-9)
+    assert least <= expected.value * (1 + 1e-9)
+    assert min(least, below) * (1 - 1e-9) <= raised <= max(expected.value, below) * (1 + 1e-9)

@@ -48,7 +48,7 @@ from tilewright.workload.layer import Network
 
 SHARE = 0.5  # of a limited time, for layers by themselves; what they cost at least bounds segments
 SEARCH = 0.95  # of it, until the last search ends
-ROUGHLY = 0.005  # by how much segments may be worse than the best at first, in a limited time
+ROUGHLY = 0.02, 0.005  # by how much segments may be worse than the best at first
 
 
 def map_fused(
@@ -88,14 +88,14 @@ def map_fused(
     assert network.graph is not None
     parts = list(parts_of(network.graph))
     searching.list_segments(parts)
-    # trees that are found in little time leave out most searches of the second round
-    if len(architecture.arrays) > 1:
-        searching.search_hoped(parts, last, roughly=True)
-        searching.search_hoped(parts, last)
-    else:
-        if run.time_limit is not None:
-            searching.search(last, roughly=True)
-        searching.search(last)
+    # trees that are found in little time leave out most searches of the last round
+    many = len(architecture.arrays) > 1
+    for tolerance in (*ROUGHLY, 0.0) if many or run.time_limit is not None else (0.0,):
+        searching.chunks.tolerance = tolerance
+        if many:
+            searching.search_hoped(parts, last)
+        else:
+            searching.search(last)
     chosen = [(part, searching.chosen(part)) for part in parts]
     stopped = alone.stopped or perf_counter() >= last
     return searching.result(chosen, alone, seconds=perf_counter() - start, stopped=stopped)
@@ -136,7 +136,7 @@ class NetworkSearch:
                 first = own[0][1]
                 self.outcomes[names] = self.outcomes.get(first) or self.unsearched(segment)
 
-    def search(self, last: float, *, roughly: bool = False) -> None:
+    def search(self, last: float) -> None:
         """Search all segments, those of a part with fewer layers first.
 
         In a limited time each has its share, by what is not known of it yet; what is left of that
@@ -146,13 +146,10 @@ class NetworkSearch:
         ----------
         last : float
             When the time is over, as a time of the clock.
-        roughly : bool
-            Whether to look for good mappings only, in little time.
         """
-        self.chunks.roughly = roughly
         todo = [own for own in self.alike.values() if not self.outcomes[own[0][1]].searched]
         unknown = [sum(self.unknown(*each) for each in own) for own in todo]
-        if isfinite(last) and not roughly:
+        if isfinite(last) and self.chunks.tolerance == 0.0:
             order = sorted(range(len(todo)), key=lambda n: -unknown[n])
             todo, unknown = [todo[n] for n in order], [unknown[n] for n in order]
         for n, own in enumerate(todo):
@@ -162,7 +159,7 @@ class NetworkSearch:
             share = unknown[n] / sum(unknown[n:]) if unknown[n] > 0.0 else 0.0
             self.search_one(own, now + (last - now) * share if isfinite(last) else inf)
 
-    def search_hoped(self, parts: Sequence[Part], last: float, *, roughly: bool = False) -> None:
+    def search_hoped(self, parts: Sequence[Part], last: float) -> None:
         """Search the segments that the bound rests on, that of which least is known first.
 
         This is for machines where a search takes long: larger segments are searched before smaller
@@ -170,16 +167,14 @@ class NetworkSearch:
 
         Those that would save most together, were their bounds attained, are all that has to be
         known: when nothing is left to know of them, no other choice of segments is better. In a
-        limited time each has its share, by what is not known of it yet.
+        limited time each has its share, by what is not known of it yet. With a tolerance, each is
+        searched once.
 
         Parameters
         ----------
         last : float
             When the time is over, as a time of the clock.
-        roughly : bool
-            Whether to look for good mappings only, in little time, once for each segment.
         """
-        self.chunks.roughly = roughly
         tried: set[Names] = set()
         stopped = False
         while not self.interrupted and perf_counter() < last:
@@ -190,7 +185,7 @@ class NetworkSearch:
                     if not self.outcomes[first].searched:
                         left[first] = left.get(first, 0.0) + self.unknown(part, names)
             untried = left.keys() - tried
-            if not untried and (roughly or not stopped):
+            if not untried and (self.chunks.tolerance > 0.0 or not stopped):
                 break  # none is left, or what is left ran out of memory
             if not untried:
                 tried, stopped = set(), False
@@ -203,7 +198,6 @@ class NetworkSearch:
                 end = now + (last - now) * left[names] / every
             self.search_one(self.group[names], end)
             stopped = stopped or perf_counter() >= end
-        self.chunks.roughly = False
 
     def search_one(self, own: list[tuple[Part, Names]], end: float) -> None:
         """Search segments that are alike, until some time of the clock."""
@@ -233,8 +227,7 @@ class NetworkSearch:
             return Outcome(None, inf, inf)
         before = self.chunks.searches
         floor = earlier.bound
-        tolerance = ROUGHLY if self.chunks.roughly else 0.0
-        search = SegmentSearch(problem, self.chunks, floor, tolerance)
+        search = SegmentSearch(problem, self.chunks, floor)
         if search.bounds.additive and len(self.architecture.arrays) > 1:
             # this leaves out more, but says less of what it leaves out than searches do, which
             # take long with several arrays

@@ -46,9 +46,20 @@ class Kind(NamedTuple):
 
 @dataclass
 class Solved:
-    """What is known of a chunk with given sources: points for some rooms, and bounds."""
+    """What is known of a chunk with given sources: points for some rooms, and bounds.
+
+    Attributes
+    ----------
+    points : list of Point
+    least : float
+        What it costs at least in any room.
+    raised : float
+        A value below which `least` was looked for.
+    """
 
     points: list[Point]
+    least: float = 0.0
+    raised: float = -inf
 
     def settled(self, room: Room, *, roughly: bool) -> Point | None:
         """Return the best mapping in some room, or the best that is known, if there is one."""
@@ -65,7 +76,7 @@ class Solved:
 
     def bound(self, room: Room) -> float:
         """Return what no mapping in some room undercuts."""
-        return max((p.bound for p in self.points if within(room, p.room)), default=0.0)
+        return max((self.least, *(p.bound for p in self.points if within(room, p.room))))
 
 
 def within(first: Room, second: Room) -> bool:
@@ -80,8 +91,11 @@ class Chunks:
     ----------
     searches : int
         How many were started.
-    roughly : bool
-        Whether mappings of chunks need not be the best ones.
+    bounds_first : bool
+        Whether chunks are bounded before they are searched: where searches take long.
+    tolerance : float
+        By how much mappings may be worse than the best ones, as a share of these. If at all, those
+        of chunks are only annealed.
     groups : dict
         What is known of groups of layers.
     """
@@ -100,10 +114,16 @@ class Chunks:
             for m in architecture.memories
         )
         self.searches = 0
-        self.roughly = False
+        self.bounds_first = len(architecture.arrays) > 1
+        self.tolerance = 0.0
         self.groups: dict[object, Group] = {}
         self._searches: dict[object, BranchSearch] = {}
         self._solved: dict[object, Solved] = {}
+
+    @property
+    def roughly(self) -> bool:
+        """Whether mappings of chunks need not be the best ones."""
+        return self.tolerance > 0.0
 
     def solved(self, kind: Kind) -> Solved:
         """Return what is known of a chunk."""
@@ -133,15 +153,31 @@ class Chunks:
         """Return the best mapping of a chunk in some room, if it is below a value."""
         known = self.solved(kind)
         point = known.settled(room, roughly=self.roughly)
-        if point is None:
-            key = kind.layer, kind.fresh, kind.goal, kind.free
-            if key not in self._searches:
-                machine = self.onchip if kind.free else self.architecture
-                self._searches[key] = BranchSearch(layer, machine, kind.goal, kind.fresh)
-            self.searches += 1
-            search = self._searches[key]
-            point = search.best_in(
-                kind.sources, room, stop, below, kind.begun, roughly=self.roughly
-            )
-            known.points.append(point)
+        if point is not None:
+            return point
+        if self.bounds_first:
+            least = self.least(layer, kind, below)
+            if least >= below:
+                return Point(inf, least, room, (0.0,) * len(room), None)
+        self.searches += 1
+        point = self.search(layer, kind).best_in(
+            kind.sources, room, stop, below, kind.begun, roughly=self.roughly
+        )
+        known.points.append(point)
         return point
+
+    def least(self, layer: Layer, kind: Kind, below: float = inf) -> float:
+        """Return what a chunk costs at least in any room, without a search; up to a value."""
+        known = self.solved(kind)
+        if known.least < below and known.raised < below:
+            known.least = self.search(layer, kind).bound_of(kind.sources, below)
+            known.raised = below
+        return known.least
+
+    def search(self, layer: Layer, kind: Kind) -> BranchSearch:
+        """Return the search of a chunk."""
+        key = kind.layer, kind.fresh, kind.goal, kind.free
+        if key not in self._searches:
+            machine = self.onchip if kind.free else self.architecture
+            self._searches[key] = BranchSearch(layer, machine, kind.goal, kind.fresh)
+        return self._searches[key]
