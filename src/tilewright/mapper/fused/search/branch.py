@@ -92,6 +92,12 @@ class BranchSearch(Search):
         capacities = [m.capacity_bits for m in architecture.memories]
         self.capacity = np.array([inf if c is None else c for c in capacities], np.float64)
         self.left = self.capacity
+        self.widest = self.spread_left
+
+    def begin_anew(self) -> None:
+        """Forget what has been found, and what combinations of spatial choices told."""
+        super().begin_anew()
+        self.spread_left = self.widest
 
     def roots(self, shapes: Ints, room: int = 0) -> tuple[Ints, Floats]:
         """Return tables of labels as for a whole layer, with fewer partial sums from zero."""

@@ -15,7 +15,8 @@ from math import inf, prod
 import numpy as np
 
 from tilewright.kernels.types import Floats, Ints
-from tilewright.mapper.fused.search.chunks import Chunks, Sources
+from tilewright.mapper.fused.search.chunks import Chunks
+from tilewright.mapper.fused.search.known import Sources
 from tilewright.mapper.fused.space.groups import PRIVATE, Unit
 from tilewright.mapper.fused.space.holding import Holding
 from tilewright.mapper.fused.space.segment_problem import SegmentProblem, Shape

@@ -19,8 +19,9 @@ from tilewright.fusion.evaluation import evaluate
 from tilewright.kernels.types import Bools
 from tilewright.mapper.fused.search.branch_bounds import BranchBounds
 from tilewright.mapper.fused.search.candidate import Candidate
-from tilewright.mapper.fused.search.chunks import Chunks, Sources
+from tilewright.mapper.fused.search.chunks import Chunks
 from tilewright.mapper.fused.search.group_candidates import GroupCandidates
+from tilewright.mapper.fused.search.known import Sources
 from tilewright.mapper.fused.search.trees import tree_of
 from tilewright.mapper.fused.search.turn_search import TurnSearch
 from tilewright.mapper.fused.search.window_candidates import Opened, WindowCandidates

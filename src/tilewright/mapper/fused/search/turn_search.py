@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from tilewright.mapper.fused.search.branch import Point
 from tilewright.mapper.fused.search.candidate import Candidate, Turns
-from tilewright.mapper.fused.search.chunks import Kind, Solved
 from tilewright.mapper.fused.search.groups import group_below
+from tilewright.mapper.fused.search.known import Kind, Solved
 from tilewright.mapper.fused.space.around import Room
 from tilewright.mapper.fused.space.segment_problem import SegmentProblem
 from tilewright.mapper.objective.tolerances import TIE
