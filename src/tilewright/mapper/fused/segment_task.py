@@ -133,4 +133,5 @@ def searches_here(architecture: Architecture) -> dict[object, BranchSearch]:
     """Return the searches of chunks on a machine that this thread has made before."""
     if getattr(HERE, "architecture", None) != architecture:
         HERE.architecture, HERE.searches = architecture, {}
-    return HERE.searches
+    searches: dict[object, BranchSearch] = HERE.searches
+    return searches

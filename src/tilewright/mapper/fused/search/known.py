@@ -169,12 +169,16 @@ class KnownOfLayers:
 
     def of(self, chunk: Any) -> set[int]:
         """Return the layers that a chunk may be one of, by its `likeness`."""
-        return {
-            w
-            for w, (bounds, *rest) in enumerate(self.whole)
-            if all(
-                one == other and whole % n == 0
-                for (one, n), (other, whole) in zip(chunk[0], bounds, strict=False)
-            )
-            and list(chunk[1:]) == rest
-        }
+        return {w for w, whole in enumerate(self.whole) if is_part(chunk, whole)}
+
+
+def is_part(chunk: Any, whole: Any) -> bool:
+    """Whether something may be a chunk of a layer, by the `likeness` of both."""
+    return (
+        len(chunk[0]) == len(whole[0])
+        and all(
+            name == other and bound % extent == 0
+            for (name, extent), (other, bound) in zip(chunk[0], whole[0], strict=True)
+        )
+        and chunk[1:] == whole[1:]
+    )
