@@ -33,8 +33,8 @@ class Chunks:
     ----------
     searches : int
         How many were started.
-    bounds_first : bool
-        Whether chunks are bounded before they are searched: where searches take long.
+    long : bool
+        Whether the search of a chunk takes long: with several arrays.
     tolerance : float
         By how much mappings may be worse than the best ones, as a share of these. If at all, those
         of chunks are only annealed.
@@ -64,7 +64,7 @@ class Chunks:
             for m in architecture.memories
         )
         self.searches = 0
-        self.bounds_first = len(architecture.arrays) > 1
+        self.long = len(architecture.arrays) > 1
         self.tolerance = 0.0
         self.groups: dict[object, Group] = {}
         self.known = Known() if known is None else known
@@ -74,6 +74,11 @@ class Chunks:
     def roughly(self) -> bool:
         """Whether mappings of chunks need not be the best ones."""
         return self.tolerance > 0.0
+
+    @property
+    def bounds_first(self) -> bool:
+        """Whether chunks are bounded before they are searched: where that takes less time."""
+        return self.long or self.roughly
 
     def solved(self, kind: Kind) -> Solved:
         """Return what is known of a chunk."""
