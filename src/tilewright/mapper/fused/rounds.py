@@ -53,7 +53,8 @@ class Rounds:
 
         Trees that are found in little time leave out most searches of the last round.
         """
-        roughly = ROUGHLY if hoped or isfinite(self.last) else ()
+        # searches that take little time do without, unless they may be cut short
+        roughly = ROUGHLY if hoped else ROUGHLY[:1] if isfinite(self.last) else ()
         self.helpers = Helpers(self.workers - 1)
         self.helpers.since = self.since
         self.pool = ThreadPoolExecutor(self.workers, thread_name_prefix="tilewright")

@@ -52,7 +52,7 @@ class BranchBounds:
         """Return what a whole layer costs at least when its outermost memory costs no energy."""
         layer, chunks = self.problem.layers[i], self.chunks
         kind = chunks.kind(layer, 1.0, sources, goal=goal, free=True)
-        if chunks.bounds_first:
+        if chunks.long:
             return chunks.least(layer, kind)
         return chunks.solve(layer, kind, chunks.capacity, stop).bound
 

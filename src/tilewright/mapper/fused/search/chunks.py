@@ -34,10 +34,9 @@ class Chunks:
     searches : int
         How many were started.
     long : bool
-        Whether the search of a chunk takes long: with several arrays.
+        Whether the search of a chunk takes long: with several arrays. Then it is bounded first.
     tolerance : float
-        By how much mappings may be worse than the best ones, as a share of these. If at all, those
-        of chunks are only annealed.
+        By how much trees may be worse than the best ones, as a share of these.
     known : Known
         All that they have found.
     groups : dict
@@ -72,13 +71,8 @@ class Chunks:
 
     @property
     def roughly(self) -> bool:
-        """Whether mappings of chunks need not be the best ones."""
-        return self.tolerance > 0.0
-
-    @property
-    def bounds_first(self) -> bool:
-        """Whether chunks are bounded before they are searched: where that takes less time."""
-        return self.long or self.roughly
+        """Whether chunks are only annealed: where their search takes longer."""
+        return self.long and self.tolerance > 0.0
 
     def solved(self, kind: Kind) -> Solved:
         """Return what is known of a chunk."""
@@ -110,7 +104,7 @@ class Chunks:
         point = known.settled(room, roughly=self.roughly)
         if point is not None:
             return point
-        if self.bounds_first:
+        if self.long:
             least = self.least(layer, kind, below)
             if least >= below:
                 return Point(inf, least, room, (0.0,) * len(room), None)

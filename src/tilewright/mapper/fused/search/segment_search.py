@@ -251,7 +251,7 @@ class SegmentSearch:
             if cut:
                 return best
         best = self.grouped(best, stop)
-        if self.chunks.roughly:
+        if self.chunks.tolerance > 0.0:
             best = replace(best, bound=min(best.bound, self.least))  # some were left out
         return best
 
@@ -266,7 +266,7 @@ class SegmentSearch:
 
     def enough(self, value: float) -> bool:
         """Whether nothing can be better than a value by more than the tolerance."""
-        return self.chunks.roughly and self.floor >= value * self.close
+        return self.chunks.tolerance > 0.0 and self.floor >= value * self.close
 
     def best_of(
         self, candidates: Sequence[Candidate | Opened], most: float, stop: Callable[[], bool]
