@@ -11,7 +11,7 @@ from tilewright.architecture.machine import Architecture, Compute, Memory
 from tilewright.document import Document
 from tilewright.errors import NoMappingError
 from tilewright.fusion.count import store_moves
-from tilewright.mapper.fused.network import NetworkSearch
+from tilewright.mapper.fused.network_search import NetworkSearch
 from tilewright.mapper.fused.search.chunks import Chunks
 from tilewright.mapper.fused.search.segment_search import SegmentSearch
 from tilewright.mapper.fused.space.holding import holdings

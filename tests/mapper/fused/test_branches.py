@@ -47,6 +47,9 @@ def test_the_optimum_of_a_chunk_is_that_of_labels_alone(seed, objective):
     search = BranchSearch(layer, machine, goal, fresh)
     found = search.best_in(sources, tuple(room), never)
     rough = search.best_in(sources, tuple(room), never, roughly=True)
+    least = search.bound_of(sources, inf)
+    below = random.choice((0.5, 1.0, 2.0)) * least
+    raised = search.bound_of(sources, below)
 
     plain = BranchSearch(layer, machine, goal, fresh)
     plain.settings = replace(EVERY_PART, combinations=False)
@@ -58,3 +61,17 @@ def test_the_optimum_of_a_chunk_is_that_of_labels_alone(seed, objective):
     assert found.bound >= found.value or found.mapping is None
     assert rough.bound <= expected.value * (1 + 1e-9)
     assert rough.value >= expected.value * (1 - 1e-9)
+    assert least <= expected.value * (1 + 1e-9)
+    assert min(least, below) * (1 - 1e-9) <= raised <= max(expected.value, below) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_chunk_of_one_operation_has_one_mapping(seed):
+    random = Random(seed)
+    data = {"name": "l", "einsum": "O[M,N] += I[M,K] * W[K,N]", "bounds": dict.fromkeys("MNK", 1)}
+    (layer,) = parse_network(Document({"name": "n", "layers": [data]}, "n")).layers
+    search = BranchSearch(layer, several_arrays(random), parse_objective("energy"), 1.0)
+    found = search.best_in((0, 0, 0), tuple(search.capacity), never)
+    rough = search.best_in((0, 0, 0), tuple(search.capacity), never, roughly=True)
+    assert rough.value == found.value < inf
+    assert rough.bound <= found.bound == found.value

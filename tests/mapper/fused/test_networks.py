@@ -18,10 +18,11 @@ from tilewright.architecture.machine import Architecture, Compute, Memory
 from tilewright.document import Document
 from tilewright.errors import InputError, MappingError, NoMappingError
 from tilewright.fusion import evaluate
-from tilewright.mapper.fused.network import NetworkSearch, map_fused
+from tilewright.mapper.fused.network import map_fused
+from tilewright.mapper.fused.network_search import NetworkSearch
+from tilewright.mapper.fused.rounds import Rounds
 from tilewright.mapper.fused.search.chunks import Chunks
 from tilewright.mapper.fused.search.segment_search import SegmentSearch
-from tilewright.mapper.fused.space.partition import parts_of
 from tilewright.mapper.fused.space.segment_problem import SegmentProblem
 from tilewright.mapper.network.network import map_network
 from tilewright.mapper.objective.objective import parse_objective
@@ -191,17 +192,13 @@ def test_segments_that_the_bound_does_not_rest_on_need_no_search(seed):
     sizes = [random.choice((2, 3, 4)) for _ in range(4)]
     found, target = network(random.choice((2, 4)), sizes), several_arrays(random)
     alone = map_network(found, target, "energy")
-    parts = list(parts_of(found.graph))
     totals, searched = [], []
     for hoped in (False, True):
         search = NetworkSearch(found, target, "energy", alone.layers)
-        search.list_segments(parts)
-        if hoped:
-            search.search_hoped(parts, inf, roughly=True)
-            search.search_hoped(parts, inf)
-        else:
-            search.search(inf)
-        (part,) = parts
+        search.list_segments()
+        rounds = Rounds(search, inf)
+        rounds.carry_out(hoped=hoped)
+        (part,) = search.parts
         gained = sum(search.gain(part, own) for own in search.chosen(part))
         totals.append(search.values(part, frozenset(part.names)) - gained)
         assert isclose(totals[-1], search.bound(part))

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 import tilewright as tw
-from tilewright.mapper.fused import network as fused_network
+from tilewright.mapper.fused import segment_task
 from tilewright.mapper.fused.search.segment_search import SegmentSearch
 from tilewright.mapper.fused.space.partition import (
     Part,
@@ -82,7 +82,7 @@ def test_ctrl_c_gives_the_best_so_far(monkeypatch):
             raise KeyboardInterrupt
         return solve(self, most, stop)
 
-    monkeypatch.setattr(fused_network.SegmentSearch, "solve", interrupted)
+    monkeypatch.setattr(segment_task.SegmentSearch, "solve", interrupted)
     found = tw.map("bert_base", "tpu-v1", fuse=True)
     assert found.interrupted
     assert not found.optimal

@@ -65,8 +65,11 @@ class Combinations(NamedTuple):
 def combinations(sp: Space, most: int = MOST) -> Combinations | None:
     """Return the combinations of spatial choices that can be, or None where they are too many.
 
+    None, too, where there is nothing to choose: a layer of one operation has no dimensions.
     Where windows slide over several arrays, their dimensions are told apart if that is possible.
     """
+    if sp.relevant.shape[1] == 0:
+        return None
     found = combined(sp, True, most) if tells_apart(sp) else None
     return found or combined(sp, False, most)
 

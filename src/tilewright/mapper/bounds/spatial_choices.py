@@ -224,6 +224,10 @@ class SpatialBounds:
             found[outside] = np.inf
         return found
 
+    def value_of(self, keep: Keep, goal: Floats) -> float:
+        """Return the objective of a bypass choice at least."""
+        return min(float(values(goal, *self.least(keep)).min()), self.beyond)
+
     def weigh(self, plan: Plan, goal: Floats) -> None:
         """Raise the bounds of a bypass choice to those of its best combinations."""
         own = slice(None) if plan.part is None else plan.part

@@ -16,7 +16,7 @@ from tilewright.mapping.fused.connections.connected_layers import traced
 from tilewright.model.energy import read_cost, write_cost
 
 if TYPE_CHECKING:
-    from tilewright.mapper.fused.network import NetworkSearch
+    from tilewright.mapper.fused.network_search import NetworkSearch
 
 
 def detailed_edges(

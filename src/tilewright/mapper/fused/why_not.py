@@ -29,7 +29,7 @@ from tilewright.mapper.objective.tolerances import TOLERANCE
 from tilewright.mapping.fused.connections.connected_layers import segment
 
 if TYPE_CHECKING:
-    from tilewright.mapper.fused.network import NetworkSearch
+    from tilewright.mapper.fused.network_search import NetworkSearch
 
 
 class Blocked(NamedTuple):

@@ -15,7 +15,8 @@ from math import inf, prod
 import numpy as np
 
 from tilewright.kernels.types import Floats, Ints
-from tilewright.mapper.fused.search.chunks import Chunks, Sources
+from tilewright.mapper.fused.search.chunks import Chunks
+from tilewright.mapper.fused.search.known import Sources
 from tilewright.mapper.fused.space.groups import PRIVATE, Unit
 from tilewright.mapper.fused.space.holding import Holding
 from tilewright.mapper.fused.space.segment_problem import SegmentProblem, Shape
@@ -51,6 +52,8 @@ class BranchBounds:
         """Return what a whole layer costs at least when its outermost memory costs no energy."""
         layer, chunks = self.problem.layers[i], self.chunks
         kind = chunks.kind(layer, 1.0, sources, goal=goal, free=True)
+        if chunks.long:
+            return chunks.least(layer, kind)
         return chunks.solve(layer, kind, chunks.capacity, stop).bound
 
     def moved(self, i: int, sources: Sources) -> tuple[Floats, Floats]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from tilewright.mapper.fused.search.branch import Point
-from tilewright.mapper.fused.search.chunks import Sources
+from tilewright.mapper.fused.search.known import Sources
 from tilewright.mapper.fused.space.around import Begun, Room
 from tilewright.mapper.fused.space.groups import Grouping, Unit
 from tilewright.mapper.fused.space.holding import Holding

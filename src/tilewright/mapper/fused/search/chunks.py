@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tilewright.architecture.machine import Architecture
 from tilewright.mapper.fused.search.branch import BranchSearch, Point
+from tilewright.mapper.fused.search.known import Kind, Known, Solved, Sources
 from tilewright.mapper.fused.space.around import NOTHING_BEGUN, Begun, Room
 from tilewright.mapper.network.solution_key import likeness
 from tilewright.mapper.objective.objective import Objective
@@ -17,76 +18,38 @@ from tilewright.workload.layer import Layer
 if TYPE_CHECKING:
     from tilewright.mapper.fused.search.groups import Group
 
-Sources = tuple[int, ...]
-
-
-class Kind(NamedTuple):
-    """What tells chunks apart: layers that are alike, where tensors come from, what is minimised.
-
-    Attributes
-    ----------
-    layer : object
-        The `likeness` of the layer with the bounds of the chunk.
-    fresh : float
-        See `BranchSearch`.
-    sources : tuple of int
-    begun : (float, tuple of float)
-    goal : Objective
-    free : bool
-        Whether the outermost memory costs no energy.
-    """
-
-    layer: object
-    fresh: float
-    sources: Sources
-    begun: Begun
-    goal: Objective
-    free: bool
-
-
-@dataclass
-class Solved:
-    """What is known of a chunk with given sources: points for some rooms, and bounds."""
-
-    points: list[Point]
-
-    def settled(self, room: Room, *, roughly: bool) -> Point | None:
-        """Return the best mapping in some room, or the best that is known, if there is one."""
-        best = None
-        for point in self.points:
-            fits = within(point.used, room) and within(room, point.room)
-            if not point.found or not fits:
-                continue
-            if point.bound >= point.value:
-                return point
-            if roughly and (best is None or point.value < best.value):
-                best = point
-        return best
-
-    def bound(self, room: Room) -> float:
-        """Return what no mapping in some room undercuts."""
-        return max((p.bound for p in self.points if within(room, p.room)), default=0.0)
-
-
-def within(first: Room, second: Room) -> bool:
-    """Whether one room is nowhere larger than another."""
-    return all(a <= b for a, b in zip(first, second, strict=True))
-
 
 class Chunks:
     """Searches of chunks on one machine, with all that they have found.
+
+    Parameters
+    ----------
+    known : Known, optional
+        What is known already; what is found is added.
+    searches : dict, optional
+        Searches on this machine for this objective, from before; new ones are added.
 
     Attributes
     ----------
     searches : int
         How many were started.
-    roughly : bool
-        Whether mappings of chunks need not be the best ones.
+    long : bool
+        Whether the search of a chunk takes long: with several arrays. Then it is bounded first.
+    tolerance : float
+        By how much trees may be worse than the best ones, as a share of these.
+    known : Known
+        All that they have found.
     groups : dict
-        What is known of groups of layers.
+        The searches of groups of layers.
     """
 
-    def __init__(self, architecture: Architecture, objective: Objective) -> None:
+    def __init__(
+        self,
+        architecture: Architecture,
+        objective: Objective,
+        known: Known | None = None,
+        searches: dict[object, BranchSearch] | None = None,
+    ) -> None:
         self.architecture = architecture
         self.objective = objective
         outermost = architecture.memories[0]
@@ -100,14 +63,20 @@ class Chunks:
             for m in architecture.memories
         )
         self.searches = 0
-        self.roughly = False
+        self.long = len(architecture.arrays) > 1
+        self.tolerance = 0.0
         self.groups: dict[object, Group] = {}
-        self._searches: dict[object, BranchSearch] = {}
-        self._solved: dict[object, Solved] = {}
+        self.known = Known() if known is None else known
+        self._searches = {} if searches is None else searches
+
+    @property
+    def roughly(self) -> bool:
+        """Whether chunks are only annealed: where their search takes longer."""
+        return self.long and self.tolerance > 0.0
 
     def solved(self, kind: Kind) -> Solved:
         """Return what is known of a chunk."""
-        return self._solved.setdefault(kind, Solved([]))
+        return self.known.chunks.setdefault(kind, Solved([]))
 
     def kind(
         self,
@@ -133,15 +102,31 @@ class Chunks:
         """Return the best mapping of a chunk in some room, if it is below a value."""
         known = self.solved(kind)
         point = known.settled(room, roughly=self.roughly)
-        if point is None:
-            key = kind.layer, kind.fresh, kind.goal, kind.free
-            if key not in self._searches:
-                machine = self.onchip if kind.free else self.architecture
-                self._searches[key] = BranchSearch(layer, machine, kind.goal, kind.fresh)
-            self.searches += 1
-            search = self._searches[key]
-            point = search.best_in(
-                kind.sources, room, stop, below, kind.begun, roughly=self.roughly
-            )
-            known.points.append(point)
+        if point is not None:
+            return point
+        if self.long:
+            least = self.least(layer, kind, below)
+            if least >= below:
+                return Point(inf, least, room, (0.0,) * len(room), None)
+        self.searches += 1
+        point = self.search(layer, kind).best_in(
+            kind.sources, room, stop, below, kind.begun, roughly=self.roughly
+        )
+        known.points.append(point)
         return point
+
+    def least(self, layer: Layer, kind: Kind, below: float = inf) -> float:
+        """Return what a chunk costs at least in any room, without a search; up to a value."""
+        known = self.solved(kind)
+        if known.least < below and known.raised < below:
+            known.least = self.search(layer, kind).bound_of(kind.sources, below)
+            known.raised = below
+        return known.least
+
+    def search(self, layer: Layer, kind: Kind) -> BranchSearch:
+        """Return the search of a chunk."""
+        key = kind.layer, kind.fresh, kind.goal, kind.free
+        if key not in self._searches:
+            machine = self.onchip if kind.free else self.architecture
+            self._searches[key] = BranchSearch(layer, machine, kind.goal, kind.fresh)
+        return self._searches[key]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from tilewright.mapper.fused.search.branch import Point
 from tilewright.mapper.fused.search.candidate import Candidate
-from tilewright.mapper.fused.search.chunks import Chunks, Solved
+from tilewright.mapper.fused.search.chunks import Chunks
+from tilewright.mapper.fused.search.known import Solved
 from tilewright.mapper.fused.space.around import Room
 from tilewright.mapper.fused.space.groups import Unit, problem_of
 from tilewright.mapper.fused.space.segment_problem import SegmentProblem, alike
@@ -25,9 +26,9 @@ class Group:
     left, and groups that are alike below other loops have the same one.
     """
 
-    def __init__(self, search: SegmentSearch) -> None:
+    def __init__(self, search: SegmentSearch, solved: Solved) -> None:
         self.search = search
-        self.solved = Solved([])
+        self.solved = solved
 
     def solve(self, room: Room, stop: Callable[[], bool], below: float) -> Point:
         """Return the best mapping in some room, if it is below a value."""
@@ -83,5 +84,5 @@ def group_of(chunks: Chunks, problem: SegmentProblem, make: Callable[[], Segment
         around.begun,
     )
     if key not in chunks.groups:
-        chunks.groups[key] = Group(make())
+        chunks.groups[key] = Group(make(), chunks.known.groups.setdefault(key, Solved([])))
     return chunks.groups[key]

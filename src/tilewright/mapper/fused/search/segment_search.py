@@ -17,13 +17,13 @@ import numpy as np
 
 from tilewright.fusion.evaluation import evaluate
 from tilewright.kernels.types import Bools
-from tilewright.mapper.fused.search.branch import Point
 from tilewright.mapper.fused.search.branch_bounds import BranchBounds
-from tilewright.mapper.fused.search.candidate import Candidate, Turns
-from tilewright.mapper.fused.search.chunks import Chunks, Kind, Solved, Sources
+from tilewright.mapper.fused.search.candidate import Candidate
+from tilewright.mapper.fused.search.chunks import Chunks
 from tilewright.mapper.fused.search.group_candidates import GroupCandidates
-from tilewright.mapper.fused.search.groups import group_below
+from tilewright.mapper.fused.search.known import Sources
 from tilewright.mapper.fused.search.trees import tree_of
+from tilewright.mapper.fused.search.turn_search import TurnSearch
 from tilewright.mapper.fused.search.window_candidates import Opened, WindowCandidates
 from tilewright.mapper.fused.space.around import NOTHING_BEGUN, Begun, Room
 from tilewright.mapper.fused.space.groups import (
@@ -36,7 +36,6 @@ from tilewright.mapper.fused.space.holding import Holding, holdings
 from tilewright.mapper.fused.space.segment_problem import SegmentProblem, Shape
 from tilewright.mapper.objective.tolerances import TIE
 from tilewright.mapper.problem.lattice import divisors
-from tilewright.workload.layer import Layer
 
 
 @dataclass(frozen=True)
@@ -64,8 +63,6 @@ class SegmentSearch:
     ----------
     floor : float
         What is known that no fused mapping undercuts.
-    tolerance : float
-        It ends where nothing can be better by more than this share.
 
     Attributes
     ----------
@@ -83,14 +80,11 @@ class SegmentSearch:
         problem: SegmentProblem,
         chunks: Chunks,
         floor: float = 0.0,
-        tolerance: float = 0.0,
     ) -> None:
         self.problem = problem
         self.chunks = chunks
         self.floor = floor
         self.apart = -inf
-        self.tolerance = tolerance
-        self.close = 1 - max(TIE, tolerance)
         self.candidates = 0
         self.least = inf
         # the largest first: of equals the one with fewer loops is taken
@@ -105,6 +99,12 @@ class SegmentSearch:
         self._below: dict[Shape, Bools] = {}
         self.windows = WindowCandidates(self)
         self.groups = GroupCandidates(self)
+        self.turns = TurnSearch(self)
+
+    @property
+    def close(self) -> float:
+        """What a bound is a share of a value at most, where something better is looked for."""
+        return 1 - max(TIE, self.chunks.tolerance)
 
     def sources(
         self, held: dict[int, int], private: frozenset[int] = frozenset()
@@ -251,7 +251,7 @@ class SegmentSearch:
             if cut:
                 return best
         best = self.grouped(best, stop)
-        if self.tolerance > 0.0:
+        if self.chunks.tolerance > 0.0:
             best = replace(best, bound=min(best.bound, self.least))  # some were left out
         return best
 
@@ -266,7 +266,7 @@ class SegmentSearch:
 
     def enough(self, value: float) -> bool:
         """Whether nothing can be better than a value by more than the tolerance."""
-        return self.tolerance > 0.0 and self.floor >= value * self.close
+        return self.chunks.tolerance > 0.0 and self.floor >= value * self.close
 
     def best_of(
         self, candidates: Sequence[Candidate | Opened], most: float, stop: Callable[[], bool]
@@ -290,7 +290,7 @@ class SegmentSearch:
                 for each in self.windows.candidates(head):
                     heappush(heap, (each.bound, next(order), each))
                 continue
-            self.refine(head, value, stop)
+            self.turns.refine(head, value, stop)
             if head.bound > least * (1 + TIE):
                 heapreplace(heap, (head.bound, next(order), head))
             elif head.solved and head.groupings:
@@ -315,90 +315,3 @@ class SegmentSearch:
         found = evaluate(self.problem.segment, self.problem.architecture, tree, check=False)
         goal = self.chunks.objective
         return sum(goal.value(one.energy_pj, one.cycles) for one in found.layers.values())
-
-    def turns(self, head: Candidate) -> list[list[Turns]]:
-        """Return the turns of every branch of a candidate."""
-        if head.windowed is not None:
-            return self.windows.turns(head)
-        return [[Turns(head.iterations, self.work(head, u))] for u in range(len(head.units))]
-
-    def work(self, head: Candidate, u: int) -> Layer | SegmentProblem:
-        """Return what a branch carries out in one turn without windows."""
-        p, unit = self.problem, head.units[u]
-        if len(unit) == 1:
-            return p.chunk(unit[0], head.shape)
-        return group_below(p, head, unit)
-
-    def known(self, head: Candidate, u: int, turns: Turns) -> Solved:
-        """Return what is known of a turn of a branch."""
-        if isinstance(turns.work, SegmentProblem):
-            return self.groups.known(turns.work).solved
-        return self.chunks.solved(self.kind(head, u, turns.work))
-
-    def kind(self, head: Candidate, u: int, layer: Layer) -> Kind:
-        """Return what tells a turn of a layer from others."""
-        (i,) = head.units[u]
-        return self.chunks.kind(layer, head.fresh[i], head.sources[i], head.begun[i])
-
-    def solve_turn(
-        self,
-        head: Candidate,
-        u: int,
-        turns: Turns,
-        room: Room,
-        stop: Callable[[], bool],
-        below: float,
-    ) -> Point:
-        """Return the best mapping of a turn of a branch in some room, if it is below a value."""
-        if isinstance(turns.work, SegmentProblem):
-            return self.groups.known(turns.work).solve(room, stop, below)
-        return self.chunks.solve(turns.work, self.kind(head, u, turns.work), room, stop, below)
-
-    def total(self, own: Sequence[Turns], least: float, but: Turns | None = None) -> float:
-        """Return what turns of one layer cost at least, or all but some of them.
-
-        What those of different extents cost adds up for energy; otherwise nothing is undercut that
-        any of them cost alone.
-        """
-        parts = [turns.least * turns.times**self.power for turns in own if turns is not but]
-        whole = sum(parts) if self.bounds.additive or len(own) == 1 else max(parts, default=0.0)
-        if but is not None:
-            return whole if self.bounds.additive else 0.0
-        return max(least, whole)
-
-    def refine(self, head: Candidate, value: float, stop: Callable[[], bool]) -> None:
-        """Raise the bound of a candidate: by what is known of its branches, or by solving one."""
-        before = head.bound
-        head.turns = head.turns or self.turns(head)
-        open_ = [
-            (u, turns, self.known(head, u, turns))
-            for u, own in enumerate(head.turns)
-            for turns in own
-            if turns.point is None
-        ]
-        for u, turns, known in open_:
-            turns.point = point = known.settled(head.rooms[u], roughly=self.chunks.roughly)
-            turns.least = max(turns.least, point.bound if point else known.bound(head.rooms[u]))
-        for u, own in enumerate(head.turns):
-            head.bounds[u] = self.total(own, head.bounds[u])
-        if head.bound > before * (1 + TIE):
-            return
-        for u, turns, known in sorted(open_, key=lambda each: -each[1].times):
-            if turns.point is None:
-                own = head.turns[u]
-                rest = head.apart + sum(head.bounds) - head.bounds[u]
-                rest += self.total(own, 0.0, but=turns)
-                below = (value - rest) / turns.times**self.power
-                room = head.rooms[u]
-                many = len(head.units[u]) > 1 or bool(head.windowed or self.groups.relaxed)
-                if many and not known.points:
-                    # many candidates have this turn, each with another room: first without a limit
-                    room = self.chunks.capacity
-                point = self.solve_turn(head, u, turns, room, stop, below)
-                if room != head.rooms[u]:
-                    turns.point = known.settled(head.rooms[u], roughly=self.chunks.roughly)
-                else:
-                    turns.point = point
-                turns.least = max(turns.least, point.bound)
-                head.bounds[u] = self.total(own, head.bounds[u])
-                return

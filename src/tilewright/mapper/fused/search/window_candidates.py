@@ -18,7 +18,7 @@ import numpy as np
 from tilewright.kernels.types import Floats
 from tilewright.mapper.fused.search.branch import keeps_of
 from tilewright.mapper.fused.search.candidate import Candidate, Turns, Windowed
-from tilewright.mapper.fused.search.chunks import Sources
+from tilewright.mapper.fused.search.known import Sources
 from tilewright.mapper.fused.space.around import Begun
 from tilewright.mapper.fused.space.holding import Holding, holdings, retains_windows
 from tilewright.mapper.fused.space.segment_problem import Shape

@@ -118,6 +118,10 @@ class SegmentProblem:
         self.tiles = tuple(self.tile_of(tensor) for tensor in segment.tensors)
         self.tile_at = {use: i for i, tile in enumerate(self.tiles) for use in tile.uses}
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Return what another process makes the same from."""
+        return SegmentProblem, (self.segment, self.architecture, self.around)
+
     @cached_property
     def intermediates(self) -> tuple[int, ...]:
         """Positions of the tiles that stay on chip."""

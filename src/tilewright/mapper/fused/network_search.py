@@ -1,0 +1,173 @@
+"""What is known of a network whose layers may be fused: its segments, and which to choose."""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+
+from tilewright.architecture.machine import Architecture
+from tilewright.mapper.fused.search.branch_bounds import BranchBounds
+from tilewright.mapper.fused.search.chunks import Chunks
+from tilewright.mapper.fused.search.known import Known
+from tilewright.mapper.fused.segment_task import Outcome, Task
+from tilewright.mapper.fused.space.partition import (
+    Names,
+    Part,
+    best_packing,
+    packed,
+    parts_of,
+    segments_of,
+)
+from tilewright.mapper.fused.space.segment_problem import SegmentProblem, alike
+from tilewright.mapper.objective.objective import parse_objective
+from tilewright.mapper.results.result import LayerResult
+from tilewright.mapping.fused import Segment
+from tilewright.workload.layer import Network
+
+
+class NetworkSearch:
+    """What is known of a network whose layers may be fused, and of all its segments.
+
+    Attributes
+    ----------
+    alone : dict
+        Results of layers by themselves.
+    segments, outcomes : dict
+        By the names of their layers.
+    alike : dict
+        Segments of which one fused mapping is the best of all.
+    group : dict
+        Those that are alike, by the names of the layers of each.
+    parts : list of Part
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        architecture: Architecture,
+        objective: str,
+        layers: tuple[LayerResult, ...],
+    ) -> None:
+        self.network = network
+        self.architecture = architecture
+        self.objective = objective
+        self.alone = {result.layer.name: result for result in layers}
+        self.chunks = Chunks(architecture, parse_objective(objective))
+        self.segments: dict[Names, Segment] = {}
+        self.outcomes: dict[Names, Outcome] = {}
+        self.alike: dict[object, list[tuple[Part, Names]]] = {}
+        self.group: dict[Names, list[tuple[Part, Names]]] = {}
+        self.parts: list[Part] = []
+
+    def list_segments(self) -> None:
+        """List the segments of all parts of the graph, and bound them."""
+        assert self.network.graph is not None
+        self.parts = list(parts_of(self.network.graph))
+        for part in self.parts:
+            for segment in segments_of(part, self.network):
+                names = frozenset(layer.name for layer in segment.layers)
+                if any(part.layer_of[name] not in self.alone for name in names):
+                    continue  # of a layer there is no mapping yet
+                own = self.alike.setdefault(alike(segment), [])
+                own.append((part, names))
+                self.group[names] = own
+                self.segments[names] = segment
+                first = own[0][1]
+                self.outcomes[names] = self.outcomes.get(first) or self.unsearched(segment)
+
+    def unknown(self, names: Names) -> float:
+        """Return by how much the layers of segments that are alike may cost less than is known."""
+        return sum(
+            max(self.known(part, own) - self.outcomes[own].bound, 0.0) * part.repeat
+            for part, own in self.group[names]
+        )
+
+    def known(self, part: Part, names: Names) -> float:
+        """Return what some layers cost at most."""
+        return min(self.otherwise(part, names), self.outcomes[names].value)
+
+    def kinds(self) -> list[Names]:
+        """Return a segment of each kind whose search has not ended."""
+        firsts = (own[0][1] for own in self.alike.values())
+        return [names for names in firsts if not self.outcomes[names].searched]
+
+    def task(self, names: Names, tolerance: float, known: Known) -> Task:
+        """Return what there is to search of a segment."""
+        part, first = self.group[names][0]
+        segment = self.segments[first]
+        return Task(
+            segment=segment,
+            architecture=self.architecture,
+            objective=self.objective,
+            tolerance=tolerance,
+            most=self.otherwise(part, first),
+            alone=self.least_alone(segment),
+            earlier=self.outcomes[first],
+            known=known,
+        )
+
+    def learn(self, names: Names, outcome: Outcome) -> None:
+        """Take what the search of a segment has found."""
+        self.outcomes.update({each: outcome for _, each in self.group[names]})
+
+    def unsearched(self, segment: Segment) -> Outcome:
+        """Return what is known of a segment before it is searched."""
+        problem = SegmentProblem(segment, self.architecture)
+        if not problem.possible:
+            return Outcome(None, inf, inf)
+        bounds = BranchBounds(problem, self.chunks, (), np.zeros(0, np.int64))
+        floor = self.floor(segment, bounds)
+        return Outcome(None, inf, floor, floor, searched=False)
+
+    def floor(self, segment: Segment, bounds: BranchBounds) -> float:
+        """Return what no fused mapping of a segment undercuts, without any search."""
+        return bounds.least_of_layers(self.least_alone(segment))
+
+    def least_alone(self, segment: Segment) -> float:
+        """Return what the layers of a segment cost at least by themselves."""
+        return sum(self.alone[name].proof.lower_bound for name in segment.sources)
+
+    def values(self, part: Part, names: Names) -> float:
+        """Return what layers cost by themselves."""
+        return sum(self.alone[part.layer_of[name]].proof.value for name in names)
+
+    def gain(self, part: Part, names: Names) -> float:
+        """Return what fusing some layers saves."""
+        return self.values(part, names) - self.outcomes[names].value
+
+    def otherwise(self, part: Part, names: Names) -> float:
+        """Return what some layers cost when not all of them are fused with each other."""
+        inside = {own: self.gain(part, own) for own in self.outcomes if own < names}
+        return self.values(part, names) - sum(inside[own] for own in best_packing(inside, part))
+
+    def chosen(self, part: Part) -> list[Names]:
+        """Return the segments of a part that save most together."""
+        own = set(part.names)
+        gains = {names: self.gain(part, names) for names in self.outcomes if names <= own}
+        return best_packing(gains, part)
+
+    def mapped(self, part: Part) -> Names:
+        """Return the names of layers that have a mapping by themselves."""
+        return frozenset(name for name, layer in part.layer_of.items() if layer in self.alone)
+
+    def bound(self, part: Part, among: Names | None = None) -> float:
+        """Return what a part costs at least, or some of its layers when no others join them."""
+        least, gains = self.most_gained(part, among)
+        return least - sum(gains[names] for names in self.hoped(part, among))
+
+    def hoped(self, part: Part, among: Names | None = None) -> list[Names]:
+        """Return the segments that would save most together, were their bounds attained."""
+        _, gains = self.most_gained(part, among)
+        useful = sorted((names for names, gain in gains.items() if gain > 0.0), key=sorted)
+        return packed(useful, gains, part)
+
+    def most_gained(self, part: Part, among: Names | None) -> tuple[float, dict[Names, float]]:
+        """Return what layers cost at least by themselves, and what each segment saves at most."""
+        own = self.mapped(part) if among is None else self.mapped(part) & among
+        least = {name: self.alone[part.layer_of[name]].proof.lower_bound for name in own}
+        return sum(least.values()), {
+            names: sum(least[name] for name in names) - outcome.bound
+            for names, outcome in self.outcomes.items()
+            if names <= own
+        }

@@ -1,0 +1,149 @@
+"""The order in which segments are searched: in rounds, several at the same time.
+
+What a search is given is what was known before its round, so what it finds does not depend on how
+many processes there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from itertools import groupby
+from math import isfinite
+from time import perf_counter
+
+from tilewright.mapper.fused.network_search import NetworkSearch
+from tilewright.mapper.fused.search.known import KnownOfLayers
+from tilewright.mapper.fused.segment_task import Answer, Task, solve
+from tilewright.mapper.fused.space.partition import Names
+from tilewright.mapper.network.running.time_shares import Budget, collect
+from tilewright.mapper.network.running.workers import Helpers
+
+ROUGHLY = 0.02, 0.005  # by how much trees may be worse than the best ones at first
+LEAST = 0.01  # share of the time for segments of which nothing is unknown
+
+
+class Rounds:
+    """The searches of all segments of a network.
+
+    Parameters
+    ----------
+    search : NetworkSearch
+        What is known; it grows.
+    last : float
+        When the time is over, on the clock of `perf_counter`; infinite without a limit.
+    workers : int
+        Segments that are searched at the same time.
+    since : float
+        When the work began: other processes are only started for what takes long.
+    """
+
+    def __init__(
+        self, search: NetworkSearch, last: float, workers: int = 1, since: float = 0.0
+    ) -> None:
+        self.search = search
+        self.last = last
+        self.workers = workers
+        self.since = since
+        self.known = KnownOfLayers([la for own in search.segments.values() for la in own.layers])
+        self.interrupted = False
+
+    def carry_out(self, *, hoped: bool) -> None:
+        """Search all segments, or those that the bound rests on.
+
+        Trees that are found in little time leave out most searches of the last round.
+        """
+        # searches that take little time do without, unless they may be cut short
+        roughly = ROUGHLY if hoped else ROUGHLY[:1] if isfinite(self.last) else ()
+        self.helpers = Helpers(self.workers - 1)
+        self.helpers.since = self.since
+        self.pool = ThreadPoolExecutor(self.workers, thread_name_prefix="tilewright")
+        try:
+            for tolerance in (*roughly, 0.0):
+                if hoped:
+                    self.hoped(tolerance)
+                else:
+                    self.every(tolerance)
+        finally:
+            self.pool.shutdown(wait=False, cancel_futures=True)
+            self.helpers.close()
+
+    def over(self) -> bool:
+        """Whether there is no time left."""
+        return self.interrupted or perf_counter() >= self.last
+
+    def every(self, tolerance: float) -> None:
+        """Search all segments, those with fewer layers first.
+
+        Their values leave out most trees of larger ones. In a limited time each has its share, by
+        what is not known of it yet.
+        """
+        search = self.search
+        levels = [list(own) for _, own in groupby(sorted(search.kinds(), key=len), key=len)]
+        for n, level in enumerate(levels):
+            if self.over():
+                return
+            unknown = [sum(map(search.unknown, own)) for own in levels[n:]]
+            share = unknown[0] / sum(unknown) if unknown[0] > 0.0 else 0.0
+            now = perf_counter()
+            self.together(level, tolerance, now + (self.last - now) * max(share, LEAST))
+
+    def hoped(self, tolerance: float) -> None:
+        """Search the segments that the bound rests on.
+
+        This is for machines where searches take long: larger segments are searched before smaller
+        ones, whose values would leave out most of them.
+
+        Those that would save most together, were their bounds attained, are all that has to be
+        known: when nothing is left to know of them, no other choice of segments is better. With a
+        tolerance, each is searched once.
+        """
+        search = self.search
+        tried: set[Names] = set()
+        late = False
+        while not self.over():
+            wanted = {
+                search.group[names][0][1] for part in search.parts for names in search.hoped(part)
+            }
+            left = [names for names in search.kinds() if names in wanted]
+            untried = [names for names in left if names not in tried]
+            if not untried and (tolerance > 0.0 or not late):
+                return  # none is left, or what is left ran out of memory
+            if not untried:
+                tried, late = set(), False
+                continue
+            tried.update(untried)
+            late |= self.together(untried, tolerance, self.last)
+
+    def together(self, batch: Sequence[Names], tolerance: float, end: float) -> bool:
+        """Search some segments, until some time of the clock; return whether that ended one."""
+        search = self.search
+        unknown = [search.unknown(names) for names in batch]
+        whole = sum(unknown) or 1.0
+        budget = Budget(end, sum(max(own / whole, LEAST) for own in unknown), self.workers)
+        late: list[Names] = []
+        answers: dict[Names, Answer] = {}
+
+        def one(names: Names, task: Task, weight: float) -> None:
+            _, stop = budget.halves(weight)
+            answers[names] = self.helpers.compute(solve, task, stop=stop)
+            if stop():
+                late.append(names)
+
+        futures = []
+        for own, names in sorted(zip(unknown, batch, strict=True), key=lambda each: -each[0]):
+            task = search.task(names, tolerance, self.known.about(search.segments[names].layers))
+            futures.append(self.pool.submit(one, names, task, max(own / whole, LEAST)))
+        try:
+            collect(futures, budget.halted)
+        except KeyboardInterrupt:
+            self.interrupted = True
+            budget.halted.set()
+            for future in futures:
+                future.cancel()
+            wait(futures)
+        for names in batch:
+            if names in answers:
+                search.learn(names, answers[names].outcome)
+                self.known.add(answers[names].found)
+        return bool(late)
