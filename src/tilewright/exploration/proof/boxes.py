@@ -25,11 +25,14 @@ from tilewright.exploration.proof.tightening import Known, Tightening
 from tilewright.exploration.result import Certificate, Exploration
 from tilewright.kernels.types import Floats
 
+DIVES = 0.3  # share of boxes that are looked at in dives, see `Search.next`
 # A relaxed machine takes as long to solve as a design: it does not pay for fewer than these.
 FEWEST = 3
 
 Listener = Callable[[Certificate, int], None]
 Bound = dict[str, float]
+Item = tuple[float, int, Box, Bound, bool, Known]
+"""A box in the order of bounds: what it is known to cost at least, and whether that is its own."""
 
 
 class Search:
@@ -68,7 +71,10 @@ class Search:
         self.tightening = Tightening(problem, self.quick, solver) if self.quick else None
         self.entered: set[Indices] = set()  # designs on the front whose boxes are still open
         self.front = Front(space, problem.axes)
-        self.heap: list[tuple[float, int, Box, Bound, bool, Known]] = []
+        self.heap: list[Item] = []
+        self.dive: list[Item] = []  # what the last box was cut into
+        self.diving = False
+        self.looked = self.dived = 0
         self.counts: dict[str, int] = {}
         self.pushed = self.open = 0
         self.interrupted = False
@@ -76,19 +82,41 @@ class Search:
     def run(self, progress: Listener | None, within: Box | None = None) -> None:
         """Decide the boxes of a box, or of the space, until none is open or it is stopped."""
         self.push(within or self.problem.space.whole, {}, (None,) * len(self.problem.runs))
-        while self.heap:
-            item = heappop(self.heap)
+        while self.heap or self.dive:
+            item = self.next()
             self.open -= item[2].designs
             try:
                 self.solver.check()
                 self.decide(*item[2:])
             except (KeyboardInterrupt, StoppedError) as why:
-                heappush(self.heap, item)
                 self.open += item[2].designs
+                for each in (item, *self.dive):
+                    heappush(self.heap, each)
+                self.dive = []
                 self.interrupted = isinstance(why, KeyboardInterrupt)
                 return
             if progress is not None:
                 progress(self.certificate(), len(self.front))
+
+    def next(self) -> Item:
+        """Take the next box: that of the least bound, or in a dive the better half of the last.
+
+        Dives find designs that close many boxes, long before boxes of small bounds are cut into
+        designs.
+        """
+        self.looked += 1
+        if not self.dive:
+            self.diving = self.quick is not None and self.dived <= self.looked * DIVES
+            return heappop(self.heap)
+        self.dived += 1
+        rough = [item for item in self.dive if not item[4]]
+        item = min(rough or self.dive, key=lambda each: each[:2])
+        self.dive.remove(item)
+        if not rough:
+            for each in self.dive:
+                heappush(self.heap, each)
+            self.dive = []
+        return item
 
     def push(self, box: Box, bound: Bound, solved: Known, bounded: bool = False) -> None:
         """Open a box; `bounded` is whether the bound is its own, not that of a larger one."""
@@ -97,7 +125,11 @@ class Search:
             order *= bound.get(axis, 0.0)
         self.pushed += 1
         self.open += box.designs
-        heappush(self.heap, (order, self.pushed, box, bound, bounded, solved))
+        item = order, self.pushed, box, bound, bounded, solved
+        if self.diving:
+            self.dive.append(item)
+        else:
+            heappush(self.heap, item)
 
     def count(self, what: str, designs: int) -> None:
         """Count designs."""
@@ -138,9 +170,10 @@ class Search:
                 return self.count("without_mapping", box.designs)
             if self.closed(box, known):
                 return None
-            if leaf is not None:
+            if leaf is not None or self.diving:
                 return self.push(box, known, solved, bounded=True)
         if leaf is not None:
+            self.diving = False
             return self.solve(box, leaf, row, known, solved)
         return self.cut(box, known, solved)
 
