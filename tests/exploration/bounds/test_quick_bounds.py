@@ -274,7 +274,7 @@ def test_parameters_of_bandwidths_alone_are_told_apart() -> None:
     assert not only_bandwidths(space("no multicast"))
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", MACHINES)
 @pytest.mark.parametrize(
     "seed", [*range(1), *(pytest.param(s, marks=pytest.mark.slow) for s in range(1, 6))]

@@ -32,7 +32,7 @@ def chunk(random):
     return parse_network(Document(data, "n")).layers[0]
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("seed", range(40))
 def test_the_optimum_of_a_chunk_is_that_of_labels_alone(seed, objective):

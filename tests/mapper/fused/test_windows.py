@@ -38,7 +38,7 @@ def check(seed: int, objective: str, most: int) -> bool:
     return proven
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(16))
 def test_the_best_tree_is_the_cheapest_of_all(seed):
     check(seed, "energy", most=1500)

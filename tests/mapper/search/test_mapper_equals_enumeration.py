@@ -71,7 +71,7 @@ def compare(layer: Layer, machine: Architecture) -> Enumeration:
     return every
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", SAMPLE)
 def test_search_equals_enumeration(seed: int) -> None:
     layer, machine = problem(seed)
@@ -300,7 +300,7 @@ def forwarding(machine: Architecture) -> Architecture:
     return replace(machine, levels=levels)
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(30))
 def test_no_mapping_is_below_the_bound_where_neighbours_forward(seed: int) -> None:
     layer, machine = problem(seed, fewest=20, most=4000)

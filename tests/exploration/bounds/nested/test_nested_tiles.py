@@ -51,7 +51,7 @@ def one_design(drawn: Space, random: Random) -> tuple[int, Box]:
     return index, Box(tuple((i, i + 1) for i in drawn.indices(index)))
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(400))
 def test_no_bound_is_above_an_optimum(seed: int) -> None:
     random = Random(seed)
