@@ -193,7 +193,9 @@ class SpatialBoxes:
         Those below the bound that a box reached with it come next, and are often like that one.
         """
         low = np.flatnonzero((self.best == keep) & (self.values < reached))
-        some = low[np.argsort(self.values[low], kind="stable")][:ALIKE]
+        low = low[np.argsort(self.values[low], kind="stable")]
+        most = max((len(self.alive[i]) for i in low[:ALIKE].tolist()), default=1)
+        some = low[: min(ALIKE, SUMS // max(1, most))]
         places = [tuple(box) for box in self.boxes[some].tolist()]
         some = some[[place not in self.bounded for place in places]]
         if len(some) == 0:
