@@ -9,7 +9,7 @@ from tilewright.mapper.relaxations.nests.sliding.returns import (
     come_back_around,
     come_back_in_line,
 )
-from tilewright.mapper.relaxations.nests.sliding.served import slid_along
+from tilewright.mapper.relaxations.nests.sliding.served import parts_serve, slid_along
 
 Loop = tuple[int, int]  # dimension, tile size
 
@@ -24,6 +24,12 @@ def line(m: int, n: int, run: int, other: int) -> float:
 def around(m: int, n: int, run: int, b: int) -> float:
     """Return what a tile serves at most where an array cuts the second dimension alone."""
     return float(max(slid_along(m, n, run, 1, b), come_back_around(m, n, run, run, 1, b)))
+
+
+@kernel
+def parts(m: int, n: int, row: int, count: int, whole: int, a: int, b: int) -> float:
+    """Return what words serve at most that elements share which lie apart."""
+    return float(parts_serve(m, n, row, count, whole, a, b))
 
 
 @st.composite
@@ -132,3 +138,27 @@ def test_a_last_chunk_that_is_shorter_begins_anew() -> None:
     assert line(1, 2, 3, 7) == pytest.approx(21 / 11)
     assert counted((8, 3), loops, 1, 1, -1, 0) == (24, 10)
     assert line(1, 2, 3, 8) == pytest.approx(24 / 10)
+
+
+@settings(max_examples=600, deadline=None)
+@given(
+    *[st.integers(1, most) for most in (6, 5, 4, 3)],
+    st.data(),
+    st.sampled_from([(1, 1), (1, 2), (2, 1), (3, 1), (1, 3)]),
+)
+def test_no_words_of_elements_that_lie_apart_serve_more(
+    row: int, n: int, count: int, leaps: int, data: st.DataObject, steps: tuple[int, int]
+) -> None:
+    a, b = steps
+    m = data.draw(st.integers(1, row))
+    words = 0
+    for at in range(0, row, m):
+        own = [k * row + i for k in range(count) for i in range(at, min(row, at + m))]
+        words += len({a * i + b * j for i in own for j in range(n)})
+    most = parts(m, n, row, count, row * count * leaps, a, b)
+    assert row * count * n / words <= most * (1 + 1e-9)
+
+
+def test_elements_that_lie_apart_may_share_words_of_steps() -> None:
+    # 0 and 2, with 0 and 2 added: 3 words, where 0 and 1 would give 4
+    assert parts(1, 2, 2, 2, 4, 1, 2) >= 4 / 3

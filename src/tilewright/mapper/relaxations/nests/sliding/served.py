@@ -255,7 +255,7 @@ def parts_serve(m: int, n: int, row: int, count: int, whole: int, a: int, b: int
         elif a == 1 and b == 1:
             each = count * (own + between - 1.0) - between + n
         else:
-            each = pair_words(min(whole, own * count), n, a, b, False)
+            return np.inf  # parts that lie apart may give fewer words than those in a row
         words += each * (times if k == 0 else 1)
     return count * (times * m + rest) * n / words
 
