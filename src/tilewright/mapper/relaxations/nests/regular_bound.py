@@ -174,6 +174,10 @@ def least_tiles(
         ns, tiles, choices, actives, choice, tile, values, goal, ceiling
     )
     names = list(least.layer.bounds)
+
+    def named(own: Ints) -> dict[str, int]:
+        return dict(zip(names, map(int, own), strict=True))
+
     found: list[Tiles] = []
     equal: set[tuple[int, int]] = set()
     # of those that cost the same, loops reach least far with the first kind
@@ -192,9 +196,6 @@ def least_tiles(
             details[i], [nd, 2 * nd, 2 * nd + 1, 3 * nd + 1]
         )
         outer = ns.outer_orders[inner[0] if inner else 0, row[0]]
-
-        def named(own: Ints) -> dict[str, int]:
-            return dict(zip(names, map(int, own), strict=True))
 
         found.append(
             Tiles(
