@@ -163,7 +163,7 @@ def ways_to_cut(
     n = 0
     high = min(size * instances, bound)
     while high > size * (instances - 1):
-        least = max(size * (instances - 1) + 1, min(high, int(high * (1 - WIDTH))))
+        least = max(size * (instances - 1) + 1, math.ceil(high * (1 - WIDTH)))
         steps = turns_of(bound, size, high)
         ways[n, 0], ways[n, 1], ways[n, 2] = size, least, high
         even = evenness(bound, active, steps, which)
@@ -184,7 +184,7 @@ def ways_to_cut(
             fewest = min(fewest, steps)
         every = fewest > floor
         while high > own * (instances - 1) and (steps < most if every else steps == floor):
-            low = max(own * (instances - 1) + 1, min(high, int(high * (1 - WIDTH))))
+            low = max(own * (instances - 1) + 1, math.ceil(high * (1 - WIDTH)))
             stays, after = stays_of(bound, instances, active, own, size, steps)
             even = evenness(bound, active, steps, which)
             n = add_way(ways, n, (own, low, high), (steps, stays, after), even, exact)
@@ -285,7 +285,7 @@ def least_value(
         cost[r] = ns.base[r]
     add_direct(ns, instances.active, times, cost)
     add_inner(ns, order, window.same, times, cost)
-    add_outermost(ns, order, limits, instances, cost)
+    add_outermost(ns, order, window.same, limits, instances, cost)
     return value_of(ns, goal, cost, steps)
 
 

@@ -54,7 +54,7 @@ class Inner(NamedTuple):
         How far loops on windows reach, see `windows_of`.
     windows : array of (tiles, expressions, FIELDS)
         Of the tensor with windows, see `windows_of`.
-    limits : array of (tiles, dimensions + 2)
+    limits : array of (tiles, dimensions + 3)
         How long the outermost tile stays at most in an instance, see `windows_of`.
     """
 
@@ -71,7 +71,7 @@ def inner_tiles(ns: Nest, most: int) -> Inner:
     nd, nt, ne = len(ns.bounds), len(ns.words), ns.terms.shape[1]
     room = 1 << 10
     which, kinds = np.empty(room, np.int64), np.empty(room, np.int64)
-    sizes, limits = np.empty((room, nd), np.int64), np.empty((room, nd + 2), np.int64)
+    sizes, limits = np.empty((room, nd), np.int64), np.empty((room, nd + 3), np.int64)
     windows = np.ones((room, ne, FIELDS), np.int64)
     n = 0
     own = np.ones((5, nd), np.int64)
@@ -206,7 +206,9 @@ def stay_limit_together(ns: Nest, limits: Ints, active: Ints) -> float:
 
 
 @called_leaf
-def add_outermost(ns: Nest, order: Ints, limits: Ints, instances: Instances, cost: Floats) -> None:
+def add_outermost(
+    ns: Nest, order: Ints, same: Floats, limits: Ints, instances: Instances, cost: Floats
+) -> None:
     """Add the least that the outermost tile of the inner memory and the outer memory cost."""
     spread, active = instances.spread, instances.active
     for t in range(len(ns.words)):
@@ -222,9 +224,10 @@ def add_outermost(ns: Nest, order: Ints, limits: Ints, instances: Instances, cos
                 cost[r] += ns.price[r, t] * ns.words[t]
             if len(order) and order[0] == t:
                 stays = max(stays, limited / stay_limit_together(ns, limits, active))
-                got = max(count, stays)
-                sent = stays if ns.unites[t] else got
-                cost[r] += (ns.sent[r, t] * sent + ns.received[r, t] * got) * ns.words[t]
+                got = max(count, stays) * max(ns.words[t], ns.points[t] / same[0, t])
+                sent = stays * max(ns.words[t], ns.points[t] / same[1, t])
+                sent = sent if ns.unites[t] else got
+                cost[r] += ns.sent[r, t] * sent + ns.received[r, t] * got
 
 
 @called_leaf
@@ -241,7 +244,7 @@ def add_all(
     """Add all of it, and no less energy than `around` says."""
     past = add_inner(ns, order, same, times, cost)
     inside = cost[0]
-    add_outermost(ns, order, limits, instances, cost)
+    add_outermost(ns, order, same, limits, instances, cost)
     carried = around[order[0] if len(order) else 0]
     cost[0] = max(cost[0], inside + carried, inside - past + around[len(ns.words)])
 
@@ -309,7 +312,7 @@ def likely(
     floor = np.zeros((len(begins) - 1, nr))
     sames = np.empty((len(floor), 2, len(ns.words)))
     windows = np.empty((len(floor), *inner.windows.shape[1:]), np.int64)
-    limits = np.empty((len(floor), nd + 2), np.int64)
+    limits = np.empty((len(floor), nd + 3), np.int64)
     least = np.full(len(ns.words) + 1, np.inf)
     for s in range(len(spreads)):
         for t in range(len(least)):

@@ -99,12 +99,18 @@ def add_outer(
     spread: Ints,
     cuts: Ints,
     served: float,
+    same: Floats,
     begin: Floats,
     cost: Floats,
 ) -> None:
     """Fill the cost with what comes into the outer memory, and the carried tile below the array.
 
-    So many iterations of windows give the same word at most.
+    Parameters
+    ----------
+    served : float
+        Iterations of windows that give the same word at most, in the outer memory.
+    same : array of (2, tensors)
+        The same below the array, as `inner_tiles.add_inner` takes it.
     """
     order, carried, size = tiles.order, tiles.carried, tiles.size
     nt = len(ns.words)
@@ -121,17 +127,18 @@ def add_outer(
                 stay = size[1 if t == nt else 0, d]
                 count *= chunks(ns.bounds[d], stay)
                 got *= instances_of(ns.bounds[d], stay, spread[d], cuts[6, d] == 1)
-        if t == nt and not ns.unites[carried]:
-            count = got
         for r in range(len(cost)):
-            if t == nt:
-                each = ns.sent[r, whose] * count + ns.received[r, whose] * got
-            else:
-                each = ns.price[r, whose] * count
             words = ns.words[whose]
+            if t == nt:
+                sent = max(words, ns.points[whose] / same[1, whose]) * count
+                each = max(words, ns.points[whose] / same[0, whose]) * got
+                if not ns.unites[whose]:
+                    sent = each
+                cost[r] += ns.sent[r, whose] * sent + ns.received[r, whose] * each
+                continue
             if t == ns.window:
                 words = max(words, ns.points[t] / served)
-            cost[r] += each * words
+            cost[r] += ns.price[r, whose] * count * words
 
 
 @called_leaf
@@ -140,6 +147,7 @@ def slid_value(
     tiles: Tiles,
     instances: Instances,
     cuts: Ints,
+    same: Floats,
     begin: Floats,
     cost: Floats,
     sought: Sought,
@@ -160,7 +168,7 @@ def slid_value(
                 if times == 1:
                     continue
             served = window_serves(ns, tiles, times, closer > 0)
-            add_outer(ns, tiles, instances.spread, cuts, served, begin, cost)
+            add_outer(ns, tiles, instances.spread, cuts, served, same, begin, cost)
             if times > 1:
                 add_again(ns, tiles, times, cost)
             best = min(best, value_of(ns, sought.goal, cost, sought.steps))
@@ -245,17 +253,18 @@ def closer_value(
 ) -> float:
     """Return the value of tiles with what their windows serve, above and below the array."""
     outside = ns.window >= 0 and tiles.place[ns.window] >= 0
-    cost = between.cost
+    cost, same = between.cost, window.same
     value = 0.0
     if outside:
-        value = slid_value(ns, tiles, instances, cuts, begin, cost, sought)
-    if value >= sought.ceiling or len(window.slide) == 0:
+        value = slid_value(ns, tiles, instances, cuts, same, begin, cost, sought)
+    # the carried one itself goes wherever loops lead
+    if value >= sought.ceiling or len(window.slide) == 0 or tiles.carried == ns.window:
         if not outside:
-            add_outer(ns, tiles, instances.spread, cuts, np.inf, begin, cost)
+            add_outer(ns, tiles, instances.spread, cuts, np.inf, same, begin, cost)
             value = value_of(ns, sought.goal, cost, sought.steps)
         return value
     slid_below(ns, tiles, instances, cuts, window, begin, between)
     if outside:
-        return slid_value(ns, tiles, instances, cuts, between.lower, cost, sought)
-    add_outer(ns, tiles, instances.spread, cuts, np.inf, between.lower, cost)
+        return slid_value(ns, tiles, instances, cuts, same, between.lower, cost, sought)
+    add_outer(ns, tiles, instances.spread, cuts, np.inf, same, between.lower, cost)
     return value_of(ns, sought.goal, cost, sought.steps)

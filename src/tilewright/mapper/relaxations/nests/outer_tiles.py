@@ -10,7 +10,6 @@ from tilewright.kernels.kernel import called_leaf, leaf, part
 from tilewright.mapper.relaxations.nests.above import Tiles, fits_outer, is_held
 from tilewright.mapper.relaxations.nests.inner_tiles import (
     stay_limit,
-    stay_limit_together,
     value_of,
 )
 from tilewright.mapper.relaxations.nests.outer_costs import (
@@ -20,7 +19,12 @@ from tilewright.mapper.relaxations.nests.outer_costs import (
     add_outer,
     closer_value,
 )
-from tilewright.mapper.relaxations.nests.sliding.window_spans import Instances, chunks
+from tilewright.mapper.relaxations.nests.sliding.window_spans import (
+    Instances,
+    Nested,
+    chunks,
+    stays_inside,
+)
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints
@@ -94,8 +98,10 @@ class Carried(NamedTuple):
         What the tiles of all elements may span beyond what others need.
     spans : array of (2, dimensions)
         What it spans at most, and at least, see `above.fill_spans`.
-    limits : array of (dimensions + 2)
+    limits : array of (dimensions + 3)
         How long it stays at most, see `window_spans.windows_of`.
+    nested : Nested
+        All tiles in the inner memories.
     """
 
     tensor: int
@@ -103,6 +109,7 @@ class Carried(NamedTuple):
     held: Ints
     spans: Ints
     limits: Ints
+    nested: Nested
 
 
 @part
@@ -149,7 +156,6 @@ def least_outer(
             longest[1, d] = stay_limit(ns, limits, active, d)
             if longest[1, d] < least[d]:
                 return best
-    together = stay_limit_together(ns, limits, active)
     for o in range(ns.outer_orders.shape[1]):
         order = ns.outer_orders[carried, o]
         if order[0] < 0 and o > 0:
@@ -192,9 +198,9 @@ def least_outer(
                     count += 1
         if not fits_outer(ns, tiles, -1):
             continue
-        if limited(size, limits) > together:
+        if not stays_inside(ns, inner.nested, limits, size[1], active):
             continue
-        add_outer(ns, tiles, instances.spread, cuts, np.inf, begin, cost)
+        add_outer(ns, tiles, instances.spread, cuts, np.inf, window.same, begin, cost)
         if count == 0:
             value = value_of(ns, goal, cost, steps)
             if value < best:
@@ -220,7 +226,7 @@ def least_outer(
                     ns.bounds[d], now, loose[depth], least[d], most[d], longest[k, d]
                 )
                 size[k, d] = now
-                add_outer(ns, tiles, instances.spread, cuts, np.inf, begin, cost)
+                add_outer(ns, tiles, instances.spread, cuts, np.inf, window.same, begin, cost)
                 value = value_of(ns, goal, cost, steps * slowed(slower))
             if not more or value >= best:
                 # shorter stays cost more
@@ -238,7 +244,7 @@ def least_outer(
             for j in range(depth + 1, count):
                 size[free[j] // nd, free[j] % nd] = least[free[j] % nd]
             fine = fits_outer(ns, tiles, -1)
-            fine = fine and limited(size, limits) <= together
+            fine = fine and stays_inside(ns, inner.nested, limits, size[1], active)
             if fine and depth == count - 1:
                 now_sought = Sought(goal, steps * slowed(slower), best)
                 value = closer_value(ns, tiles, instances, cuts, window, begin, between, now_sought)
@@ -269,16 +275,6 @@ def last_place(place: Ints) -> int:
     for own in place:
         last = max(last, own)
     return last
-
-
-@leaf
-def limited(size: Ints, limits: Ints) -> float:
-    """Return the iterations of limited dimensions that the carried tile stays through."""
-    total = 1.0
-    for d in range(size.shape[1]):
-        if limits[d] >= 0:
-            total *= size[1, d]
-    return total
 
 
 @leaf

@@ -141,7 +141,7 @@ def least_of_ways(
         copy(ns.base, begin)
         add_direct(ns, active, times, begin)
         add_inner(ns, order, same, times, begin)
-        now = Carried(inner.tensor, whole, inner.held, inner.spans, inner.limits)
+        now = Carried(inner.tensor, whole, inner.held, inner.spans, inner.limits, nested)
         limit = min(best, sought.ceiling)
         value = least_outer(
             ns, now, cuts, instances, window, begin, Sought(sought.goal, steps, limit), own
@@ -250,7 +250,8 @@ def least_together(
         window = InnerWindow(cases[:0], kind, same, times)
         if least_value(ns, order, limits, instances, window, begin, goal) >= limit:
             continue
-        if len(order) > 1 and ns.window in order[1:]:
+        slides = ns.window >= 0 and ns.window in order
+        if slides:
             cases, taken = known_cases(ns, inner, tile[i], begins[tile[i]], cases, taken)
             tighten_same(ns, cases, begins[tile[i]], instances, anywhere, same)
             if least_value(ns, order, limits, instances, window, begin, goal) >= limit:
@@ -265,7 +266,6 @@ def least_together(
                 # the outermost tile may span more of it than those inside
                 widest[d] = most_of(ns, nested, 0, d, ns.bounds[d])
                 held[d] = min(ns.bounds[d], widest[d] * active[d])
-        slides = len(order) > 1 and ns.window in order[1:]
         # first what is served in any case, then case by case
         c, count = -1 if slides else 0, 1
         while c < count:
@@ -286,7 +286,7 @@ def least_together(
             add_direct(ns, active, times, begin)
             add_inner(ns, order, same, times, begin)
             # the best of each dimension together
-            outermost = Carried(carried, len(order) > 0, held, spans, limits)
+            outermost = Carried(carried, len(order) > 0, held, spans, limits, nested)
             value = least_outer(
                 ns, outermost, cuts, instances, window, begin, Sought(goal, steps, limit), own
             )

@@ -14,6 +14,9 @@ from tilewright.mapper.windows.slides import gcd, pair_words
 if TYPE_CHECKING:
     from tilewright.mapper.relaxations.nests.nest import Nest
 
+# times as many pairs where every other run begins with a tile that is there, of two at least
+AGAIN = 4 / 3
+
 
 @called_leaf
 def holds(
@@ -184,6 +187,50 @@ def passes_on(ns: Nest, tiles: Tiles, y: int) -> bool:
 
 
 @called_leaf
+def goes_on(ns: Nest, tiles: Tiles, x: int, y: int, longest: int) -> float:
+    """Return how many of the runs on a dimension begin at most with words that are there.
+
+    They do so where another one has ended, or come back. A run lasts as long as the carried tile
+    stays through the dimension x. After a step on y it finds its first tile where it is not longer
+    than two of them, see `returns.come_back`: runs of short last chunks do, if what the others
+    take then fits. After a step on a dimension irrelevant to the window, only one of all rounds
+    goes on.
+
+    Parameters
+    ----------
+    longest : int
+        How long runs are at most that find their first tile.
+
+    Returns
+    -------
+    float
+        As a share of all runs but one, which begins anew anyway.
+    """
+    bounds, size = ns.bounds, tiles.size
+    number = chunks(bounds[x], size[1, x])
+    if number == 1:
+        return 1.0
+    share = 0.0
+    if tiles.spans[1, y] < bounds[y]:
+        stay = size[1, x]
+        long = 1
+        while long < number:
+            size[1, x] = max(1, chunks(bounds[x] - (number - long) * longest, long))
+            if size[1, x] <= longest or fits_outer(ns, tiles, -1):
+                break
+            long += 1
+        if chunks(bounds[x], number) <= longest:
+            long = 1
+        size[1, x] = stay
+        share = (number - long) / (number - 1)
+    rounds = 1
+    for d in range(len(bounds)):
+        if ns.owner[d] == ns.window:
+            rounds *= chunks(bounds[d], size[0, d])
+    return min(1.0, share + (1.0 / rounds if rounds > 1 else 0.0))
+
+
+@called_leaf
 def window_serves(
     ns: Nest,
     tiles: Tiles,
@@ -260,6 +307,16 @@ def window_serves(
             reach = longest_stay(ns.bounds[x], size[1, x])
             if passes_on(ns, tiles, y) and holds(ns, tiles, j, x, -1, False):
                 if spans[0, y] >= step:
+                    slow = b if mine else a
+                    share = min(
+                        1.0, share + goes_on(ns, tiles, x, y, 2 * slow * spans[0, y] // step)
+                    )
+                    if spans[1, y] < ns.bounds[y]:
+                        back = max(back, AGAIN)
+                    if mine:
+                        near, close = min(near, reach), min(close, spans[0, y])
+                    else:
+                        near, close = min(near, spans[0, y]), min(close, reach)
                     continue
                 # with loops around those on the other dimension it comes back after some runs
                 if reach < ns.bounds[x] and spans[0, y] == 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tilewright.kernels.kernel import called_leaf, leaf
+from tilewright.mapper.relaxations.nests.sliding.window_spans import chunks
 from tilewright.mapper.windows.slides import pair_words
 
 
@@ -116,11 +117,15 @@ def come_back_in_line(m: int, n: int, run: int, other: int, a: int) -> float:
     a tile of the same size comes back: where n does not divide the bound, or where other loops cut
     that into several parts, two runs begin anew, at least, one of them perhaps with a tile of one
     line. Tiles of m = n / a may also come back when another loop on the first dimension advances,
-    if the second one takes two steps inside.
+    if the second one takes two whole steps inside. Where that is not all of it, all begins anew for
+    each part.
     """
     n //= a
-    twice = 2 * a * min(m, n)
-    most = twice * run / (twice + a * (run - 1))
+    most = 1.0
+    if other >= 2 * a:
+        step = min(m, n, other // (2 * a))
+        parts = chunks(other, 2 * a * step)
+        most = other * run / (other + parts * a * (run - 1))
     size = n
     while size > 0 and other % (a * size) > 0 and other >= 2 * a * size:
         size -= 1

@@ -258,10 +258,11 @@ def windows_of(
         stays for as long as the run is, which is limited; or else the tile comes back now and then,
         with loops on the first dimension around those: from 2 + expressions on.
     windows : array of (expressions, FIELDS)
-    limits : array of (dimensions + 2)
-        Of each dimension, LESS or -1, and the most iterations of all limited ones together. Last is
+    limits : array of (dimensions + 3)
+        Of each dimension, LESS or -1, and the most iterations of all limited ones together. Then
         a dimension x `MOST_DIMENSIONS` + another one, or -1: where an array cuts that one, its
-        loops make larger steps, and the limit of the first is as many times that.
+        loops make larger steps, and the limit of the first is as many times that. Last is by how
+        much a run along the first is longer than the tile.
 
     Returns
     -------
@@ -271,7 +272,7 @@ def windows_of(
     order, size, place = nested.order, nested.size, nested.place
     t = ns.window
     nd = len(size)
-    for d in range(nd + 2):
+    for d in range(nd + 3):
         limits[d] = -1
     for e in range(len(windows)):
         d, _, o, _ = ns.terms[t, e]
@@ -280,7 +281,16 @@ def windows_of(
         windows[e, BACK], windows[e, BACK + 1] = 1, 1
         windows[e, FAR], windows[e, FAR + 1] = windows[e, SPAN], windows[e, SPAN + 1]
         windows[e, RARE], windows[e, RARE + 1] = 0, 0
-    if t < 0 or place[t] <= 0:
+    if t < 0 or place[t] < 0:
+        return kind == 0
+    if place[t] == 0:
+        # nothing below the array is around it: it may slide, and come back, wherever loops lead
+        for e in range(len(windows)):
+            for k in range(2):
+                d = ns.terms[t, e, 2 * k]
+                if d >= 0:
+                    windows[e, SPAN + k] = most_spanned(ns, nested, t, d)
+                windows[e, RARE + k] = 1
         return kind == 0
     for d in range(nd):
         spanned[d] = 1
@@ -365,6 +375,7 @@ def limit_stays(
                 o, a, b = ns.terms[t, e, 2 - k], ns.terms[t, e, 1 + k], ns.terms[t, e, 3 - k]
                 longer = b * spanned[o] // a
                 limits[len(size) + 1] = d * MOST_DIMENSIONS + o
+                limits[len(size) + 2] = longer
                 limits[d] = spanned[d] + longer
             continue
         limits[d] = spanned[d]
@@ -393,3 +404,36 @@ def limit_stays(
         limits[len(size)] = together * most
     elif first >= 0:
         limits[len(size)] = spanned[first]
+
+
+@called_leaf
+def stays_inside(ns: Nest, nested: Nested, limits: Ints, stays: Ints, active: Ints) -> bool:
+    """Whether the tile of a window fits that spans what the outermost one stays through.
+
+    That is part of it where its loops reach beyond, see `limit_stays`, but for the run.
+
+    Parameters
+    ----------
+    limits : array of (dimensions + 3)
+        See `windows_of`.
+    stays : array of dimensions
+        Of the outermost tile, in all instances together.
+    """
+    grown, nd = nested.grown, len(stays)
+    p = nested.place[ns.window] if ns.window >= 0 else 0
+    if p <= 0:
+        return True
+    run = limits[nd + 1]
+    for d in range(nd):
+        grown[d] = 1
+        if limits[d] < 0:
+            continue
+        if run >= 0 and run // MOST_DIMENSIONS == d:
+            each = chunks(stays[d], active[d] * active[run % MOST_DIMENSIONS])
+            grown[d] = max(1, each - limits[nd + 2])
+        else:
+            grown[d] = chunks(stays[d], active[d])
+    inside = fits(ns, nested, p)
+    for d in range(nd):
+        grown[d] = 1
+    return inside
