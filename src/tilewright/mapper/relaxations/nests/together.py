@@ -31,11 +31,12 @@ from tilewright.mapper.relaxations.nests.sliding.cases import (
     case_fields,
     fill_served,
     known_cases,
+    most_cases,
     served_of,
     shapes_of,
     tighten_same,
 )
-from tilewright.mapper.relaxations.nests.sliding.served import WAYS, fill_same
+from tilewright.mapper.relaxations.nests.sliding.served import fill_same
 from tilewright.mapper.relaxations.nests.sliding.window_spans import (
     Instances,
     Nested,
@@ -196,7 +197,7 @@ def least_together(
         that an instance has; then what the tile of the window does below the array, see
         `cases.case_fields`, or zeros.
     """
-    nd, nt = len(ns.bounds), len(ns.words)
+    nd = len(ns.bounds)
     reached = np.full(len(choice), np.inf)
     found = np.zeros((len(choice), 3 * nd + 1 + case_fields(ns)), np.int64)
     best = ceiling
@@ -218,7 +219,7 @@ def least_together(
     cases, taken = np.empty((FIRST_ROWS, case_fields(ns)), np.int64), 0
     begins = np.zeros((len(inner.which), 2), np.int64)
     same = np.empty((2, len(ns.words)))
-    serves = np.zeros((1 + WAYS * ns.terms.shape[1] * (nt + 1), 2))
+    serves = np.zeros((most_cases(ns), 2))
     anywhere = np.ones((4, nd), np.int64)
     copy(ns.bounds, anywhere[0])
     copy(ns.bounds, anywhere[3])

@@ -41,12 +41,19 @@ if TYPE_CHECKING:
 
 MOST_WORDS = 1 << 40
 MOST_SHAPES = 256  # of a tile that are looked at one by one
+MOST_PARTS = 8  # of what the tile spans of another expression, with a case for each
 
 
 @leaf
 def case_fields(ns: Nest) -> int:
     """Return how many numbers a case has."""
     return int(HEAD + 4 * ns.terms.shape[1])
+
+
+@leaf
+def most_cases(ns: Nest) -> int:
+    """Return how many cases a tile has at most."""
+    return int(MOST_PARTS * (1 + WAYS * ns.terms.shape[1] * (len(ns.words) + 1)))
 
 
 @part
@@ -73,8 +80,7 @@ def known_cases(
     """
     if own[1] > 0:
         return cases, taken
-    most = 1 + WAYS * ns.terms.shape[1] * (len(ns.words) + 1)
-    while taken + most > len(cases):
+    while taken + most_cases(ns) > len(cases):
         cases = np.concatenate((cases, np.empty_like(cases)))
     order = ns.inner_orders[inner.which[c]]
     place = np.full(len(ns.words), -1, np.int64)
@@ -233,8 +239,7 @@ def cases_of(
                 grown[d] = 1
             for level in range(p - 1, -2, -1):
                 if way < RARELY or level < 0:
-                    fill_case(ns, nested, e, way, level, cases[count])
-                    count += 1
+                    count = fill_parts(ns, nested, e, way, level, cases, count)
                 if e < 0 or level < 0:
                     break
                 if not passes(ns, nested, e, way, level, kind, narrow):
@@ -313,6 +318,51 @@ def around_run(ns: Nest, nested: Nested, e: int, way: int, level: int) -> int:
         if inside and nested.size[run] == ns.bounds[run]:
             return -int(within(ns, nested, nested.place[own], other))
     return 0
+
+
+@called_leaf
+def fill_parts(
+    ns: Nest, nested: Nested, e: int, way: int, level: int, cases: Ints, count: int
+) -> int:
+    """Fill a case for each part of what the tile spans of another expression; return how many.
+
+    What a tile around it spans of one expression leaves less room in that for another one, and so
+    for how far loops reach inside of it.
+    """
+    order, grown, t = nested.order, nested.grown, ns.window
+    last = nested.place[t] - 1
+    split = at = -1
+    before = most = 1
+    first = e
+    for x in range(ns.terms.shape[1]):
+        if first < 0 <= ns.terms[t, x, 2]:
+            first = x
+    # first of all by the tile that loops reach to, else by the one that is next
+    for i in ((level if level >= 0 else last), last):
+        for x in range(ns.terms.shape[1]):
+            for k in range(2):
+                d = ns.terms[t, x, 2 * k]
+                other = i >= 0 and x != first and ns.terms[t, x, 2] >= 0
+                if other and split < 0 and ns.relevant[order[i], d] and ns.owner[d] >= 0:
+                    before, most = grown[d], most_spanned(ns, nested, t, d)
+                    if most > before:
+                        split, at = d, HEAD + 4 * x + 2 * k
+    if split < 0:
+        before = most = 1
+    low = before
+    while low <= most:
+        high = most if split < 0 else low + (low - before) // 2
+        if low - before >= MOST_PARTS:
+            high = most
+        if split >= 0:
+            grown[split] = low
+        fill_case(ns, nested, e, way, level, cases[count])
+        if split >= 0:
+            cases[count, at + 1] = min(cases[count, at + 1], high)
+            grown[split] = before
+        count += 1
+        low = high + 1
+    return count
 
 
 @called_leaf

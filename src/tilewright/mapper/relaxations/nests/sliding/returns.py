@@ -103,7 +103,7 @@ def inside_serves(m: int, n: int, whole: int, a: int, b: int, near: int) -> floa
     new = words - pair_words(m, n, a, b, False)
     times = max(1.0, near / n)
     most = times * n * long / (words + (times - 1) * new)
-    step = min(n, a * m // b) // a * a
+    step = min(n, a * m // b, near // 2) // a * a  # of which there are two
     if step > 0:
         most = max(most, 2 * step * whole / pair_words(whole, 2 * step, a, b, False))
     return most

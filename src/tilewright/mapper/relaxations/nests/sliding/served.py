@@ -165,7 +165,9 @@ def served(
             m = far = 1
         if spread[o] == ns.bounds[o]:
             n = wide = 1
-        cut, torn = cut and leap == 1, torn and jump == 1
+        # loops that reach no further than what an instance has in a row make no larger steps
+        cut = cut and leap == 1 and (row >= whole or far > row)
+        torn = torn and jump == 1 and (column >= other or wide > column)
     own = min(pairs_of(m, n, whole, other, cut, torn, a, b), parts)
     if way == STAYS or not overlaps or (way >= RETURNS and not loops):
         return float(min(ns.pairs[ns.window, e], own))
