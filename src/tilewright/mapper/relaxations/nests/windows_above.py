@@ -14,9 +14,6 @@ from tilewright.mapper.windows.slides import gcd, pair_words
 if TYPE_CHECKING:
     from tilewright.mapper.relaxations.nests.nest import Nest
 
-# times as many pairs where every other run begins with a tile that is there, of two at least
-AGAIN = 4 / 3
-
 
 @called_leaf
 def holds(
@@ -187,47 +184,58 @@ def passes_on(ns: Nest, tiles: Tiles, y: int) -> bool:
 
 
 @called_leaf
-def goes_on(ns: Nest, tiles: Tiles, x: int, y: int, longest: int) -> float:
-    """Return how many of the runs on a dimension begin at most with words that are there.
+def goes_on(ns: Nest, tiles: Tiles, j: int, x: int, y: int) -> tuple[float, float]:
+    """Return how many runs on a dimension x need no words anew, and how little others need.
 
-    They do so where another one has ended, or come back. A run lasts as long as the carried tile
-    stays through the dimension x. After a step on y it finds its first tile where it is not longer
-    than two of them, see `returns.come_back`: runs of short last chunks do, if what the others
-    take then fits. After a step on a dimension irrelevant to the window, only one of all rounds
-    goes on.
+    A run lasts as long as the carried tile stays through x, and coefficients are 1. Let the tile of
+    the window span m of x and n of y. After a step on y, it is the one that the run began with if
+    the run has two tiles of m <= n. A longer run finds 2 n - 1 words at most, and m + n - 1 after a
+    step on x, which comes after two on y at least. After a step on a dimension irrelevant to the
+    window, a run of two tiles finds what the window makes them share; of longer ones, the first
+    after all such steps does. Runs of short last chunks may be shorter if the others fit.
 
     Parameters
     ----------
-    longest : int
-        How long runs are at most that find their first tile.
+    j : int
+        The place of the carried tile; what it stays through is part of that of the window, but
+        for x.
 
     Returns
     -------
     float
         As a share of all runs but one, which begins anew anyway.
+    float
+        Words of longer runs, if all came in anew, over those that do come in.
     """
-    bounds, size = ns.bounds, tiles.size
+    bounds, size, spans = ns.bounds, tiles.size, tiles.spans
     number = chunks(bounds[x], size[1, x])
-    if number == 1:
-        return 1.0
-    share = 0.0
-    if tiles.spans[1, y] < bounds[y]:
-        stay = size[1, x]
-        long = 1
-        while long < number:
-            size[1, x] = max(1, chunks(bounds[x] - (number - long) * longest, long))
-            if size[1, x] <= longest or fits_outer(ns, tiles, -1):
-                break
-            long += 1
-        if chunks(bounds[x], number) <= longest:
-            long = 1
-        size[1, x] = stay
-        share = (number - long) / (number - 1)
+    n = spans[0, y]
+    steps = spans[1, y] < bounds[y]
     rounds = 1
     for d in range(len(bounds)):
         if ns.owner[d] == ns.window:
             rounds *= chunks(bounds[d], size[0, d])
-    return min(1.0, share + (1.0 / rounds if rounds > 1 else 0.0))
+    if number == 1 or (rounds > 1 and n > 2):
+        return 1.0, 1.0
+    holds(ns, tiles, j, x, -1, False)
+    m = grows_to(ns, tiles, tiles.place[ns.window], x)
+    shortest = max(2 * n if steps else 0, 2 * m if rounds > 1 else 0)
+    if chunks(bounds[x], number) <= shortest:
+        return 1.0, 1.0
+    stay = size[1, x]
+    long = 0
+    fine = False
+    while not fine:
+        long += 1
+        size[1, x] = chunks(bounds[x] - (number - long) * shortest, long)
+        fine = long == number or fits_outer(ns, tiles, -1)
+    run = size[1, x]
+    size[1, x] = stay
+    share = (number - long) / (number - 1) + (1.0 / rounds if rounds > 1 else 0.0)
+    words = run + n - 1.0
+    step, after = min(m, n) + n - 1, min(m, run / 2) + n - 1
+    found = max(step, (step + after) / 2) if steps else 0.0
+    return min(1.0, share), words / (words - found)
 
 
 @called_leaf
@@ -306,13 +314,11 @@ def window_serves(
                 continue
             reach = longest_stay(ns.bounds[x], size[1, x])
             if passes_on(ns, tiles, y) and holds(ns, tiles, j, x, -1, False):
+                if spans[0, y] >= step and (a > 1 or b > 1):
+                    continue
                 if spans[0, y] >= step:
-                    slow = b if mine else a
-                    share = min(
-                        1.0, share + goes_on(ns, tiles, x, y, 2 * slow * spans[0, y] // step)
-                    )
-                    if spans[1, y] < ns.bounds[y]:
-                        back = max(back, AGAIN)
+                    other, less = goes_on(ns, tiles, j, x, y)
+                    share, back = min(1.0, share + other), max(back, less)
                     if mine:
                         near, close = min(near, reach), min(close, spans[0, y])
                     else:

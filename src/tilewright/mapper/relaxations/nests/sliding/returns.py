@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from tilewright.kernels.kernel import called_leaf, leaf
-from tilewright.mapper.relaxations.nests.sliding.window_spans import chunks
 from tilewright.mapper.windows.slides import pair_words
 
 
@@ -103,7 +102,7 @@ def inside_serves(m: int, n: int, whole: int, a: int, b: int, near: int) -> floa
     new = words - pair_words(m, n, a, b, False)
     times = max(1.0, near / n)
     most = times * n * long / (words + (times - 1) * new)
-    step = min(n, a * m // b, near // 2) // a * a  # of which there are two
+    step = min(n, a * m // b, near - 1) // a * a  # of which there are two, the last one shorter
     if step > 0:
         most = max(most, 2 * step * whole / pair_words(whole, 2 * step, a, b, False))
     return most
@@ -117,15 +116,11 @@ def come_back_in_line(m: int, n: int, run: int, other: int, a: int) -> float:
     a tile of the same size comes back: where n does not divide the bound, or where other loops cut
     that into several parts, two runs begin anew, at least, one of them perhaps with a tile of one
     line. Tiles of m = n / a may also come back when another loop on the first dimension advances,
-    if the second one takes two whole steps inside. Where that is not all of it, all begins anew for
-    each part.
+    if the second one takes two steps inside.
     """
     n //= a
-    most = 1.0
-    if other >= 2 * a:
-        step = min(m, n, other // (2 * a))
-        parts = chunks(other, 2 * a * step)
-        most = other * run / (other + parts * a * (run - 1))
+    twice = 2 * a * min(m, n)
+    most = twice * run / (twice + a * (run - 1))
     size = n
     while size > 0 and other % (a * size) > 0 and other >= 2 * a * size:
         size -= 1
