@@ -40,9 +40,7 @@ from tilewright.model.evaluate import evaluate
 from tilewright.workload.layer import Layer
 
 STARTS = 3  # mappings with promising tiles that are improved
-ROUNDER = 5  # layers with rounder bounds that are searched
-FEWER = 1  # of them where promising tiles led close to the bound
-CLOSE_BY = 0.95
+ROUNDER = 8  # layers with rounder bounds that are searched
 PROMISING = 32  # of the better mappings of a step, those checked against constraints
 SUMS = 1 << 18  # of bounds with several arrays, before other starting points are looked at
 SMALL = 1 << 12  # operations of a layer whose loops are looked at in other orders at last
@@ -105,13 +103,11 @@ def with_all_sizes(
         bound = boxes.bound
         least = boxes.costs.least.at(boxes.widest())
     keeps = boxes.keeps(apart=not several and not stop())
-    tiles: list[Tiles] = []
     before = best.value
     if settings.regular_bound and not best.reaches(bound):
         bound, tiles = tightened(least, keeps, wanted, best.value, stop)
         best.climb_from_tiles(tiles, bound)
-    some = FEWER if tiles and bound > CLOSE_BY * best.value else ROUNDER
-    for rounder_layer in islice(rounder_layers(layer, least, boxes.values), some):
+    for rounder_layer in islice(rounder_layers(layer, least, boxes.values), ROUNDER):
         if best.reaches(bound) or stop():
             break
         cut = cut_down(rounder_layer, layer, architecture, objective, best.mapping, stop)
