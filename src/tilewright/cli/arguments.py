@@ -106,7 +106,7 @@ def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
     """
     found: list[Parameter] = []
     for given in signature(function, eval_str=True).parameters.values():
-        if is_dataclass(given.annotation):
+        if is_record(given.annotation):
             found += parameters_of(given.annotation)
         else:
             found.append(parameter(given.name, given.annotation, given.default))
@@ -118,10 +118,15 @@ def call_with(function: Callable[..., Any], values: Mapping[str, Any]) -> Any:
     kinds = {p.name: p.annotation for p in signature(function, eval_str=True).parameters.values()}
     return function(
         **{
-            name: call_with(kind, values) if is_dataclass(kind) else values[name]
+            name: call_with(kind, values) if is_record(kind) else values[name]
             for name, kind in kinds.items()
         }
     )
+
+
+def is_record(annotation: Any) -> bool:
+    """Whether a parameter is a record of options."""
+    return is_dataclass(annotation)
 
 
 def parameter(name: str, annotation: Any, default: Any) -> Parameter:
