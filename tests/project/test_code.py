@@ -35,7 +35,7 @@ MORE_PARAMETERS = {
     "model/closed_form/windows.py: _differs": "two windows and their positions",
 }
 FILLED = {
-    # slices that are filled with one number: with an array it would be a copy, see kernels/copies.py
+    # slices filled with one number; with an array it would be a copy, see kernels/copies.py
     "model/closed_form/queries/locate.py: locate: node[:size]",
     "offchip/arrays/registers.py: misses: stamp[:]",
 }
