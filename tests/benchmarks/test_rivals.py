@@ -32,6 +32,7 @@ def test_nothing_is_better_than_what_is_proven(machine, objective):
     assert found.value >= proven.layers[0].proof.value * (1 - 1e-9)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", SMALL)
 def test_what_is_found_for_a_small_layer_is_within_two_percent_of_the_best(name):
     machine = MACHINES["simple"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import pytest
@@ -15,6 +16,7 @@ from tilewright.cli.arguments import (
     Command,
     HelpWanted,
     Option,
+    call_with,
     parameters_of,
     parse_arguments,
 )
@@ -23,18 +25,28 @@ from tilewright.cli.options import find_command
 from tilewright.errors import InputError
 
 
+@dataclass(frozen=True)
+class Numbers:
+    """Options that belong together."""
+
+    number: Annotated[int, Option("--number", metavar="N", help="")] = 7
+    weight: Annotated[float, Option("--weight", metavar="W", help="")] = 0.5
+
+
+NUMBERS = Numbers()
+
+
 def example(
     first: Annotated[str, Argument(metavar="FIRST", help="")],
     second: Annotated[str | None, Argument(metavar="[SECOND]", help="")] = None,
     text: Annotated[str | None, Option("-t", "--text", metavar="T", help="")] = None,
-    number: Annotated[int, Option("--number", metavar="N", help="")] = 7,
-    weight: Annotated[float, Option("--weight", metavar="W", help="")] = 0.5,
+    numbers: Numbers = NUMBERS,
     pair: Annotated[tuple[int, int], Option("--pair", metavar="A B", help="")] = (1, 2),
     names: Annotated[list[str] | None, Option("--name", metavar="NAME", help="")] = None,
     flag: Annotated[bool, Option("--flag", help="")] = False,
-) -> int:
-    """Do nothing."""
-    return 0
+) -> tuple[object, ...]:
+    """Return what it is called with."""
+    return first, second, text, numbers, pair, names, flag
 
 
 COMMAND = Command("example", example, parameters_of(example))
@@ -83,6 +95,13 @@ def test_words_in_any_order_give_what_they_were_made_of(
         groups.insert(place, word)
     words = [word for group in groups for word in group]
     assert parse_arguments(COMMAND, words) == DEFAULTS | values
+
+
+def test_options_that_belong_together_come_as_a_record() -> None:
+    values = parse_arguments(COMMAND, ["a", "--weight", "2", "--flag"])
+    assert call_with(example, values) == (
+        "a", None, None, Numbers(number=7, weight=2.0), (1, 2), None, True,
+    )  # fmt: skip
 
 
 def test_short_names_take_what_follows_them() -> None:

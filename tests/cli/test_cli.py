@@ -413,7 +413,7 @@ def test_the_help_knows_the_module_of_every_command() -> None:
     named = {
         name: path.stem
         for path in folder.glob("*.py")
-        for name in re.findall(r"^def (\w+)_command\($", path.read_text(), re.MULTILINE)
+        for name in re.findall(r"^def (\w+)_command\(", path.read_text(), re.MULTILINE)
     }
     # the command line looks for a function by its command's name
     assert named == {name.replace("-", "_"): module for name, module in listed.MODULES.items()}

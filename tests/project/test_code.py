@@ -34,6 +34,11 @@ MORE_PARAMETERS = {
     "model/closed_form/queries/locate.py: _keep": "one node of a program",
     "model/closed_form/windows.py: _differs": "two windows and their positions",
 }
+FILLED = {
+    # slices filled with one number; with an array it would be a copy, see kernels/copies.py
+    "model/closed_form/queries/locate.py: locate: node[:size]",
+    "offchip/arrays/registers.py: misses: stamp[:]",
+}
 MOST_MODULES = 12  # of a package
 CROWDED = {"mapper/fused", "mapper/relaxations/stays", "mapping/fused"}
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -144,6 +149,32 @@ def test_compiled_functions_take_few_parameters() -> None:
         if is_compiled(node) and len(node.args.args) > MOST_PARAMETERS
     }
     assert many == set(MORE_PARAMETERS)
+
+
+def is_number(node: ast.expr) -> bool:
+    """Whether an expression is a number for sure: one that is written down, or a constant."""
+    if isinstance(node, ast.UnaryOp):
+        return is_number(node.operand)
+    return (
+        isinstance(node, ast.Constant)
+        or ast.unparse(node) in ("inf", "np.inf")
+        or (isinstance(node, ast.Name) and node.id.isupper())
+    )
+
+
+def test_compiled_functions_copy_no_array_into_a_slice() -> None:
+    found = {
+        f"{file.relative_to(SOURCE)}: {node.name}: {ast.unparse(target)}"
+        for file, parsed in files().items()
+        for node in parsed.functions
+        if is_compiled(node)
+        for each in ast.walk(node)
+        if isinstance(each, ast.Assign) and not is_number(each.value)
+        for target in each.targets
+        if isinstance(target, ast.Subscript)
+        and any(isinstance(part, ast.Slice) for part in ast.walk(target.slice))
+    }
+    assert found == FILLED
 
 
 def test_packages_have_few_modules() -> None:

@@ -37,10 +37,17 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> tw.NetworkResult:
     return tw.map(str(file), "simple", tiles="divisors", cache=False)
 
 
-def test_figures_are_complete_and_reproducible(result: tw.NetworkResult, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def files(result: tw.NetworkResult) -> dict[str, bytes]:
+    return paper.paper_files(result)
+
+
+def test_figures_are_complete_and_reproducible(
+    result: tw.NetworkResult, files: dict[str, bytes], tmp_path: Path
+) -> None:
     paths = write_figures(result, tmp_path / "new" / "folder")
     assert {path.name for path in paths} == FILES
-    assert paper.paper_files(result) == {path.name: path.read_bytes() for path in paths}
+    assert files == {path.name: path.read_bytes() for path in paths}
     for path in paths:
         if path.suffix == ".svg":
             ElementTree.parse(path)
@@ -67,8 +74,9 @@ def test_bars_have_the_energy_of_all_runs(result: tw.NetworkResult) -> None:
     assert cycles.axes[1].get_xlabel() == "utilization (%)"
 
 
-def test_tables_have_the_numbers_of_the_result(result: tw.NetworkResult) -> None:
-    files = paper.paper_files(result)
+def test_tables_have_the_numbers_of_the_result(
+    result: tw.NetworkResult, files: dict[str, bytes]
+) -> None:
     text = files["layers.tex"].decode()
     assert r"first\_1 & 3 & 128 &" in text
     assert r"50\% \& more" in text

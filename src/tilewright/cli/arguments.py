@@ -1,12 +1,13 @@
 """What the words of a command line stand for: the annotated parameters of functions.
 
-Packages for this take longer to import than most commands to run.
+Commands with many options take them in records, by what they are about. Packages for all this take
+longer to import than most commands to run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, is_dataclass
 from inspect import Parameter as Given
 from inspect import signature
 from typing import Any, get_args, get_origin
@@ -99,9 +100,33 @@ class Command:
 
 
 def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
-    """Return the parameters of a function, each of which is annotated with what it is."""
-    given = signature(function, eval_str=True).parameters.values()
-    return tuple(parameter(p.name, p.annotation, p.default) for p in given)
+    """Return the parameters of a function, each of which is annotated with what it is.
+
+    In the place of one that is annotated with a dataclass stand the fields of that.
+    """
+    found: list[Parameter] = []
+    for given in signature(function, eval_str=True).parameters.values():
+        if is_record(given.annotation):
+            found += parameters_of(given.annotation)
+        else:
+            found.append(parameter(given.name, given.annotation, given.default))
+    return tuple(found)
+
+
+def call_with(function: Callable[..., Any], values: Mapping[str, Any]) -> Any:
+    """Call a function with the values of its parameters, of which some are fields of records."""
+    kinds = {p.name: p.annotation for p in signature(function, eval_str=True).parameters.values()}
+    return function(
+        **{
+            name: call_with(kind, values) if is_record(kind) else values[name]
+            for name, kind in kinds.items()
+        }
+    )
+
+
+def is_record(annotation: Any) -> bool:
+    """Whether a parameter is a record of options."""
+    return is_dataclass(annotation)
 
 
 def parameter(name: str, annotation: Any, default: Any) -> Parameter:

@@ -11,6 +11,7 @@ from tilewright.cli.arguments import (
     Command,
     Option,
     Parameter,
+    call_with,
     parameters_of,
     parse_arguments,
 )
@@ -79,7 +80,7 @@ def call(command: Command, values: dict[str, Any]) -> int:
 
         named = next(name for name in DESCRIBED if name in values)
         values[named] = ModelName(values[named], model_options(said))
-    return command.function(**values)
+    return int(call_with(command.function, values))
 
 
 Workload = Annotated[

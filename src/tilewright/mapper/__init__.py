@@ -16,11 +16,13 @@ Stations on the way of a call, each of which imports only those before it:
 11. `search`: one layer: bypass choices best first; feasibility, fronts, all tile sizes.
 12. `memory_sizes`: the best cost for every size of a memory.
 13. `network`: every different layer once, in parallel, with a cache.
-14. `pipelined`: mappings under pipelined latency.
-15. `variants`: machines that retain optimally, and those that move blocks.
-16. `styles`: one style for all layers.
-17. `explain`: what limits an optimum.
+14. `fused`: which layers share loops, and the best tree of each segment of them.
+15. `pipelined`: mappings under pipelined latency.
+16. `variants`: machines that retain optimally, and those that move blocks.
+17. `styles`: one style for all layers.
+18. `explain`: what limits an optimum.
 
 `tilewright.map` calls `network.network.map_network`, which calls `search.search.Search.solve` for
-each different layer. Why the result is proven: docs/mapper.md, in the order of these stations.
+each different layer. docs/how-it-works has the way of this call from file to file, and which file
+relies on which proof (`proofs.md`); the proofs themselves are in docs/mapper.md.
 """

@@ -33,6 +33,7 @@ from tilewright.offchip.walk import (
     Space,
     State,
     add_loop,
+    rank,
 )
 
 NEST = -1  # the child of a node that is the node itself, as a nest
@@ -256,7 +257,7 @@ def expand(
         state.place[d] = INSIDE
     found = state.children[depth]
     state.reached[depth] = 0
-    state.ranked[depth, :found] = np.argsort(state.child_bound[depth, :found], kind="mergesort")
+    rank(depth, found, state)
     state.flags[EXPAND] = 0
     return True
 

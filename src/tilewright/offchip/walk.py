@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tilewright.kernels.ascending import ascending
+from tilewright.kernels.copies import put
 from tilewright.kernels.kernel import kernel, part
 from tilewright.kernels.record import record
 from tilewright.offchip.nest import Array, Nest, NestArrays, block_sizes
@@ -144,7 +146,7 @@ def add_loop(d: int, block: int, depth: int, space: Space, state: State) -> floa
     if banks > space.banks:
         return inf
     for t in range(len(least)):
-        state.curves[depth + 1, t] = state.curves[depth, t]
+        put(state.curves[depth, t], state.curves[depth + 1, t])
         if not nest.relevant[t, d] or nest.sliding[t, d]:
             curve = state.curves[depth + 1, t]
             raise_bound(t, depth, state.order, state.blocks, nest, space.bank, curve)
@@ -160,6 +162,13 @@ def add_loop(d: int, block: int, depth: int, space: Space, state: State) -> floa
                             space.bank, curve,
                         )  # fmt: skip
     return divide(state.curves[depth + 1], least, state.shares)
+
+
+@part
+def rank(depth: int, found: int, state: State) -> None:
+    """Put the loops that may come next in order, the best bound first."""
+    other = np.empty(found, np.int64)
+    ascending(state.child_bound[depth], state.ranked[depth, :found], other)
 
 
 @part
@@ -189,7 +198,7 @@ def expand(depth: int, best: float, space: Space, state: State) -> None:
         state.place[d] = INSIDE
     state.children[depth] = found
     state.reached[depth] = 0
-    state.ranked[depth, :found] = np.argsort(state.child_bound[depth, :found], kind="mergesort")
+    rank(depth, found, state)
 
 
 @kernel

@@ -30,7 +30,8 @@ def searched(layer: Layer, settings: Settings, objective: str = "edp") -> Found:
     return Search(layer, load_architecture("simple"), objective, settings).solve()
 
 
-@pytest.mark.parametrize("seed", (1, 4, 10, 11))
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("seed", (4, 1, 10, 11))
 def test_the_optimum_is_the_same_without_any_part(seed: int) -> None:
     layer, machine = problem(seed)
     whole = Search(layer, machine, "edp").solve()

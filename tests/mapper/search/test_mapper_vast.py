@@ -44,6 +44,7 @@ def test_a_vast_layer_is_mapped_without_tables(monkeypatch: pytest.MonkeyPatch) 
 def test_the_bound_is_below_the_optimum(monkeypatch: pytest.MonkeyPatch, whole: bool) -> None:
     machine = tw.load_architecture("simple")
     monkeypatch.setattr(vast, "MOST_SHAPES", 10)
+    monkeypatch.setattr(vast, "STARTS", 2)
     layer = tw.conv1d(K=4, C=2, P=6, R=3)
     assert is_vast(layer)
     for objective in ("energy", "latency", "edp") if whole else ("edp",):

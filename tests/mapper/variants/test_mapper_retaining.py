@@ -46,10 +46,11 @@ def tiles_alone(architecture: Architecture) -> Architecture:
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("objective", ["energy", "edp"])
 @pytest.mark.parametrize("keys", [{}, {"banks": 16}])
-def test_retention_is_made_use_of(objective: str, keys: dict) -> None:
+def test_retention_is_made_use_of(objective: str, keys: dict, whole: bool) -> None:
     retains = machine(128, **keys)
-    (found,) = tw.map(CONV, retains, objective, cache=False).layers
-    (tiles,) = tw.map(CONV, tiles_alone(retains), objective, cache=False).layers
+    sizes = "all" if whole else "divisors"
+    (found,) = tw.map(CONV, retains, objective, tiles=sizes, cache=False).layers
+    (tiles,) = tw.map(CONV, tiles_alone(retains), objective, tiles=sizes, cache=False).layers
     assert found.proof.lower_bound <= found.proof.value <= tiles.proof.value
     # a round of the best tiles does not fit
     assert found.proof.value < tiles.proof.value or keys or objective != "energy"
@@ -94,7 +95,8 @@ def test_layers_without_a_mapping_are_named() -> None:
     levels = machine(64).levels
     above = Memory("L2", 16, 16 * 150, read_energy=20, write_energy=20, must_keep=frozenset("O"))
     deep = Architecture("deep", (levels[0], above, *levels[1:]))
-    result = tw.map(replace(CONV, bounds=CONV.bounds | {"K": 4, "C": 2, "P": 8}), deep, cache=False)
+    small = replace(CONV, bounds=CONV.bounds | {"K": 4, "C": 2, "P": 8})
+    result = tw.map(small, deep, tiles="divisors", cache=False)
     assert len(result.layers) + len(result.unmapped) == 1
     assert not result.unmapped or "conv" in str(result)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 from tilewright.cli.arguments import Argument, Option
@@ -112,42 +113,46 @@ DesignNumber = Annotated[
 ]
 
 
-def explore_command(
-    inputs: Inputs,
-    axes: Axes = "energy,area",
-    objective: Objective = "energy",
-    time_limit: TimeLimit = None,
-    store: StoreFile = None,
-    workers: Workers = None,
-    scheduler: Scheduler = None,
-    strategy: Strategy = None,
-    designs: Designs = None,
-    seed: Seed = None,
-    against: Against = None,
-    worth: Worth = None,
-    json: Json = None,
-    csv: Csv = None,
-    parquet: Parquet = None,
-    report: Report = None,
-    machine: MachineFile = None,
-    design: DesignNumber = None,
-) -> int:
+@dataclass(frozen=True)
+class Wanted:
+    """What `explore` is asked for: the options that say what is searched, how, and for how long."""
+
+    axes: Axes = "energy,area"
+    objective: Objective = "energy"
+    time_limit: TimeLimit = None
+    store: StoreFile = None
+    workers: Workers = None
+    scheduler: Scheduler = None
+    strategy: Strategy = None
+    designs: Designs = None
+    seed: Seed = None
+    against: Against = None
+    worth: Worth = None
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where `explore` writes to, None for nowhere, and which design as a machine."""
+
+    json: Json = None
+    csv: Csv = None
+    parquet: Parquet = None
+    report: Report = None
+    machine: MachineFile = None
+    design: DesignNumber = None
+
+
+def explore_command(inputs: Inputs, wanted: Wanted, files: Files) -> int:
     """Find the best machines of a design space, each with its best mappings, and prove it."""
-    from tilewright.cli.output.explore import (
-        Files,
-        ProgressLine,
-        check_parquet,
-        put_exploration,
-    )
+    from tilewright.cli.output.explore import ProgressLine, check_parquet, put_exploration
     from tilewright.cli.output.files import check_outputs
     from tilewright.exploration import explore
 
-    outputs = {
-        "--json": json, "--csv": csv, "--parquet": parquet, "--report": report,
-        "--machine": machine, "--store": store,
-    }  # fmt: skip
-    check_outputs(outputs, [*inputs, *([] if against is None else [against])])
-    check_parquet(parquet)
+    outputs = {f"--{name}": file for name, file in vars(files).items() if name != "design"}
+    read = inputs if wanted.against is None else [*inputs, wanted.against]
+    check_outputs({**outputs, "--store": wanted.store}, read)
+    check_parquet(files.parquet)
+    number = whole(files.design, "design")
     *workloads, space = inputs
     if not space.lower().endswith(SPACE_FILES):
         raise InputError(
@@ -157,15 +162,12 @@ def explore_command(
         )
     found = explore(
         workloads or None, space,
-        axes=[axis.strip() for axis in axes.split(",")], objective=objective,
-        time_limit=seconds(time_limit), store=store,
-        workers=whole(workers, "workers"), scheduler=scheduler,
-        progress=ProgressLine(say), strategy=strategy, designs=whole(designs, "designs"),
-        seed=whole(seed, "seed"), against=against, worth=worth,
+        axes=[axis.strip() for axis in wanted.axes.split(",")], objective=wanted.objective,
+        time_limit=seconds(wanted.time_limit), store=wanted.store,
+        workers=whole(wanted.workers, "workers"), scheduler=wanted.scheduler,
+        progress=ProgressLine(say), strategy=wanted.strategy,
+        designs=whole(wanted.designs, "designs"), seed=whole(wanted.seed, "seed"),
+        against=wanted.against, worth=wanted.worth,
     )  # fmt: skip
-    files = Files(
-        json=json, csv=csv, parquet=parquet, report=report, machine=machine,
-        design=whole(design, "design"),
-    )  # fmt: skip
-    put_exploration(found, files)
+    put_exploration(found, files, number)
     return INTERRUPTED if found.interrupted else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from tilewright.cli.arguments import Option
@@ -99,29 +100,38 @@ Fuse = Annotated[
 ]
 
 
-def map_command(
-    workload: Workload,
-    arch: Machine,
-    layer: LayerName = None,
-    objective: Goal = "energy",
-    latency: Latency = None,
-    time_limit: TimeLimit = None,
-    pareto: Pareto = False,
-    dataflow: DataflowNames = None,
-    constraint: ConstraintTexts = None,
-    json: Json = None,
-    report: Report = None,
-    output: Output = None,
-    tiles: Tiles = None,
-    no_cache: NoCache = False,
-    strategy: Strategy = None,
-    uniform: Uniform = None,
-    within: StylesWithin = None,
-    layout: Layouts = None,
-    trace: Trace = None,
-    figures: Figures = None,
-    fuse: Fuse = False,
-) -> int:
+@dataclass(frozen=True)
+class Wanted:
+    """What `map` is asked for: the options that say what is searched, how, and for how long."""
+
+    layer: LayerName = None
+    objective: Goal = "energy"
+    latency: Latency = None
+    time_limit: TimeLimit = None
+    pareto: Pareto = False
+    dataflow: DataflowNames = None
+    constraint: ConstraintTexts = None
+    tiles: Tiles = None
+    no_cache: NoCache = False
+    strategy: Strategy = None
+    uniform: Uniform = None
+    within: StylesWithin = None
+    layout: Layouts = None
+    fuse: Fuse = False
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where `map` writes to; None for nowhere."""
+
+    json: Json = None
+    report: Report = None
+    output: Output = None
+    trace: Trace = None
+    figures: Figures = None
+
+
+def map_command(workload: Workload, arch: Machine, wanted: Wanted, files: Files) -> int:
     """Find the best mapping of every layer, with a proof."""
     import tilewright
     from tilewright.api.inputs import check_options, check_tiles, the_architecture, the_network
@@ -129,42 +139,40 @@ def map_command(
     from tilewright.cli.output.results import put_figures, put_mappings, put_result, put_trace
     from tilewright.frontends.accounting import not_understood
 
-    files = {"--json": json, "--report": report, "--output": output, "--trace": trace}
-    check_outputs(files, [workload, arch])
-    limit = seconds(time_limit)
-    check_options(objective, limit, None, movement=not pareto)
-    if tiles is not None:
-        check_tiles(tiles)
-    given = all_constraints(dataflow, constraint)
-    if pareto:
-        check_for_pareto(
-            report=report, output=output, tiles=tiles, latency=latency, strategy=strategy,
-            uniform=uniform, within=within, layout=layout, trace=trace,
-            figures=figures, fuse=fuse, no_cache=no_cache,
-        )  # fmt: skip
+    outputs = {f"--{name}": file for name, file in vars(files).items() if name != "figures"}
+    check_outputs(outputs, [workload, arch])
+    limit = seconds(wanted.time_limit)
+    check_options(wanted.objective, limit, None, movement=not wanted.pareto)
+    if wanted.tiles is not None:
+        check_tiles(wanted.tiles)
+    constraints = all_constraints(wanted.dataflow, wanted.constraint)
+    if wanted.pareto:
+        check_for_pareto(wanted, files)
         front = tilewright.pareto(
-            workload, arch, objective,
-            layer=layer, constraints=given, time_limit=limit, progress=True,
+            workload, arch, wanted.objective,
+            layer=wanted.layer, constraints=constraints, time_limit=limit, progress=True,
         )  # fmt: skip
-        put_result(front, json)
+        put_result(front, files.json)
         return INTERRUPTED if front.interrupted else 0
-    check_for_fusing(fuse, {"--figures": figures, "--trace": trace})
+    if wanted.fuse:
+        check_for_fusing(files)
     network = the_network(workload)
     for line in not_understood(network):
         say(line)
-    network, machine = the_network(network, layer), the_architecture(arch)
-    check_drawings(machine, latency, trace, figures)
+    network, machine = the_network(network, wanted.layer), the_architecture(arch)
+    check_drawings(machine, wanted.latency, files)
     result = tilewright.map(
-        network, machine, objective,
-        constraints=given, latency=latency, time_limit=limit, progress=True, cache=not no_cache,
-        tiles=tiles, strategy=strategy, uniform=uniform,
-        within=None if within is None else share(within), layouts=read_layouts(layout), fuse=fuse,
+        network, machine, wanted.objective,
+        constraints=constraints, latency=wanted.latency, time_limit=limit, progress=True,
+        cache=not wanted.no_cache, tiles=wanted.tiles, strategy=wanted.strategy,
+        uniform=wanted.uniform, within=None if wanted.within is None else share(wanted.within),
+        layouts=read_layouts(wanted.layout), fuse=wanted.fuse,
     )  # fmt: skip
-    put_mappings(result, json, report, output)
-    if trace is not None and result.layers:
-        put_trace(result, trace)
-    if figures is not None and result.layers:
-        put_figures(result, figures, [workload, arch])
+    put_mappings(result, files.json, files.report, files.output)
+    if files.trace is not None and result.layers:
+        put_trace(result, files.trace)
+    if files.figures is not None and result.layers:
+        put_figures(result, files.figures, [workload, arch])
     return how_it_ended(result)
 
 
@@ -177,27 +185,25 @@ def all_constraints(
     return [*(load_dataflow(name) for name in dataflows or ()), *(constraints or ())]
 
 
-def check_for_fusing(fuse: bool, outputs: dict[str, str | None]) -> None:
+def check_for_fusing(files: Files) -> None:
     """Refuse outputs that fused layers have not."""
-    for name, value in outputs.items():
-        if fuse and value is not None:
+    for name, file in (("--figures", files.figures), ("--trace", files.trace)):
+        if file is not None:
             raise InputError("has no effect with --fuse: --json has the trees", key=name)
 
 
-def check_drawings(
-    machine: Architecture, latency: str | None, trace: str | None, figures: str | None
-) -> None:
+def check_drawings(machine: Architecture, latency: str | None, files: Files) -> None:
     """Refuse traces and figures that cannot be written, before the search."""
     from tilewright.api.inputs import the_latency
     from tilewright.cli.output.files import make_folder
 
-    if trace is not None and the_latency(latency, machine) != "pipelined":
+    if files.trace is not None and the_latency(latency, machine) != "pipelined":
         raise InputError("shows pipelined latency: add --latency pipelined", key="--trace")
-    if figures is not None:
+    if files.figures is not None:
         from tilewright.report.paper import check_drawing
 
         check_drawing()
-        make_folder("--figures", figures)
+        make_folder("--figures", files.figures)
 
 
 def how_it_ended(result: NetworkResult) -> int:
@@ -216,7 +222,7 @@ def how_it_ended(result: NetworkResult) -> int:
     return 0
 
 
-def check_for_pareto(**options: object) -> None:
+def check_for_pareto(wanted: Wanted, files: Files) -> None:
     """Refuse what has no effect on trade-offs of energy against cycles."""
     reasons = {
         "report": "--json has the mappings",
@@ -227,16 +233,17 @@ def check_for_pareto(**options: object) -> None:
         "uniform": "runs of layers differ in style",
         "within": "runs of layers differ in style",
         "layout": "words are counted, not blocks",
-        "figures": "--json has all points",
         "trace": "energy is traded against throughput latency alone",
+        "figures": "--json has all points",
         "fuse": "layers are mapped by themselves",
         "no_cache": "fronts are not kept",
     }
     needless = {"tiles": DIVISORS, "latency": "throughput"}
-    for name, value in options.items():
-        if value and value != needless.get(name):
+    given = vars(wanted) | vars(files)
+    for name, reason in reasons.items():
+        if given[name] and given[name] != needless.get(name):
             key = f"--{name.replace('_', '-')}"
-            raise InputError(f"has no effect with --pareto: {reasons[name]}", key=key)
+            raise InputError(f"has no effect with --pareto: {reason}", key=key)
 
 
 def frontier_command(

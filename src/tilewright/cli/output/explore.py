@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib.util import find_spec
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from tilewright.architecture.writing import dump_architecture
 from tilewright.cli.output.files import STANDARD_OUTPUT, write_file, write_out
 from tilewright.cli.output.rendering import width
 from tilewright.errors import InputError
 from tilewright.exploration import Certificate, Exploration
+
+if TYPE_CHECKING:
+    from tilewright.cli.commands.explore import Files
 
 INTERVAL = 2.0
 
@@ -44,8 +47,11 @@ class ProgressLine:
         )
 
 
-def put_exploration(found: Exploration, files: Files) -> None:
-    """Write an exploration into the files that were asked for, and show it as a table."""
+def put_exploration(found: Exploration, files: Files, design: int | None) -> None:
+    """Write an exploration into the files that were asked for, and show it as a table.
+
+    A file for a machine gets that of the design with a number, or of the first of the front.
+    """
     if files.csv is not None:
         write_file(files.csv, found.to_frame().to_csv(index=False))
     if files.parquet is not None:
@@ -55,7 +61,8 @@ def put_exploration(found: Exploration, files: Files) -> None:
 
         write_file(files.report, exploration_html(found))
     if files.machine is not None and found.front:
-        write_file(files.machine, dump_architecture(found.architecture(files.point(found))))
+        place = place_on_front(found, design)
+        write_file(files.machine, dump_architecture(found.architecture(place)))
     if files.json == STANDARD_OUTPUT:
         write_out(found.to_json())
         return
@@ -64,42 +71,23 @@ def put_exploration(found: Exploration, files: Files) -> None:
     write_out(found.text(width()))
 
 
-@dataclass(frozen=True)
-class Files:
-    """Where an exploration is written to; None for nowhere.
+def place_on_front(found: Exploration, design: int | None) -> int:
+    """Return the place on the front of a design, by its number; None for the first.
 
-    Attributes
-    ----------
-    json, csv, parquet, report, machine : str or None
-    design : int or None
-        Number of the design whose machine is written; None for the first of the front.
+    Raises
+    ------
+    InputError
+        When it is not on the front.
     """
-
-    json: str | None = None
-    csv: str | None = None
-    parquet: str | None = None
-    report: str | None = None
-    machine: str | None = None
-    design: int | None = None
-
-    def point(self, found: Exploration) -> int:
-        """Return the place on the front of the design whose machine is written.
-
-        Raises
-        ------
-        InputError
-            When it is not on the front.
-        """
-        numbers = [point.index for point in found.front]
-        if self.design is None:
-            return 0
-        if self.design not in numbers:
-            raise InputError(
-                f"design {self.design} is not on the front; accepted: "
-                f"{', '.join(map(str, numbers))}",
-                key="design",
-            )
-        return numbers.index(self.design)
+    numbers = [point.index for point in found.front]
+    if design is None:
+        return 0
+    if design not in numbers:
+        raise InputError(
+            f"design {design} is not on the front; accepted: {', '.join(map(str, numbers))}",
+            key="design",
+        )
+    return numbers.index(design)
 
 
 def check_parquet(path: str | None) -> None:

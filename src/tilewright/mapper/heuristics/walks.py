@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tilewright.kernels.kernel import kernel, leaf
+from tilewright.kernels.copies import put
+from tilewright.kernels.kernel import called_leaf, kernel, leaf
 from tilewright.kernels.record import record
 from tilewright.mapper.heuristics.demands import missed
 from tilewright.mapper.heuristics.walk_changes import BROKEN, UNCHANGED, alter, draw
@@ -135,7 +136,7 @@ class Schedule(NamedTuple):
     cold: float
 
 
-@leaf
+@called_leaf
 def take_chain(lk: Links, every: Chains, t: int, c: int) -> None:
     """Let a tensor be stored in another chain of memories."""
     lk.length[t] = every.length[t, c]
@@ -266,7 +267,7 @@ def anneal(
             changed = alter(sp, tokens, tour, state)
             temperature *= cooling
             if changed == BROKEN:
-                unrolled[:] = old_unrolled
+                put(old_unrolled, unrolled)
             if changed <= UNCHANGED:
                 continue
             if changed >= 0:
@@ -288,26 +289,26 @@ def anneal(
                 value < best * (1 - TIE) or (value < best * (1 + TIE) and tie < best_tie)
             ):
                 best, best_tie = value, tie
-                best_order[:] = order
-                best_unrolled[:] = unrolled
-                best_stored[:] = stored
+                put(order, best_order)
+                put(unrolled, best_unrolled)
+                put(stored, best_stored)
         accept = cost <= current
         if not accept and cost < WORSE:
             chance = (draw(state, 1 << 30) + 0.5) / (1 << 30)
             accept = chance < np.exp((current - cost) / temperature)
         if accept or step == 0:
             current = cost
-            old_order[:] = order
-            old_unrolled[:] = unrolled
-            old_stored[:] = stored
+            put(order, old_order)
+            put(unrolled, old_unrolled)
+            put(stored, old_stored)
         else:
-            order[:] = old_order
-            unrolled[:] = old_unrolled
-            stored[:] = old_stored
+            put(old_order, order)
+            put(old_unrolled, unrolled)
+            put(old_stored, stored)
             if changed >= 0:
                 take_chain(lk, every, changed, tokens.chain[changed, stored[changed]])
     if best < np.inf:
-        order[:] = best_order
-        unrolled[:] = best_unrolled
-        stored[:] = best_stored
+        put(best_order, order)
+        put(best_unrolled, unrolled)
+        put(best_stored, stored)
     return best, best_tie

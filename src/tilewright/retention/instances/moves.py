@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.kernels.kernel import kernel, leaf, part
+from tilewright.kernels.copies import longer, put
+from tilewright.kernels.kernel import kernel, leaf
 from tilewright.kernels.types import Bools, Ints
 from tilewright.retention.spills.places import take
 
@@ -106,14 +107,6 @@ def advance(blocks: Blocks, chunk: Ints, place: Ints) -> int:
     return i
 
 
-@part
-def extended(array: Ints) -> Ints:
-    """Return an array of twice the length that begins like this one."""
-    result = np.zeros(2 * len(array), np.int64)
-    result[: len(array)] = array
-    return result
-
-
 @kernel
 def moved_words(blocks: Blocks, capacity: int, record: bool) -> tuple[int, Ints, Ints]:
     """Return how many words move into an instance, and which ones at which step.
@@ -154,7 +147,7 @@ def moved_words(blocks: Blocks, capacity: int, record: bool) -> tuple[int, Ints,
         uses += 1
         if works(blocks, place):
             if turn + 3 > len(free):
-                free, newest = extended(free), extended(newest)
+                free, newest = longer(free), longer(newest)
             block = 0
             stayed = 0
             word = begin_block(blocks, place, at)
@@ -167,7 +160,7 @@ def moved_words(blocks: Blocks, capacity: int, record: bool) -> tuple[int, Ints,
                 else:
                     if record:
                         if total == len(step):
-                            step, moved = extended(step), extended(moved)
+                            step, moved = longer(step), longer(moved)
                         step[total] = code
                         moved[total] = word
                     total += 1
@@ -207,7 +200,7 @@ def united_words(
         Beyond all words.
     """
     seen = np.full(words, -1, np.int64)
-    start[:] = first
+    put(first, start)
     total = 0
     while True:
         current = -1

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tilewright.kernels.copies import put
 from tilewright.kernels.kernel import part
 from tilewright.kernels.types import Bools, Ints
 from tilewright.retention.spills.classes import Classes
@@ -129,5 +130,5 @@ def skipped(
         rounds.saved_round[i] = turn
         rounds.saved_steps[i] = steps
         rounds.saved_spills[i] = spills
-        kept[i, :steps] = free[begin + 2 : step + 2]
+        put(free[begin + 2 : step + 2], kept[i])
     return turn, spills

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tilewright.kernels.copies import longer
 from tilewright.kernels.kernel import kernel, part
 from tilewright.kernels.types import Ints
 from tilewright.retention.spills.classes import Classes
@@ -87,14 +88,6 @@ def widest(classes: Classes) -> int:
 
 
 @part
-def longer(array: Ints) -> Ints:
-    """Return an array of twice the length that begins like this one."""
-    result = np.zeros(2 * len(array), np.int64)
-    result[: len(array)] = array
-    return result
-
-
-@part
 def begins_anew(classes: Classes, chunk: Ints, chunks: Ints, anew: int, tile: Ints) -> bool:
     """Note the chunks of the outer relevant loops, and return whether they are others."""
     new = False
@@ -103,7 +96,8 @@ def begins_anew(classes: Classes, chunk: Ints, chunks: Ints, anew: int, tile: In
             return False
         new = new or (classes.loop_axis[i] >= 0 and tile[i] != chunk[i])
     if new:
-        tile[:anew] = chunk[:anew]
+        for i in range(anew):
+            tile[i] = chunk[i]
     return new
 
 
