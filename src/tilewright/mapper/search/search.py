@@ -25,6 +25,7 @@ from tilewright.mapper.bounds.plan import (
 )
 from tilewright.mapper.bounds.root import First, first_bounds
 from tilewright.mapper.bounds.spatial_choices import SpatialBounds
+from tilewright.mapper.bounds.tables.above_array import NO_PORT
 from tilewright.mapper.bounds.tables.choice_tables import Slides, Tables, slides_above
 from tilewright.mapper.bounds.tables.port_table import port_bounds
 from tilewright.mapper.heuristics.annealing import CHUNK, Annealing
@@ -289,7 +290,9 @@ class Search:
         plan.ceiling = ceiling if plan.known else 0.0
         most += plan.lk.leakage * plan.cycles
         if not plan.known:
-            plan.energy = max(plan.energy, min(energy, most))
+            # the table of a port leaves out slow mappings, which may need less energy than others
+            alone = replace(plan, outer=plan.outer._replace(scarce=NO_PORT))
+            plan.energy = max(plan.energy, min(self.bound(alone)[0], most))
         if energy > most or (slowest > 0.0 and found > left_out):
             plan.slack **= 2.0
         elif not plan.known:
