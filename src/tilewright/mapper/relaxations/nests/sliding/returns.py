@@ -70,11 +70,15 @@ def come_back(
     cut : bool
         Whether an array cuts the first dimension, so that the run makes leaps.
     """
+    lines = n
     n -= n % a
-    if (a > 1 and b > 1) or n == 0:
-        return np.inf if n > 0 else 1.0
-    if run < 1 + b or around < 2 * a:
+    if run < 1 + b:
         return 1.0
+    if n == 0 or around < 2 * a:
+        # only where another loop on the first dimension advances
+        return rarely_in_line(m, other, a, b, 1) if lines == 1 else rarely(lines, a, False, 2.0)
+    if a > 1 and b > 1:
+        return np.inf
     if b == 1:
         return come_back_in_line(m, n, run, other, a)
     if cut and m < b:
@@ -173,7 +177,7 @@ def come_back_cut(m: int, n: int, run: int, around: int, a: int, b: int) -> floa
     if a == 1 and b == 1:
         return float(m + n)
     if b == 1 and around < 2 * a:
-        return 1.0
+        return rarely(n, a, False, 2.0)
     if a == 1 and run < 2 * b:
         return run / b
     return np.inf

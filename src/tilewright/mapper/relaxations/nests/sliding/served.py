@@ -144,9 +144,8 @@ def served(
     apart = together and (cut or torn)
     lines = n if way % 2 == 0 else m
     # a tile finds words again where iterations of the other dimension are as far apart as those of
-    # a step of the run; what stands around a run makes steps of what the tile spans, unless cut
-    around_cut, slow = (torn, a) if way % 2 == 0 else (cut, b)
-    overlaps = lines > slow if way < RETURNS else lines >= slow or around_cut or way >= RARELY
+    # a step of the run; after a run it does so wherever another loop advances
+    overlaps = way >= RETURNS or lines > (a if way % 2 == 0 else b)
     parts = np.inf
     if apart:
         # what they share where tiles are parts of what instances have of one of the dimensions
