@@ -122,12 +122,19 @@ class Rounds:
             late |= self.together(untried, tolerance, self.half() if tolerance else self.last)
 
     def others(self, tolerance: float) -> None:
-        """Search segments that the bound does not rest on, for better trees in a limited time."""
+        """Search segments that the bound does not rest on, of layers that are not fused so far.
+
+        In a limited time this finds trees where those that would save most do not exist.
+        """
         search = self.search
+        fused = frozenset[str]().union(
+            *(own for part in search.parts for own in search.chosen(part))
+        )
         left = [
             names
             for names in search.kinds()
-            if search.outcomes[names].bound < search.most(names) * (1 - tolerance)
+            if not names & fused
+            and search.outcomes[names].bound < search.most(names) * (1 - tolerance)
         ]
         for _, level in groupby(sorted(left, key=len), key=len):
             if self.over():

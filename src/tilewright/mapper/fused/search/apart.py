@@ -178,7 +178,6 @@ def beside(problem: SegmentProblem, use: tuple[int, int]) -> set[int]:
     one is held from before this layer to after the last one that uses the first: so a group that
     has all of its layers has those of the first, too, and the first is no further out.
     """
-    i, t = use
     own = problem.tiles[problem.tile_at[use]]
     found: set[int] = set()
     if not own.intermediate or len(own.memories) > 1:
@@ -188,7 +187,7 @@ def beside(problem: SegmentProblem, use: tuple[int, int]) -> set[int]:
     for n in problem.intermediates:
         other = problem.tiles[n]
         users = [j for j, _ in other.uses]
-        if other.memories != own.memories or i in users:
+        if other.memories != own.memories or use[0] in users:
             continue
         if not (min(users) <= first and last <= max(users)):
             continue
