@@ -136,10 +136,15 @@ class NetworkSearch:
         return bounds.least_of_layers(self.least_alone(segment))
 
     def ways_apart(self, names: Names) -> list[list[Apart]]:
-        """Return the layers of a segment that are bounded by themselves; none where that fails."""
+        """Return the layers of a segment that are bounded by themselves; none where that fails.
+
+        And none where no two layers read one tensor: then the proven costs of layers say nearly as
+        much, and these bounds would take the time of searches.
+        """
         problem = SegmentProblem(self.segments[names], self.architecture)
         bounds = BranchBounds(problem, self.chunks, (), np.zeros(0, np.int64))
         possible = problem.possible and bounds.additive and not problem.windows.loops
+        possible = possible and bool(bounds.shared)
         return list(layers_apart(problem)) if possible else []
 
     def questions(self, segments: Iterable[Names]) -> list[Apart]:
