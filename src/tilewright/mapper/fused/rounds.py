@@ -119,7 +119,9 @@ class Rounds:
                 self.bound_apart(questions)
                 continue  # the bound may rest on others now
             tried.update(untried)
-            late |= self.together(untried, tolerance, self.half() if tolerance else self.last)
+            # what is left of a rough round is for others, if there are any
+            others = tolerance > 0.0 and set(search.kinds()) - tried
+            late |= self.together(untried, tolerance, self.half() if others else self.last)
 
     def others(self, tolerance: float) -> None:
         """Search segments that the bound does not rest on, of layers that are not fused so far.
