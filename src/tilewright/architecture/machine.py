@@ -79,6 +79,18 @@ class Memory:
             return sum(self.tensor_bits.values())
         return self.capacity_bits
 
+    def read_price(self, tensor: str) -> float:
+        """Return the pJ of a word of a tensor that is read; here it is the same for all tensors."""
+        return self.read_energy
+
+    def write_price(self, tensor: str) -> float:
+        """Return the pJ of a word of a tensor that is written."""
+        return self.write_energy
+
+    def bits_held(self, tensor: str, bits: int | None) -> int:
+        """Return the bits that a word of a tile takes, given those of an element if it has any."""
+        return (bits or self.word_bits) * self.buffering
+
     def may_store(self, role: str) -> bool:
         """Whether tensors of this role may be stored here."""
         if self.tensor_bits is not None and role not in self.tensor_bits:

@@ -23,12 +23,12 @@ def word_ratio(memory: Memory, tensor: Tensor) -> float:
 
 def read_cost(memory: Memory, tensor: Tensor) -> float:
     """Return the energy of reading one element of a tensor from a memory, in pJ."""
-    return memory.read_energy * word_ratio(memory, tensor)
+    return memory.read_price(tensor.name) * word_ratio(memory, tensor)
 
 
 def write_cost(memory: Memory, tensor: Tensor) -> float:
     """Return the energy of writing one element of a tensor to a memory, in pJ."""
-    return memory.write_energy * word_ratio(memory, tensor)
+    return memory.write_price(tensor.name) * word_ratio(memory, tensor)
 
 
 def operation_cost(architecture: Architecture, layer: Layer) -> float:

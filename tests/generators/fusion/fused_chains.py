@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from random import Random
+from re import findall
 
 from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.document import Document
@@ -34,6 +35,45 @@ def chain(random: Random) -> tuple[Segment, list[str]]:
     sizes = [random.choice((1, 1, 2, 2, 3)) for _ in range(count + 1)]
     found = segment(network(m, sizes), [f"l{i}" for i in range(count)])
     return found, ["M", "B"] if count == 2 else ["M"]
+
+
+def two_readers(random: Random) -> tuple[Network, list[str]]:
+    """Return a network whose first two layers read the same tensor, and a third one both results.
+
+    With weights of their own, and sometimes one more layer that reads the same tensor.
+    """
+    m, n, k = (random.choice((2, 3, 4)) for _ in range(3))
+    names = ["one", "two", "three"][: random.choice((2, 2, 3))]
+    return reading_one(names, {"M": m, "N": n, "K": k})
+
+
+def gated(random: Random) -> tuple[Network, list[str]]:
+    """Return two products of one tensor, one times the other, and a product of that."""
+    sizes = {d: random.choice((1, 2, 2, 3)) for d in "MNKL"}
+    return reading_one(["gate", "up"], sizes)
+
+
+def reading_one(names: list[str], sizes: dict[str, int]) -> tuple[Network, list[str]]:
+    """Return products of one tensor, one times the others, and a product of that if there is L."""
+    layers = [
+        layer(name, "O[M,N] += I[M,K] * W[K,N]", sizes, {"I": "x"}) for name in names
+    ]  # fmt: skip
+    read = dict(zip("IJL", names, strict=False))
+    factors = " * ".join(f"{letter}[M,N]" for letter in read)
+    layers.append(layer("sum", f"O[M,N] += {factors}", sizes, read))
+    if "L" in sizes:
+        layers.append(layer("down", "O[M,L] += I[M,N] * W[N,L]", sizes, {"I": "sum"}))
+    data = {"name": "net", "layers": layers, "inputs": {"x": [sizes["M"], sizes["K"]]}}
+    return parse_network(Document(data, "net")), [str(own["name"]) for own in layers]
+
+
+def layer(
+    name: str, einsum: str, sizes: dict[str, int], tensors: dict[str, str]
+) -> dict[str, object]:
+    """Return a layer as files have it, with the bounds of its dimensions."""
+    dimensions = {d for part in findall(r"\[([^]]*)\]", einsum) for d in part.split(",")}
+    bounds = {d: n for d, n in sizes.items() if d in dimensions}
+    return {"name": name, "einsum": einsum, "bounds": bounds, "tensors": tensors}
 
 
 def machine(random: Random) -> Architecture:

@@ -5,10 +5,9 @@ from random import Random
 
 import pytest
 
-from fused_chains import chain, machine, network
+from fused_chains import chain, machine, network, two_readers
 from fused_trees import every_prefix
 from tilewright.architecture.machine import Architecture, Compute, Memory
-from tilewright.document import Document
 from tilewright.errors import NoMappingError
 from tilewright.fusion.count import store_moves
 from tilewright.mapper.fused.network_search import NetworkSearch
@@ -23,7 +22,6 @@ from tilewright.mapping.fused.connections.connected_layers import segment as mak
 from tilewright.mapping.fused.scopes import resolve_fused
 from tilewright.mapping.nodes import For
 from tilewright.model.energy import read_cost, write_cost
-from tilewright.workload.network import parse_network
 from window_chains import buffered, windows
 
 
@@ -177,26 +175,6 @@ def test_fusing_saves_no_more_than_is_said(objective):
         assert floor <= best.value * (1 + 1e-12)
         seen += best.value < inf and floor > fused.bounds.floor()
     assert seen > 2
-
-
-def two_readers(random):
-    """Return a network whose first two layers read the same tensor, and a third one both results.
-
-    With weights of their own, and sometimes one more layer that reads the same tensor.
-    """
-    m, n, k = (random.choice((2, 3, 4)) for _ in range(3))
-    names = ["one", "two", "three"][: random.choice((2, 2, 3))]
-    layers = [
-        {"name": name, "einsum": "O[M,N] += I[M,K] * W[K,N]", "bounds": {"M": m, "N": n, "K": k},
-         "tensors": {"I": "x"}}
-        for name in names
-    ]  # fmt: skip
-    read = dict(zip("IJL", names, strict=False))
-    factors = " * ".join(f"{letter}[M,N]" for letter in read)
-    layers.append({"name": "sum", "einsum": f"O[M,N] += {factors}", "bounds": {"M": m, "N": n},
-                   "tensors": read})  # fmt: skip
-    data = {"name": "net", "layers": layers, "inputs": {"x": [m, k]}}
-    return parse_network(Document(data, "net")), [*names, "sum"]
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -8,6 +8,7 @@ import pytest
 
 from fused_chains import machine, network
 from fused_trees import Nodes, TooManyError, Trees
+from layers_apart import least_of_layers
 from tilewright.architecture.machine import Architecture, Compute, Memory
 from tilewright.document import Document
 from tilewright.fusion.evaluation import evaluate
@@ -55,7 +56,7 @@ def check(seed: int, samples: int) -> bool:
     random = Random(seed)
     found = chain(random)
     target = next(m for m in iter(lambda: machine(random), None) if not m.arrays)
-    _, best = best_of(found, target)
+    problem, best = best_of(found, target)
     trees = Trees(found, target, most=1500)
     whole = True
 
@@ -71,6 +72,7 @@ def check(seed: int, samples: int) -> bool:
         pytest.skip("too many branches")
     if least < inf:
         assert best.bound <= least * (1 + 1e-12)
+        assert least_of_layers(problem) <= least * (1 + 1e-12)
     if whole:
         assert best.value == pytest.approx(least, rel=1e-12)
     return best.candidate is not None and len(best.candidate.units) == 2

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from math import inf
 
 import numpy as np
 
 from tilewright.architecture.machine import Architecture
+from tilewright.mapper.fused.search.apart import Apart, layers_apart
 from tilewright.mapper.fused.search.branch_bounds import BranchBounds
 from tilewright.mapper.fused.search.chunks import Chunks
 from tilewright.mapper.fused.search.known import Known
@@ -40,6 +43,8 @@ class NetworkSearch:
     group : dict
         Those that are alike, by the names of the layers of each.
     parts : list of Part
+    apart : dict
+        What layers of segments cost at least in any tree, by the `key` of each.
     """
 
     def __init__(
@@ -59,6 +64,7 @@ class NetworkSearch:
         self.alike: dict[object, list[tuple[Part, Names]]] = {}
         self.group: dict[Names, list[tuple[Part, Names]]] = {}
         self.parts: list[Part] = []
+        self.apart: dict[object, float] = {}
 
     def list_segments(self) -> None:
         """List the segments of all parts of the graph, and bound them."""
@@ -86,6 +92,11 @@ class NetworkSearch:
     def known(self, part: Part, names: Names) -> float:
         """Return what some layers cost at most."""
         return min(self.otherwise(part, names), self.outcomes[names].value)
+
+    def most(self, names: Names) -> float:
+        """Return what the layers of a segment cost at most."""
+        part, first = self.group[names][0]
+        return self.known(part, first)
 
     def kinds(self) -> list[Names]:
         """Return a segment of each kind whose search has not ended."""
@@ -123,6 +134,40 @@ class NetworkSearch:
     def floor(self, segment: Segment, bounds: BranchBounds) -> float:
         """Return what no fused mapping of a segment undercuts, without any search."""
         return bounds.least_of_layers(self.least_alone(segment))
+
+    def ways_apart(self, names: Names) -> list[list[Apart]]:
+        """Return the layers of a segment that are bounded by themselves; none where that fails.
+
+        And none where no two layers read one tensor: then the proven costs of layers say nearly as
+        much, and these bounds would take the time of searches.
+        """
+        problem = SegmentProblem(self.segments[names], self.architecture)
+        bounds = BranchBounds(problem, self.chunks, (), np.zeros(0, np.int64))
+        possible = problem.possible and bounds.additive and not problem.windows.loops
+        possible = possible and bool(bounds.shared)
+        return list(layers_apart(problem)) if possible else []
+
+    def questions(self, segments: Iterable[Names]) -> list[Apart]:
+        """Return the layers of some segments that are not yet bounded by themselves."""
+        found = {
+            way.key: way
+            for names in segments
+            for ways in self.ways_apart(names)
+            for way in ways
+            if way.key not in self.apart
+        }
+        return list(found.values())
+
+    def bound_apart(self, answers: Mapping[object, float]) -> None:
+        """Raise the bounds of segments whose layers are bounded by themselves."""
+        self.apart.update(answers)
+        for names in self.kinds():
+            every = self.ways_apart(names)
+            if every and all(way.key in self.apart for ways in every for way in ways):
+                least = sum(min(self.apart[way.key] for way in ways) for ways in every)
+                known = self.outcomes[names]
+                bound = max(known.bound, min(least, known.value))
+                self.learn(names, replace(known, bound=bound, least=max(known.least, bound)))
 
     def least_alone(self, segment: Segment) -> float:
         """Return what the layers of a segment cost at least by themselves."""

@@ -7,12 +7,13 @@ many processes there are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import groupby
 from math import isfinite
 from time import perf_counter
 
 from tilewright.mapper.fused.network_search import NetworkSearch
+from tilewright.mapper.fused.search.apart import Apart, least_apart
 from tilewright.mapper.fused.search.known import KnownOfLayers
 from tilewright.mapper.fused.segment_task import Answer, Task, solve
 from tilewright.mapper.fused.space.partition import Names
@@ -62,6 +63,8 @@ class Rounds:
             for tolerance in (*roughly, 0.0):
                 if hoped:
                     self.hoped(tolerance)
+                    if tolerance > 0.0 and isfinite(self.last):
+                        self.others(tolerance)
                 else:
                     self.every(tolerance)
         finally:
@@ -112,8 +115,38 @@ class Rounds:
             if not untried:
                 tried, late = set(), False
                 continue
+            if questions := search.questions(untried):
+                self.bound_apart(questions)
+                continue  # the bound may rest on others now
             tried.update(untried)
-            late |= self.together(untried, tolerance, self.last)
+            # what is left of a rough round is for others, if there are any
+            others = tolerance > 0.0 and set(search.kinds()) - tried
+            late |= self.together(untried, tolerance, self.half() if others else self.last)
+
+    def others(self, tolerance: float) -> None:
+        """Search segments that the bound does not rest on, of layers that are not fused so far.
+
+        In a limited time this finds trees where those that would save most do not exist.
+        """
+        search = self.search
+        fused = frozenset[str]().union(
+            *(own for part in search.parts for own in search.chosen(part))
+        )
+        left = [
+            names
+            for names in search.kinds()
+            if not names & fused
+            and search.outcomes[names].bound < search.most(names) * (1 - tolerance)
+        ]
+        for _, level in groupby(sorted(left, key=len), key=len):
+            if self.over():
+                return
+            self.together(list(level), tolerance, self.half())
+
+    def half(self) -> float:
+        """Return when half of the time that is left will be over."""
+        now = perf_counter()
+        return now + (self.last - now) / 2
 
     def together(self, batch: Sequence[Names], tolerance: float, end: float) -> bool:
         """Search some segments, until some time of the clock; return whether that ended one."""
@@ -134,6 +167,27 @@ class Rounds:
         for own, names in sorted(zip(unknown, batch, strict=True), key=lambda each: -each[0]):
             task = search.task(names, tolerance, self.known.about(search.segments[names].layers))
             futures.append(self.pool.submit(one, names, task, max(own / whole, LEAST)))
+        self.finish(futures, budget)
+        for names in batch:
+            if names in answers:
+                search.learn(names, answers[names].outcome)
+                self.known.add(answers[names].found)
+        return bool(late)
+
+    def bound_apart(self, questions: Sequence[Apart]) -> None:
+        """Bound layers of segments by themselves; that takes half of the time that is left."""
+        budget = Budget(self.half(), len(questions), self.workers)
+        answers: dict[object, float] = {}
+
+        def one(question: Apart) -> None:
+            stop = budget.take()
+            answers[question.key] = self.helpers.compute(least_apart, question, stop=stop)
+
+        self.finish([self.pool.submit(one, question) for question in questions], budget)
+        self.search.bound_apart(answers)
+
+    def finish(self, futures: Sequence[Future[None]], budget: Budget) -> None:
+        """Wait for searches, or for Ctrl-C, which ends them."""
         try:
             collect(futures, budget.halted)
         except KeyboardInterrupt:
@@ -142,8 +196,3 @@ class Rounds:
             for future in futures:
                 future.cancel()
             wait(futures)
-        for names in batch:
-            if names in answers:
-                search.learn(names, answers[names].outcome)
-                self.known.add(answers[names].found)
-        return bool(late)

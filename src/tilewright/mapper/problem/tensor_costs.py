@@ -90,7 +90,7 @@ def chain_costs(
         if b is not None:
             memory[link] = chain[link + 1]
             slot[link] = segment[: chain[link + 1]].count(segment[chain[link + 1]])
-            bits[link] = (tensor.bits or b.word_bits) * b.buffering
+            bits[link] = b.bits_held(tensor.name, tensor.bits)
             if b.tensor_bits is not None:
                 share[link] = b.tensor_bits[tensor.role]
         hops = [array.hop_energy for array in arrays[lo:hi]]

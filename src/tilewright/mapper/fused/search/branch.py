@@ -155,6 +155,7 @@ class BranchSearch(Search):
         begun: Begun = NOTHING_BEGUN,
         *,
         roughly: bool = False,
+        through: tuple[int, ...] = (),
     ) -> Point:
         """Return the best mapping in some room.
 
@@ -170,6 +171,9 @@ class BranchSearch(Search):
             What moves on behalf of the chunk outside of it; counted in what is returned.
         roughly : bool
             Whether to anneal for a mapping only, and to bound all of them without a search.
+        through : tuple of int
+            Positions of memories that the tensors have to be stored in; the outermost one asks for
+            nothing.
         """
         self.begin_anew()
         self.begun = begun
@@ -180,6 +184,12 @@ class BranchSearch(Search):
         if below < inf:
             self.best[:2] = below, -inf
         keeps = keeps_of(self.layer, self.architecture, sources)
+        if through:
+            keeps = [
+                keep
+                for keep in keeps
+                if all(m == 0 or m in chain for m, chain in zip(through, keep, strict=True))
+            ]
 
         with interruptible():
             if self.na > 1 or roughly:
