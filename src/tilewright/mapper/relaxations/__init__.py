@@ -2,5 +2,5 @@
 
 `stays` holds for every mapping, in closed form; `nests` is tighter and holds for regular mappings.
 Both are lower bounds because they let each tile be as good as it could be by itself: see
-docs/tile-sizes.md, "The bound" and "The tighter bound".
+docs/tile-sizes.md, "The bound of all mappings" and "The bound of regular mappings".
 """

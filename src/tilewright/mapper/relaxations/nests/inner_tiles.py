@@ -11,9 +11,12 @@ from tilewright.kernels.kernel import called_leaf, kernel, leaf, part
 from tilewright.kernels.record import record
 from tilewright.mapper.label.labels import objective_value
 from tilewright.mapper.relaxations.nests.sliding.served import fill_same
+from tilewright.mapper.relaxations.nests.sliding.stay_limits import (
+    stay_limit,
+    stay_limit_together,
+)
 from tilewright.mapper.relaxations.nests.sliding.window_spans import (
     FIELDS,
-    LESS,
     MOST_DIMENSIONS,
     Instances,
     Nested,
@@ -176,33 +179,6 @@ def add_direct(ns: Nest, active: Ints, times: Ints, cost: Floats) -> None:
             sent = got
         for r in range(len(cost)):
             cost[r] += ns.sent[r, t] * sent + ns.received[r, t] * got
-
-
-@leaf
-def stay_limit(ns: Nest, limits: Ints, active: Ints, d: int) -> int:
-    """Return how many iterations of a dimension the outermost tile stays through at most."""
-    if limits[d] == LESS:
-        return max(1, int(ns.bounds[d]) - 1)
-    if limits[d] < 0:
-        return int(ns.bounds[d])
-    instances = active[d]
-    run = limits[len(active) + 1]
-    if run >= 0 and run // MOST_DIMENSIONS == d:
-        instances *= active[run % MOST_DIMENSIONS]
-    return int(min(ns.bounds[d], limits[d] * instances))
-
-
-@leaf
-def stay_limit_together(ns: Nest, limits: Ints, active: Ints) -> float:
-    """Return how many iterations it stays through at most of all dimensions that are limited."""
-    together = float(limits[len(active)])
-    if together < 0:
-        return np.inf
-    for d in range(len(active)):
-        if limits[d] >= 0:
-            together *= active[d]
-    run = limits[len(active) + 1]
-    return together * (active[run % MOST_DIMENSIONS] if run >= 0 else 1)
 
 
 @called_leaf

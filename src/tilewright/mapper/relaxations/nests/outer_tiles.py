@@ -8,10 +8,7 @@ import numpy as np
 
 from tilewright.kernels.kernel import called_leaf, leaf, part
 from tilewright.mapper.relaxations.nests.above import Tiles, fits_outer, is_held
-from tilewright.mapper.relaxations.nests.inner_tiles import (
-    stay_limit,
-    value_of,
-)
+from tilewright.mapper.relaxations.nests.inner_tiles import value_of
 from tilewright.mapper.relaxations.nests.outer_costs import (
     Between,
     InnerWindow,
@@ -19,12 +16,8 @@ from tilewright.mapper.relaxations.nests.outer_costs import (
     add_outer,
     closer_value,
 )
-from tilewright.mapper.relaxations.nests.sliding.window_spans import (
-    Instances,
-    Nested,
-    chunks,
-    stays_inside,
-)
+from tilewright.mapper.relaxations.nests.sliding.stay_limits import stay_limit, stays_inside
+from tilewright.mapper.relaxations.nests.sliding.window_spans import Instances, Nested, chunks
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints

@@ -32,11 +32,10 @@ from tilewright.mapper.relaxations.nests.sliding.cases import (
     fill_served,
     known_cases,
     most_cases,
-    served_of,
-    shapes_of,
     tighten_same,
 )
 from tilewright.mapper.relaxations.nests.sliding.served import fill_same
+from tilewright.mapper.relaxations.nests.sliding.shapes import served_of, shapes_of
 from tilewright.mapper.relaxations.nests.sliding.window_spans import (
     Instances,
     Nested,

@@ -404,36 +404,3 @@ def limit_stays(
         limits[len(size)] = together * most
     elif first >= 0:
         limits[len(size)] = spanned[first]
-
-
-@called_leaf
-def stays_inside(ns: Nest, nested: Nested, limits: Ints, stays: Ints, active: Ints) -> bool:
-    """Whether the tile of a window fits that spans what the outermost one stays through.
-
-    That is part of it where its loops reach beyond, see `limit_stays`, but for the run.
-
-    Parameters
-    ----------
-    limits : array of (dimensions + 3)
-        See `windows_of`.
-    stays : array of dimensions
-        Of the outermost tile, in all instances together.
-    """
-    grown, nd = nested.grown, len(stays)
-    p = nested.place[ns.window] if ns.window >= 0 else 0
-    if p <= 0:
-        return True
-    run = limits[nd + 1]
-    for d in range(nd):
-        grown[d] = 1
-        if limits[d] < 0:
-            continue
-        if run >= 0 and run // MOST_DIMENSIONS == d:
-            each = chunks(stays[d], active[d] * active[run % MOST_DIMENSIONS])
-            grown[d] = max(1, each - limits[nd + 2])
-        else:
-            grown[d] = chunks(stays[d], active[d])
-    inside = fits(ns, nested, p)
-    for d in range(nd):
-        grown[d] = 1
-    return inside
