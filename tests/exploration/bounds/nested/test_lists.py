@@ -1,0 +1,80 @@
+"""Lists of tiles above an array: which shapes share one, and which tiles need not be in any."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.exploration.bounds.nested.test_nested_tiles import KINDS, drawn_layer, one_design
+from tests.exploration.bounds.test_quick_bounds import space
+
+from tilewright.exploration.bounds.layer_words import Moved, words_of
+from tilewright.exploration.bounds.nested import nodes
+from tilewright.exploration.bounds.nested.lists import fill_list
+from tilewright.exploration.bounds.nested.records import Lists, Nested
+from tilewright.exploration.bounds.nested.slide_words import Slides
+from tilewright.exploration.bounds.quick import QuickBounds
+from tilewright.exploration.designs.numbers import Numbers
+from tilewright.kernels.kernel import kernel
+from tilewright.kernels.types import Floats
+from tilewright.mapper.problem.space import Space
+
+
+@kernel
+def fill(nested: Nested, lists: Lists, sp: Space, slides: Slides, which: int, shape: int) -> None:
+    """Let Python call a part of a kernel."""
+    fill_list(nested, lists, sp, slides, which, shape)
+
+
+def listed(moved: Moved, which: int, shape: int) -> Floats:
+    lists = moved.lists
+    if lists.first[which, shape] < 0:
+        fill(moved.nested, lists, moved.space, moved.slides, which, shape)
+    return lists.entries[lists.first[which, shape] : lists.end[which, shape]]
+
+
+def drawn(seed: int) -> Moved | None:
+    random = Random(seed)
+    numbers = Numbers(space(random.choice(KINDS)))
+    return words_of(drawn_layer(random), numbers.machine, numbers.ports, numbers.sizes())
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("seed", range(200))
+def test_tiles_around_a_rough_shape_cost_no_more(seed: int) -> None:
+    moved = drawn(seed)
+    if moved is None or not len(moved.nested.order_starts) > 1:
+        return
+    nested, random = moved.nested, Random(seed)
+    stays = {(int(which), t) for row in nested.above for t, which in enumerate(row) if which >= 0}
+    for which, t in sorted(stays):
+        for _ in range(6):
+            shape = random.randrange(len(nested.digits))
+            rough = int(nested.rough[t, shape])
+            assert (nested.digits[rough] <= nested.digits[shape]).all()
+            better = listed(moved, which, rough)
+            for entry in listed(moved, which, shape):
+                assert (better <= entry * (1 + 1e-12)).all(axis=1).any()
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("seed", range(100))
+def test_tiles_that_hold_more_for_nothing_are_in_no_bound(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = Random(seed)
+    kind, layer = space(random.choice(KINDS)), drawn_layer(random)
+    few = QuickBounds(kind, [layer], energy=True)
+
+    def always(*_: Any) -> bool:
+        return True
+
+    monkeypatch.setattr(nodes, "has_use", always)
+    every = QuickBounds(kind, [layer], energy=True)
+    for _ in range(4):
+        row = few.numbers.of(one_design(kind, random)[1])
+        assert row is not None
+        found = [own.floors(row, lambda _: False)[0] for own in (few, every)]
+        np.testing.assert_allclose(found[0], found[1], rtol=1e-12)
