@@ -289,11 +289,15 @@ class Search:
         found = metrics_of(
             problem.workloads, [answers[i] for i in range(len(answers))], machine, problem.maximum
         )
-        same = self.alike(leaf, answers)
-        if len(same) < len(answers):
+        if leaf.designs > 1:
+            bound = raised(bound, **self.runs.least(floors, corners))
             if not self.beyond(found):
                 self.entered.add(leaf.best)
                 self.front.enter(leaf.best, found)
+            if self.closed(box, bound):
+                return None
+        same = self.alike(leaf, answers)
+        if len(same) < len(answers):
             if row is not None and self.tightening is not None:
                 solved = self.tightening.optima(row, least, answers, solved)
             for i in same:

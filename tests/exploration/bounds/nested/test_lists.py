@@ -11,7 +11,7 @@ from tests.exploration.bounds.nested.test_nested_tiles import KINDS, drawn_layer
 from tests.exploration.bounds.test_quick_bounds import space
 
 from tilewright.exploration.bounds.layer_words import Moved, words_of
-from tilewright.exploration.bounds.nested import nodes
+from tilewright.exploration.bounds.nested import nodes, tiles
 from tilewright.exploration.bounds.nested.lists import fill_list
 from tilewright.exploration.bounds.nested.records import Lists, Nested
 from tilewright.exploration.bounds.nested.slide_words import Slides
@@ -61,20 +61,27 @@ def test_tiles_around_a_rough_shape_cost_no_more(seed: int) -> None:
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(100))
-def test_tiles_that_hold_more_for_nothing_are_in_no_bound(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("what", ["rough shapes", "tiles that hold more for nothing"])
+def test_bounds_are_the_same_without(what: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     random = Random(seed)
     kind, layer = space(random.choice(KINDS)), drawn_layer(random)
-    few = QuickBounds(kind, [layer], energy=True)
+
+    def both() -> list[QuickBounds]:
+        return [QuickBounds(kind, [layer], energy=energy) for energy in (True, False)]
 
     def always(*_: Any) -> bool:
         return True
 
-    monkeypatch.setattr(nodes, "has_use", always)
-    every = QuickBounds(kind, [layer], energy=True)
+    usual = both()
+    if what == "rough shapes":
+        monkeypatch.setattr(tiles, "STEP", 1)
+    else:
+        monkeypatch.setattr(nodes, "has_use", always)
+    changed = both()
     for _ in range(4):
-        row = few.numbers.of(one_design(kind, random)[1])
+        row = usual[0].numbers.of(one_design(kind, random)[1])
         assert row is not None
-        found = [own.floors(row, lambda _: False)[0] for own in (few, every)]
-        np.testing.assert_allclose(found[0], found[1], rtol=1e-12)
+        found = [own.floors(row, lambda _: False)[0] for own in (*usual, *changed)]
+        np.testing.assert_allclose(found[0], found[2], rtol=1e-12)
+        # energies by themselves are rough where they are not asked for
+        np.testing.assert_allclose(found[1][:, 2], found[3][:, 2], rtol=1e-12)
