@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -97,7 +98,6 @@ def worse_rows(row: Row, factor: float) -> Iterator[Row]:
     for name, better in BETTER.items():
         value = getattr(row, name)
         for i in range(np.size(value)):
-            changed = np.array(value, np.float64).reshape(-1)
+            changed: Any = np.array(value, np.float64).reshape(-1)
             changed[i] *= 1 / factor if better else factor
-            own = changed if isinstance(value, np.ndarray) else float(changed[0])
-            yield row._replace(**{name: own})
+            yield row._replace(**{name: changed if np.ndim(value) else float(changed[0])})
