@@ -20,6 +20,14 @@ from tilewright.exploration.designs.numbers import Numbers
 from tilewright.kernels.kernel import kernel
 from tilewright.kernels.types import Floats
 from tilewright.mapper.problem.space import Space
+from tilewright.workload.layer import Layer
+from tilewright.workload.operators import conv1d, conv2d
+
+WINDOWS = (
+    conv1d(K=4, C=8, P=8, R=3, name="c"),
+    conv2d(K=2, C=4, P=4, Q=4, R=3, S=3, name="d"),
+    conv1d(K=4, C=8, P=6, R=3, stride=2, name="s"),
+)
 
 
 @kernel
@@ -61,22 +69,17 @@ def test_tiles_around_a_rough_shape_cost_no_more(seed: int) -> None:
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(100))
-@pytest.mark.parametrize("what", ["rough shapes", "tiles that hold more for nothing"])
-def test_bounds_are_the_same_without(what: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bounds_are_the_same_without_rough_shapes(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     random = Random(seed)
     kind, layer = space(random.choice(KINDS)), drawn_layer(random)
 
     def both() -> list[QuickBounds]:
         return [QuickBounds(kind, [layer], energy=energy) for energy in (True, False)]
 
-    def always(*_: Any) -> bool:
-        return True
-
     usual = both()
-    if what == "rough shapes":
-        monkeypatch.setattr(tiles, "STEP", 1)
-    else:
-        monkeypatch.setattr(nodes, "has_use", always)
+    monkeypatch.setattr(tiles, "STEP", 1)
     changed = both()
     for _ in range(4):
         row = usual[0].numbers.of(one_design(kind, random)[1])
@@ -85,3 +88,27 @@ def test_bounds_are_the_same_without(what: str, seed: int, monkeypatch: pytest.M
         np.testing.assert_allclose(found[0], found[2], rtol=1e-12)
         # energies by themselves are rough where they are not asked for
         np.testing.assert_allclose(found[1][:, 2], found[3][:, 2], rtol=1e-12)
+
+
+@pytest.mark.parametrize("layer", WINDOWS, ids=lambda layer: layer.name)
+def test_lists_are_the_same_without_tiles_that_hold_more_for_nothing(
+    layer: Layer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers = Numbers(space("two register files"))
+
+    def found() -> Moved:
+        moved = words_of(layer, numbers.machine, numbers.ports, numbers.sizes())
+        assert moved is not None
+        return moved
+
+    def always(*_: Any) -> bool:
+        return True
+
+    few = found()
+    monkeypatch.setattr(nodes, "has_use", always)
+    every = found()
+    assert len(few.nested.sequences) < len(every.nested.sequences)
+    for which in range(len(few.nested.order_starts) - 1):
+        for shape in range(0, len(few.nested.digits), 7):
+            own, other = (np.unique(listed(m, which, shape), axis=0) for m in (few, every))
+            np.testing.assert_allclose(own, other, rtol=1e-12)
