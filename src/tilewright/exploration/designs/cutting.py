@@ -100,4 +100,5 @@ def worse_rows(row: Row, factor: float) -> Iterator[Row]:
         for i in range(np.size(value)):
             changed: Any = np.array(value, np.float64).reshape(-1)
             changed[i] *= 1 / factor if better else factor
-            yield row._replace(**{name: changed if np.ndim(value) else float(changed[0])})
+            own: Any = changed if np.ndim(value) else float(changed[0])
+            yield row._replace(**{name: own})

@@ -14,7 +14,7 @@ from tilewright.exploration.bounds.totals import Corners, Runs
 from tilewright.exploration.designs.cutting import best_cut, only_arrays, only_bandwidths
 from tilewright.exploration.designs.leaves import Leaf, leaf_of
 from tilewright.exploration.designs.numbers import NoNumbersError, Row
-from tilewright.exploration.designs.relaxation import Relaxation, looseness
+from tilewright.exploration.designs.relaxation import Relaxation
 from tilewright.exploration.designs.space import Box, Indices
 from tilewright.exploration.designs.twins import all_have_twins, twins
 from tilewright.exploration.metrics import MAPPED, metrics_of
@@ -307,17 +307,18 @@ class Search:
                     corners.learn(i, floors[i], exact=True)
             bound = raised(bound, **self.runs.least(floors, corners))
             return self.cut(box, bound, floors, solved)
+        return self.finish(leaf, found)
+
+    def finish(self, leaf: Leaf, found: Mapping[str, float]) -> None:
+        """Count a leaf whose best design is solved, and whose others are no better."""
         self.count("solved", 1)
         self.entered.discard(leaf.best)
-        if self.beyond(found):
-            if leaf.designs > 1:
-                self.count("excluded_by_limit", leaf.designs - 1)
-            return None
-        self.count("valid", 1)
+        beyond = self.beyond(found)
         if leaf.designs > 1:
-            self.count("excluded_by_bound", leaf.designs - 1)
-        self.front.enter(leaf.best, found)
-        return None
+            self.count("excluded_by_limit" if beyond else "excluded_by_bound", leaf.designs - 1)
+        if not beyond:
+            self.count("valid", 1)
+            self.front.enter(leaf.best, found)
 
     def match(self, machine: Architecture, row: Row, floors: Floats, corners: Corners) -> None:
         """Find optima that cost what bounds say, by the tiles of these or on other machines."""
@@ -348,28 +349,9 @@ class Search:
         if self.quick is not None:
             parameter = best_cut(self.quick.numbers, box, self.rates, self.weights)
         else:
-            parameter = self.slow_cut(box)
+            parameter = self.relaxation.best_cut(box)
         for half in box.halves(parameter):
             self.open.push(half, bound, floors, solved)
-
-    def slow_cut(self, box: Box) -> int:
-        """Return the parameter along which a cut tightens relaxed machines most."""
-        widths = [end - begin for begin, end in box.ranges]
-        parameters = [i for i, width in enumerate(widths) if width > 1]
-
-        def loose(i: int) -> float:
-            total = 0.0
-            for half in box.halves(i):
-                try:
-                    relaxed = self.relaxation.of(half)
-                except InputError:
-                    continue
-                if relaxed is None:
-                    return float("inf")
-                total += looseness(relaxed)
-            return total
-
-        return min(parameters, key=lambda i: (loose(i), -widths[i]))
 
     def beyond(self, bound: Mapping[str, float]) -> bool:
         """Whether something is beyond a limit."""

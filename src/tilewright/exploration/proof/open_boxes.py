@@ -103,7 +103,10 @@ class OpenBoxes:
             order *= bound.get(axis, 0.0)
         self._pushed += 1
         self.designs += box.designs
-        item = Item(order, self._pushed, box, bound, bounded, floors, solved)
+        item = Item(
+            order=order, number=self._pushed, box=box, bound=bound, bounded=bounded,
+            floors=floors, solved=solved,
+        )  # fmt: skip
         if self.diving:
             self._dive.append(item)
         else:

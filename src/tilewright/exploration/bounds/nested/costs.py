@@ -66,7 +66,7 @@ def nested_costs(
         if k >= first:
             previous = v
         for p in range(p_begin, p_end):
-            with_point(nested, lists, sp, slides, costs, choice, v, p, begin, candidate, wanted)
+            with_point(nested, lists, sp, slides, costs, choice, v, p, candidate, wanted)
 
 
 @leaf
@@ -88,12 +88,12 @@ def with_point(
     choice: int,
     v: int,
     p: int,
-    begin: int,
     candidate: Floats,
     wanted: bool,
 ) -> None:
     """Count some tiles below the array, spread in some way, with all tiles above it."""
     least, busiest = lists.least, candidate[2]
+    begin = nested.point_starts[nested.below[choice]]
     energy = lists.base[p - begin, 0] + candidate[4] + costs.leakage * busiest
     if useless(least, energy * busiest, energy, wanted):
         return
