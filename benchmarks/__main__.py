@@ -1,7 +1,7 @@
 """Run every benchmark and print the results.
 
 python -m benchmarks [--markdown]
-                     [--accelforge | --explore [NETWORK] [SPACE] [SECONDS] |
+                     [--accelforge | --explore [NETWORK] [SPACE] [SECONDS] [EVERY] |
                       --explore-strategies [DESIGNS ...] | --fusion | --park ...
                       | --zoo ... | --tile-sizes ... | --ablations | --guards [--long]]
 

@@ -1,18 +1,19 @@
 """Proven fronts of machines: how long they take, and what strategies without proof find of them.
 
-python -m benchmarks --explore [NETWORK] [SPACE] [SECONDS]
+python -m benchmarks --explore [NETWORK] [SPACE] [SECONDS] [EVERY]
 python -m benchmarks --explore-strategies [DESIGNS ...]
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
 from time import process_time
 
 from benchmarks import Section
-from tilewright.exploration import Exploration, explore
+from tilewright.exploration import Exploration, explore, load_space
 from tilewright.exploration.proposers import STRATEGIES
 from tilewright.workload.layer import Network
 from tilewright.workload.operators import matmul
@@ -39,9 +40,17 @@ def explored(**more: object) -> tuple[Exploration, float]:
 
 
 def proof(words: list[str]) -> Section:
-    """Return how many designs of a space are decided for a network, and in what CPU time."""
-    usual = ("bert_base", str(ARRAYS), "600")
-    network, space, limit = (*words[:3], *usual[len(words) :])
+    """Return how many designs of a space are decided for a network, and in what CPU time.
+
+    `EVERY` thins the space: of each parameter, every so many values count.
+    """
+    usual = ("bert_base", str(ARRAYS), "600", "1")
+    network, path, limit, every = (*words[:4], *usual[len(words) :])
+    whole = load_space(path)
+    space = replace(
+        whole,
+        parameters=tuple(replace(p, values=p.values[:: int(every)]) for p in whole.parameters),
+    )
     begin = process_time()
     found = explore(network, space, axes=AXES, objective="edp", time_limit=float(limit))
     seconds, c = process_time() - begin, found.certificate

@@ -74,6 +74,8 @@ class Certificate:
         Designs beyond a limit, without a search.
     excluded_by_bound : int
         Designs of boxes whose bound is no better than a design of the front.
+    mirrored : int
+        Designs that cost the same as another one in which two axes of an array are swapped.
     without_mapping : int
         Designs on which a layer has no mapping.
     no_machine : int
@@ -92,6 +94,7 @@ class Certificate:
     valid: int = 0
     excluded_by_limit: int = 0
     excluded_by_bound: int = 0
+    mirrored: int = 0
     without_mapping: int = 0
     no_machine: int = 0
     open: int = 0
@@ -206,8 +209,9 @@ class Exploration:
         c = self.certificate
         parts = {
             "solved": c.solved, "excluded by a bound": c.excluded_by_bound,
-            "excluded by a limit": c.excluded_by_limit, "without a mapping": c.without_mapping,
-            "not valid machines": c.no_machine, "open": c.open,
+            "excluded by a limit": c.excluded_by_limit, "with axes swapped": c.mirrored,
+            "without a mapping": c.without_mapping, "not valid machines": c.no_machine,
+            "open": c.open,
         }  # fmt: skip
         counts = ", ".join(f"{count:,} {name}" for name, count in parts.items() if count)
         axes = ", ".join(self.axes)

@@ -16,6 +16,7 @@ from tilewright.exploration.bounds.quick import QuickBounds, Solved
 from tilewright.exploration.bounds.totals import Corners, Runs, least_product
 from tilewright.exploration.designs.cutting import only_bandwidths
 from tilewright.exploration.designs.numbers import Numbers
+from tilewright.exploration.proof.front import ROUNDING as FRONT_ROUNDING
 from tilewright.exploration.proof.solver import Solver
 from tilewright.exploration.proof.store import Store
 from tilewright.model.energy import area
@@ -175,6 +176,26 @@ def test_products_of_sums_are_above_their_bounds(seed: int) -> None:
     close = Runs([1.0], [weights.astype(int).tolist()], False).least(floors, corners)["edp"]
     assert rough <= least * (1 + ROUNDING)
     assert rough * (1 - ROUNDING) <= close <= least * (1 + ROUNDING)
+    assert close >= least * (1 - 5e-4)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_bound_of_one_choice_for_each_layer_is_its_cost(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    layers = int(random.integers(1, 30))
+    weights = random.integers(1, 9, layers)
+    costs = random.uniform([1, 1], [1.3, 1.3], (layers, 2)) * random.uniform(1, 9, (layers, 1))
+    triples = np.zeros((layers, 4, 3))
+    triples[:, 0, :2], triples[:, 0, 2] = costs, costs.prod(axis=1)
+    # some others of more energy and less time, or of a product far above that of both
+    triples[:, 1] = triples[:, 0] * (1.2, 0.95, 1.2 * 0.95)
+    triples[:, 2] = triples[:, 0] * (0.9, 0.9, 1.3)
+    floors = triples[:, :3].min(axis=1)
+    corners = Corners(triples, np.full(layers, 3), floors[:, 2] * 1.5)
+    energy, time = weights @ costs
+    found = Runs([1.0], [weights.tolist()], False).least(floors, corners)["edp"]
+    assert found <= energy * time
+    assert found * (1 + FRONT_ROUNDING) >= energy * time
 
 
 @pytest.mark.sampled(1)
@@ -264,7 +285,7 @@ def test_designs_whose_levels_make_no_machine_together_are_told() -> None:
     assert found.optimal
     assert found.certificate.no_machine <= 1
     decided = found.certificate
-    assert decided.solved + decided.excluded_by_bound + decided.no_machine == 4
+    assert decided.solved + decided.excluded_by_bound + decided.no_machine + decided.mirrored == 4
 
 
 def test_parameters_of_bandwidths_alone_are_told_apart() -> None:

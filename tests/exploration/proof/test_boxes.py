@@ -6,7 +6,7 @@ import pytest
 from tests.exploration.bounds.test_quick_bounds import space
 
 from tilewright.exploration import explore
-from tilewright.exploration.proof import boxes
+from tilewright.exploration.proof import open_boxes
 from tilewright.exploration.result import Certificate
 from tilewright.workload.operators import matmul
 
@@ -24,7 +24,7 @@ def test_dives_find_designs_before_boxes_of_small_bounds_are_cut(
 
     found = explore(LAYER, drawn, axes=["edp", "area"], objective="edp", progress=listen)
     first = next(n for n, size in enumerate(sizes) if size)
-    monkeypatch.setattr(boxes, "DIVES", -1.0)
+    monkeypatch.setattr(open_boxes, "DIVES", -1.0)
     sizes.clear()
     plain = explore(LAYER, drawn, axes=["edp", "area"], objective="edp", progress=listen)
     assert first <= 40 < next(n for n, size in enumerate(sizes) if size)

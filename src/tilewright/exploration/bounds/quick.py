@@ -23,7 +23,7 @@ from tilewright.workload.layer import Layer
 
 MOST_CORNERS = 48
 NONE = np.zeros(3)
-EVERY = 4  # layers between two looks at whether it is enough
+EVERY = 2  # layers between two looks at whether it is enough
 
 
 class Solved(NamedTuple):
@@ -78,7 +78,9 @@ class QuickBounds:
         self._energy = energy
         self._layers = [replace(layer, repeat=1) for layer in layers]
         # what takes most is looked at first
-        self._order = sorted(range(len(layers)), key=lambda i: -layers[i].operations)
+        self._order = sorted(
+            range(len(layers)), key=lambda i: -layers[i].repeat * layers[i].operations
+        )
 
     def floors(
         self,
@@ -87,6 +89,7 @@ class QuickBounds:
         solved: Sequence[Solved | None] | None = None,
         *,
         energy: bool = False,
+        above: Floats | None = None,
     ) -> tuple[Floats, Corners | None]:
         """Return least energy (pJ), time (s) and product of both of each layer.
 
@@ -98,13 +101,16 @@ class QuickBounds:
             Of each layer, on a machine that is at least as good as those of the row.
         energy : bool
             Whether bounds of the energy have to be tight now.
+        above : array of (layers, 3), optional
+            Bounds of machines that are at least as good.
 
         Returns
         -------
         array of (layers, 3), Corners or None
             Infinite where a layer has no mapping. Corners unless it was enough before.
         """
-        found = np.zeros((len(self._words), 3))
+        found = np.zeros((len(self._words), 3)) if above is None else above.copy()
+        own = np.zeros(3)
         corners = Corners(
             np.zeros((len(self._words), MOST_CORNERS, 3)),
             np.zeros(len(self._words), np.int64),
@@ -113,19 +119,19 @@ class QuickBounds:
         costs = _costs(row)
         scale = np.array([1.0, 1.0 / row.clock_hz, 1.0 / row.clock_hz])
         for n, i in enumerate(self._order):
-            own = self._words[i]
-            if own is None:
+            words = self._words[i]
+            if words is None:
                 continue
-            moved, scratch = own
+            moved, scratch = words
             triples = corners.triples[i]
             least, more = _more(row, costs, None if solved is None else solved[i])
             filled = least_costs(
-                *moved, costs, more, least, self._energy or energy, scratch, found[i], triples
+                *moved, costs, more, least, self._energy or energy, scratch, own, triples
             )
-            found[i] *= scale
+            found[i] = np.maximum(found[i], own * scale)
             triples *= scale
             corners.filled[i] = max(filled, 0)
-            corners.others[i] = found[i, 2] * (MARGIN if filled >= 0 else 1.0)
+            corners.others[i] = own[2] * scale[2] * (MARGIN if filled >= 0 else 1.0)
             if n % EVERY == EVERY - 1 and enough(found):
                 return found, None
         return found, corners

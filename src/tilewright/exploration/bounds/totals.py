@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 STEPS = 48
 STEP = 1.0005
 NEAR = 1e-6
-# what sums in another order, and the end of a search for a minimum, may differ by
-SAFE = 1 - 1e-12
+# what sums in another order, and the end of a search for a minimum, may differ by; less than what
+# counts as equal (`front.ROUNDING`), so that the bound of a design of equal costs closes it
+SAFE = 1 - 5e-13
 
 
 class Runs:
@@ -209,15 +210,53 @@ def of_corners(
     low: float,
     high: float,
 ) -> float:
-    """Return what no sum of scale x energy + time / scale is below, for scales in an interval."""
-    total = 0.0
+    """Return what no sum of scale x energy + time / scale is below, for scales in an interval.
+
+    Where one point is the best of a layer for all of these scales, its sum is known for each. Of
+    the other layers the least terms of both ends count.
+    """
+    rest = energies = times = 0.0
     for i in range(len(floors)):
         least = least_sum(floors[i, 0], floors[i, 1], others[i], low, high)
-        for j in range(count[i]):
-            energy, time, product = triples[i, j, 0], triples[i, j, 1], triples[i, j, 2]
+        best, at_low, at_high = -1, inf, inf
+        # the last one stands for all others
+        for j in range(count[i] + 1):
+            energy, time, product = option(floors, triples, count, others, i, j)
             least = min(least, least_sum(energy, time, product, low, high))
-        total += weights[i] * least
-    return total
+            own = low * energy + time / low
+            if energy * time >= product * (1 - NEAR) and own < at_low:
+                best, at_low, at_high = j, own, high * energy + time / high
+        single = best >= 0
+        for j in range(count[i] + 1):
+            energy, time, product = option(floors, triples, count, others, i, j)
+            if j == best or not single:
+                continue
+            single = low * energy + time / low >= at_low and high * energy + time / high >= at_high
+            # it may cost more than both terms say
+            most = max(at_low, at_high)
+            single = single or least_sum(energy, time, product, low, high) >= most
+        if single:
+            energy, time, product = option(floors, triples, count, others, i, best)
+            energies += weights[i] * energy
+            times += weights[i] * time
+        else:
+            rest += weights[i] * least
+    scale = low
+    if energies > 0.0:
+        scale = min(max(sqrt(times / energies), low), high)
+    elif times > 0.0:
+        scale = high
+    return rest + scale * energies + times / scale
+
+
+@leaf
+def option(
+    floors: Floats, triples: Floats, count: Ints, others: Floats, i: int, j: int
+) -> tuple[float, float, float]:
+    """Return a triple of a layer, or after the last one what all others have at least."""
+    if j < count[i]:
+        return triples[i, j, 0], triples[i, j, 1], triples[i, j, 2]
+    return floors[i, 0], floors[i, 1], others[i]
 
 
 @leaf_kernel

@@ -98,6 +98,25 @@ class Relaxation:
         )
         return Relaxed(machine, least_area, least_leakage)
 
+    def best_cut(self, box: Box) -> int:
+        """Return the parameter along which a cut tightens relaxed machines most."""
+        widths = [end - begin for begin, end in box.ranges]
+
+        def loose(i: int) -> float:
+            total = 0.0
+            for half in box.halves(i):
+                try:
+                    relaxed = self.of(half)
+                except InputError:
+                    continue
+                if relaxed is None:
+                    return float("inf")
+                total += looseness(relaxed)
+            return total
+
+        parameters = [i for i, width in enumerate(widths) if width > 1]
+        return min(parameters, key=lambda i: (loose(i), -widths[i]))
+
     def _machines(self, box: Box) -> list[Architecture]:
         """Return a machine for each combination of what the machine as a whole depends on."""
         found = []

@@ -216,11 +216,11 @@ class Space:
 
     def dependencies(self) -> list[frozenset[str]]:
         """Return for every level of the machine the parameters that its own keys name."""
-        return [_named(level) for level in self.machine.data["levels"]]
+        return [named_in(level) for level in self.machine.data["levels"]]
 
     def of_whole(self) -> frozenset[str]:
         """Return the parameters in keys of the machine that are not those of a level."""
-        return _named({k: v for k, v in self.machine.data.items() if k != "levels"})
+        return named_in({k: v for k, v in self.machine.data.items() if k != "levels"})
 
 
 def shown(value: Value) -> str:
@@ -251,11 +251,12 @@ def from_to(begin: Quantity, end: Quantity, step: Quantity | None, factor: float
     return values
 
 
-def _named(data: Any) -> frozenset[str]:
+def named_in(data: Any) -> frozenset[str]:
+    """Return the parameters that are named anywhere in a part of a machine."""
     if isinstance(data, str):
         return frozenset(parameters_of(data))
     parts = data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
-    return frozenset().union(*(_named(part) for part in parts))
+    return frozenset().union(*(named_in(part) for part in parts))
 
 
 def _substituted(document: Document, data: Any, path: KeyPath, values: Mapping[str, Value]) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from heapq import heappop, heappush
 
 import numpy as np
 
@@ -15,24 +14,23 @@ from tilewright.exploration.bounds.totals import Corners, Runs
 from tilewright.exploration.designs.cutting import best_cut, only_arrays, only_bandwidths
 from tilewright.exploration.designs.leaves import Leaf, leaf_of
 from tilewright.exploration.designs.numbers import NoNumbersError, Row
-from tilewright.exploration.designs.relaxation import Relaxation, looseness
+from tilewright.exploration.designs.relaxation import Relaxation
 from tilewright.exploration.designs.space import Box, Indices
+from tilewright.exploration.designs.twins import all_have_twins, twins
 from tilewright.exploration.metrics import MAPPED, metrics_of
 from tilewright.exploration.proof.front import Front
+from tilewright.exploration.proof.open_boxes import Bound, Item, OpenBoxes
 from tilewright.exploration.proof.problem import Problem
+from tilewright.exploration.proof.sensitivities import sensitivities
 from tilewright.exploration.proof.solver import Solver, StoppedError
 from tilewright.exploration.proof.tightening import Known, Tightening
 from tilewright.exploration.result import Certificate, Exploration
 from tilewright.kernels.types import Floats
 
-DIVES = 0.3  # share of boxes that are looked at in dives, see `Search.next`
 # A relaxed machine takes as long to solve as a design: it does not pay for fewer than these.
 FEWEST = 3
 
 Listener = Callable[[Certificate, int], None]
-Bound = dict[str, float]
-Item = tuple[float, int, Box, Bound, bool, Known]
-"""A box in the order of bounds: what it is known to cost at least, and whether that is its own."""
 
 
 class Search:
@@ -66,70 +64,34 @@ class Search:
             )
         except NoNumbersError:
             self.quick = None
+        self.weights = sensitivities(problem, self.quick, self.runs) if self.quick else np.ones(1)
         self.rates = only_bandwidths(space) if self.quick else frozenset[int]()
         self.arrays = only_arrays(space) if self.quick else frozenset[int]()
         self.tightening = Tightening(problem, self.quick, solver) if self.quick else None
         self.entered: set[Indices] = set()  # designs on the front whose boxes are still open
         self.front = Front(space, problem.axes)
-        self.heap: list[Item] = []
-        self.dive: list[Item] = []  # what the last box was cut into
-        self.diving = False
-        self.looked = self.dived = 0
+        self.open = OpenBoxes(problem.axes, dives=self.quick is not None)
+        self.twins = twins(space)
         self.counts: dict[str, int] = {}
-        self.pushed = self.open = 0
         self.interrupted = False
 
     def run(self, progress: Listener | None, within: Box | None = None) -> None:
         """Decide the boxes of a box, or of the space, until none is open or it is stopped."""
-        self.push(within or self.problem.space.whole, {}, (None,) * len(self.problem.runs))
-        while self.heap or self.dive:
-            item = self.next()
-            self.open -= item[2].designs
+        space, layers = self.problem.space, len(self.problem.runs)
+        if within is not None:
+            self.twins = ()  # they may be elsewhere
+        self.open.push(within or space.whole, {}, np.zeros((layers, 3)), (None,) * layers)
+        while self.open:
+            item = self.open.next()
             try:
                 self.solver.check()
-                self.decide(*item[2:])
+                self.decide(item)
             except (KeyboardInterrupt, StoppedError) as why:
-                self.open += item[2].designs
-                for each in (item, *self.dive):
-                    heappush(self.heap, each)
-                self.dive = []
+                self.open.put_back(item)
                 self.interrupted = isinstance(why, KeyboardInterrupt)
                 return
             if progress is not None:
                 progress(self.certificate(), len(self.front))
-
-    def next(self) -> Item:
-        """Take the next box: that of the least bound, or in a dive the better half of the last.
-
-        Dives find designs that close many boxes, long before boxes of small bounds are cut into
-        designs.
-        """
-        self.looked += 1
-        if not self.dive:
-            self.diving = self.quick is not None and self.dived <= self.looked * DIVES
-            return heappop(self.heap)
-        self.dived += 1
-        rough = [item for item in self.dive if not item[4]]
-        item = min(rough or self.dive, key=lambda each: each[:2])
-        self.dive.remove(item)
-        if not rough:
-            for each in self.dive:
-                heappush(self.heap, each)
-            self.dive = []
-        return item
-
-    def push(self, box: Box, bound: Bound, solved: Known, bounded: bool = False) -> None:
-        """Open a box; `bounded` is whether the bound is its own, not that of a larger one."""
-        order = 1.0
-        for axis in self.problem.axes:
-            order *= bound.get(axis, 0.0)
-        self.pushed += 1
-        self.open += box.designs
-        item = order, self.pushed, box, bound, bounded, solved
-        if self.diving:
-            self.dive.append(item)
-        else:
-            heappush(self.heap, item)
 
     def count(self, what: str, designs: int) -> None:
         """Count designs."""
@@ -149,18 +111,22 @@ class Search:
             return False
         return True
 
-    def decide(self, box: Box, known: Bound, bounded: bool, solved: Known) -> None:
+    def decide(self, item: Item) -> None:
         """Close a box, solve its only design, or cut it in two."""
+        box, known, floors, solved = item.box, item.bound, item.floors, item.solved
         if self.closed(box, known):
             return None
-        if not bounded and self.problem.space.excluded(box):
-            return self.count("excluded_by_limit", box.designs)
+        if not item.bounded:
+            if self.problem.space.excluded(box):
+                return self.count("excluded_by_limit", box.designs)
+            if all_have_twins(box, self.twins):
+                return self.count("mirrored", box.designs)
         row = self.quick.numbers.of(box) if self.quick else None
         if row is None:
-            return self.decide_slowly(box, known, solved)
+            return self.decide_slowly(item)
         leaf = leaf_of(self.quick.numbers, box, self.rates) if self.quick else None
-        if not bounded:
-            known, floors, corners = self.quick_bound(row, known, solved)
+        if not item.bounded:
+            known, floors, corners = self.quick_bound(row, item)
             if np.isinf(floors).any():
                 return self.count("without_mapping", box.designs)
             if self.closed(box, known):
@@ -170,12 +136,12 @@ class Search:
                 return self.count("without_mapping", box.designs)
             if self.closed(box, known):
                 return None
-            if leaf is not None or self.diving:
-                return self.push(box, known, solved, bounded=True)
+            if leaf is not None or self.open.diving:
+                return self.open.push(box, known, floors, solved, bounded=True)
         if leaf is not None:
-            self.diving = False
-            return self.solve(box, leaf, row, known, solved)
-        return self.cut(box, known, solved)
+            self.open.diving = False
+            return self.solve(box, leaf, row, known, floors, solved)
+        return self.cut(box, known, floors, solved)
 
     def tightened(
         self,
@@ -216,22 +182,23 @@ class Search:
         """Whether a bound leaves no design that could belong on the front."""
         return self.beyond(bound) or self.front.dominated(bound)
 
-    def decide_slowly(self, box: Box, known: Bound, solved: Known) -> None:
+    def decide_slowly(self, item: Item) -> None:
         """Decide a box with the relaxed machine itself, whose layers are solved like a design's."""
+        box, solved = item.box, item.solved
         try:
             relaxed = self.relaxation.of(box)
         except InputError:
             return self.count("no_machine", box.designs)
         if relaxed is None:
-            return self.cut(box, known, solved)
+            return self.cut(box, item.bound, item.floors, solved)
         bound = raised(
-            known, area=relaxed.area_mm2, leakage=relaxed.leakage_mw, power=relaxed.leakage_mw
+            item.bound, area=relaxed.area_mm2, leakage=relaxed.leakage_mw, power=relaxed.leakage_mw
         )
         if self.closed(box, bound):
             return None
         if box.designs == 1:
             index = box.first
-            return self.solve(box, Leaf(index, index, 1), None, bound, solved)
+            return self.solve(box, Leaf(index, index, 1), None, bound, item.floors, solved)
         if box.designs >= FEWEST:
             floors = np.zeros((len(self.problem.runs), 3))
             wanted = [*self.problem.axes, *self.problem.space.limits]
@@ -246,41 +213,51 @@ class Search:
                     bound = raised(bound, **self.runs.least(floors))
                     if self.closed(box, bound):
                         return None
-        return self.cut(box, bound, solved)
+        return self.cut(box, bound, item.floors, solved)
 
-    def quick_bound(
-        self, row: Row, known: Bound, solved: Known
-    ) -> tuple[Bound, Floats, Corners | None]:
+    def quick_bound(self, row: Row, item: Item) -> tuple[Bound, Floats, Corners | None]:
         """Return a bound without a search, and those of layers: infinite without a mapping.
 
         Corners are left out where a part of it is enough to close the box.
         """
-        bound = raised(known, area=row.area_mm2, leakage=row.leakage_mw, power=row.leakage_mw)
+        bound = raised(item.bound, area=row.area_mm2, leakage=row.leakage_mw, power=row.leakage_mw)
         if self.excluded(bound):
-            return bound, np.zeros((0, 3)), None
+            return bound, item.floors, None
         assert self.quick is not None
-        found, corners = self.quick.floors(row, lambda floors: self.enough(bound, floors), solved)
+        found, corners = self.quick.floors(
+            row, lambda floors: self.enough(bound, floors), item.solved, above=item.floors
+        )
         return raised(bound, **self.runs.least(found, corners)), found, corners
 
     def enough(self, bound: Bound, floors: Floats) -> bool:
         """Whether bounds of layers leave no design that could belong on the front."""
         return self.excluded(raised(bound, **self.runs.least(floors)))
 
-    def solve(self, box: Box, leaf: Leaf, row: Row | None, bound: Bound, solved: Known) -> None:
+    def solve(
+        self,
+        box: Box,
+        leaf: Leaf,
+        row: Row | None,
+        bound: Bound,
+        above: Floats,
+        solved: Known,
+    ) -> None:
         """Solve the best design of a box whose others differ in bandwidths alone."""
         problem = self.problem
         try:
             machine = problem.space.machine_of(leaf.best)
         except InputError:  # its levels are fine, but not together
             if leaf.designs > 1:
-                return self.cut(box, bound, solved)
+                return self.cut(box, bound, above, solved)
             return self.count("no_machine", 1)
         clock = machine.clock_hz
         least = floors = np.zeros((len(problem.runs), 3))
         corners = None
         if self.quick is not None and row is not None:
             rough = all(self.quick.close)  # what is known of the energy is not passed on
-            floors, corners = self.quick.floors(row, lambda _: False, solved, energy=not rough)
+            floors, corners = self.quick.floors(
+                row, lambda _: False, solved, energy=not rough, above=above
+            )
             least = floors.copy()
         answers: dict[int, tuple[float, float]] = {}
         own = MAPPED.index(problem.objective)
@@ -312,11 +289,15 @@ class Search:
         found = metrics_of(
             problem.workloads, [answers[i] for i in range(len(answers))], machine, problem.maximum
         )
-        same = self.alike(leaf, answers)
-        if len(same) < len(answers):
+        if leaf.designs > 1:
+            bound = raised(bound, **self.runs.least(floors, corners))
             if not self.beyond(found):
                 self.entered.add(leaf.best)
                 self.front.enter(leaf.best, found)
+            if self.closed(box, bound):
+                return None
+        same = self.alike(leaf, answers)
+        if len(same) < len(answers):
             if row is not None and self.tightening is not None:
                 solved = self.tightening.optima(row, least, answers, solved)
             for i in same:
@@ -324,18 +305,20 @@ class Search:
                 floors[i] = answers[i][0], time, answers[i][0] * time
                 if corners is not None:
                     corners.learn(i, floors[i], exact=True)
-            return self.cut(box, raised(bound, **self.runs.least(floors, corners)), solved)
+            bound = raised(bound, **self.runs.least(floors, corners))
+            return self.cut(box, bound, floors, solved)
+        return self.finish(leaf, found)
+
+    def finish(self, leaf: Leaf, found: Mapping[str, float]) -> None:
+        """Count a leaf whose best design is solved, and whose others are no better."""
         self.count("solved", 1)
         self.entered.discard(leaf.best)
-        if self.beyond(found):
-            if leaf.designs > 1:
-                self.count("excluded_by_limit", leaf.designs - 1)
-            return None
-        self.count("valid", 1)
+        beyond = self.beyond(found)
         if leaf.designs > 1:
-            self.count("excluded_by_bound", leaf.designs - 1)
-        self.front.enter(leaf.best, found)
-        return None
+            self.count("excluded_by_limit" if beyond else "excluded_by_bound", leaf.designs - 1)
+        if not beyond:
+            self.count("valid", 1)
+            self.front.enter(leaf.best, found)
 
     def match(self, machine: Architecture, row: Row, floors: Floats, corners: Corners) -> None:
         """Find optima that cost what bounds say, by the tiles of these or on other machines."""
@@ -361,33 +344,14 @@ class Search:
             if self.solver.stays(self.problem.runs[i], worst, self.problem.objective) == answer
         ]
 
-    def cut(self, box: Box, bound: Bound, solved: Known) -> None:
+    def cut(self, box: Box, bound: Bound, floors: Floats, solved: Known) -> None:
         """Open both halves of a box, cut along the parameter that tightens it most."""
         if self.quick is not None:
-            parameter = best_cut(self.quick.numbers, box, self.rates)
+            parameter = best_cut(self.quick.numbers, box, self.rates, self.weights)
         else:
-            parameter = self.slow_cut(box)
+            parameter = self.relaxation.best_cut(box)
         for half in box.halves(parameter):
-            self.push(half, bound, solved)
-
-    def slow_cut(self, box: Box) -> int:
-        """Return the parameter along which a cut tightens relaxed machines most."""
-        widths = [end - begin for begin, end in box.ranges]
-        parameters = [i for i, width in enumerate(widths) if width > 1]
-
-        def loose(i: int) -> float:
-            total = 0.0
-            for half in box.halves(i):
-                try:
-                    relaxed = self.relaxation.of(half)
-                except InputError:
-                    continue
-                if relaxed is None:
-                    return float("inf")
-                total += looseness(relaxed)
-            return total
-
-        return min(parameters, key=lambda i: (loose(i), -widths[i]))
+            self.open.push(half, bound, floors, solved)
 
     def beyond(self, bound: Mapping[str, float]) -> bool:
         """Whether something is beyond a limit."""
@@ -398,7 +362,7 @@ class Search:
         """Return what became of every design so far."""
         base = Certificate(
             self.problem.space.designs,
-            open=self.open,
+            open=self.open.designs,
             searches=self.solver.searches,
             matched=self.solver.matched,
         )
@@ -407,9 +371,9 @@ class Search:
     def result(self, seconds: float) -> Exploration:
         """Return the front and its certificate."""
         lowest = {
-            axis: min(item[3].get(axis, 0.0) for item in self.heap)
+            axis: min(item.bound.get(axis, 0.0) for item in self.open)
             for axis in self.problem.axes
-            if self.heap
+            if self.open
         }
         return Exploration(
             space=self.problem.space,

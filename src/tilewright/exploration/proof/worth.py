@@ -39,9 +39,9 @@ def worth_of_values(problem: Problem, axis: str, solver: Solver) -> tuple[Worth,
                     parameter=parameter.name,
                     value=parameter.shown(k),
                     point=best[0] if best else None,
-                    proven=not search.heap,
+                    proven=not search.open,
                 )
             )
-            if search.heap:
+            if search.open:
                 return tuple(found)
     return tuple(found)

@@ -47,51 +47,81 @@ def nested_costs(
     own, least = nested.below[choice], lists.least
     begin, end = nested.point_starts[own], nested.point_starts[own + 1]
     price_points(nested, lists, costs, begin, end)
-    certain = candidate[4] + costs.leakage * candidate[2]
     least[1] = np.inf
     lists.told[0] = 0
     lists.at[0] = previous = -1
-    for v in range(nested.vector_starts[way], nested.vector_starts[way + 1]):
-        fits = True
-        for axis in range(len(costs.extents)):
-            fits = fits and nested.extents[v, axis] <= costs.extents[axis]
-        if not fits:
-            continue
+    first, last = nested.vector_starts[way], nested.vector_starts[way + 1]
+    # what was best on the last machine is likely to be good here: then less has to be looked at
+    best, at = lists.best_at[0], lists.best_at[1]
+    known = first <= best < last and begin <= at < end
+    for k in range(first - known, last):
+        v, p_begin, p_end = k, begin, end
+        if k < first:
+            v, p_begin, p_end = best, at, at + 1
         same = previous >= 0
         for d in range(len(nested.strides)):
             same = same and nested.vectors[v, d] == nested.vectors[previous, d]
-        if same:
+        if same or not fits_array(nested, costs, v):
             continue
-        previous = v
-        for p in range(begin, end):
-            energy = lists.base[p - begin, 0] + certain
-            if useless(least, energy, candidate[2], wanted):
-                continue
-            shape = 0
-            for d in range(len(nested.strides)):
-                digit = nested.product[d, nested.vectors[v, d], nested.tile[p, d]]
-                if digit < 0:
-                    shape = -1
-                    break
-                shape += digit * nested.strides[d]
-            if shape < 0:
-                continue
-            further = less_shared(nested, v, p, lists.shared[0])
-            if useless(least, energy + further * lists.direct[0], candidate[2], wanted):
-                continue
-            which = nested.above[choice, nested.stays[p] + 1]
-            listed = min(shape, sp.mirror[shape])  # the mirror image costs the same
-            if lists.first[which, listed] < 0:
-                fill_list(nested, lists, sp, slides, which, listed)
-            for r in range(len(lists.own)):
-                lists.own[r] = lists.base[p - begin, r] + further * lists.direct[r]
-            row = best_of_list(
-                nested, lists, costs, which, listed, nested.stays[p], candidate[2], wanted
-            )
-            if row >= 0:
-                lists.at[0], lists.at[1], lists.at[2] = v, p, shape
-                for k in range(len(lists.row)):
-                    lists.row[k] = lists.entries[row, k]
+        if k >= first:
+            previous = v
+        for p in range(p_begin, p_end):
+            with_point(nested, lists, sp, slides, costs, choice, v, p, candidate, wanted)
+
+
+@leaf
+def fits_array(nested: Nested, costs: Costs, v: int) -> bool:
+    """Whether the array is large enough for spatial factors."""
+    fits = True
+    for axis in range(len(costs.extents)):
+        fits = fits and nested.extents[v, axis] <= costs.extents[axis]
+    return fits
+
+
+@leaf
+def with_point(
+    nested: Nested,
+    lists: Lists,
+    sp: Space,
+    slides: Slides,
+    costs: Costs,
+    choice: int,
+    v: int,
+    p: int,
+    candidate: Floats,
+    wanted: bool,
+) -> None:
+    """Count some tiles below the array, spread in some way, with all tiles above it."""
+    least, busiest = lists.least, candidate[2]
+    begin = nested.point_starts[nested.below[choice]]
+    energy = lists.base[p - begin, 0] + candidate[4] + costs.leakage * busiest
+    if useless(least, energy * busiest, energy, wanted):
+        return
+    shape = 0
+    for d in range(len(nested.strides)):
+        digit = nested.product[d, nested.vectors[v, d], nested.tile[p, d]]
+        if digit < 0:
+            return
+        shape += digit * nested.strides[d]
+    further = less_shared(nested, v, p, lists.shared[0])
+    energy += further * lists.direct[0]
+    if useless(least, energy * busiest, energy, wanted):
+        return
+    for r in range(len(lists.own)):
+        lists.own[r] = lists.base[p - begin, r] + further * lists.direct[r]
+    stays = nested.stays[p]
+    which = nested.above[choice, stays + 1]
+    listed = listed_at(nested, lists, sp, slides, which, nested.rough[stays + 1, shape])
+    product, energy = least_of_list(nested, lists, costs, which, listed, stays, busiest)
+    if useless(least, product, energy, wanted):
+        return
+    if product < least[0] or (wanted and energy < least[1]):
+        listed = listed_at(nested, lists, sp, slides, which, shape)
+    row = best_of_list(nested, lists, costs, which, listed, stays, busiest, wanted)
+    if row >= 0:
+        lists.at[0], lists.at[1], lists.at[2] = v, p, shape
+        for k in range(len(lists.row)):
+            lists.row[k] = lists.entries[row, k]
 
 
 @leaf
@@ -113,12 +143,12 @@ def price_points(nested: Nested, lists: Lists, costs: Costs, begin: int, end: in
 
 
 @leaf
-def useless(least: Floats, energy: float, cycles: float, wanted: bool) -> bool:
+def useless(least: Floats, product: float, energy: float, wanted: bool) -> bool:
     """Whether tiles that cost at least so much are neither near the best nor of less energy.
 
     What is left out counts for the least energy.
     """
-    if energy * cycles < least[0] * NEAR:
+    if product < least[0] * NEAR:
         return False
     if not wanted:
         least[1] = min(least[1], energy)
@@ -144,6 +174,30 @@ def less_shared(nested: Nested, v: int, p: int, shared: float) -> float:
     return 1.0 / own - 1.0 / shared if own > 0.0 else 0.0
 
 
+@called_leaf
+def listed_at(
+    nested: Nested, lists: Lists, sp: Space, slides: Slides, which: int, shape: int
+) -> int:
+    """Return the shape whose list is that of a shape; make the list unless it is known."""
+    listed = min(shape, sp.mirror[shape])  # the mirror image costs the same
+    if lists.first[which, listed] < 0:
+        fill_list(nested, lists, sp, slides, which, listed)
+    return int(listed)
+
+
+@leaf
+def least_of_list(
+    nested: Nested, lists: Lists, costs: Costs, which: int, shape: int, stays: int, busiest: float
+) -> tuple[float, float]:
+    """Return the least product and the least energy with tiles above the array around a shape."""
+    product = least = np.inf
+    for q in range(lists.first[which, shape], lists.end[which, shape]):
+        if has_room(nested, lists, costs, q):
+            energy, cycles = of_entry(lists, costs, q, stays, busiest)
+            product, least = min(product, energy * cycles), min(least, energy)
+    return product, least
+
+
 @leaf
 def best_of_list(
     nested: Nested,
@@ -156,21 +210,14 @@ def best_of_list(
     wanted: bool,
 ) -> int:
     """Count the tiles above the array around a shape; return which lower the product, or -1."""
-    nt, best = lists.above.shape[1], -1
-    entries, base, least = lists.entries, lists.own, lists.least
+    best, least = -1, lists.least
     for q in range(lists.first[which, shape], lists.end[which, shape]):
-        fits = True
-        for r in range(len(nested.rooms)):
-            fits = fits and entries[q, nt + 1 + r] <= costs.capacity[nested.rooms[r]]
-        if not fits:
+        if not has_room(nested, lists, costs, q):
             continue
-        energy = with_tiles(lists, base[0], 0, q, stays)
-        if useless(least, energy + costs.leakage * busiest, busiest, wanted):
+        energy = with_tiles(lists, lists.own[0], 0, q, stays) + costs.leakage * busiest
+        if useless(least, energy * busiest, energy, wanted):
             continue
-        cycles = busiest
-        for r in range(1, len(base)):
-            cycles = max(cycles, with_tiles(lists, base[r], r, q, stays))
-        energy += costs.leakage * cycles
+        energy, cycles = of_entry(lists, costs, q, stays, busiest)
         least[1] = min(least[1], energy)
         product = energy * cycles
         if product < least[0] * NEAR:
@@ -179,6 +226,25 @@ def best_of_list(
             least[0] = product
             best = q
     return best
+
+
+@leaf
+def has_room(nested: Nested, lists: Lists, costs: Costs, q: int) -> bool:
+    """Whether the tiles of an entry fit."""
+    first = lists.above.shape[1] + 1
+    fits = True
+    for r in range(len(nested.rooms)):
+        fits = fits and lists.entries[q, first + r] <= costs.capacity[nested.rooms[r]]
+    return fits
+
+
+@leaf
+def of_entry(lists: Lists, costs: Costs, q: int, stays: int, busiest: float) -> tuple[float, float]:
+    """Return pJ and cycles with the tiles of an entry."""
+    cycles = busiest
+    for r in range(1, len(lists.own)):
+        cycles = max(cycles, with_tiles(lists, lists.own[r], r, q, stays))
+    return with_tiles(lists, lists.own[0], 0, q, stays) + costs.leakage * cycles, cycles
 
 
 @leaf

@@ -106,10 +106,10 @@ def is_wanted(lists: Lists, found: int, again: bool) -> bool:
             same = same and new[k] <= lists.best_row[k]
         return same
     for q in range(found):
-        worse = True
-        for k in range(width):
-            worse = worse and fresh[q, k] <= new[k]
-        if worse:
+        k = 0
+        while k < width and fresh[q, k] <= new[k]:
+            k += 1
+        if k == width:
             # what is better than this one is likely to be better than the next ones
             for k in range(width):
                 fresh[q, k], fresh[0, k] = fresh[0, k], fresh[q, k]
@@ -176,12 +176,13 @@ def with_entry(lists: Lists, found: int) -> int:
     new = fresh[len(fresh) - 1]
     left = 0
     for q in range(found):
-        worse = True
-        for k in range(width):
-            worse = worse and new[k] <= fresh[q, k]
-        if not worse:
-            for k in range(width):
-                fresh[left, k] = fresh[q, k]
+        k = 0
+        while k < width and new[k] <= fresh[q, k]:
+            k += 1
+        if k < width:
+            if left < q:
+                for k in range(width):
+                    fresh[left, k] = fresh[q, k]
             left += 1
     if left == len(fresh) - 1:
         # too many: one entry that no other is better than stands for all

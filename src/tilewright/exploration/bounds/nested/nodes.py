@@ -98,6 +98,27 @@ def digits_around(
     return found
 
 
+def has_use(digits: Sequence[int], relevant: Sequence[bool], within: Sequence[bool]) -> bool:
+    """Whether no tile holds more of a dimension than those inside of it for nothing.
+
+    A loop that stands in no window, right inside the node of a tensor that slides, keeps the run
+    from being ended further out: only where it would be inside a node that has no use for it.
+
+    Parameters
+    ----------
+    digits : sequence of int
+        Of each node, outermost first, and of the shape inside of them.
+    relevant, within : sequence of bool
+        Whether the dimension is relevant to the tensor of each node; and it slides, along others.
+    """
+    return all(
+        digits[i] == digits[i + 1]
+        or any(digits[j] == digits[i] and not relevant[j] for j in range(i))
+        for i in range(len(within))
+        if within[i]
+    )
+
+
 Row = tuple[Ints, Ints, Ints, Floats, Floats, list[list[tuple[int, int, int]]]]
 """Fields of `Nested` about points: `outer` to `bits`, and the nodes."""
 
@@ -300,10 +321,18 @@ class Orders:
                     for i, node in enumerate(order)
                 )
                 full = bool(order) and not own[0]
+                within = tuple(
+                    own[i] and kind.sliding[n.tensor].any() and not kind.sliding[n.tensor, d]
+                    for i, n in enumerate(order)
+                )
                 for digit in range(int(tiles.sizes[d])):
-                    key = (tiles.values[d].tobytes(), forced, full, digit)
+                    key = (tiles.values[d].tobytes(), forced, full, digit, within, tuple(own))
                     if key not in known:
-                        found = digits_around(tiles, d, forced, digit, full=full)
+                        found = [
+                            row
+                            for row in digits_around(tiles, d, forced, digit, full=full)
+                            if has_use((*row, digit), own, within)
+                        ]
                         known[key] = len(rows), len(rows) + len(found)
                         rows += [(*row, *(0,) * (most - len(row))) for row in found]
                     begin[o, d, digit] = known[key]

@@ -64,6 +64,9 @@ class Nested(NamedTuple):
         Iterations of irrelevant dimensions around a shape.
     held : array of (tensors, shapes)
         Words of a tile.
+    rough : array of (tensors + 1, shapes)
+        A smaller shape around which tiles cost no more, by the tensor that stays plus 1; see
+        `rough_shapes`.
     sizes : array of (memories, sizes)
         Bits of the memories of the space in rising order; the last one repeats.
     rooms : array
@@ -117,6 +120,7 @@ class Nested(NamedTuple):
     arriving: Floats
     remaining: Floats
     held: Ints
+    rough: Ints
     sizes: Floats
     rooms: Ints
     window: int

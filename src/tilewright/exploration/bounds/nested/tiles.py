@@ -27,15 +27,16 @@ from tilewright.exploration.bounds.nested.nodes import Kind, Orders, Points, Sid
 from tilewright.exploration.bounds.nested.records import Lists, Nested
 from tilewright.exploration.bounds.nested.slide_words import Slides, no_slides
 from tilewright.exploration.bounds.spread import Spreads
-from tilewright.kernels.types import Floats
+from tilewright.kernels.types import Bools, Floats, Ints
 from tilewright.mapper.problem.lattice import Lattice
 from tilewright.mapper.problem.space import Space
 from tilewright.workload.layer import Layer
 
 MOST_SHAPES = 1 << 16
-MOST_LISTED = 400_000  # entries of all lists of a layer
+MOST_LISTED = 1_000_000  # entries of all lists of a layer
 MOST_FRESH = 2_000  # entries of one list
 MOST_PAIRS = 24  # of energy and cycles
+STEP = 100  # of this many tile sizes, one is in rough shapes
 
 
 def nested(
@@ -111,11 +112,37 @@ def nested(
         times=np.concatenate([row[3] for row in rows]),
         bits=np.concatenate([row[4] for row in rows]),
         **_nodes_below([each for row in rows for each in row[5]]),
-        above=above, arriving=kind.arriving, remaining=remaining, held=tiles.words, sizes=sizes,
+        above=above, arriving=kind.arriving, remaining=remaining, held=tiles.words,
+        rough=rough_shapes(tiles, kind.relevant), sizes=sizes,
         rooms=np.array(rooms, np.int64), **orders.arrays(), **_window(tiles, kind),
         **_served(layer, tiles),
     )  # fmt: skip
     return found, _lists(found, nt, int(np.diff(starts).max()), ports), kind.space, kind.slides
+
+
+def rough_shapes(tiles: Lattice, relevant: Bools) -> Ints:
+    """Return smaller shapes around which tiles above an array cost no more than around a shape.
+
+    All tiles around a shape are around each shape that divides it, and what they cost depends on
+    nothing else. But the tile below that stays has to have its own words: while loops on their
+    dimensions run, it does not stay. So shapes that differ in other dimensions share one list,
+    which tells whether their own may have something better.
+
+    Returns
+    -------
+    array of (tensors + 1, shapes)
+        By the tensor that stays plus 1; 0 for none.
+    """
+    halved = np.zeros_like(tiles.digits)
+    for d, size in enumerate(tiles.sizes.tolist()):
+        fine = tiles.quotient[d, :size, :size:STEP] >= 0
+        last = STEP * (fine.shape[1] - 1 - fine[:, ::-1].argmax(axis=1))
+        halved[:, d] = last[tiles.digits[:, d]]
+    every = np.zeros((1, relevant.shape[1]), np.bool_)
+    found: Ints = np.array(
+        [np.where(own, tiles.digits, halved) @ tiles.strides for own in (*every, *relevant)]
+    )
+    return found
 
 
 def _lists(found: Nested, nt: int, points: int, ports: int) -> Lists:
@@ -235,7 +262,7 @@ def _nothing(choices: int, memories: int) -> Nested:
         point_tensor=two, point_memory=two, point_shape=two, above=two, order_starts=one,
         nodes=one, virtual=one, node_tensor=two, node_memory=two, node_bits=two,
         begin=two[None, None], sequences=two, column=two, arriving=numbers,
-        remaining=numbers, held=two, sizes=np.zeros((memories, 1)), rooms=one[:0],
+        remaining=numbers, held=two, rough=two, sizes=np.zeros((memories, 1)), rooms=one[:0],
         window=-1, slides=one > 0, ends=one > 0, state=one, other=one, once=number,
         shared_by=-1, pairs=two[:0], served=np.zeros((1,) * 5),
     )  # fmt: skip
