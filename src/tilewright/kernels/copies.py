@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 @leaf
-def put(values: Ints | Floats, into: Ints | Floats) -> None:
-    """Copy values into the beginning of an array."""
-    for i in range(len(values)):
+def copy(values: Ints | Floats, into: Ints | Floats) -> None:
+    """Copy values into the beginning of an array, as many as it has room for."""
+    for i in range(min(len(values), len(into))):
         into[i] = values[i]
 
 
@@ -26,5 +26,5 @@ def put(values: Ints | Floats, into: Ints | Floats) -> None:
 def longer(array: Ints) -> Ints:
     """Return an array of twice the length that begins like this one."""
     result = np.zeros(2 * len(array), np.int64)
-    put(array, result)
+    copy(array, result)
     return result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilewright.kernels.copies import put
+from tilewright.kernels.copies import copy
 from tilewright.kernels.kernel import kernel, part
 from tilewright.kernels.types import Bools, Ints
 from tilewright.layout.dmc import Arrays
@@ -334,8 +334,8 @@ def search(
             if value < best or (value == best and better):
                 ties = ties if value == best else 0
                 best, most = value, operations
-                put(tile, best_tile)
-                put(inner, best_inner)
+                copy(tile, best_tile)
+                copy(inner, best_inner)
             ties += value == best
             if dense:
                 i = start[cut] + next_size(cost, allowed, tile, cut) - 1

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.kernels.ascending import ascending
-from tilewright.kernels.copies import put
+from tilewright.kernels.copies import copy
 from tilewright.kernels.kernel import kernel, part
 from tilewright.kernels.record import record
 from tilewright.offchip.nest import Array, Nest, NestArrays, block_sizes
@@ -146,7 +146,7 @@ def add_loop(d: int, block: int, depth: int, space: Space, state: State) -> floa
     if banks > space.banks:
         return inf
     for t in range(len(least)):
-        put(state.curves[depth, t], state.curves[depth + 1, t])
+        copy(state.curves[depth, t], state.curves[depth + 1, t])
         if not nest.relevant[t, d] or nest.sliding[t, d]:
             curve = state.curves[depth + 1, t]
             raise_bound(t, depth, state.order, state.blocks, nest, space.bank, curve)

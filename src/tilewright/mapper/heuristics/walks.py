@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tilewright.kernels.copies import put
+from tilewright.kernels.copies import copy
 from tilewright.kernels.kernel import called_leaf, kernel, leaf
 from tilewright.kernels.record import record
 from tilewright.mapper.heuristics.demands import missed
@@ -267,7 +267,7 @@ def anneal(
             changed = alter(sp, tokens, tour, state)
             temperature *= cooling
             if changed == BROKEN:
-                put(old_unrolled, unrolled)
+                copy(old_unrolled, unrolled)
             if changed <= UNCHANGED:
                 continue
             if changed >= 0:
@@ -289,26 +289,26 @@ def anneal(
                 value < best * (1 - TIE) or (value < best * (1 + TIE) and tie < best_tie)
             ):
                 best, best_tie = value, tie
-                put(order, best_order)
-                put(unrolled, best_unrolled)
-                put(stored, best_stored)
+                copy(order, best_order)
+                copy(unrolled, best_unrolled)
+                copy(stored, best_stored)
         accept = cost <= current
         if not accept and cost < WORSE:
             chance = (draw(state, 1 << 30) + 0.5) / (1 << 30)
             accept = chance < np.exp((current - cost) / temperature)
         if accept or step == 0:
             current = cost
-            put(order, old_order)
-            put(unrolled, old_unrolled)
-            put(stored, old_stored)
+            copy(order, old_order)
+            copy(unrolled, old_unrolled)
+            copy(stored, old_stored)
         else:
-            put(old_order, order)
-            put(old_unrolled, unrolled)
-            put(old_stored, stored)
+            copy(old_order, order)
+            copy(old_unrolled, unrolled)
+            copy(old_stored, stored)
             if changed >= 0:
                 take_chain(lk, every, changed, tokens.chain[changed, stored[changed]])
     if best < np.inf:
-        put(best_order, order)
-        put(best_unrolled, unrolled)
-        put(best_stored, stored)
+        copy(best_order, order)
+        copy(best_unrolled, unrolled)
+        copy(best_stored, stored)
     return best, best_tie

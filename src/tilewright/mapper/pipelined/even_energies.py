@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.kernels.copies import put
+from tilewright.kernels.copies import copy
 from tilewright.kernels.inlined import inlined
 from tilewright.kernels.kernel import kernel
 from tilewright.mapper.pipelined.tile_moves import (
@@ -109,7 +109,7 @@ def outer_energies(tb: Tables, ch: Chain, shapes: Ints, orders: Ints) -> Floats:
             for t in range(nt):
                 if not ch.kept[OUTER, t]:
                     continue
-                put(extents[shape], around)
+                copy(extents[shape], around)
                 slide = follow(
                     tb.relevant[t], tb.slides[t], tb.axis_of[t], tb.coefficient[t], around, dims,
                     sizes, 0, n, state,

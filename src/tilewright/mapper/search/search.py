@@ -292,7 +292,8 @@ class Search:
         if not plan.known:
             # the table of a port leaves out slow mappings, which may need less energy than others
             alone = replace(plan, outer=plan.outer._replace(scarce=NO_PORT))
-            plan.energy = max(plan.energy, min(self.bound(alone)[0], most))
+            least = energy if plan.outer.scarce.port < 0 else self.bound(alone)[0]
+            plan.energy = max(plan.energy, min(least, most))
         if energy > most or (slowest > 0.0 and found > left_out):
             plan.slack **= 2.0
         elif not plan.known:

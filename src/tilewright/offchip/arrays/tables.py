@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.kernels.copies import put
+from tilewright.kernels.copies import copy
 from tilewright.kernels.kernel import kernel, part
 from tilewright.offchip.arrays.extents import batches
 from tilewright.offchip.nest import Array, Flags, Nest
@@ -140,7 +140,7 @@ def fewest(
     at = np.zeros(tables.pairs.shape[:2], np.int64)
     begin_blocks(block, tables, fixed, at)
     count = len(tables.roots)
-    put(tables.roots, waiting)
+    copy(tables.roots, waiting)
     waiting[count] = likely
     count += 1
     while count > 0:

@@ -18,7 +18,7 @@ from math import inf
 
 import numpy as np
 
-from tilewright.kernels.copies import put
+from tilewright.kernels.copies import copy
 from tilewright.kernels.kernel import kernel
 from tilewright.offchip.nest import Array, NestArrays
 from tilewright.offchip.spills.moves import (
@@ -182,7 +182,7 @@ def divide(curves: Floats, least: Array, shares: Array) -> float:
 
     `shares` receives the banks of each tensor, at least `least`; infinite when they do not suffice.
     """
-    put(least, shares)
+    copy(least, shares)
     left = curves.shape[1] - 1
     for t in range(len(least)):
         left -= least[t]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.kernels.copies import longer, put
+from tilewright.kernels.copies import copy, longer
 from tilewright.kernels.kernel import kernel, leaf
 from tilewright.kernels.types import Bools, Ints
 from tilewright.retention.spills.places import take
@@ -200,7 +200,7 @@ def united_words(
         Beyond all words.
     """
     seen = np.full(words, -1, np.int64)
-    put(first, start)
+    copy(first, start)
     total = 0
     while True:
         current = -1

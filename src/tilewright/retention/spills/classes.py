@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.kernels.copies import put
+from tilewright.kernels.copies import copy
 from tilewright.kernels.kernel import kernel, part
 from tilewright.kernels.types import Bools, Ints
 
@@ -122,7 +122,7 @@ def _value_classes(
                 count += 1
                 if count >= len(renamed):
                     more = np.full(2 * count, -1, np.int64)
-                    put(renamed, more)
+                    copy(renamed, more)
                     renamed = more
             classes[touched[k]] = renamed[old]
         start[place + 1] = used

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilewright.kernels.copies import put
+from tilewright.kernels.copies import copy
 from tilewright.kernels.kernel import kernel, part
 from tilewright.kernels.types import Bools, Ints
 from tilewright.retention.spills.classes import Classes
@@ -99,7 +99,7 @@ def uneven_cycle_spills(sizes: Ints, rounds: int, capacity: int) -> int:
             power = 2 * power if kept_round >= 0 else power
             kept_round = turn
             kept_spills = spills
-            put(free[2 : 2 + blocks], kept)
+            copy(free[2 : 2 + blocks], kept)
         free[1] = older
         for bucket in range(1, len(free)):
             if bucket > blocks + 1:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.kernels.copies import put
+from tilewright.kernels.copies import copy
 from tilewright.kernels.kernel import part
 from tilewright.kernels.types import Bools, Ints
 from tilewright.retention.spills.classes import Classes
@@ -130,5 +130,5 @@ def skipped(
         rounds.saved_round[i] = turn
         rounds.saved_steps[i] = steps
         rounds.saved_spills[i] = spills
-        put(free[begin + 2 : step + 2], kept[i])
+        copy(free[begin + 2 : step + 2], kept[i])
     return turn, spills

@@ -133,14 +133,14 @@ def rough_shapes(tiles: Lattice, relevant: Bools) -> Ints:
     array of (tensors + 1, shapes)
         By the tensor that stays plus 1; 0 for none.
     """
-    halved = np.zeros_like(tiles.digits)
+    rough = np.zeros_like(tiles.digits)
     for d, size in enumerate(tiles.sizes.tolist()):
         fine = tiles.quotient[d, :size, :size:STEP] >= 0
         last = STEP * (fine.shape[1] - 1 - fine[:, ::-1].argmax(axis=1))
-        halved[:, d] = last[tiles.digits[:, d]]
+        rough[:, d] = last[tiles.digits[:, d]]
     every = np.zeros((1, relevant.shape[1]), np.bool_)
     found: Ints = np.array(
-        [np.where(own, tiles.digits, halved) @ tiles.strides for own in (*every, *relevant)]
+        [np.where(own, tiles.digits, rough) @ tiles.strides for own in (*every, *relevant)]
     )
     return found
 

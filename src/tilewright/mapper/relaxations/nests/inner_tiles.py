@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tilewright.kernels.ascending import ascending
+from tilewright.kernels.copies import copy
 from tilewright.kernels.kernel import called_leaf, kernel, leaf, part
 from tilewright.kernels.record import record
 from tilewright.mapper.label.labels import objective_value
@@ -21,7 +22,6 @@ from tilewright.mapper.relaxations.nests.sliding.window_spans import (
     Instances,
     Nested,
     chunks,
-    copy,
     fits,
     windows_of,
 )

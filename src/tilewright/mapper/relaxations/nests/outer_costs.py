@@ -24,7 +24,7 @@ class InnerWindow(NamedTuple):
     Attributes
     ----------
     slide : array of (0 or 1, fields)
-        A case of `cases`, if it lies inside another one there.
+        A case of `cases`, if it is kept there.
     kind : int
         How far loops on windows reach, see `window_spans.windows_of`.
     same, times

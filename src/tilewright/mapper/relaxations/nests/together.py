@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tilewright.kernels.copies import copy
 from tilewright.kernels.kernel import kernel, leaf, part
 from tilewright.mapper.relaxations.nests.above import fill_spans
 from tilewright.mapper.relaxations.nests.cuts import (
@@ -39,7 +40,6 @@ from tilewright.mapper.relaxations.nests.sliding.shapes import served_of, shapes
 from tilewright.mapper.relaxations.nests.sliding.window_spans import (
     Instances,
     Nested,
-    copy,
     most_of,
 )
 

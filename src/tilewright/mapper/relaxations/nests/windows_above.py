@@ -185,14 +185,18 @@ def passes_on(ns: Nest, tiles: Tiles, y: int) -> bool:
 
 @called_leaf
 def goes_on(ns: Nest, tiles: Tiles, j: int, x: int, y: int) -> tuple[float, float]:
-    """Return how many runs on a dimension x need no words anew, and how little others need.
+    """Return which share of runs on a dimension x goes on, and what the others find of their tile.
 
-    A run lasts as long as the carried tile stays through x, and coefficients are 1. Let the tile of
-    the window span m of x and n of y. After a step on y, it is the one that the run began with if
-    the run has two tiles of m <= n. A longer run finds 2 n - 1 words at most, and m + n - 1 after a
-    step on x, which comes after two on y at least. After a step on a dimension irrelevant to the
-    window, a run of two tiles finds what the window makes them share; of longer ones, the first
-    after all such steps does. Runs of short last chunks may be shorter if the others fit.
+    A run lasts as long as the carried tile stays through x; coefficients are 1. Let the tile of the
+    window span m of x and n of y. What the next run finds depends on the loop that stands between:
+
+    - After a step on y, a run of two tiles of m <= n each is back at its first tile. A longer one
+      finds 2 n - 1 words of it at most.
+    - After a step on x, which comes after two on y at least, it finds m + n - 1 words at most.
+    - After a step on a dimension irrelevant to the window, a run of two tiles finds what the window
+      makes these share. A longer one does so only in the first of all rounds.
+
+    Runs of short last chunks may be short where the others are not, if what those span fits.
 
     Parameters
     ----------
@@ -203,9 +207,9 @@ def goes_on(ns: Nest, tiles: Tiles, j: int, x: int, y: int) -> tuple[float, floa
     Returns
     -------
     float
-        As a share of all runs but one, which begins anew anyway.
+        Of all runs but one, which begins anew anyway, those that go on.
     float
-        Words of longer runs, if all came in anew, over those that do come in.
+        Words of the others, if all came in anew, over those that do come in.
     """
     bounds, size, spans = ns.bounds, tiles.size, tiles.spans
     number = chunks(bounds[x], size[1, x])

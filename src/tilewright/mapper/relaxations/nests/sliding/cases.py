@@ -144,7 +144,7 @@ def cases_of(
     windows: Ints,
     cases: Ints,
 ) -> int:
-    """Fill the cases of a tile that lies inside another one, and return how many.
+    """Fill the cases of a tile, and return how many.
 
     Where loops along which it slides reach beyond tiles around it, what those stay through is part
     of it: that leaves less room to all else.

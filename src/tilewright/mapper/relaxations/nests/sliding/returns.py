@@ -60,6 +60,7 @@ def come_back(
     The tile is the same when the loop on the other term has moved it by b n, as much as the run,
     which is x = m + b n / a long then. The run brings in what it spans but for that tile. If it
     makes leaps, it has fewer iterations, and brings in no fewer words as long as m is b or more.
+    Where n makes no whole step of the run, only a loop around both may bring it back: `rarely`.
 
     Parameters
     ----------

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tilewright.kernels.copies import copy
 from tilewright.kernels.kernel import called_leaf, part
 from tilewright.mapper.relaxations.nests.sliding.case_serves import (
     HEAD,
@@ -15,7 +16,7 @@ from tilewright.mapper.relaxations.nests.sliding.case_serves import (
     least_words,
     most_in,
 )
-from tilewright.mapper.relaxations.nests.sliding.window_spans import Instances, copy
+from tilewright.mapper.relaxations.nests.sliding.window_spans import Instances
 from tilewright.mapper.windows.slides import pair_words
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from tilewright.kernels.kernel import called_leaf, leaf
 from tilewright.mapper.windows.slides import pair_words
 
 if TYPE_CHECKING:
-    from tilewright.kernels.types import Floats, Ints
+    from tilewright.kernels.types import Ints
     from tilewright.mapper.relaxations.nests.nest import Nest
 
 # what is known of an expression: the most that the tile spans of both dimensions, how far it may
@@ -24,13 +24,6 @@ MOST_DIMENSIONS = 64
 def chunks(bound: int, tile: int) -> int:
     """Return the least number of chunks of a bound that are no larger than a tile."""
     return (bound + tile - 1) // tile
-
-
-@leaf
-def copy(own: Floats | Ints, to: Floats | Ints) -> None:
-    """Copy what fits: an assignment of arrays takes a tenth of a second to compile."""
-    for i in range(min(len(own), len(to))):
-        to[i] = own[i]
 
 
 @called_leaf
