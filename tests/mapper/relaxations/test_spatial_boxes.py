@@ -17,6 +17,8 @@ from tilewright.architecture.constraints.constraint import ALL, Constraint, Limi
 from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.problem.bypass_choices import keep_choices, narrowed
+from tilewright.mapper.relaxations.stays import spatial_boxes
+from tilewright.mapper.relaxations.stays.halves import halves_of
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.search.bounds_of_all_sizes import closed_form
 from tilewright.mapping.constraints import violations
@@ -199,6 +201,52 @@ def bounded(seed: int, most: int) -> bool:
         boxes.refine(1.3 * best, lambda: False)
         assert boxes.bound <= best * (1 + 1e-9)
     return True
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_parts_of_a_choice_leave_out_no_ratio(seed: int) -> None:
+    """Of an array with several axes, elements may be anything between 1 and all times as full."""
+    random = Random(seed)
+    layer = tw.einsum("O[M,N] += I[M,K] * W[K,N]", M=9, N=10, K=14)
+    axes = {"X": random.choice([3, 4]), "Y": random.choice([2, 4])}
+    levels = (Memory("DRAM", 8), Array("A", axes), Memory("RF", 8, capacity_bits=64))
+    machine = Architecture("ratios", (*levels, Compute("MAC")))
+    (each,) = halves_of(layer, machine, every=True)
+    single = [p for p in np.flatnonzero(each.ranges == 0).tolist() if each.uneven(p)]
+    begun = random.choice(single)
+    own = [each.chunks[begun, d] for d in range(3)], [each.working[begun, d] for d in range(3)]
+    parts = [begun]
+    for _ in range(30):
+        part = random.choice(parts)
+        if each.uneven(part):
+            parts.remove(part)
+            parts += each.divide(part, random.choice(each.uneven(part)))
+    rng = np.random.default_rng(seed)
+    for ratio in rng.uniform(*own, (200, 3)):
+        within = (each.chunks[parts] <= ratio) & (ratio <= each.working[parts])
+        assert within.all(axis=1).any()
+    assert (each.alone[parts] == each.alone[begun]).all()
+    everything = frozenset(layer.bounds)
+    assert (each.most(everything)[parts] == each.most(everything)[begun]).all()
+
+
+def test_elements_share_as_much_as_they_are_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    layer = tw.einsum("O[M,N] += I[M,K] * W[K,N]", M=4, N=4, K=4)
+    levels = (
+        Memory("DRAM", 8, read_energy=40.0, write_energy=40.0),
+        Memory("L2", 8, 48, keep=frozenset("IW"), must_keep=frozenset("IW")),
+        *(Array("A", {"X": 2}), Array("B", {"X": 3})),
+    )
+    machine = Architecture("shared", (*levels, Compute("MAC")))
+    value = tw.map(layer, machine, "energy", cache=False).layers[0].proof.value
+    bounds = []
+    for most in (0, 96):
+        monkeypatch.setattr(spatial_boxes, "STALLED", most)
+        boxes = closed_form(layer, narrowed(machine, layer), parse_objective("energy"))
+        boxes.lower(1.5 * value, lambda: False)
+        boxes.refine(1.5 * value, lambda: False)
+        bounds.append(boxes.bound)
+    assert bounds[0] * 1.1 < bounds[1] <= value * (1 + 1e-9)
 
 
 def test_no_regular_mapping_costs_less() -> None:

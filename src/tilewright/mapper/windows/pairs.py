@@ -70,6 +70,10 @@ class Windows:
     def __bool__(self) -> bool:
         return bool(self.terms)
 
+    def in_rows(self, e: int) -> bool:
+        """Whether the words of a tile of an expression are a row of words."""
+        return all(abs(term.coefficient) == 1 for term in self.terms[e])
+
     def most_iterations(self, words: float, spanned: frozenset[str]) -> float:
         """Return how many iterations a tile spans at most.
 

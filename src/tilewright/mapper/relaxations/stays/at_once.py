@@ -42,6 +42,10 @@ class Limit(NamedTuple):
     outside: int
     words: float
 
+    def matters(self, least: Least, t: int) -> bool:
+        """Whether it limits how many elements share a word of a tensor."""
+        return bool(least.irrelevant[t] & least.relevant[self.tensor])
+
 
 Limits = tuple[Limit, ...]
 
@@ -66,18 +70,26 @@ def limits_of(least: Least, links: Sequence[Link]) -> Limits:
 
 def fewest_cycles(least: Least, limits: Limits) -> Floats:
     """Return the cycles of the operations at least, if tiles limit the elements at work."""
-    every, arrays = frozenset(least.layer.bounds), len(least.architecture.arrays)
     found = np.zeros(len(least.cycles))
     for limit in limits:
-        relevant = least.relevant[limit.tensor]
-        inside = range(limit.outside, arrays)
-        working = least.together(every, range(limit.outside))
-        working = working * least.together(every - relevant, inside)
-        working = working * np.minimum(
-            least.together(relevant, inside), at_most(least, limit, relevant)
-        )
-        found = np.maximum(found, least.layer.operations / working)
-    return np.ceil(least.architecture.compute.cycles * found * (1 - CLOSE))
+        key = "fewest cycles", limit
+        if key not in least.known:
+            least.known[key] = np.ceil(cycles_of(least, limit) * (1 - CLOSE))
+        found = np.maximum(found, least.known[key])
+    return found
+
+
+def cycles_of(least: Least, limit: Limit) -> Floats:
+    """Return the cycles of the operations if a tile limits the elements at work."""
+    every, arrays = frozenset(least.layer.bounds), len(least.architecture.arrays)
+    relevant = least.relevant[limit.tensor]
+    inside = range(limit.outside, arrays)
+    working = least.unrolled.together(every, range(limit.outside))
+    working = working * least.unrolled.together(every - relevant, inside)
+    working = working * np.minimum(
+        least.unrolled.together(relevant, inside), at_most(least, limit, relevant)
+    )
+    return least.architecture.compute.cycles * least.layer.operations / working
 
 
 def at_most(least: Least, limit: Limit, dimensions: frozenset[str]) -> float:
@@ -105,33 +117,35 @@ def read_directly(
 def sharing(least: Least, t: int, arrays: tuple[int, int], limits: Limits) -> Floats:
     """Return how many iterations read a word of a tensor at a time, in the mean, across arrays."""
     irrelevant, windows = least.irrelevant[t], least.windows[t]
-    shared = least.instances(t, irrelevant, arrays)
+    shared = least.unrolled.instances(t, irrelevant, arrays)
     if least.most:
         # all iterations take whole steps; other numbers may stand for several dimensions
         alone = np.ones(len(least.cycles))
         for d in irrelevant:
             bound = least.layer.bounds[d]
-            alone *= bound / np.ceil(bound / least.instances(t, frozenset([d]), arrays))
+            alone *= bound / np.ceil(bound / least.unrolled.instances(t, frozenset([d]), arrays))
         shared = np.minimum(shared, alone)
     for limit in limits:
         own = irrelevant & least.relevant[limit.tensor]
         outside, inside = min(max(limit.outside, arrays[0]), arrays[1]), arrays[1]
         if own and outside < inside:
-            within = least.instances(t, own, (outside, inside))
+            within = least.unrolled.instances(t, own, (outside, inside))
             within = np.minimum(within, at_most(least, limit, own))
-            within = within * least.instances(t, irrelevant - own, (outside, inside))
-            beyond = least.instances(t, irrelevant, (arrays[0], outside))
+            within = within * least.unrolled.instances(t, irrelevant - own, (outside, inside))
+            beyond = least.unrolled.instances(t, irrelevant, (arrays[0], outside))
             shared = np.minimum(shared, within * beyond)
     for terms, pairs in zip(windows.terms, windows.pairs, strict=True):
         dimensions = frozenset(term.dimension for term in terms)
         if len(terms) == 2:
             several = sharing_a_window(least, t, terms, arrays)
             # as many of both have the fewest values
-            root = np.sqrt(least.instances(t, dimensions, arrays))
+            root = np.sqrt(least.unrolled.sharing_windows(t, dimensions, arrays))
             several = np.minimum(several, root * root / (2 * root - 1))
         else:
             # sums of several numbers have at least as many values as all together, less one each
-            along = np.array([least.instances(t, frozenset([d]), arrays) for d in dimensions])
+            along = np.array(
+                [least.unrolled.sharing_windows(t, frozenset([d]), arrays) for d in dimensions]
+            )
             several = along.prod(axis=0) / (along.sum(axis=0) - (len(along) - 1))
         shared = shared * np.minimum(pairs, several)
     return shared
@@ -143,7 +157,7 @@ def sharing_a_window(
     """Return how many iterations of two dimensions read a word at a time, in the mean."""
     bounds = [least.layer.bounds[term.dimension] for term in terms]
     along = [
-        np.minimum(least.instances(t, frozenset([term.dimension]), arrays), bound)
+        np.minimum(least.unrolled.sharing_windows(t, frozenset([term.dimension]), arrays), bound)
         for term, bound in zip(terms, bounds, strict=True)
     ]
     first, second = (term.coefficient for term in terms)

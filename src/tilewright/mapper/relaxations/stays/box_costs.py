@@ -36,6 +36,7 @@ class BoxCosts:
         self.tables: dict[tuple[int, ...], Least] = {}
         self.asked: dict[Any, int] = {}  # parts priced one by one
         self.kept: dict[tuple[int, ...], Least] = {}  # boxes that were asked for alone
+        self.divided = False  # whether parts of single choices were divided
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is quickly priced again."""
@@ -87,7 +88,7 @@ class BoxCosts:
             key = m, priced, tuple(links)
             together = prod(len(self.halves[k].children) for k in axes)
             self.asked[key] = self.asked.get(key, 0) + len(boxes)
-            if together > MOST_TOGETHER or self.asked[key] < OFTEN * together:
+            if self.divided or together > MOST_TOGETHER or self.asked[key] < OFTEN * together:
                 return own.crossing(m, priced, links)
             found = self.of_axes(axes).crossing(m, priced, links)
             return found[self.position(boxes, axes)]
@@ -121,7 +122,25 @@ class BoxCosts:
             for own in axes
         ]
         widest = widest_of(self.least.layer, self.halves, boxes, len(axes))
-        return self.least.at(widest, most, fewest)
+        return self.least.at(widest, most, fewest, self.working(boxes))
+
+    def working(self, boxes: Ints) -> Floats | None:
+        """Return `working` of `Least`, or None if it is that of all elements."""
+        if not self.divided:
+            return None
+        arrays = len(self.least.architecture.arrays)
+        bounds = np.array(list(self.least.layer.bounds.values()))
+        found = np.ones((len(boxes), arrays, len(bounds)))
+        for k, each in enumerate(self.halves):
+            found[:, each.array] *= each.working[boxes[:, k]]
+        return np.asarray(np.minimum(found, bounds))
+
+    def divide(self, box: Ints, k: int, d: int) -> Ints:
+        """Return the two parts of a box of single choices, by how full elements are."""
+        self.divided = True
+        parts = np.repeat(box[None], 2, axis=0)
+        parts[:, k] = self.halves[k].divide(int(box[k]), d)
+        return parts
 
     def of_axes(self, axes: Sequence[int]) -> Least:
         """Return those of all parts of some axes together."""

@@ -70,8 +70,15 @@ class Crossing:
         ]
         instances = [stay.instances * one for stay in stays]
         self.caps = np.array([longest, instances, sharing, whole, most, across])
-        self.limits = np.array([inside.limit(stays[i]) for i, inside in ways.insides])
-        self.rooms = np.array([inside.room(stays[i]) for i, inside in ways.insides])
+        self.tiles = np.array(
+            [[own.limit(stays[i], stays[k]), own.room(stays[i])] for i, own, k in ways.insides]
+        )
+        expressions = max(len(stay.elements) for stay in stays)
+        self.elements = np.ones((len(stays), expressions, 3, len(one)))
+        for stay, to in zip(stays, self.elements, strict=True):
+            for e, along in enumerate(stay.elements):
+                to[e, 0], to[e, 1] = np.minimum(*along), np.maximum(*along)
+                to[e, 2] = np.where(stay.windows.in_rows(e), to[e, 0], 1.0)
         self.ways = ways
 
     def least(self, times: Sequence[tuple[float, Floats | float, float]]) -> Floats:
@@ -96,4 +103,4 @@ class Crossing:
         )
         ways = self.ways
         places = ways.order, ways.start, ways.splits, ways.which
-        return np.asarray(least_of_orders(prices, self.caps, self.limits, self.rooms, *places))
+        return np.asarray(least_of_orders(prices, self.caps, self.tiles, self.elements, *places))

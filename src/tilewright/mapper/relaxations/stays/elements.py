@@ -150,14 +150,14 @@ def prices(
     t = link.tensor
     windows = least.windows[t]
     arrays = outside, least.segment[link.receiver]
-    sharing = least.instances(t, least.irrelevant[t], arrays)
+    sharing = least.unrolled.instances(t, least.irrelevant[t], arrays)
     one = np.ones(len(sharing))
     if windows.most == 1:
         return received + sent / sharing, 0.0 * one
     inside = windows.most_reuse(room) * one
     everywhere = inside.copy()
     for dimensions, pairs in zip(windows.dimensions, windows.pairs, strict=True):
-        everywhere *= np.minimum(pairs, least.instances(t, dimensions, arrays))
+        everywhere *= np.minimum(pairs, least.unrolled.sharing_windows(t, dimensions, arrays))
     each, single = np.zeros((2, len(sharing)))
     for cost, served in ((received * one, inside), (sent / sharing, everywhere)):
         few = served < windows.mean
@@ -233,7 +233,7 @@ def mixed(
             direct = link.receiver == least.compute
             longest = least.longest[t] / windows.most * one
             if direct:
-                longest = least.instances(t, least.irrelevant[t], (0, inside))
+                longest = least.unrolled.instances(t, least.irrelevant[t], (0, inside))
             each, single = operations * (price.sent + price.received) * one, 0.0 * one
             if windows.most > 1:
                 each, single = single, each

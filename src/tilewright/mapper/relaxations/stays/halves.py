@@ -66,6 +66,10 @@ class Halves:
         Most elements along each dimension of any choice of a part.
     alone, chunks : arrays of (parts, dimensions)
         As for `Choices`, the least of any choice of a part.
+    working : array of (parts, dimensions)
+        How many times the iterations of one element all have at most.
+    choice : array of parts
+        Of a part of a single choice, see `divide`, the part that has this choice alone.
     holds : bool
         Whether tiles have more than one iteration for some choices.
     """
@@ -101,10 +105,37 @@ class Halves:
         ]
         self.single = np.array([part[0] for part in parts])
         self.widest = self.of_parts(elements, np.maximum)
-        self.alone = self.of_parts(choices.alone, np.minimum)
-        self.chunks = self.of_parts(choices.chunks, np.minimum)
+        self.alone = self.of_parts(choices.alone.astype(np.float64), np.minimum)
+        self.chunks = self.of_parts(choices.chunks.astype(np.float64), np.minimum)
+        self.working = self.widest.astype(np.float64)
+        self.choice = np.arange(len(parts))
         self.holds = bool((self.alone > 1).any())
         self.known: dict[frozenset[str], Floats] = {}
+
+    def divide(self, part: int, d: int) -> tuple[int, int]:
+        """Return two new parts of a single choice, by how full its elements are in the mean.
+
+        The tile above E elements has between E - 1 and E times the iterations of a dimension that
+        the tile of one element has, since the last one may have less. The more there are, the more
+        the tile takes, and the more elements share words.
+        """
+        middle = (self.chunks[part, d] + self.working[part, d]) / 2
+        new = np.array([part, part])
+        begin = len(self.children)
+        self.children = np.concatenate((self.children, np.full((2, 2), -1)))
+        self.ranges = np.append(self.ranges, [0.0, 0.0])
+        self.choice = np.append(self.choice, self.choice[new])
+        self.alone = np.concatenate((self.alone, self.alone[new]))
+        self.widest = np.concatenate((self.widest, self.widest[new]))
+        self.chunks = np.concatenate((self.chunks, self.chunks[new]))
+        self.working = np.concatenate((self.working, self.working[new]))
+        self.working[begin, d] = self.chunks[begin + 1, d] = middle
+        return begin, begin + 1
+
+    def uneven(self, part: int) -> list[int]:
+        """Return along which dimensions elements of a single choice may be more or less full."""
+        differ = self.working[part] > self.chunks[part]
+        return [int(d) for d in np.flatnonzero(differ & (self.alone[part] > 1))]
 
     def of_parts(self, own: Any, combined: np.ufunc) -> Any:
         """Return what is known of choices for each part, from the smallest parts on."""
@@ -120,7 +151,7 @@ class Halves:
             own = [i for i, d in enumerate(self.dimensions) if d in dimensions]
             elements = self.choices[:, own].prod(axis=1).astype(np.float64)
             self.known[dimensions] = self.of_parts(elements, np.maximum)
-        return self.known[dimensions]
+        return self.known[dimensions][self.choice]
 
 
 def halves_of(layer: Layer, architecture: Architecture, every: bool = False) -> list[Halves]:

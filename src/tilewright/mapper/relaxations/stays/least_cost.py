@@ -28,6 +28,7 @@ from tilewright.mapper.relaxations.stays.links import Link, Price, Prices, links
 from tilewright.mapper.relaxations.stays.orders import Orders
 from tilewright.mapper.relaxations.stays.rooms import Rooms
 from tilewright.mapper.relaxations.stays.stay import Stay
+from tilewright.mapper.relaxations.stays.unrolled import Unrolled
 from tilewright.mapper.windows.pairs import Windows
 from tilewright.model.energy import (
     leakage_per_cycle,
@@ -57,13 +58,18 @@ class Least:
         Those of the tensors, where they are known.
     fewest : sequence of sequences of (array, array), optional
         For each array and its axes, `alone` and `chunks` of `Choices`, of (dimensions, choices).
+    working : array of (choices, arrays, dimensions), optional
+        How many times the iterations of one element all along a dimension have at most. By default
+        as many as there are elements.
 
     Attributes
     ----------
     choices : array of (choices, arrays, dimensions)
         As above.
     spread : array of (arrays, dimensions, choices)
-        Instances along each dimension.
+        Instances along each dimension at work, in the mean: of `working`.
+    unrolled : Unrolled
+        Instances along dimensions together.
     counts_crossing : bool
         Whether words that cross into memories count; else the bound is that of the operations.
     """
@@ -76,7 +82,8 @@ class Least:
         sources: Sequence[int] = (),
         most: Sequence[Callable[[frozenset[str]], Floats]] = (),
         windows: Sequence[Windows] = (),
-        fewest: Sequence[Sequence[tuple[Ints, Ints]]] = (),
+        fewest: Sequence[Sequence[tuple[Floats, Floats]]] = (),
+        working: Floats | None = None,
     ) -> None:
         self.layer = layer
         self.most = most
@@ -87,7 +94,9 @@ class Least:
         bounds = layer.bounds
         choices = widest_choices(layer, architecture) if choices is None else choices
         self.choices = choices
-        self.spread = np.moveaxis(choices.astype(np.float64), 0, -1)
+        elements = np.moveaxis(choices.astype(np.float64), 0, -1)
+        self.spread = elements if working is None else np.moveaxis(working, 0, -1)
+        self.unrolled = Unrolled(layer, architecture, elements, self.spread, most)
         extents = np.array(list(bounds.values()), np.float64)
         # of the element that has most work
         self.extents = np.ceil(extents[:, None] / self.spread.prod(axis=0))
@@ -121,11 +130,19 @@ class Least:
         self,
         choices: Ints,
         most: Sequence[Callable[[frozenset[str]], Floats]] = (),
-        fewest: Sequence[Sequence[tuple[Ints, Ints]]] = (),
+        fewest: Sequence[Sequence[tuple[Floats, Floats]]] = (),
+        working: Floats | None = None,
     ) -> Least:
         """Return the same for other spatial choices."""
         least = Least(
-            self.layer, self.architecture, choices, self.sources, most, self.windows, fewest
+            self.layer,
+            self.architecture,
+            choices,
+            self.sources,
+            most,
+            self.windows,
+            fewest,
+            working,
         )
         least.orders = self.orders
         return least
@@ -276,8 +293,8 @@ class Least:
         outside, irrelevant = self.segment[m - 1], self.irrelevant[link.tensor]
         crossed = min(outside, self.segment[link.sender]), outside
         for k, own in price.passed:
-            shared = self.instances(link.tensor, irrelevant, crossed)
-            inside = self.instances(link.tensor, irrelevant, (min(outside, k), outside))
+            shared = self.unrolled.instances(link.tensor, irrelevant, crossed)
+            inside = self.unrolled.instances(link.tensor, irrelevant, (min(outside, k), outside))
             total = total + own * shared / inside
         return total
 
@@ -302,16 +319,20 @@ class Least:
         # arrays between the sender and here share what is sent as well
         outer = min(outside, self.segment[link.sender]), outside
         # all elements together have no more iterations of a window that give a word
-        sent = operations / self.instances(t, self.irrelevant[t], outer)
+        sent = operations / self.unrolled.instances(t, self.irrelevant[t], outer)
         # of dimensions irrelevant to others as well, narrower choices may receive less
-        own = self.instances(t, self.irrelevant[t] & self.single, crossed)
+        own = self.unrolled.instances(t, self.irrelevant[t] & self.single, crossed)
         windows = frozenset[str]().union(*self.windows[t].dimensions)
-        arrays = [k for k in range(outer[0], crossed[1]) if self.shares(t, k)]
+        arrays = [k for k in range(outer[0], crossed[1]) if self.unrolled.shares(t, k)]
         arrays += range(crossed[1], inside)
-        across = np.ones(len(self.cycles))
-        for terms in self.windows[t].dimensions:
-            along = [self.together(frozenset((d,)), arrays) for d in terms]
+        across, elements = np.ones(len(self.cycles)), []
+        for terms in self.windows[t].terms:
+            along = [
+                self.unrolled.all_along(frozenset((term.dimension,)), arrays) for term in terms
+            ]
             across = across * np.min(along, axis=0)
+            if len(terms) == 2:
+                elements.append((along[0], along[1]))
         unites = self.unites(link, outside)
         return Stay(
             sent=sent if unites else 0.0 * sent,
@@ -323,10 +344,10 @@ class Least:
             longest=float(self.layer.operations) / self.words[t],
             room=self.rooms.words(link, links),
             spread={},
-            instances=self.instances(t, self.irrelevant[t], crossed),
-            most=partial(self.along, crossed, inside),
+            instances=self.unrolled.instances(t, self.irrelevant[t], crossed),
+            most=partial(self.unrolled.along, crossed, inside),
             again=0.0 * sent if unites else sent * own,
-            sharing=self.together(windows, arrays),
+            sharing=self.unrolled.all_along(windows, arrays),
             across=across,
             place=self.rooms.shared_place(link),
             bits=self.rooms.bits(link),
@@ -335,65 +356,12 @@ class Least:
             held=self.rooms.held(link.receiver) if self.rooms.fewest else None,
             left=self.rooms.left_words(link, links) if self.rooms.fewest else None,
             tensor=t,
+            elements=elements if len(elements) == len(self.windows[t].terms) else (),
+            inside=inside,
+            between=self.unrolled.between,
         )
-
-    def instances(
-        self, t: int, dimensions: frozenset[str], arrays: tuple[int, int], united: bool = True
-    ) -> Floats:
-        """Return the instances along dimensions of some arrays, those that share words."""
-        own = tuple(k for k in range(*arrays) if not united or self.shares(t, k))
-        return self.together(dimensions, own)
-
-    def together(self, dimensions: frozenset[str], arrays: Sequence[int]) -> Floats:
-        """Return the instances along dimensions of some arrays."""
-        key = "together", dimensions, tuple(arrays)
-        if key not in self.known:
-            self.known[key] = self.multiplied(dimensions, list(arrays))
-        return self.known[key]
-
-    def multiplied(self, dimensions: frozenset[str], own: list[int]) -> Floats:
-        """Return `together`, which is known after that."""
-        result = np.ones(len(self.cycles))
-        for i, (d, bound) in enumerate(self.layer.bounds.items()):
-            if d in dimensions and own:
-                along = self.spread[own, i].prod(axis=0)
-                # each has an iteration of its own; other numbers may stand for several dimensions
-                result = result * (np.minimum(along, bound) if self.most else along)
-        if self.most and own:
-            result = np.minimum(result, np.prod([self.most[k](dimensions) for k in own], axis=0))
-        return result
-
-    def along(
-        self,
-        crossed: tuple[int, int],
-        inside: int,
-        dimensions: frozenset[str],
-        tensor: int | None = None,
-    ) -> Floats:
-        """Return the instances along dimensions of the arrays crossed, and of those further in.
-
-        Of the arrays crossed, only those count whose elements share words of a tensor, if it is
-        given.
-        """
-        key = "along", crossed, inside, dimensions, tensor
-        if key not in self.known:
-            shared = [k for k in range(*crossed) if tensor is None or self.shares(tensor, k)]
-            found = self.together(dimensions, shared)
-            where = [i for i, d in enumerate(self.layer.bounds) if d in dimensions]
-            every = np.ones(len(self.cycles))
-            for k in (*shared, *range(crossed[1], inside)):
-                every = every * self.spread[k, where].prod(axis=0)
-            if inside > crossed[1]:
-                found = found * self.spread[crossed[1] : inside, where].prod(axis=(0, 1))
-            self.known[key] = np.minimum(found, every)
-        return self.known[key]
 
     def unites(self, link: Link, outside: int) -> bool:
         """Whether some array that a link crosses, or none at all, brings a word to several."""
         crossed = range(outside, self.segment[link.receiver])
-        return not crossed or any(self.shares(link.tensor, k) for k in crossed)
-
-    def shares(self, t: int, k: int) -> bool:
-        """Whether the elements of an array share words of a tensor."""
-        array = self.architecture.arrays[k]
-        return array.reduction if self.layer.tensors[t].is_output else array.multicast
+        return not crossed or any(self.unrolled.shares(link.tensor, k) for k in crossed)

@@ -9,14 +9,15 @@ from tilewright.kernels.types import Floats, Ints
 
 SINGLY = 6  # times that words are sent that are looked at one by one
 EQUAL = 1e-9
+MANY = 1e18  # words where there is no limit
 
 
 @kernel
 def least_of_orders(
     prices: Floats,
     caps: Floats,
-    limits: Floats,
-    rooms: Floats,
+    tiles: Floats,
+    elements: Floats,
     order: Ints,
     start: Ints,
     splits: Floats,
@@ -29,8 +30,10 @@ def least_of_orders(
     prices : array of (sent, sent to each, received, or sent once; stays; choices)
         The last ones are those of a round in which all words are sent.
     caps : array of (longest, instances, sharing, whole, most in a round, or across; stays; choices)
-    limits, rooms : arrays of (insides, choices)
+    tiles : array of (insides, limits or rooms, choices)
         What iterations in a tile are multiplied by, and how many these are at most.
+    elements : array of (stays, expressions, 3, choices)
+        Of `sent_at_once`.
     order, start, splits, which : arrays
         Of `Orders`.
     """
@@ -49,10 +52,11 @@ def least_of_orders(
             for s in range(start[o], start[o + 1]):
                 split = splits[s]
                 often = max(1.0, split[2, 0])
-                given = min(split[1, 0] * caps[2, i, c], split[5, 0] * caps[5, i, c])
+                sharing = min(caps[2, i, c], sent_at_once(elements[i, :, :, c], split[6, 0]))
+                given = min(split[1, 0] * sharing, split[5, 0] * caps[5, i, c])
                 some = max(1.0, split[2, 0] * split[1, 0] / given)
                 first = (sent * some + (again * some + received * often) / caps[1, i, c]) * words
-                stay = split[4, 0] * limits[which[o, 0, 2], c]
+                stay = split[4, 0] * tiles[which[o, 0, 2], 0, c]
                 first = max(first, (sent + again + received) / stay)
                 if first >= best:
                     continue
@@ -60,10 +64,11 @@ def least_of_orders(
                 least = first
                 for n in range(1, count):
                     k = order[o, n]
-                    share, sharing = split[1, n], caps[2, k, c]
+                    share = split[1, n]
+                    sharing = min(caps[2, k, c], sent_at_once(elements[k, :, :, c], split[6, n]))
                     longest = caps[0, k, c]
                     each = longest * caps[1, k, c]
-                    within = 1.0 / (split[3, n] * limits[which[o, n, 1], c])
+                    within = 1.0 / (split[3, n] * tiles[which[o, n, 1], 0, c])
                     # of all iterations that could give a word, those of all that it is sent to
                     given = min(share * sharing, split[5, n] * caps[5, k, c])
                     gain = max(1.0, 1.0 / given)
@@ -76,13 +81,13 @@ def least_of_orders(
                     cost[3] = prices[1, k, c] * all_sent
                     cost[3] += prices[2, k, c] * max(max(1.0, split[2, n]) / each, within)
                     u = which[o, n, 0]
-                    most = limits[u, c] * min(split[0, n], rooms[u, c])
-                    cost[4] = max(1.0, min(most, split[4, n] * limits[which[o, n, 2], c]))
+                    most = tiles[u, 0, c] * min(split[0, n], tiles[u, 1, c])
+                    cost[4] = max(1.0, min(most, split[4, n] * tiles[which[o, n, 2], 0, c]))
                     least += max(cost[0] / cost[4], cost[2]) + max(cost[1] / cost[4], cost[3])
                 if least >= best:
                     continue
                 u = which[o, 0, 0]
-                limit = max(1.0, limits[u, c] * min(split[0, 0], rooms[u, c]))
+                limit = max(1.0, tiles[u, 0, c] * min(split[0, 0], tiles[u, 1, c]))
                 for n in range(1, count):
                     k = order[o, n]
                     whole = caps[3, k, c]
@@ -91,6 +96,44 @@ def least_of_orders(
                 best = min(best, first + least_of_whole(costs, points, sizes, limit))
         found[c] = best
     return found
+
+
+@leaf
+def sent_at_once(elements: Floats, words: float) -> float:
+    """Return how many elements a word of a window is sent to at once, in the mean, at most.
+
+    A x B elements have tiles of one expression that lie apart by the tiles of one element or more,
+    along both dimensions. When they change, each gets s of its w words. If these are a row, all get
+    at least  s min(A, B) + max(A, B) - 1  different ones; in general  s + max(A, B) - 1  (a set of
+    m and one of n numbers have m + n - 1 sums or more). What each gets of several expressions is a
+    product, or all of one and what is new of another.
+
+    Parameters
+    ----------
+    elements : array of (expressions, 3)
+        The smaller one of A and B, the larger one, and what s is multiplied by.
+    words : float
+        Of the tile of an element, at most.
+    """
+    if words == np.inf:
+        words = MANY
+    first, product, several = -1, 1.0, 0
+    for e in range(len(elements)):
+        own = elements[e]
+        if own[1] == 1.0:
+            continue
+        several += 1
+        if several != 2:
+            product *= own[0] * own[1] / (own[2] + (own[1] - 1.0) / words)
+        else:
+            # the words of both are those of the tile, in the best way
+            other = elements[first]
+            more, rest = other[1] - 1.0, own[1] - 1.0
+            part = min(max(1.0, np.sqrt(own[2] * more * words / (other[2] * rest))), words)
+            product = other[0] * other[1] / (other[2] + more / part)
+            product *= own[0] * own[1] / (own[2] + rest * part / words)
+        first = e
+    return float(product)
 
 
 @kernel

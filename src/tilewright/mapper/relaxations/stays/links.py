@@ -144,8 +144,11 @@ class Prices:
         tensor = self.tensors[link.tensor]
         share = 1.0 / (rate * prod(array.elements for array in machine.arrays[:above]))
         if kind == "array":
-            crosses = self.segment[link.sender] <= above < self.segment[link.receiver]
-            return Price(share if crosses and not self.passed_on(link) else 0.0)
+            outside = self.segment[link.sender]
+            if not outside <= above < self.segment[link.receiver] or self.passed_on(link):
+                return Price()
+            # arrays further out send a word to several of their elements, which all receive it
+            return Price(share) if outside == above else Price(passed=((above, share),))
         assert isinstance(level, Memory)
         share *= word_ratio(level, tensor)
         reads, writes = direction in ("read", "both"), direction in ("write", "both")

@@ -29,12 +29,13 @@ class Orders:
 
     Attributes
     ----------
-    insides : list of (int, Inside)
-        What limits stays, with the position of the one that is outside.
+    insides : list of (int, Inside, int)
+        What limits stays, with the positions of the one that is outside and of the one inside it
+        whose instances count, if any.
     order : array of (orders, stays)
     start : array of orders + 1
         First row of each order in `splits`.
-    splits : array of (splits, 6, stays)
+    splits : array of (splits, 7, stays)
         See `Order`.
     which : array of (orders, stays, 3)
         Positions in `insides`.
@@ -46,7 +47,7 @@ class Orders:
         if count > MOST_ORDERED:
             every = [(i, *(j for j in range(count) if j != i)) for i in range(count)]
         ways = [Order(stays, own, bounds) for own in every]
-        found: dict[tuple[int, Inside], int] = {}
+        found: dict[tuple[int, Inside, int], int] = {}
         self.which = np.array(
             [
                 [[found.setdefault(own, len(found)) for own in row] for row in way.insides]
@@ -78,7 +79,7 @@ class Order:
     Attributes
     ----------
     order : tuple of int
-    splits : array of (splits, 6, stays)
+    splits : array of (splits, 7, stays)
         For each way to divide the room, by stay:
 
         - iterations that it may span of the tile outside, for the first one all others together;
@@ -87,7 +88,8 @@ class Order:
         - iterations that it may span of the tile outside, with those of windows;
         - of the tile of the next one, words that its own stay may span;
         - iterations of windows that give a word which is sent to several elements, see
-          `Stay.shared`.
+          `Stay.shared`;
+        - words of its tile.
     """
 
     def __init__(
@@ -115,12 +117,13 @@ class Order:
             room = dict(zip(order, rooms, strict=True))
             for low, high in RATIOS if slides else [(1.0, inf)]:
                 more = inf if low == 1.0 else low / (low - 1)
-                row = np.full((6, len(own)), inf)
+                row = np.full((7, len(own)), inf)
                 for n, each in enumerate(own):
                     spans = outer[n].windows.most_iterations
                     row[0, n] = spans(room[self.outer[n]], self.inside[n].spanned)
                     row[1, n] = each.reused(rooms[n])
                     row[5, n] = each.shared(rooms[n])
+                    row[6, n] = rooms[n] if each.slides else 1.0
                     row[2, n] = each.windows.mean / (each.windows.most * row[1, n])
                     if (within := self.within[n]) is not None:
                         row[3, n] = more * spans(room[self.outer[n]], within.spanned)
@@ -129,11 +132,12 @@ class Order:
                 rows.append(row)
         self.splits = undominated(np.array(rows))
         none = Inside(frozenset(), 1.0, frozenset(), ())
+        following = [*order[1:], order[-1]]
         self.insides = [
             [
-                (self.outer[n], self.inside[n]),
-                (self.outer[n], self.within[n] or none),
-                (order[n], self.stay[n] or none),
+                (self.outer[n], self.inside[n], self.outer[n]),
+                (self.outer[n], self.within[n] or none, order[n]),
+                (order[n], self.stay[n] or none, following[n]),
             ]
             for n in range(len(own))
         ]

@@ -10,7 +10,7 @@ from math import inf
 import numpy as np
 
 from tilewright.architecture.machine import Architecture
-from tilewright.kernels.types import Bools, Floats, Ints
+from tilewright.kernels.types import Bools, Floats
 from tilewright.mapper.problem.link_costs import segment_of
 from tilewright.mapper.relaxations.stays.links import Link
 from tilewright.mapper.windows.pairs import Windows
@@ -38,7 +38,7 @@ class Rooms:
         layer: Layer,
         architecture: Architecture,
         windows: Sequence[Windows],
-        fewest: Sequence[Sequence[tuple[Ints, Ints]]],
+        fewest: Sequence[Sequence[tuple[Floats, Floats]]],
         number: int,
     ) -> None:
         self.layer, self.architecture = layer, architecture
@@ -136,7 +136,7 @@ class Rooms:
         return np.asarray(size - np.sum([0.0 * self.one, *taken], axis=0))
 
 
-def chunked(inside: Floats, chunks: tuple[Ints, Ints]) -> Floats:
+def chunked(inside: Floats, chunks: tuple[Floats, Floats]) -> Floats:
     """Return the fewest iterations of chunks, the last of which may be short."""
     alone, times = chunks
     return np.maximum(alone, times * inside)

@@ -31,6 +31,9 @@ FEW_ALIKE = 0.02  # of bypass choices that are better alike: when fewer are, not
 EVERY = 6  # times that boxes are divided, between looks at a better way to count for the best one
 ALIKE = 128  # boxes that are bounded anew in that way
 HIGHER = 1.001  # times the bound before: where it was better
+SIZED = 64  # boxes whose sizes are divided at once
+STALLED = 96  # times that sizes are divided before the bound is higher
+HIGHER_SIZES = 1.0001  # times the bound before: where it is worth it to divide sizes
 NOW_AND_THEN = 8  # how often they are all the same: once in so many times
 CLOSE = 1e-12
 
@@ -108,7 +111,8 @@ class SpatialBoxes:
         """
         self.leave_out(ceiling)
         batch = FIRST
-        rounds = 0
+        rounds = stalled = 0
+        raised = 0.0
         while len(self.boxes) and len(self.boxes) < MOST_BOXES and most > 0:
             order = np.argsort(self.values, kind="stable")
             single = self.are_single()
@@ -121,6 +125,14 @@ class SpatialBoxes:
                 if self.look_again(int(order[0]), ceiling, stop):
                     continue
                 if single[order[0]]:
+                    if self.values[order[0]] > raised * HIGHER:
+                        raised, stalled = float(self.values[order[0]]), 0
+                    stalled += 1
+                    alone = order[:SIZED][single[order[:SIZED]]]
+                    sums = self.divide_sizes(alone, ceiling) if stalled < STALLED else 0
+                    most -= sums
+                    if sums > 0:
+                        continue
                     break
             self.count_better(order[:FEW][~single[order[:FEW]]], stop)
             few = max(FIRST, SUMS // max(1, len(self.alive[order[0]])))
@@ -158,9 +170,11 @@ class SpatialBoxes:
         """
         box, keep = self.boxes[i : i + 1], int(self.best[i])
         place = tuple(box[0].tolist())
-        if (keep, *place) in self.counted:
+        # of parts by how full elements are, what is best for one is best for all
+        key = tuple(int(each.choice[p]) for each, p in zip(self.halves, place, strict=True))
+        if (keep, *key) in self.counted:
             return False
-        self.counted.add((keep, *place))
+        self.counted.add((keep, *key))
         before = float(self.values[i])
         if place not in self.bounded:
             own = self.alive[i]
@@ -216,22 +230,69 @@ class SpatialBoxes:
 
     def divide(self, picked: Sequence[int], ceiling: float) -> int:
         """Divide some boxes, leave out what reaches a ceiling, and return the number of sums."""
-        bounds = np.repeat(self.values[picked], 2)
         children = np.concatenate([divided(self.boxes[i], self.halves) for i in picked])
         new = self.not_seen(children)
-        self.values[picked], children = inf, children[new]
         if not new.any():
+            self.values[picked] = inf
             self.leave_out(ceiling)
             return len(new)
+        return self.replace(picked, np.repeat(picked, 2)[new], children[new], ceiling)
+
+    def divide_sizes(self, some: Ints, ceiling: float) -> int:
+        """Divide boxes of single choices by how full elements are, each along its best dimension.
+
+        Return the number of sums, or 0 where that does not raise the bound of the first one. It
+        does only where it is known what tiles hold at least. With a single array, regular mappings
+        have better bounds.
+        """
+        if len(self.costs.least.architecture.arrays) == 1:
+            return 0
+        ways = [
+            (i, k, int(d))
+            for i in some.tolist()
+            for k, each in enumerate(self.halves)
+            if each.holds
+            for d in each.uneven(int(self.boxes[i, k]))
+        ]
+        if not ways:
+            return 0
+        boxes = np.concatenate([self.costs.divide(self.boxes[i], k, d) for i, k, d in ways])
+        keeps = np.unique(self.best[some])
+        values = self.costs.values(self.every, self.objective, boxes, keeps)
+        own = np.array([i for i, _, _ in ways])
+        values = values.reshape(len(keeps), len(ways), 2)
+        values = values[np.searchsorted(keeps, self.best[own]), np.arange(len(ways))]
+        values = np.minimum(np.maximum(values, self.values[own][:, None]), ceiling)
+        picked, parts = [], []
+        for i in some.tolist():
+            # the one whose worse part is best, or whose better one is
+            mine = np.flatnonzero(own == i)
+            order = np.lexsort((-values[mine].max(axis=1), -values[mine].min(axis=1)))
+            if len(mine) and values[mine[order[0]]].max() > self.values[i] * HIGHER_SIZES:
+                picked.append(i)
+                parts += [2 * mine[order[0]], 2 * mine[order[0]] + 1]
+        if some[0] not in picked:
+            return 0
+        sums = self.replace(picked, np.repeat(picked, 2), boxes[parts], ceiling)
+        return sums + len(boxes) * len(keeps)
+
+    def replace(self, picked: Sequence[int], own: Ints, children: Ints, ceiling: float) -> int:
+        """Bound parts of some boxes in their place, and return the number of sums.
+
+        Parameters
+        ----------
+        picked : sequence of int
+        own : array of parts
+            The box of each.
+        """
         some = np.unique(np.concatenate([self.alive[i] for i in picked]))
         values = self.costs.values(self.every, self.objective, children, some)
-        values = np.maximum(values, bounds[new])
-        least = values.min(axis=0)
-        alive = [some[values[:, i] < ceiling] for i in range(len(children))]
+        values = np.maximum(values, self.values[own])
+        self.values[picked] = inf
         self.boxes = np.concatenate((self.boxes, children))
         self.best = np.concatenate((self.best, some[values.argmin(axis=0)]))
-        self.values = np.concatenate((self.values, least))
-        self.alive += alive
+        self.values = np.concatenate((self.values, values.min(axis=0)))
+        self.alive += [some[values[:, i] < ceiling] for i in range(len(children))]
         self.leave_out(ceiling)
         return int(values.size)
 

@@ -58,6 +58,12 @@ class Stay:
         Words of its tile at most, if those of others have the fewest that they can.
     tensor : int, optional
         Which one it is.
+    elements : list of (array of choices, array of choices)
+        Instances along both dimensions of each expression of two that a word is sent to at most.
+    inside : int
+        Arrays above the memory that receives it.
+    between : callable, optional
+        Instances along some dimensions of the arrays from one position on to another one.
     """
 
     sent: Floats
@@ -80,6 +86,9 @@ class Stay:
     held: Mapping[str, Floats] | None = None
     left: Floats | None = None
     tensor: int | None = None
+    elements: Sequence[tuple[Floats, Floats]] = ()
+    inside: int = 0
+    between: Callable[[frozenset[str], int, int], Floats] | None = None
 
     def along(self, dimensions: frozenset[str], tensor: int | None = None) -> Floats:
         """Return the instances along some dimensions together, at most, see `most`."""
@@ -126,12 +135,18 @@ class Inside:
     together : tuple of (frozenset of str, int or None)
         Dimensions, the instances along each of which together multiply the limit: where a word is
         sent to each of them, those that share one of the tensor whose stays span them.
+    below, further : frozenset of str
+        Dimensions, the instances along which multiply the limit where one of the two memories has
+        several instances of the other one below it: the memory of the stays inside, or that of the
+        outer tile.
     """
 
     spanned: frozenset[str]
     most: float
     held: frozenset[str]
     together: tuple[tuple[frozenset[str], int | None], ...]
+    below: frozenset[str] = frozenset()
+    further: frozenset[str] = frozenset()
 
     @classmethod
     def of(
@@ -150,12 +165,14 @@ class Inside:
         """
         counts = dict.fromkeys(bounds, 0)
         pairs = 1.0
+        slid: set[str] = set()
         for stay in stays:
             for d in stay.irrelevant:
                 counts[d] += 1
             for e, dimensions in enumerate(stay.windows.dimensions):
                 shared = sorted(dimensions & outer.relevant)
                 if windows and len(shared) == len(dimensions) - 1:
+                    slid.update(shared)
                     for d in shared:
                         counts[d] += 1
                 else:
@@ -172,7 +189,8 @@ class Inside:
         together += [(frozenset((d,)), None) for d in sorted(takes_room - alone)]
         # what fits a tile that slides is no product
         held = frozenset() if outer.windows else outer.relevant - spanned
-        return cls(spanned, most, held, tuple(own for own in together if own[0]))
+        own = tuple(each for each in together if each[0])
+        return cls(spanned, most, held, own, frozenset(slid))
 
     @classmethod
     def spanned_by(cls, outer: Stay, inner: Stay, bounds: Mapping[str, int]) -> Inside:
@@ -186,13 +204,18 @@ class Inside:
         for dimensions, pairs in zip(windows.dimensions, windows.pairs, strict=True):
             most *= pairs if len(dimensions & outer.irrelevant) > 1 else 1.0
         spanned = outer.irrelevant - free
-        return cls(spanned, most, frozenset(), ((spanned, outer.tensor),) if spanned else ())
+        together = ((spanned, outer.tensor),) if spanned else ()
+        return cls(spanned, most, frozenset(), together, further=spanned)
 
-    def limit(self, outer: Stay) -> Floats:
+    def limit(self, outer: Stay, inner: Stay) -> Floats:
         """Return the limit of one iteration in the tile, for every choice."""
         limit = np.full(len(outer.sent), self.most)
         for own, tensor in self.together:
             limit = limit * outer.along(own, tensor)
+        if outer.between is not None and self.below and inner.inside < outer.inside:
+            limit = limit * outer.between(self.below, inner.inside, outer.inside)
+        if outer.between is not None and self.further and outer.inside < inner.inside:
+            limit = limit * outer.between(self.further, outer.inside, inner.inside)
         if outer.held is not None:
             for d in sorted(self.held):
                 limit = limit / outer.held[d]
@@ -208,4 +231,4 @@ class Inside:
 def most_inside(outer: Stay, stays: Sequence[Stay], bounds: Mapping[str, int]) -> Floats:
     """Return the most that the product of Y can be for stays inside the tile of another one."""
     inside = Inside.of(outer, stays, bounds)
-    return outer.windows.most_iterations(outer.room, inside.spanned) * inside.limit(outer)
+    return outer.windows.most_iterations(outer.room, inside.spanned) * inside.limit(outer, outer)

@@ -150,17 +150,13 @@ def entries(
         if not link.sender < m <= link.receiver or link.receiver == least.compute:
             continue
         ends = link if link.receiver == m else None
-        same = least.segment[link.sender]
-        places = [
-            place
-            for place in range(link.sender + 1, link.receiver + 1)
-            if place == link.receiver or least.segment[place - 1] == same
-        ]
+        # also behind arrays: those that share a word there are sent it once
+        places = range(link.sender + 1, link.receiver + 1)
         cost = price(link)
         received, passed = (cost.received, cost.passed) if ends else (0.0, ())
         found: list[tuple[tuple[Link, Price] | None, Link | None]] = []
         for way in range(len(ways)):
-            share = ways.share(way, m, places) if m in places else 0.0
+            share = ways.share(way, m, places)
             here = Price(cost.sent * share, received, passed=passed)
             found.append(((link, here) if here.on_the_way or here.received else None, ends))
         return found

@@ -1,0 +1,114 @@
+"""Instances along dimensions of arrays: how many there are, and at work in the mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tilewright.architecture.machine import Architecture
+from tilewright.kernels.types import Floats
+from tilewright.workload.layer import Layer
+
+
+class Unrolled:
+    """What arrays unroll, for a number of spatial choices.
+
+    Parameters
+    ----------
+    layer, architecture
+        What is mapped onto what.
+    elements : array of (arrays, dimensions, choices)
+        Instances along each dimension.
+    working : array of (arrays, dimensions, choices)
+        How many times the iterations of one element all along a dimension have at most.
+    most : sequence of callable
+        For each array the most elements along some dimensions together, or nothing.
+    """
+
+    def __init__(
+        self,
+        layer: Layer,
+        architecture: Architecture,
+        elements: Floats,
+        working: Floats,
+        most: Sequence[Callable[[frozenset[str]], Floats]] = (),
+    ) -> None:
+        self.bounds, self.arrays = layer.bounds, architecture.arrays
+        self.outputs = [tensor.is_output for tensor in layer.tensors]
+        self.elements, self.spread, self.most = elements, working, most
+        self.number = elements.shape[-1]
+        self.known: dict[object, Floats] = {}
+
+    def between(self, dimensions: frozenset[str], first: int, last: int) -> Floats:
+        """Return the instances along dimensions of the arrays from one position on to another."""
+        return self.all_along(dimensions, range(first, last))
+
+    def instances(self, t: int, dimensions: frozenset[str], arrays: tuple[int, int]) -> Floats:
+        """Return the instances at work along dimensions of some arrays, those that share words."""
+        return self.together(dimensions, [k for k in range(*arrays) if self.shares(t, k)])
+
+    def sharing_windows(
+        self, t: int, dimensions: frozenset[str], arrays: tuple[int, int]
+    ) -> Floats:
+        """Return all instances along dimensions of some arrays, those that share words.
+
+        Which words of windows they share depends on where each is, not on how many there are in the
+        mean.
+        """
+        return self.all_along(dimensions, [k for k in range(*arrays) if self.shares(t, k)])
+
+    def together(self, dimensions: frozenset[str], arrays: Sequence[int]) -> Floats:
+        """Return the instances at work along dimensions of some arrays, in the mean at most."""
+        key = "together", dimensions, tuple(arrays)
+        if key not in self.known:
+            self.known[key] = self.multiplied(dimensions, list(arrays), self.spread)
+        return self.known[key]
+
+    def all_along(self, dimensions: frozenset[str], arrays: Sequence[int]) -> Floats:
+        """Return the instances along dimensions of some arrays."""
+        if self.spread is self.elements:
+            return self.together(dimensions, arrays)
+        return self.multiplied(dimensions, list(arrays), self.elements)
+
+    def multiplied(self, dimensions: frozenset[str], own: list[int], spread: Floats) -> Floats:
+        """Return the product of instances along dimensions of some arrays."""
+        result = np.ones(self.number)
+        for i, (d, bound) in enumerate(self.bounds.items()):
+            if d in dimensions and own:
+                along = spread[own, i].prod(axis=0)
+                # each has an iteration of its own; other numbers may stand for several dimensions
+                result = result * (np.minimum(along, bound) if self.most else along)
+        if self.most and own:
+            result = np.minimum(result, np.prod([self.most[k](dimensions) for k in own], axis=0))
+        return result
+
+    def along(
+        self,
+        crossed: tuple[int, int],
+        inside: int,
+        dimensions: frozenset[str],
+        tensor: int | None = None,
+    ) -> Floats:
+        """Return the instances along dimensions of the arrays crossed, and of those further in.
+
+        Of the arrays crossed, only those count whose elements share words of a tensor, if it is
+        given.
+        """
+        key = "along", crossed, inside, dimensions, tensor
+        if key not in self.known:
+            shared = [k for k in range(*crossed) if tensor is None or self.shares(tensor, k)]
+            found = self.together(dimensions, shared)
+            where = [i for i, d in enumerate(self.bounds) if d in dimensions]
+            every = np.ones(self.number)
+            for k in (*shared, *range(crossed[1], inside)):
+                every = every * self.spread[k, where].prod(axis=0)
+            if inside > crossed[1]:
+                found = found * self.spread[crossed[1] : inside, where].prod(axis=(0, 1))
+            self.known[key] = np.minimum(found, every)
+        return self.known[key]
+
+    def shares(self, t: int, k: int) -> bool:
+        """Whether the elements of an array share words of a tensor."""
+        array = self.arrays[k]
+        return array.reduction if self.outputs[t] else array.multicast
