@@ -91,7 +91,7 @@ class Carried(NamedTuple):
         What the tiles of all elements may span beyond what others need.
     spans : array of (2, dimensions)
         What it spans at most, and at least, see `above.fill_spans`.
-    limits : array of (dimensions + 3)
+    limits : array of (dimensions + 4)
         How long it stays at most, see `window_spans.windows_of`.
     nested : Nested
         All tiles in the inner memories.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tilewright.kernels.kernel import called_leaf, leaf
 from tilewright.mapper.relaxations.nests.above import Tiles, fits_outer, is_held, longest_stay
@@ -219,10 +219,13 @@ def goes_on(ns: Nest, tiles: Tiles, j: int, x: int, y: int) -> tuple[float, floa
     for d in range(len(bounds)):
         if ns.owner[d] == ns.window:
             rounds *= chunks(bounds[d], size[0, d])
-    if number == 1 or (rounds > 1 and n > 2):
+    if number > 1 and rounds > 1 and n > 2:
         return 1.0, 1.0
     holds(ns, tiles, j, x, -1, False)
     m = grows_to(ns, tiles, tiles.place[ns.window], x)
+    if number == 1:
+        words = bounds[x] + n - 1.0
+        return 0.0, words / (words - min(m, n, bounds[x] - 1) - n + 1)
     shortest = max(2 * n if steps else 0, 2 * m if rounds > 1 else 0)
     if chunks(bounds[x], number) <= shortest:
         return 1.0, 1.0
@@ -235,11 +238,38 @@ def goes_on(ns: Nest, tiles: Tiles, j: int, x: int, y: int) -> tuple[float, floa
         fine = long == number or fits_outer(ns, tiles, -1)
     run = size[1, x]
     size[1, x] = stay
-    share = (number - long) / (number - 1) + (1.0 / rounds if rounds > 1 else 0.0)
+    share = (number - long) * shortest / bounds[x] + (1.0 / rounds if rounds > 1 else 0.0)
     words = run + n - 1.0
     step, after = min(m, n) + n - 1, min(m, run / 2) + n - 1
     found = max(step, (step + after) / 2) if steps else 0.0
-    return min(1.0, share), words / (words - found)
+    # long runs serve more than the mean of all
+    reach = longest_stay(bounds[x], stay)
+    mean = pairs_of(reach, n, bounds[x], bounds[y], False, False, 1, 1)
+    long_ones = max(1.0, reach * n / (reach + n - 1.0) / mean)
+    return min(1.0, share), long_ones * words / (words - found)
+
+
+@leaf
+def mean_of(share: float, first: float, second: float) -> float:
+    """Return the pairs for a word where it has so many for a share of all pairs, and for others."""
+    return 1.0 / (share / first + (1.0 - share) / second)
+
+
+class Run(NamedTuple):
+    """Where the tile of the window slides while the carried one stays.
+
+    Attributes
+    ----------
+    far, wide : int
+        How far that reaches along both dimensions.
+    share, back : float
+        What `goes_on` returns.
+    """
+
+    far: int
+    wide: int
+    share: float
+    back: float
 
 
 @called_leaf
@@ -277,6 +307,7 @@ def window_serves(
         a, b = a // g, b // g
         far, wide, back = ns.bounds[d], ns.bounds[o], 1.0
         near, close, share = far, wide, 0.0
+        run = Run(far, wide, 0.0, 1.0)
         for j in range(place[t] - 1, -1, -1):
             below = order[j] == nt
             own = carried if below else order[j]
@@ -322,11 +353,10 @@ def window_serves(
                     continue
                 if spans[0, y] >= step:
                     other, less = goes_on(ns, tiles, j, x, y)
-                    share, back = min(1.0, share + other), max(back, less)
                     if mine:
-                        near, close = min(near, reach), min(close, spans[0, y])
+                        run = Run(reach, spans[0, y], other, less)
                     else:
-                        near, close = min(near, spans[0, y]), min(close, reach)
+                        run = Run(spans[0, y], reach, other, less)
                     continue
                 # with loops around those on the other dimension it comes back after some runs
                 if reach < ns.bounds[x] and spans[0, y] == 1:
@@ -342,11 +372,13 @@ def window_serves(
             else:
                 far, wide = min(far, spans[0, y]), min(wide, reach)
         own_pairs = pairs_of(far, wide, ns.bounds[d], ns.bounds[o], False, False, a, b)
-        if share < 1.0:
-            near, close = min(near, far), min(close, wide)
-            inside = pairs_of(near, close, ns.bounds[d], ns.bounds[o], False, False, a, b)
-            own_pairs = 1.0 / ((1.0 - share) / inside + share / own_pairs)
-        slid = min(ns.pairs[t, e], own_pairs * back)
+        near, close = min(near, far), min(close, wide)
+        inside = pairs_of(near, close, ns.bounds[d], ns.bounds[o], False, False, a, b)
+        around = mean_of(share, own_pairs, inside)
+        near, close = min(run.far, far), min(run.wide, wide)
+        inside = pairs_of(near, close, ns.bounds[d], ns.bounds[o], False, False, a, b)
+        along = mean_of(run.share, own_pairs, inside) * run.back
+        slid = min(ns.pairs[t, e], min(around, along) * back)
         if not closer:
             served *= slid
             continue
