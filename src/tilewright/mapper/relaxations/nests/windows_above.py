@@ -183,18 +183,29 @@ def passes_on(ns: Nest, tiles: Tiles, y: int) -> bool:
     return bool(passes)
 
 
+@leaf
+def met_again(m: int, n: int, run: int, a: int, b: int, step: int) -> float:
+    """Return how many words the first tile of a run of a*i + b*j has in common with one before.
+
+    That is the last tile of a run of as many values of i. Tiles span m of i and n of j, and two of
+    them at least make the run. The runs are a step of j apart, or none.
+    """
+    words = a * (min(2 * m, run) - run - 1) + b * (n - 1 + step) + 1
+    return max(0.0, min(words, pair_words(max(1, min(m, run // 2)), n, a, b, False)))
+
+
 @called_leaf
 def goes_on(ns: Nest, tiles: Tiles, j: int, x: int, y: int) -> tuple[float, float]:
     """Return which share of runs on a dimension x goes on, and what the others find of their tile.
 
     A run lasts as long as the carried tile stays through x; coefficients are 1. Let the tile of the
-    window span m of x and n of y. What the next run finds depends on the loop that stands between:
+    window span m of x and n of y. Runs of one tile go on, and so do those of two tiles of m <= n
+    after a step on y: they are back at their first tile. What a longer run finds depends on the
+    loop that stands between, see `met_again`:
 
-    - After a step on y, a run of two tiles of m <= n each is back at its first tile. A longer one
-      finds 2 n - 1 words of it at most.
-    - After a step on x, which comes after two on y at least, it finds m + n - 1 words at most.
-    - After a step on a dimension irrelevant to the window, a run of two tiles finds what the window
-      makes these share. A longer one does so only in the first of all rounds.
+    - After a step on y that is 2 n - 1 words at most, and n - 1 words after one on a dimension
+      irrelevant to the window.
+    - After a step on x, which comes after two on y at least, it may be all of a tile.
 
     Runs of short last chunks may be short where the others are not, if what those span fits.
 
@@ -207,7 +218,7 @@ def goes_on(ns: Nest, tiles: Tiles, j: int, x: int, y: int) -> tuple[float, floa
     Returns
     -------
     float
-        Of all runs but one, which begins anew anyway, those that go on.
+        Of all iterations, those at most in runs that go on.
     float
         Words of the others, if all came in anew, over those that do come in.
     """
@@ -215,18 +226,12 @@ def goes_on(ns: Nest, tiles: Tiles, j: int, x: int, y: int) -> tuple[float, floa
     number = chunks(bounds[x], size[1, x])
     n = spans[0, y]
     steps = spans[1, y] < bounds[y]
-    rounds = 1
-    for d in range(len(bounds)):
-        if ns.owner[d] == ns.window:
-            rounds *= chunks(bounds[d], size[0, d])
-    if number > 1 and rounds > 1 and n > 2:
-        return 1.0, 1.0
     holds(ns, tiles, j, x, -1, False)
     m = grows_to(ns, tiles, tiles.place[ns.window], x)
     if number == 1:
         words = bounds[x] + n - 1.0
-        return 0.0, words / (words - min(m, n, bounds[x] - 1) - n + 1)
-    shortest = max(2 * n if steps else 0, 2 * m if rounds > 1 else 0)
+        return 0.0, words / (words - met_again(m, n, bounds[x], 1, 1, n if steps else 0))
+    shortest = max(2 * n if steps else 0, m)
     if chunks(bounds[x], number) <= shortest:
         return 1.0, 1.0
     stay = size[1, x]
@@ -236,17 +241,57 @@ def goes_on(ns: Nest, tiles: Tiles, j: int, x: int, y: int) -> tuple[float, floa
         long += 1
         size[1, x] = chunks(bounds[x] - (number - long) * shortest, long)
         fine = long == number or fits_outer(ns, tiles, -1)
-    run = size[1, x]
     size[1, x] = stay
-    share = (number - long) * shortest / bounds[x] + (1.0 / rounds if rounds > 1 else 0.0)
+    run = (bounds[x] - (number - long) * shortest) // long
     words = run + n - 1.0
-    step, after = min(m, n) + n - 1, min(m, run / 2) + n - 1
-    found = max(step, (step + after) / 2) if steps else 0.0
+    found = met_again(m, n, min(run, 2 * m), 1, 1, n if steps else 0)
+    if steps:
+        found = max(found, (found + min(m, run // 2) + n - 1) / 2)
     # long runs serve more than the mean of all
     reach = longest_stay(bounds[x], stay)
     mean = pairs_of(reach, n, bounds[x], bounds[y], False, False, 1, 1)
-    long_ones = max(1.0, reach * n / (reach + n - 1.0) / mean)
-    return min(1.0, share), long_ones * words / (words - found)
+    more = max(1.0, reach * n / (reach + n - 1.0) / mean)
+    return (number - long) * shortest / bounds[x], more * words / (words - found)
+
+
+@called_leaf
+def begins_anew(ns: Nest, tiles: Tiles, j: int, e: int, run: int) -> float:
+    """Return words of runs along an expression, if all came in anew, over those that do come in.
+
+    A run lasts as long as the carried tile stays. The next one finds what is left of its first
+    tile, as far as tiles also share words of other expressions.
+
+    Parameters
+    ----------
+    j : int
+        The place of the carried tile.
+    run : int
+        How long a run is at least.
+    """
+    if run < 2:
+        return 1.0
+    d, a, o, b = ns.terms[ns.window, e]
+    x, y = d, o
+    if ns.owner[o] == tiles.carried:
+        x, y, a, b = o, d, b, a
+    g = gcd(a, b)
+    a, b = a // g, b // g
+    n, step = tiles.spans[0, y], 0
+    if holds(ns, tiles, j, x, -1, False):
+        m = grows_to(ns, tiles, tiles.place[ns.window], x)
+    else:
+        shares = False
+        for other in range(ns.terms.shape[1]):
+            p, q = ns.terms[ns.window, other, 0], ns.terms[ns.window, other, 2]
+            if other != e and q >= 0:
+                own = q if ns.owner[p] == tiles.carried else p
+                shares |= tiles.spans[0, own] > 1
+        if not shares:
+            return 1.0
+        m = spans_at_most(ns, tiles, tiles.place[ns.window], x)
+        step = n if tiles.spans[1, y] < ns.bounds[y] else 0
+    words = pair_words(run, n, a, b, False)
+    return float(words / (words - met_again(m, n, run, a, b, step)))
 
 
 @leaf
@@ -298,14 +343,14 @@ def window_serves(
     order, place, carried, size = tiles.order, tiles.place, tiles.carried, tiles.size
     spans = tiles.spans
     t, nt = ns.window, len(ns.words)
-    served, most = 1.0, 1.0
+    served, most, every = 1.0, 1.0, 1.0
     for e in range(ns.terms.shape[1]):
         d, a, o, b = ns.terms[t, e]
         if o < 0:
             continue
         g = gcd(a, b)
         a, b = a // g, b // g
-        far, wide, back = ns.bounds[d], ns.bounds[o], 1.0
+        far, wide, back, anew = ns.bounds[d], ns.bounds[o], 1.0, 1.0
         near, close, share = far, wide, 0.0
         run = Run(far, wide, 0.0, 1.0)
         for j in range(place[t] - 1, -1, -1):
@@ -367,6 +412,7 @@ def window_serves(
                 elif reach < ns.bounds[x]:
                     back = max(back, rarely(spans[0, y], step, False, 2.0))
                 reach = ns.bounds[x]
+            anew = begins_anew(ns, tiles, j, e, reach)
             if mine:
                 far, wide = min(far, reach), min(wide, spans[0, y])
             else:
@@ -374,17 +420,21 @@ def window_serves(
         own_pairs = pairs_of(far, wide, ns.bounds[d], ns.bounds[o], False, False, a, b)
         near, close = min(near, far), min(close, wide)
         inside = pairs_of(near, close, ns.bounds[d], ns.bounds[o], False, False, a, b)
-        around = mean_of(share, own_pairs, inside)
+        around = mean_of(share, own_pairs, inside) * back
         near, close = min(run.far, far), min(run.wide, wide)
         inside = pairs_of(near, close, ns.bounds[d], ns.bounds[o], False, False, a, b)
-        along = mean_of(run.share, own_pairs, inside) * run.back
-        slid = min(ns.pairs[t, e], min(around, along) * back)
+        along = mean_of(run.share, own_pairs, inside) * back
+        every *= ns.pairs[t, e]
+        around = min(around, ns.pairs[t, e])
+        # a step along another expression ends a run, which may leave words that the next one needs
+        slid = min(around * anew, along * run.back)
         if not closer:
             served *= slid
             continue
         m = spans_at_most(ns, tiles, place[t], d)
         n = spans_at_most(ns, tiles, place[t], o)
-        stays = min(slid, pairs_of(m, n, ns.bounds[d], ns.bounds[o], False, False, a, b))
+        whole = pairs_of(m, n, ns.bounds[d], ns.bounds[o], False, False, a, b)
+        stays = min(whole, min(around, along))
         served *= stays
         most = max(most, slid / stays)
-    return served * most
+    return min(served * most, every)
