@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from tilewright.kernels.copies import copy
 from tilewright.kernels.kernel import called_leaf, leaf
-from tilewright.mapper.relaxations.nests.above import Tiles, longest_stay
+from tilewright.mapper.relaxations.nests.above import Tiles, fits_outer, longest_stay
 from tilewright.mapper.relaxations.nests.inner_tiles import value_of
 from tilewright.mapper.relaxations.nests.sliding.case_serves import HEAD, case_serves
 from tilewright.mapper.relaxations.nests.sliding.window_spans import Instances, chunks
@@ -65,10 +66,12 @@ class Between(NamedTuple):
     Attributes
     ----------
     reach : array of (4, dimensions)
+    least : array of dimensions
     lower, cost : arrays of costs
     """
 
     reach: Ints
+    least: Ints
     lower: Floats
     cost: Floats
 
@@ -247,6 +250,35 @@ def slid_below(
 
 
 @called_leaf
+def around_window(
+    ns: Nest, tiles: Tiles, spread: Ints, cuts: Ints, case: Ints, least: Ints
+) -> Tiles:
+    """Return tiles above the array that span what that of the window does in all instances below.
+
+    Parameters
+    ----------
+    least : array of dimensions
+        Filled with that.
+    """
+    copy(cuts[1], least)
+    for e in range(ns.terms.shape[1]):
+        for k in range(2 if ns.terms[ns.window, e, 2] >= 0 else 0):
+            d = ns.terms[ns.window, e, 2 * k]
+            every = case[HEAD + 4 * e + 2 * k] * (spread[d] - 1) + 1
+            least[d] = min(ns.bounds[d], max(least[d], case[HEAD + 4 * e + 2 * k], every))
+    return Tiles(
+        order=tiles.order,
+        place=tiles.place,
+        carried=tiles.carried,
+        size=tiles.size,
+        least=least,
+        spans=tiles.spans,
+        grown=tiles.grown,
+        extents=tiles.extents,
+    )
+
+
+@called_leaf
 def most_steps(ns: Nest, cuts: Ints, d: int, cost: Floats, sought: Sought) -> int:
     """Return how many steps of a dimension cost less than what is sought at most."""
     turns, most = cuts[3, d], ns.bounds[d]
@@ -330,8 +362,15 @@ def closer_value(
     between: Between,
     sought: Sought,
 ) -> float:
-    """Return the value of tiles with what their windows serve, above and below the array."""
+    """Return the value of tiles with what their windows serve, above and below the array.
+
+    It is infinite where the tile of the window below the array leaves no room to those above it.
+    """
     t = ns.window
+    if len(window.slide) > 0:
+        tiles = around_window(ns, tiles, instances.spread, cuts, window.slide[0], between.least)
+        if not fits_outer(ns, tiles, -1):
+            return np.inf
     outside = t >= 0 and tiles.place[t] >= 0
     cost, same = between.cost, window.same
     value = 0.0

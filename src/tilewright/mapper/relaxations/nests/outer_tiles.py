@@ -134,7 +134,8 @@ def least_outer(
     nd, nt = len(ns.bounds), len(ns.words)
     best = sought.ceiling
     cost = np.empty(len(begin))
-    between = Between(np.empty((4, nd), np.int64), np.empty(len(begin)), cost)
+    reach, spanned_least = np.empty((4, nd), np.int64), np.empty(nd, np.int64)
+    between = Between(reach, spanned_least, np.empty(len(begin)), cost)
     place = np.empty(nt + 1, np.int64)
     grown, extents = np.empty(nd, np.int64), np.empty(nd, np.int64)
     size = np.empty((2, nd), np.int64)
