@@ -8,16 +8,17 @@ import numpy as np
 
 from tilewright.kernels.copies import copy
 from tilewright.kernels.kernel import called_leaf, leaf
-from tilewright.mapper.relaxations.nests.above import Tiles, fits_outer, longest_stay
+from tilewright.mapper.relaxations.nests.above import (
+    Tiles,
+    fits_outer,
+    longest_stay,
+    spans_at_most,
+)
 from tilewright.mapper.relaxations.nests.inner_tiles import value_of
+from tilewright.mapper.relaxations.nests.runs_above import met_again
 from tilewright.mapper.relaxations.nests.sliding.case_serves import HEAD, case_serves
 from tilewright.mapper.relaxations.nests.sliding.window_spans import Instances, chunks
-from tilewright.mapper.relaxations.nests.windows_above import (
-    comes_in,
-    met_again,
-    spans_at_most,
-    window_serves,
-)
+from tilewright.mapper.relaxations.nests.windows_above import comes_in, window_serves
 from tilewright.mapper.windows.slides import pair_words
 
 if TYPE_CHECKING:
@@ -314,8 +315,8 @@ def limit_carried(
     own, shared = 1.0, 1.0
     limited = False
     for d in range(len(active)):
-        far[0, d], far[1, d], far[3, d] = ns.bounds[d], 1, widest_tile(ns, cuts, instances.spread, d)
-        far[2, d] = 1
+        far[0, d], far[1, d], far[2, d] = ns.bounds[d], 1, 1
+        far[3, d] = widest_tile(ns, cuts, instances.spread, d)
     for j in range(place[nt]):
         for e in range(ns.terms.shape[1]):
             for k in range(2 if ns.terms[t, e, 2] >= 0 else 0):

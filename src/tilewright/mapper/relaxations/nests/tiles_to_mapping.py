@@ -86,7 +86,7 @@ def mappings_of(tiles: Tiles, layer: Layer, machine: Architecture) -> Iterator[L
     places = [outer]
     if any(len(own) > 1 for own in outer):
         places = [[own[-1:] for own in outer], outer, [own[:1] for own in outer]]
-    # the tile of a window below the array may slide on there, in two orders, while another one stays
+    # below the array, the tile of a window may slide, in two orders, while another one stays
     moved = [(own, tiles.window, False) for own in late]
     turned = (*tiles.window[:-2], *tiles.window[:-3:-1])
     moved += [(own, loops, True) for own in late if 1 in own for loops in (tiles.window, turned)]
