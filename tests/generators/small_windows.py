@@ -54,3 +54,22 @@ def small_window(seed: int) -> tuple[Layer, Architecture, str]:
     levels.append(drawn("RF", random.choice([3, 4, 6, 8, 10, 12, 16, 24]), random.choice([0.5, 1])))
     machine = Architecture("small", (*levels, Compute("MAC")))
     return layer, machine, random.choice(["edp", "edp", "energy"])
+
+
+def two_above(seed: int) -> tuple[Layer, Architecture, str]:
+    """Return the problem of `small_window` with two memories above the array."""
+    layer, own, objective = small_window(seed)
+    random = Random(-1 - seed)
+    inside = [level for level in own.levels if not isinstance(level, Compute)][1:]
+    if isinstance(inside[0], Array):
+        read = random.choice([2.0, 6.0])
+        words = random.choice([12, 16, 24, 32, 48, 64])
+        inside = [memory("GLB", words, read, read * random.choice([1.0, 2.0])), *inside]
+    buffer = inside[0]
+    assert isinstance(buffer, Memory)
+    assert buffer.capacity_bits is not None
+    words = buffer.capacity_bits // 8 * random.choice([1, 2, 3, 4])
+    read = random.choice([4.0, 10.0, 30.0])
+    second = memory("L2", words, read, read * random.choice([1.0, 2.0]))
+    levels = (own.levels[0], second, *inside, own.levels[-1])
+    return layer, Architecture("small", levels), objective

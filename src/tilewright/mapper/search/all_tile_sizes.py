@@ -39,7 +39,7 @@ from tilewright.model.batch import evaluate_batch
 from tilewright.model.evaluate import evaluate
 from tilewright.workload.layer import Layer
 
-STARTS = 3  # mappings with promising tiles that are improved
+STARTS = 3  # mappings with promising tiles that are improved, and as many that are too large
 ROUNDER = 8  # layers with rounder bounds that are searched
 PROMISING = 32  # of the better mappings of a step, those checked against constraints
 SUMS = 1 << 18  # of bounds with several arrays, before other starting points are looked at
@@ -202,12 +202,14 @@ class Best:
             for own in tiles
             for start in mappings_of(own, self.layer, self.architecture)
         ]
-        begun = 0
+        begun = [0, 0]
         for own, start in sorted(starts, key=lambda pair: self.begin(pair[1])):
             # its value is the least of such mappings
             better = own.value < self.value and not self.reaches(bound)
-            if better and not self.stop() and begun < STARTS:
-                begun += self.climb_from(start)
+            # those that are too large cost less, and would take the place of others
+            fits = allowed(start, self.layer, self.architecture)
+            if better and not self.stop() and begun[fits] < STARTS:
+                begun[fits] += self.climb_from(start)
 
     def climb(self, start: Mapping, pairs: bool = True, orders: bool = False) -> None:
         """Keep what another mapping leads to if it is better."""

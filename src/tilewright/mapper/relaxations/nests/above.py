@@ -141,3 +141,76 @@ def longest_stay(bound: int, stay: int) -> int:
     """Return the longest stay that cuts a bound into as many chunks."""
     count = chunks(bound, stay)
     return int((bound - 1) // (count - 1) if count > 1 else bound)
+
+
+@called_leaf
+def holds(
+    ns: Nest,
+    tiles: Tiles,
+    j: int,
+    run: int,
+    other: int,
+    whole: bool,
+) -> bool:
+    """Whether the tile of the window may span all that the j-th one stays through.
+
+    But for two dimensions, if any. With `whole` also what that one spans.
+    """
+    order, place, carried, size = tiles.order, tiles.place, tiles.carried, tiles.size
+    least, grown = tiles.least, tiles.grown
+    own = carried if order[j] == len(ns.words) else order[j]
+    row = 1 if order[j] == len(ns.words) else 0
+    for d in range(len(least)):
+        grown[d] = 1
+        if d in (run, other) or not ns.relevant[ns.window, d]:
+            continue
+        if ns.owner[d] == own:
+            grown[d] = size[row, d]
+        elif whole:
+            grown[d] = spans_least(ns, tiles, j, d)
+    return fits_outer(ns, tiles, place[ns.window])
+
+
+@leaf
+def spans_least(ns: Nest, tiles: Tiles, j: int, d: int) -> int:
+    """Return what the j-th tile spans of a dimension at least: what those inside stay through."""
+    place, carried, size, least = tiles.place, tiles.carried, tiles.size, tiles.least
+    own, most = ns.owner[d], least[d]
+    if own >= 0 and place[own] > j:
+        most = max(most, size[0, d])
+    if own == carried and place[len(ns.words)] > j:
+        most = max(most, size[1, d])
+    return int(most)
+
+
+@called_leaf
+def spans_at_most(
+    ns: Nest,
+    tiles: Tiles,
+    j: int,
+    d: int,
+) -> int:
+    """Return how much of a dimension the j-th tile spans at most."""
+    least, grown = tiles.least, tiles.grown
+    for k in range(len(least)):
+        grown[k] = 1
+    return int(grows_to(ns, tiles, j, d))
+
+
+@called_leaf
+def grows_to(
+    ns: Nest,
+    tiles: Tiles,
+    j: int,
+    d: int,
+) -> int:
+    """Return how much of a dimension tiles up to the j-th span at most, and `grown` of others."""
+    grown = tiles.grown
+    low, high = 1, ns.bounds[d]
+    while low < high:
+        grown[d] = (low + high + 1) // 2
+        if fits_outer(ns, tiles, j):
+            low = grown[d]
+        else:
+            high = grown[d] - 1
+    return int(low)

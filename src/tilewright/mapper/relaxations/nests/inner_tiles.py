@@ -57,7 +57,7 @@ class Inner(NamedTuple):
         How far loops on windows reach, see `windows_of`.
     windows : array of (tiles, expressions, FIELDS)
         Of the tensor with windows, see `windows_of`.
-    limits : array of (tiles, dimensions + 3)
+    limits : array of (tiles, dimensions + 4)
         How long the outermost tile stays at most in an instance, see `windows_of`.
     """
 
@@ -74,7 +74,7 @@ def inner_tiles(ns: Nest, most: int) -> Inner:
     nd, nt, ne = len(ns.bounds), len(ns.words), ns.terms.shape[1]
     room = 1 << 10
     which, kinds = np.empty(room, np.int64), np.empty(room, np.int64)
-    sizes, limits = np.empty((room, nd), np.int64), np.empty((room, nd + 3), np.int64)
+    sizes, limits = np.empty((room, nd), np.int64), np.empty((room, nd + 4), np.int64)
     windows = np.ones((room, ne, FIELDS), np.int64)
     n = 0
     own = np.ones((5, nd), np.int64)
@@ -288,7 +288,7 @@ def likely(
     floor = np.zeros((len(begins) - 1, nr))
     sames = np.empty((len(floor), 2, len(ns.words)))
     windows = np.empty((len(floor), *inner.windows.shape[1:]), np.int64)
-    limits = np.empty((len(floor), nd + 3), np.int64)
+    limits = np.empty((len(floor), nd + 4), np.int64)
     least = np.full(len(ns.words) + 1, np.inf)
     for s in range(len(spreads)):
         for t in range(len(least)):

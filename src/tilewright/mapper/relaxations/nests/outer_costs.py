@@ -6,12 +6,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from tilewright.kernels.copies import copy
 from tilewright.kernels.kernel import called_leaf, leaf
-from tilewright.mapper.relaxations.nests.above import Tiles, longest_stay
+from tilewright.mapper.relaxations.nests.above import (
+    Tiles,
+    fits_outer,
+    longest_stay,
+    spans_at_most,
+)
 from tilewright.mapper.relaxations.nests.inner_tiles import value_of
-from tilewright.mapper.relaxations.nests.sliding.case_serves import case_serves
+from tilewright.mapper.relaxations.nests.runs_above import met_again
+from tilewright.mapper.relaxations.nests.sliding.case_serves import HEAD, case_serves
 from tilewright.mapper.relaxations.nests.sliding.window_spans import Instances, chunks
 from tilewright.mapper.relaxations.nests.windows_above import comes_in, window_serves
+from tilewright.mapper.windows.slides import pair_words
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints
@@ -59,10 +67,12 @@ class Between(NamedTuple):
     Attributes
     ----------
     reach : array of (4, dimensions)
+    least : array of dimensions
     lower, cost : arrays of costs
     """
 
     reach: Ints
+    least: Ints
     lower: Floats
     cost: Floats
 
@@ -241,6 +251,108 @@ def slid_below(
 
 
 @called_leaf
+def around_window(
+    ns: Nest, tiles: Tiles, spread: Ints, cuts: Ints, case: Ints, least: Ints
+) -> Tiles:
+    """Return tiles above the array that span what that of the window does in all instances below.
+
+    Parameters
+    ----------
+    least : array of dimensions
+        Filled with that.
+    """
+    copy(cuts[1], least)
+    for e in range(ns.terms.shape[1]):
+        for k in range(2 if ns.terms[ns.window, e, 2] >= 0 else 0):
+            d = ns.terms[ns.window, e, 2 * k]
+            every = case[HEAD + 4 * e + 2 * k] * (spread[d] - 1) + 1
+            least[d] = min(ns.bounds[d], max(least[d], case[HEAD + 4 * e + 2 * k], every))
+    return Tiles(
+        order=tiles.order,
+        place=tiles.place,
+        carried=tiles.carried,
+        size=tiles.size,
+        least=least,
+        spans=tiles.spans,
+        grown=tiles.grown,
+        extents=tiles.extents,
+    )
+
+
+@called_leaf
+def most_steps(ns: Nest, cuts: Ints, d: int, cost: Floats, sought: Sought) -> int:
+    """Return how many steps of a dimension cost less than what is sought at most."""
+    turns, most = cuts[3, d], ns.bounds[d]
+    while turns < most:
+        steps = sought.steps / cuts[3, d] * (turns + 1)
+        if value_of(ns, sought.goal, cost, steps) >= sought.ceiling:
+            break
+        turns += 1
+    return int(turns)
+
+
+@called_leaf
+def limit_carried(
+    ns: Nest,
+    tiles: Tiles,
+    instances: Instances,
+    cuts: Ints,
+    window: InnerWindow,
+    between: Between,
+    sought: Sought,
+) -> None:
+    """Lower what the carried tile serves of its own window to what tiles around it allow.
+
+    Where a tile around it stays through all of one dimension of an expression, other loops on the
+    second one than those inside of that tile begin a run anew. That finds what the first tile has
+    in common with the last one before, each instance for itself. The cost between is that without
+    such limits.
+    """
+    t, nt = ns.window, len(ns.words)
+    order, place, size = tiles.order, tiles.place, tiles.size
+    active, case, far, same = instances.active, window.slide[0], between.reach, window.same
+    cost = between.cost
+    own, shared = 1.0, 1.0
+    limited = False
+    for d in range(len(active)):
+        far[0, d], far[1, d], far[2, d] = ns.bounds[d], 1, 1
+        far[3, d] = widest_tile(ns, cuts, instances.spread, d)
+    for j in range(place[nt]):
+        for e in range(ns.terms.shape[1]):
+            for k in range(2 if ns.terms[t, e, 2] >= 0 else 0):
+                x, a = ns.terms[t, e, 2 * k], ns.terms[t, e, 2 * k + 1]
+                y, b = ns.terms[t, e, 2 - 2 * k], ns.terms[t, e, 3 - 2 * k]
+                if ns.owner[x] != order[j] or ns.owner[y] == order[j]:
+                    continue
+                if size[0, x] < ns.bounds[x]:
+                    continue
+                m = case[HEAD + 4 * e + 2 * k + 1]
+                # what others have is no more than the steps
+                turns = cuts[3, x] if cuts[6, x] > 0 else most_steps(ns, cuts, x, cost, sought)
+                run = ns.bounds[x] - turns * (active[x] - 1)
+                if m >= run:
+                    continue
+                n = spans_at_most(ns, tiles, j, y)
+                if n >= far[0, y]:
+                    continue
+                found = met_again(m, n, run, a, b, n)
+                words = pair_words(run, n, a, b, False)
+                every = pair_words(ns.bounds[x], n, a, b, False)
+                several = found * active[x] * active[y]
+                if several < every:
+                    far[0, y] = n
+                    limited = True
+                    own = max(own, words / (words - found))
+                    shared = max(shared, every / (every - several))
+    if not limited:
+        return
+    same[1, t] = min(same[1, t], shared * case_serves(ns, case, instances, far, True, 1.0))
+    for d in range(len(active)):
+        far[0, d], far[2, d] = min(far[0, d], cuts[4, d]), cuts[5, d]
+    same[0, t] = min(same[0, t], own * case_serves(ns, case, instances, far, False, 1.0))
+
+
+@called_leaf
 def closer_value(
     ns: Nest,
     tiles: Tiles,
@@ -251,14 +363,32 @@ def closer_value(
     between: Between,
     sought: Sought,
 ) -> float:
-    """Return the value of tiles with what their windows serve, above and below the array."""
-    outside = ns.window >= 0 and tiles.place[ns.window] >= 0
+    """Return the value of tiles with what their windows serve, above and below the array.
+
+    It is infinite where the tile of the window below the array leaves no room to those above it.
+    """
+    t = ns.window
+    if len(window.slide) > 0:
+        tiles = around_window(ns, tiles, instances.spread, cuts, window.slide[0], between.least)
+        if not fits_outer(ns, tiles, -1):
+            return np.inf
+    outside = t >= 0 and tiles.place[t] >= 0
     cost, same = between.cost, window.same
     value = 0.0
+    if tiles.carried == t and len(window.slide) > 0:
+        before, shared = same[0, t], same[1, t]
+        add_outer(ns, tiles, instances.spread, cuts, np.inf, same, begin, cost)
+        limit_carried(ns, tiles, instances, cuts, window, between, sought)
+        if outside:
+            value = slid_value(ns, tiles, instances, cuts, same, begin, cost, sought)
+        else:
+            add_outer(ns, tiles, instances.spread, cuts, np.inf, same, begin, cost)
+            value = value_of(ns, sought.goal, cost, sought.steps)
+        same[0, t], same[1, t] = before, shared
+        return value
     if outside:
         value = slid_value(ns, tiles, instances, cuts, same, begin, cost, sought)
-    # the carried one itself goes wherever loops lead
-    if value >= sought.ceiling or len(window.slide) == 0 or tiles.carried == ns.window:
+    if value >= sought.ceiling or len(window.slide) == 0:
         if not outside:
             add_outer(ns, tiles, instances.spread, cuts, np.inf, same, begin, cost)
             value = value_of(ns, sought.goal, cost, sought.steps)

@@ -91,7 +91,7 @@ class Carried(NamedTuple):
         What the tiles of all elements may span beyond what others need.
     spans : array of (2, dimensions)
         What it spans at most, and at least, see `above.fill_spans`.
-    limits : array of (dimensions + 3)
+    limits : array of (dimensions + 4)
         How long it stays at most, see `window_spans.windows_of`.
     nested : Nested
         All tiles in the inner memories.
@@ -134,7 +134,8 @@ def least_outer(
     nd, nt = len(ns.bounds), len(ns.words)
     best = sought.ceiling
     cost = np.empty(len(begin))
-    between = Between(np.empty((4, nd), np.int64), np.empty(len(begin)), cost)
+    reach, spanned_least = np.empty((4, nd), np.int64), np.empty(nd, np.int64)
+    between = Between(reach, spanned_least, np.empty(len(begin)), cost)
     place = np.empty(nt + 1, np.int64)
     grown, extents = np.empty(nd, np.int64), np.empty(nd, np.int64)
     size = np.empty((2, nd), np.int64)

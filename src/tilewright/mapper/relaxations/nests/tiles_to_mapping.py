@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
@@ -65,7 +65,9 @@ def mappings_of(tiles: Tiles, layer: Layer, machine: Architecture) -> Iterator[L
     """Yield different mappings with such tiles: sizes rounded to whole chunks, then as they are.
 
     Where a dimension is cut on several axes, each of them comes first once. The loops on a sliding
-    window are above the tile in the outer, or the inner memory, or below it.
+    window are above the tile in the outer, or the inner memory, or below it. Where a tensor has
+    several memories above the array, one of them has the tile; those outside of it keep all of the
+    tensor, or each has the same tile, or those inside keep what the array takes.
     """
     array = machine.arrays[0]
     factors = on_axes(array, in_letters(machine, layer), tiles.instances)
@@ -79,9 +81,21 @@ def mappings_of(tiles: Tiles, layer: Layer, machine: Architecture) -> Iterator[L
     late += [(own,) for own in (0, 1) if set(windows) & {*(tiles.outer, tiles.inner)[own]}]
     if len(late) == 3:
         late.append((0, 1))
+    segment = segment_of(machine)
+    outer = [[m for m in chain[1:] if segment[m] == 0] for chain in tiles.keep]
+    places = [outer]
+    if any(len(own) > 1 for own in outer):
+        places = [[own[-1:] for own in outer], outer, [own[:1] for own in outer]]
+    # below the array, the tile of a window may slide, in two orders, while another one stays
+    moved = [(own, tiles.window, False) for own in late]
+    turned = (*tiles.window[:-2], *tiles.window[:-3:-1])
+    moved += [(own, loops, True) for own in late if 1 in own for loops in (tiles.window, turned)]
     seen = []
-    for order, sides, rounded in product(orders, late, (True, False)):
-        nodes = tuple(nodes_of(tiles, layer, machine, order, rounded, sides))
+    for order, (sides, window, below), rounded, here in product(
+        orders, moved, (True, False), places
+    ):
+        own_tiles = replace(tiles, window=window)
+        nodes = tuple(nodes_of(own_tiles, layer, machine, order, rounded, sides, here, below))
         if nodes not in seen:
             seen.append(nodes)
             yield LoopNest(nodes)
@@ -94,11 +108,17 @@ def nodes_of(
     axes: Sequence[tuple[str, Extents]],
     rounded: bool,
     late: Sequence[int],
+    places: Sequence[Sequence[int]],
+    below: bool,
 ) -> Iterator[Node]:
     """Yield the nodes of a mapping.
 
     Parameters
     ----------
+    places : sequence of sequences of int
+        Of each tensor, the memories above the array that have its tile.
+    below : bool
+        Whether loops that the carried tile stays through are below the array.
     late : sequence of int
         Sides of the array, above (0) or below it (1), where tiles span their windows, or what
         `Tiles.window` says.
@@ -108,7 +128,7 @@ def nodes_of(
     shape = dict(bounds)
     first = tiles.inner[0] if tiles.inner else -1
     own = dict(tiles.extents)
-    if any(own[d] > tiles.sizes[d] for d, t in owners.items() if t not in (-1, first)):
+    if below or any(own[d] > tiles.sizes[d] for d, t in owners.items() if t not in (-1, first)):
         # several tiles pass below the array, and what they stay through lies inside of them
         own |= {
             d: -(-tiles.carried[d] // tiles.instances[d]) for d, t in owners.items() if t == first
@@ -128,7 +148,19 @@ def nodes_of(
         slid = {term.dimension for terms in windows for term in terms}
         return [d for d in tensors[t].dimensions if d not in slid]
 
+    def stores(t: int, memories: Sequence[int]) -> Iterator[Node]:
+        """Yield the store nodes of a tensor in some memories."""
+        for m in memories:
+            yield Store(machine.memories[m].name, (tensors[t].name,))
+
+    segment = segment_of(machine)
+    others = [
+        [m for m in chain[1:] if segment[m] == 0 and m not in own]
+        for chain, own in zip(tiles.keep, places, strict=True)
+    ]
     yield Store(machine.memories[0].name, tuple(tensor.name for tensor in tensors))
+    for t, own_place in enumerate(places):
+        yield from stores(t, [m for m in others[t] if m < min(own_place, default=0)])
     for i, t in enumerate(tiles.outer):
         target = dict(together)
         for d, owner in owners.items():
@@ -141,14 +173,16 @@ def nodes_of(
         carries = t == len(tensors)
         yield from loops(tensors[first].dimensions if carries else above(t, 0), target)
         if not carries:
-            yield from stores(tiles.keep[t], machine, 0, tensors[t].name)
+            yield from stores(t, places[t])
     last = [d for d in bounds if owners[d] == first]
     yield from loops([d for d in bounds if d not in last] + last, together)
+    for t, own_place in enumerate(places):
+        yield from stores(t, [m for m in others[t] if m > max(own_place, default=m)])
     for n, (axis, factors) in enumerate(axes):
         for d, factor in factors.items():
             inside = own[d]
-            for _, others in axes[n + 1 :]:
-                inside *= others.get(d, 1)
+            for _, further in axes[n + 1 :]:
+                inside *= further.get(d, 1)
             if factor > 1 and inside < shape[d]:
                 shape[d] = inside
                 yield Spatial(d, inside, axis, machine.arrays[0].name)
@@ -162,15 +196,7 @@ def nodes_of(
         yield from loops(above(t, 1), spans)
         if 1 in late and sliding(tensors[t], bounds):
             yield from loops([d for d, _ in tiles.window], dict(tiles.window))
-        yield from stores(tiles.keep[t], machine, 1, tensors[t].name)
-
-
-def stores(chain: Sequence[int], machine: Architecture, side: int, tensor: str) -> Iterator[Store]:
-    """Yield the store nodes of a tensor in the memories above (0) or below (1) the array."""
-    segment = segment_of(machine)
-    for m in chain[1:]:
-        if segment[m] == side:
-            yield Store(machine.memories[m].name, (tensor,))
+        yield from stores(t, [m for m in tiles.keep[t][1:] if segment[m] == 1])
 
 
 def whole_chunks(bound: int, tile: int, part: int) -> int:

@@ -5,7 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tilewright.kernels.kernel import called_leaf, leaf
-from tilewright.mapper.relaxations.nests.above import Tiles, fits_outer, is_held, longest_stay
+from tilewright.mapper.relaxations.nests.above import (
+    Tiles,
+    grows_to,
+    holds,
+    is_held,
+    longest_stay,
+    spans_at_most,
+    spans_least,
+)
+from tilewright.mapper.relaxations.nests.runs_above import (
+    Run,
+    begins_anew,
+    goes_on,
+    mean_of,
+    passes_on,
+)
 from tilewright.mapper.relaxations.nests.sliding.returns import rarely, rarely_in_line
 from tilewright.mapper.relaxations.nests.sliding.served import pairs_of
 from tilewright.mapper.relaxations.nests.sliding.window_spans import chunks
@@ -13,79 +28,6 @@ from tilewright.mapper.windows.slides import gcd, pair_words
 
 if TYPE_CHECKING:
     from tilewright.mapper.relaxations.nests.nest import Nest
-
-
-@called_leaf
-def holds(
-    ns: Nest,
-    tiles: Tiles,
-    j: int,
-    run: int,
-    other: int,
-    whole: bool,
-) -> bool:
-    """Whether the tile of the window may span all that the j-th one stays through.
-
-    But for two dimensions, if any. With `whole` also what that one spans.
-    """
-    order, place, carried, size = tiles.order, tiles.place, tiles.carried, tiles.size
-    least, grown = tiles.least, tiles.grown
-    own = carried if order[j] == len(ns.words) else order[j]
-    row = 1 if order[j] == len(ns.words) else 0
-    for d in range(len(least)):
-        grown[d] = 1
-        if d in (run, other) or not ns.relevant[ns.window, d]:
-            continue
-        if ns.owner[d] == own:
-            grown[d] = size[row, d]
-        elif whole:
-            grown[d] = spans_least(ns, tiles, j, d)
-    return fits_outer(ns, tiles, place[ns.window])
-
-
-@leaf
-def spans_least(ns: Nest, tiles: Tiles, j: int, d: int) -> int:
-    """Return what the j-th tile spans of a dimension at least: what those inside stay through."""
-    place, carried, size, least = tiles.place, tiles.carried, tiles.size, tiles.least
-    own, most = ns.owner[d], least[d]
-    if own >= 0 and place[own] > j:
-        most = max(most, size[0, d])
-    if own == carried and place[len(ns.words)] > j:
-        most = max(most, size[1, d])
-    return int(most)
-
-
-@called_leaf
-def spans_at_most(
-    ns: Nest,
-    tiles: Tiles,
-    j: int,
-    d: int,
-) -> int:
-    """Return how much of a dimension the j-th tile spans at most."""
-    least, grown = tiles.least, tiles.grown
-    for k in range(len(least)):
-        grown[k] = 1
-    return int(grows_to(ns, tiles, j, d))
-
-
-@called_leaf
-def grows_to(
-    ns: Nest,
-    tiles: Tiles,
-    j: int,
-    d: int,
-) -> int:
-    """Return how much of a dimension tiles up to the j-th span at most, and `grown` of others."""
-    grown = tiles.grown
-    low, high = 1, ns.bounds[d]
-    while low < high:
-        grown[d] = (low + high + 1) // 2
-        if fits_outer(ns, tiles, j):
-            low = grown[d]
-        else:
-            high = grown[d] - 1
-    return int(low)
 
 
 @called_leaf
@@ -168,80 +110,6 @@ def kept_share(
     return min(1.0, share)
 
 
-@leaf
-def passes_on(ns: Nest, tiles: Tiles, y: int) -> bool:
-    """Whether loops that change the carried tile may let that of the window slide on.
-
-    They stand between loops on a dimension that the carried tile stays through. Those relevant to
-    the window end its run, but for the other dimension `y` of the same expression; of those that
-    are irrelevant to it, there are some where its own tile does not stay through all.
-    """
-    bounds, size = ns.bounds, tiles.size
-    passes = tiles.spans[1, y] < bounds[y]
-    for d in range(len(bounds)):
-        passes |= ns.owner[d] == ns.window and size[0, d] < bounds[d]
-    return bool(passes)
-
-
-@called_leaf
-def goes_on(ns: Nest, tiles: Tiles, j: int, x: int, y: int) -> tuple[float, float]:
-    """Return which share of runs on a dimension x goes on, and what the others find of their tile.
-
-    A run lasts as long as the carried tile stays through x; coefficients are 1. Let the tile of the
-    window span m of x and n of y. What the next run finds depends on the loop that stands between:
-
-    - After a step on y, a run of two tiles of m <= n each is back at its first tile. A longer one
-      finds 2 n - 1 words of it at most.
-    - After a step on x, which comes after two on y at least, it finds m + n - 1 words at most.
-    - After a step on a dimension irrelevant to the window, a run of two tiles finds what the window
-      makes these share. A longer one does so only in the first of all rounds.
-
-    Runs of short last chunks may be short where the others are not, if what those span fits.
-
-    Parameters
-    ----------
-    j : int
-        The place of the carried tile; what it stays through is part of that of the window, but
-        for x.
-
-    Returns
-    -------
-    float
-        Of all runs but one, which begins anew anyway, those that go on.
-    float
-        Words of the others, if all came in anew, over those that do come in.
-    """
-    bounds, size, spans = ns.bounds, tiles.size, tiles.spans
-    number = chunks(bounds[x], size[1, x])
-    n = spans[0, y]
-    steps = spans[1, y] < bounds[y]
-    rounds = 1
-    for d in range(len(bounds)):
-        if ns.owner[d] == ns.window:
-            rounds *= chunks(bounds[d], size[0, d])
-    if number == 1 or (rounds > 1 and n > 2):
-        return 1.0, 1.0
-    holds(ns, tiles, j, x, -1, False)
-    m = grows_to(ns, tiles, tiles.place[ns.window], x)
-    shortest = max(2 * n if steps else 0, 2 * m if rounds > 1 else 0)
-    if chunks(bounds[x], number) <= shortest:
-        return 1.0, 1.0
-    stay = size[1, x]
-    long = 0
-    fine = False
-    while not fine:
-        long += 1
-        size[1, x] = chunks(bounds[x] - (number - long) * shortest, long)
-        fine = long == number or fits_outer(ns, tiles, -1)
-    run = size[1, x]
-    size[1, x] = stay
-    share = (number - long) / (number - 1) + (1.0 / rounds if rounds > 1 else 0.0)
-    words = run + n - 1.0
-    step, after = min(m, n) + n - 1, min(m, run / 2) + n - 1
-    found = max(step, (step + after) / 2) if steps else 0.0
-    return min(1.0, share), words / (words - found)
-
-
 @called_leaf
 def window_serves(
     ns: Nest,
@@ -268,15 +136,16 @@ def window_serves(
     order, place, carried, size = tiles.order, tiles.place, tiles.carried, tiles.size
     spans = tiles.spans
     t, nt = ns.window, len(ns.words)
-    served, most = 1.0, 1.0
+    served, most, every = 1.0, 1.0, 1.0
     for e in range(ns.terms.shape[1]):
         d, a, o, b = ns.terms[t, e]
         if o < 0:
             continue
         g = gcd(a, b)
         a, b = a // g, b // g
-        far, wide, back = ns.bounds[d], ns.bounds[o], 1.0
+        far, wide, back, anew = ns.bounds[d], ns.bounds[o], 1.0, 1.0
         near, close, share = far, wide, 0.0
+        run = Run(far, wide, 0.0, 1.0)
         for j in range(place[t] - 1, -1, -1):
             below = order[j] == nt
             own = carried if below else order[j]
@@ -322,11 +191,10 @@ def window_serves(
                     continue
                 if spans[0, y] >= step:
                     other, less = goes_on(ns, tiles, j, x, y)
-                    share, back = min(1.0, share + other), max(back, less)
                     if mine:
-                        near, close = min(near, reach), min(close, spans[0, y])
+                        run = Run(reach, spans[0, y], other, less)
                     else:
-                        near, close = min(near, spans[0, y]), min(close, reach)
+                        run = Run(spans[0, y], reach, other, less)
                     continue
                 # with loops around those on the other dimension it comes back after some runs
                 if reach < ns.bounds[x] and spans[0, y] == 1:
@@ -337,22 +205,29 @@ def window_serves(
                 elif reach < ns.bounds[x]:
                     back = max(back, rarely(spans[0, y], step, False, 2.0))
                 reach = ns.bounds[x]
+            anew = begins_anew(ns, tiles, j, e, reach)
             if mine:
                 far, wide = min(far, reach), min(wide, spans[0, y])
             else:
                 far, wide = min(far, spans[0, y]), min(wide, reach)
         own_pairs = pairs_of(far, wide, ns.bounds[d], ns.bounds[o], False, False, a, b)
-        if share < 1.0:
-            near, close = min(near, far), min(close, wide)
-            inside = pairs_of(near, close, ns.bounds[d], ns.bounds[o], False, False, a, b)
-            own_pairs = 1.0 / ((1.0 - share) / inside + share / own_pairs)
-        slid = min(ns.pairs[t, e], own_pairs * back)
+        near, close = min(near, far), min(close, wide)
+        inside = pairs_of(near, close, ns.bounds[d], ns.bounds[o], False, False, a, b)
+        around = mean_of(share, own_pairs, inside) * back
+        near, close = min(run.far, far), min(run.wide, wide)
+        inside = pairs_of(near, close, ns.bounds[d], ns.bounds[o], False, False, a, b)
+        along = mean_of(run.share, own_pairs, inside) * back
+        every *= ns.pairs[t, e]
+        around = min(around, ns.pairs[t, e])
+        # a step along another expression ends a run, which may leave words that the next one needs
+        slid = min(around * anew, along * run.back)
         if not closer:
             served *= slid
             continue
         m = spans_at_most(ns, tiles, place[t], d)
         n = spans_at_most(ns, tiles, place[t], o)
-        stays = min(slid, pairs_of(m, n, ns.bounds[d], ns.bounds[o], False, False, a, b))
+        whole = pairs_of(m, n, ns.bounds[d], ns.bounds[o], False, False, a, b)
+        stays = min(whole, around, along)
         served *= stays
         most = max(most, slid / stays)
-    return served * most
+    return min(served * most, every)

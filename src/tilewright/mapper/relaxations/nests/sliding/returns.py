@@ -101,7 +101,7 @@ def inside_serves(m: int, n: int, whole: int, a: int, b: int, near: int) -> floa
     """
     n = min(n, max((whole - 1) // b * a, a))
     moved = b * n // a
-    m = min(m, moved)
+    m = min(m, moved, whole)
     long = min(m + moved, whole)
     words = pair_words(long, n, a, b, False)
     new = words - pair_words(m, n, a, b, False)

@@ -47,10 +47,10 @@ def served_of(
 
 @part
 def shapes_of(ns: Nest, case: Ints, spread: Ints, far: Ints) -> Ints:
-    """Return a case with each shape that the tile may have along an expression by itself.
+    """Return a case with each shape that the tile may have, by itself.
 
-    That is the one along which it slides, or the first one. Where there are too many shapes, it is
-    the case itself.
+    Where there are too many, it is each shape along one expression: that along which it slides, or
+    the first one. Where these are too many, it is the case itself.
     """
     t = ns.window
     slid = case[SLID]
@@ -58,28 +58,46 @@ def shapes_of(ns: Nest, case: Ints, spread: Ints, far: Ints) -> Ints:
     while slid < 0:
         slid = e if ns.terms[t, e, 2] >= 0 else -1
         e += 1
-    at = HEAD + 4 * slid
-    last = most_in(ns, case, slid, 0, spread, far)
-    end = most_in(ns, case, slid, 1, spread, far)
-    _, a, _, b = ns.terms[t, slid]
-    rest = 1.0
+    shapes, more = np.empty((2, MOST_SHAPES, len(case)), np.int64)
+    copy(case, more[0])
+    n = shapes_along(ns, slid, spread, far, more, 1, shapes)
+    if n == 0:
+        return more[:1]
     for e in range(ns.terms.shape[1]):
         if e != slid and ns.terms[t, e, 2] >= 0:
-            rest *= least_words(ns, case, e)
-    shapes = np.empty((MOST_SHAPES, len(case)), np.int64)
-    n = 0
-    for m in range(case[at], last + 1):
-        for k in range(case[at + 2], end + 1):
-            if pair_words(m, k, a, b, False) * rest > case[ROOM]:
-                break
-            if n == MOST_SHAPES:
-                copy(case, shapes[0])
-                return shapes[:1]
-            copy(case, shapes[n])
-            shapes[n, at] = shapes[n, at + 1] = m
-            shapes[n, at + 2] = shapes[n, at + 3] = k
-            n += 1
-    if n == 0:
-        copy(case, shapes[0])
-        n = 1
+            count = shapes_along(ns, e, spread, far, shapes, n, more)
+            if count > 0:
+                shapes, more, n = more, shapes, count
     return shapes[:n]
+
+
+@called_leaf
+def shapes_along(
+    ns: Nest, e: int, spread: Ints, far: Ints, shapes: Ints, count: int, more: Ints
+) -> int:
+    """Fill shapes with each extent that they may have along an expression; return how many.
+
+    It is 0 where there are too many, or none.
+    """
+    at = HEAD + 4 * e
+    _, a, _, b = ns.terms[ns.window, e]
+    n = 0
+    for i in range(count):
+        own = shapes[i]
+        rest = 1.0
+        for x in range(ns.terms.shape[1]):
+            if x != e and ns.terms[ns.window, x, 2] >= 0:
+                rest *= least_words(ns, own, x)
+        last = most_in(ns, own, e, 0, spread, far)
+        end = most_in(ns, own, e, 1, spread, far)
+        for m in range(own[at], last + 1):
+            for k in range(own[at + 2], end + 1):
+                if pair_words(m, k, a, b, False) * rest > own[ROOM]:
+                    break
+                if n == len(more):
+                    return 0
+                copy(own, more[n])
+                more[n, at] = more[n, at + 1] = m
+                more[n, at + 2] = more[n, at + 3] = k
+                n += 1
+    return n

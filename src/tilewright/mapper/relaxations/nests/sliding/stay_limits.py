@@ -58,7 +58,7 @@ def stays_inside(ns: Nest, nested: Nested, limits: Ints, stays: Ints, active: In
 
     Parameters
     ----------
-    limits : array of (dimensions + 3)
+    limits : array of (dimensions + 4)
         See `windows_of`.
     stays : array of dimensions
         Of the outermost tile, in all instances together.
@@ -74,7 +74,7 @@ def stays_inside(ns: Nest, nested: Nested, limits: Ints, stays: Ints, active: In
             continue
         if run >= 0 and run // MOST_DIMENSIONS == d:
             each = chunks(stays[d], active[d] * active[run % MOST_DIMENSIONS])
-            grown[d] = max(1, each - limits[nd + 2])
+            grown[d] = max(1, chunks(each - limits[nd + 2], limits[nd + 3]))
         else:
             grown[d] = chunks(stays[d], active[d])
     inside = fits(ns, nested, p)

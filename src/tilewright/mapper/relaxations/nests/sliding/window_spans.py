@@ -251,11 +251,11 @@ def windows_of(
         stays for as long as the run is, which is limited; or else the tile comes back now and then,
         with loops on the first dimension around those: from 2 + expressions on.
     windows : array of (expressions, FIELDS)
-    limits : array of (dimensions + 3)
+    limits : array of (dimensions + 4)
         Of each dimension, LESS or -1, and the most iterations of all limited ones together. Then
         a dimension x `MOST_DIMENSIONS` + another one, or -1: where an array cuts that one, its
         loops make larger steps, and the limit of the first is as many times that. Last is by how
-        much a run along the first is longer than the tile.
+        much a run along the first is longer than so many tiles.
 
     Returns
     -------
@@ -265,7 +265,7 @@ def windows_of(
     order, size, place = nested.order, nested.size, nested.place
     t = ns.window
     nd = len(size)
-    for d in range(nd + 3):
+    for d in range(nd + 4):
         limits[d] = -1
     for e in range(len(windows)):
         d, _, o, _ = ns.terms[t, e]
@@ -354,7 +354,7 @@ def limit_stays(
     e = (kind - 2) % ne
     narrow = 1 < kind < 2 + ne and is_narrow(ns, nested, e)
     slid = -1
-    longer = 0
+    longer, tiles = 0, 1
     first = second = -1
     together = 1
     for d in range(len(size)):
@@ -363,13 +363,18 @@ def limit_stays(
         if kind > 1 and (d == ns.terms[t, e, 0] or d == ns.terms[t, e, 2]):
             if kind >= 2 + ne:
                 limits[d] = LESS
-            if narrow:
-                slid, k = d, 0 if d == ns.terms[t, e, 0] else 2
-                o, a, b = ns.terms[t, e, 2 - k], ns.terms[t, e, 1 + k], ns.terms[t, e, 3 - k]
+            k = 0 if d == ns.terms[t, e, 0] else 2
+            o, a, b = ns.terms[t, e, 2 - k], ns.terms[t, e, 1 + k], ns.terms[t, e, 3 - k]
+            if kind < 2 + ne and ns.owner[o] != order[0]:
+                slid = d
                 longer = b * spanned[o] // a
+                if not narrow:
+                    # the first tile of the next run meets the last one of this run
+                    tiles = 2
+                    longer = chunks(b * (2 * within(ns, nested, 0, o) - 1), a) - 1
                 limits[len(size) + 1] = d * MOST_DIMENSIONS + o
-                limits[len(size) + 2] = longer
-                limits[d] = spanned[d] + longer
+                limits[len(size) + 2], limits[len(size) + 3] = longer, tiles
+                limits[d] = tiles * spanned[d] + longer
             continue
         limits[d] = spanned[d]
         if first < 0:
@@ -391,7 +396,7 @@ def limit_stays(
             other = most_of(ns, nested, place[t], second, spanned[second])
             grown[second] = other
             if fits(ns, nested, place[t]):
-                most = max(most, own * (other + (longer if second == slid else 0)))
+                most = max(most, own * (tiles * other + longer if second == slid else other))
             grown[second] = 1
         grown[first] = 1
         limits[len(size)] = together * most
