@@ -317,7 +317,8 @@ def limit_carried(
     for d in range(len(active)):
         far[0, d], far[1, d], far[2, d] = ns.bounds[d], 1, 1
         far[3, d] = widest_tile(ns, cuts, instances.spread, d)
-    for j in range(place[nt]):
+    # the outermost tile may stay for less than all
+    for j in range(1, place[nt]):
         for e in range(ns.terms.shape[1]):
             for k in range(2 if ns.terms[t, e, 2] >= 0 else 0):
                 x, a = ns.terms[t, e, 2 * k], ns.terms[t, e, 2 * k + 1]

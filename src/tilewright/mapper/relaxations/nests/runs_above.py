@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from tilewright.kernels.kernel import called_leaf, leaf
 from tilewright.mapper.relaxations.nests.above import (
     Tiles,
@@ -168,3 +170,47 @@ def begins_anew(ns: Nest, tiles: Tiles, j: int, e: int, run: int) -> float:
         step = n if tiles.spans[1, y] < ns.bounds[y] else 0
     words = pair_words(run, n, a, b, False)
     return float(words / (words - met_again(m, n, run, a, b, step)))
+
+
+@called_leaf
+def steps_serve(ns: Nest, tiles: Tiles) -> float:
+    """Return the pairs for a word at most where each step of two expressions is one of loops.
+
+    That is where the carried tile stays through all of one dimension of each, and spans one
+    iteration of the other; the tile of the window spans what it stays through, and is loaded for
+    all else once. Of all orders of loops, and of loops in several parts, the fewest words come in
+    with all steps of one expression inside of those of the other one.
+
+    Returns
+    -------
+    float
+        Infinite elsewhere.
+    """
+    t, nt = ns.window, len(ns.words)
+    place, size, bounds = tiles.place, tiles.size, ns.bounds
+    j = place[nt]
+    found = 0
+    first, second, steps, others = 1, 1, 1, 1
+    for d in range(len(bounds)):
+        if ns.owner[d] == t and size[0, d] < bounds[d]:
+            return np.inf
+    for e in range(ns.terms.shape[1]):
+        d, a, o, b = ns.terms[t, e]
+        if o < 0:
+            continue
+        x, y = (d, o) if ns.owner[d] == tiles.carried else (o, d)
+        within = ns.owner[x] == tiles.carried and ns.owner[y] != tiles.carried
+        if not within or a != b or size[1, x] < bounds[x] or tiles.spans[0, y] > 1:
+            return np.inf
+        first, second = bounds[x], first
+        steps, others = bounds[y], steps
+        found += 1
+    if found != 2 or not 0 <= j < place[t] or not holds(ns, tiles, j, -1, -1, False):
+        return np.inf
+    words = np.inf
+    for _ in range(2):
+        run = first + steps - 1.0
+        met = max(0.0, 2.0 * first - run)
+        words = min(words, others * second * run - (others - 1) * met * (second - 1))
+        first, second, steps, others = second, first, others, steps
+    return float(first * second * steps * others / words)

@@ -20,6 +20,7 @@ from tilewright.mapper.relaxations.nests.runs_above import (
     goes_on,
     mean_of,
     passes_on,
+    steps_serve,
 )
 from tilewright.mapper.relaxations.nests.sliding.returns import rarely, rarely_in_line
 from tilewright.mapper.relaxations.nests.sliding.served import pairs_of
@@ -189,6 +190,8 @@ def window_serves(
             if passes_on(ns, tiles, y) and holds(ns, tiles, j, x, -1, False):
                 if spans[0, y] >= step and (a > 1 or b > 1):
                     continue
+                if spans[0, y] >= step and j == 0 and times > 1:
+                    continue  # it may stay for less
                 if spans[0, y] >= step:
                     other, less = goes_on(ns, tiles, j, x, y)
                     if mine:
@@ -205,7 +208,8 @@ def window_serves(
                 elif reach < ns.bounds[x]:
                     back = max(back, rarely(spans[0, y], step, False, 2.0))
                 reach = ns.bounds[x]
-            anew = begins_anew(ns, tiles, j, e, reach)
+            shortest = reach if j > 0 else chunks(ns.bounds[x], times)
+            anew = begins_anew(ns, tiles, j, e, shortest)
             if mine:
                 far, wide = min(far, reach), min(wide, spans[0, y])
             else:
@@ -226,8 +230,10 @@ def window_serves(
             continue
         m = spans_at_most(ns, tiles, place[t], d)
         n = spans_at_most(ns, tiles, place[t], o)
-        whole = pairs_of(m, n, ns.bounds[d], ns.bounds[o], False, False, a, b)
-        stays = min(whole, around, along)
+        own_pairs = pairs_of(m, n, ns.bounds[d], ns.bounds[o], False, False, a, b)
+        stays = min(own_pairs, around, along)
         served *= stays
         most = max(most, slid / stays)
+    if place[nt] > 0 or times == 1:
+        every = min(every, steps_serve(ns, tiles))
     return min(served * most, every)
