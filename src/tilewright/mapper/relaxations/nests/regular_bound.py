@@ -21,6 +21,7 @@ from tilewright.mapper.relaxations.stays.links import Link, Price
 
 MOST_TILES = 200_000  # in the inner memory
 MOST_PAIRS = 5_000_000  # of such tiles and spatial choices that are looked at
+FIRST_PAIRS, PAIRS = 64, 1024  # that get them before time is looked at again
 MOST_LIKELY = 100_000  # that get outer tiles
 MOST_AROUND = 20_000  # spatial choices for which these are bounded first
 SOME = 4  # tiles of each bypass choice that are returned
@@ -121,7 +122,7 @@ def least_below(
         for own in known.get(keep, []):
             if stop() or value >= best:
                 break
-            least_one, found_some = least_tiles(*own, keep, choices, objective, best, least)
+            least_one, found_some = least_tiles(*own, keep, choices, objective, best, least, stop)
             if least_one > value:
                 value, some = least_one, found_some
         found += some
@@ -158,6 +159,7 @@ def least_tiles(
     objective: Objective,
     ceiling: float,
     least: Least,
+    stop: Callable[[], bool],
 ) -> tuple[float, list[Tiles]]:
     """Return what a bypass choice costs at least, or 0 where that takes too long, and tiles."""
     goal = objective.goal()
@@ -170,9 +172,17 @@ def least_tiles(
         return 0.0, []
     order = np.argsort(values, kind="stable")
     choice, tile, values = choice[order], tile[order], values[order]
-    value, reached, details = least_together(
-        ns, tiles, choices, actives, choice, tile, values, goal, ceiling
-    )
+    value, begin, many = ceiling, 0, FIRST_PAIRS
+    reached, details = np.full(len(choice), np.inf), [np.zeros((0, 0), np.int64)] * len(choice)
+    while begin < len(choice) and values[begin] < value and not stop():
+        some = slice(begin, begin + many)
+        value, reached[some], details[some] = least_together(
+            ns, tiles, choices, actives, choice[some], tile[some], values[some], goal,
+            np.array([ceiling, value]),
+        )  # fmt: skip
+        begin, many = begin + many, min(2 * many, PAIRS)
+    # pairs that were not looked at
+    value = min([value, *values[begin : begin + 1].tolist()])
     names = list(least.layer.bounds)
 
     def named(own: Ints) -> dict[str, int]:

@@ -174,7 +174,7 @@ def least_together(
     tile: Ints,
     values: Floats,
     goal: Floats,
-    ceiling: float,
+    ceilings: Floats,
 ) -> tuple[float, Floats, Ints]:
     """Return what spatial choices and inner tiles cost at least with outer tiles.
 
@@ -184,11 +184,13 @@ def least_together(
         As `instances.spatial_choices` returns them.
     choice, tile, values
         As `inner_tiles.likely` returns them, in ascending order of `values`.
+    ceilings : array of 2
+        What costs more is of no interest, and the least value of pairs looked at before.
 
     Returns
     -------
     float
-        The least value below a ceiling, or the ceiling.
+        The least value, of pairs looked at before as well.
     array of pairs
         The value of each that has been looked at, or infinite.
     array of (pairs, 3 x dimensions + 1 + fields)
@@ -199,7 +201,7 @@ def least_together(
     nd = len(ns.bounds)
     reached = np.full(len(choice), np.inf)
     found = np.zeros((len(choice), 3 * nd + 1 + case_fields(ns)), np.int64)
-    best = ceiling
+    ceiling, best = ceilings[0], ceilings[1]
     ways = np.empty((nd, MOST_WAYS, WAY), np.int64)
     # ways to cut that are known, each after a row of what they depend on, how many, and the least
     pool, filled = np.empty((FIRST_ROWS, WAY), np.int64), 0
