@@ -16,7 +16,7 @@ from tilewright.mapper.relaxations.nests.above import (
 )
 from tilewright.mapper.relaxations.nests.inner_tiles import value_of
 from tilewright.mapper.relaxations.nests.runs_above import met_again
-from tilewright.mapper.relaxations.nests.sliding.case_serves import HEAD, case_serves
+from tilewright.mapper.relaxations.nests.sliding.case_serves import HEAD, SLID, case_serves
 from tilewright.mapper.relaxations.nests.sliding.window_spans import Instances, chunks
 from tilewright.mapper.relaxations.nests.windows_above import comes_in, window_serves
 from tilewright.mapper.windows.slides import pair_words
@@ -68,11 +68,13 @@ class Between(NamedTuple):
     ----------
     reach : array of (4, dimensions)
     least : array of dimensions
+    case : array of fields
     lower, cost : arrays of costs
     """
 
     reach: Ints
     least: Ints
+    case: Ints
     lower: Floats
     cost: Floats
 
@@ -203,6 +205,38 @@ def add_again(ns: Nest, tiles: Tiles, times: int, cost: Floats) -> None:
 
 
 @called_leaf
+def cut_into_parts(ns: Nest, tiles: Tiles, spread: Ints, shape: Ints, case: Ints) -> None:
+    """Fill a case with a shape, and what its tiles span at most in the mean where it stays.
+
+    Where the carried tile stays for less than all, each of its stays is cut into tiles by itself.
+    Stays are no longer than what they leave room for. What they cannot hold in one tile less than
+    the longest one has, some of them hold in as many as that.
+    """
+    copy(shape, case)
+    size = tiles.size
+    for e in range(ns.terms.shape[1]):
+        for k in range(2 if ns.terms[ns.window, e, 2] >= 0 and e != shape[SLID] else 0):
+            d, at = ns.terms[ns.window, e, 2 * k], HEAD + 4 * e + 2 * k
+            m, bound = shape[at], ns.bounds[d]
+            number = chunks(bound, size[1, d])
+            alone = ns.owner[d] == tiles.carried and spread[d] == 1 and shape[at + 1] == m
+            if not alone or number == 1 or m == 1:
+                continue
+            stay = size[1, d]
+            longest = stay
+            while longest < bound:
+                size[1, d] = longest + 1
+                if not fits_outer(ns, tiles, -1):
+                    break
+                longest += 1
+            size[1, d] = stay
+            whole = (chunks(longest, m) - 1) * m
+            if whole > 0 and bound > number * whole:
+                parts = number * (whole // m) + chunks(bound - number * whole, longest - whole)
+                case[at] = case[at + 1] = min(m, chunks(bound, parts))
+
+
+@called_leaf
 def slid_below(
     ns: Nest,
     tiles: Tiles,
@@ -221,8 +255,9 @@ def slid_below(
     carried, size = tiles.carried, tiles.size
     t = ns.window
     spread, active = instances
-    kind, same, times, case = window.kind, window.same, window.times, window.slide[0]
+    kind, same, times, case = window.kind, window.same, window.times, between.case
     far, cost = between.reach, between.lower
+    cut_into_parts(ns, tiles, spread, window.slide[0], case)
     rare = kind >= 2 + ns.terms.shape[1]
     for d in range(len(spread)):
         far[0, d], far[1, d], far[3, d] = ns.bounds[d], 1, widest_tile(ns, cuts, spread, d)

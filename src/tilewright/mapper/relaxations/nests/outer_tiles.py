@@ -16,6 +16,7 @@ from tilewright.mapper.relaxations.nests.outer_costs import (
     add_outer,
     closer_value,
 )
+from tilewright.mapper.relaxations.nests.sliding.cases import case_fields
 from tilewright.mapper.relaxations.nests.sliding.stay_limits import stay_limit, stays_inside
 from tilewright.mapper.relaxations.nests.sliding.window_spans import Instances, Nested, chunks
 
@@ -134,8 +135,13 @@ def least_outer(
     nd, nt = len(ns.bounds), len(ns.words)
     best = sought.ceiling
     cost = np.empty(len(begin))
-    reach, spanned_least = np.empty((4, nd), np.int64), np.empty(nd, np.int64)
-    between = Between(reach, spanned_least, np.empty(len(begin)), cost)
+    between = Between(
+        reach=np.empty((4, nd), np.int64),
+        least=np.empty(nd, np.int64),
+        case=np.empty(case_fields(ns), np.int64),
+        lower=np.empty(len(begin)),
+        cost=cost,
+    )
     place = np.empty(nt + 1, np.int64)
     grown, extents = np.empty(nd, np.int64), np.empty(nd, np.int64)
     size = np.empty((2, nd), np.int64)
