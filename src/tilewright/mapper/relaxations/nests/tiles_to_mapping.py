@@ -127,12 +127,7 @@ def nodes_of(
     owners = {d: tiles.owner(layer, d) for d in bounds}
     shape = dict(bounds)
     first = tiles.inner[0] if tiles.inner else -1
-    own = dict(tiles.extents)
-    if below or any(own[d] > tiles.sizes[d] for d, t in owners.items() if t not in (-1, first)):
-        # several tiles pass below the array, and what they stay through lies inside of them
-        own |= {
-            d: -(-tiles.carried[d] // tiles.instances[d]) for d, t in owners.items() if t == first
-        }
+    own = extents_of(tiles, owners, first, below)
     together = {d: min(bounds[d], own[d] * n) for d, n in tiles.instances.items()}
     at = {t: i for i, t in enumerate(tiles.outer)}
 
@@ -197,6 +192,25 @@ def nodes_of(
         if 1 in late and sliding(tensors[t], bounds):
             yield from loops([d for d, _ in tiles.window], dict(tiles.window))
         yield from stores(t, [m for m in tiles.keep[t][1:] if segment[m] == 1])
+
+
+def extents_of(tiles: Tiles, owners: Mapping[str, int], first: int, below: bool) -> Extents:
+    """Return what an instance has of each dimension.
+
+    Parameters
+    ----------
+    first : int
+        Whose the outermost tile below the array is, or -1.
+    below : bool
+        As for `nodes_of`.
+    """
+    own = dict(tiles.extents)
+    if below or any(own[d] > tiles.sizes[d] for d, t in owners.items() if t not in (-1, first)):
+        # several tiles pass below the array, and what they stay through lies inside of them
+        own |= {
+            d: -(-tiles.carried[d] // tiles.instances[d]) for d, t in owners.items() if t == first
+        }
+    return own
 
 
 def whole_chunks(bound: int, tile: int, part: int) -> int:
