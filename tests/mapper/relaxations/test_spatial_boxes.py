@@ -17,8 +17,8 @@ from tilewright.architecture.constraints.constraint import ALL, Constraint, Limi
 from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.problem.bypass_choices import keep_choices, narrowed
-from tilewright.mapper.relaxations.stays import spatial_boxes
-from tilewright.mapper.relaxations.stays.halves import halves_of
+from tilewright.mapper.relaxations.boxes import spatial_boxes
+from tilewright.mapper.relaxations.boxes.halves import halves_of
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.search.bounds_of_all_sizes import closed_form
 from tilewright.mapping.constraints import violations

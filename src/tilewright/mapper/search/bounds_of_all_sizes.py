@@ -10,11 +10,11 @@ import numpy as np
 from tilewright.architecture.machine import Architecture
 from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.problem.bypass_choices import KeepChoice, keep_choices
-from tilewright.mapper.relaxations.stays.box_costs import BoxCosts, widest_of
+from tilewright.mapper.relaxations.boxes.box_costs import BoxCosts, widest_of
+from tilewright.mapper.relaxations.boxes.halves import halves_of
+from tilewright.mapper.relaxations.boxes.spatial_boxes import SpatialBoxes
 from tilewright.mapper.relaxations.stays.elements import Pays
-from tilewright.mapper.relaxations.stays.halves import halves_of
 from tilewright.mapper.relaxations.stays.least_cost import Least
-from tilewright.mapper.relaxations.stays.spatial_boxes import SpatialBoxes
 from tilewright.workload.layer import Layer
 
 MOST_KEEPS = 512  # that are bounded for irregular mappings, too

@@ -16,7 +16,7 @@ from tilewright.model.evaluate import evaluate
 from tilewright.workload.layer import Layer
 
 if TYPE_CHECKING:
-    from tilewright.mapper.relaxations.stays.spatial_boxes import SpatialBoxes
+    from tilewright.mapper.relaxations.boxes.spatial_boxes import SpatialBoxes
 
 
 @dataclass

@@ -18,9 +18,9 @@ import numpy as np
 from tilewright.kernels.types import Bools, Floats, Ints
 from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.problem.bypass_choices import KeepChoice
-from tilewright.mapper.relaxations.stays.box_costs import BoxCosts, widest_of
-from tilewright.mapper.relaxations.stays.every_keep import EveryKeep
-from tilewright.mapper.relaxations.stays.halves import Halves
+from tilewright.mapper.relaxations.boxes.box_costs import BoxCosts, widest_of
+from tilewright.mapper.relaxations.boxes.every_keep import EveryKeep
+from tilewright.mapper.relaxations.boxes.halves import Halves
 
 FIRST, BATCH = 16, 256  # boxes that are divided at once: at first, and later
 FEW = 4  # boxes whose best bypass choices are counted in a better way at once

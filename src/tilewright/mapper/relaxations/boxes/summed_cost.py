@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright.kernels.types import Bools, Floats, Ints
+from tilewright.mapper.relaxations.boxes.ways_to_count import CrossingCost, IntoMemory, Ways
 from tilewright.mapper.relaxations.stays.at_once import Limits, read_directly
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.relaxations.stays.links import Link, Price
-from tilewright.mapper.relaxations.stays.ways_to_count import CrossingCost, IntoMemory, Ways
 
 if TYPE_CHECKING:
     from tilewright.mapper.problem.tensor_costs import Port

@@ -111,14 +111,17 @@ class Halves:
         self.choice = np.arange(len(parts))
         self.holds = bool((self.alone > 1).any())
         self.known: dict[frozenset[str], Floats] = {}
+        self.divided: dict[tuple[int, int], tuple[int, int]] = {}  # by part and dimension
 
     def divide(self, part: int, d: int) -> tuple[int, int]:
-        """Return two new parts of a single choice, by how full its elements are in the mean.
+        """Return two parts of a single choice, by how full its elements are in the mean.
 
         The tile above E elements has between E - 1 and E times the iterations of a dimension that
         the tile of one element has, since the last one may have less. The more there are, the more
         the tile takes, and the more elements share words.
         """
+        if (part, d) in self.divided:
+            return self.divided[part, d]
         middle = (self.chunks[part, d] + self.working[part, d]) / 2
         new = np.array([part, part])
         begin = len(self.children)
@@ -130,6 +133,7 @@ class Halves:
         self.chunks = np.concatenate((self.chunks, self.chunks[new]))
         self.working = np.concatenate((self.working, self.working[new]))
         self.working[begin, d] = self.chunks[begin + 1, d] = middle
+        self.divided[part, d] = begin, begin + 1
         return begin, begin + 1
 
     def uneven(self, part: int) -> list[int]:

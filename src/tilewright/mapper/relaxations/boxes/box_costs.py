@@ -11,11 +11,11 @@ import numpy as np
 
 from tilewright.kernels.types import Floats, Ints
 from tilewright.mapper.objective.objective import Objective
-from tilewright.mapper.relaxations.stays.every_keep import EveryKeep
-from tilewright.mapper.relaxations.stays.halves import Halves
+from tilewright.mapper.relaxations.boxes.every_keep import EveryKeep
+from tilewright.mapper.relaxations.boxes.halves import Halves
+from tilewright.mapper.relaxations.boxes.ways_to_count import CrossingCost
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.relaxations.stays.links import Link, Price
-from tilewright.mapper.relaxations.stays.ways_to_count import CrossingCost
 from tilewright.workload.layer import Layer
 
 MOST_TOGETHER = 1 << 15  # parts of several arrays that are priced at once

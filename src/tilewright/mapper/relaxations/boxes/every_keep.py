@@ -19,11 +19,11 @@ from tilewright.kernels.types import Bools, Floats, Ints
 from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.problem.bypass_choices import KeepChoice
 from tilewright.mapper.problem.link_costs import ports
+from tilewright.mapper.relaxations.boxes.summed_cost import Cost, loader
+from tilewright.mapper.relaxations.boxes.ways_to_count import CrossingCost
 from tilewright.mapper.relaxations.stays.at_once import fewest_cycles, limits_of
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.relaxations.stays.links import links_of
-from tilewright.mapper.relaxations.stays.summed_cost import Cost, loader
-from tilewright.mapper.relaxations.stays.ways_to_count import CrossingCost
 from tilewright.model.energy import leakage_per_cycle
 
 PACE = 0.5  # of the cycles of the slowest port: what others take may become more
