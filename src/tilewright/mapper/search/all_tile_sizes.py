@@ -22,6 +22,7 @@ from tilewright.mapper.heuristics.size_steps import neighbours
 from tilewright.mapper.objective.objective import Objective, parse_objective
 from tilewright.mapper.objective.settings import EVERY_PART, Settings
 from tilewright.mapper.problem.bypass_choices import KeepChoice, narrowed
+from tilewright.mapper.relaxations.boxes.spatial_boxes import SpatialBoxes
 from tilewright.mapper.relaxations.nests.regular_bound import tightened
 from tilewright.mapper.relaxations.nests.tiles_to_mapping import Tiles, mappings_of
 from tilewright.mapper.results.proof import UNTRIED
@@ -42,7 +43,8 @@ from tilewright.workload.layer import Layer
 STARTS = 3  # mappings with promising tiles that are improved, and as many that are too large
 ROUNDER = 8  # layers with rounder bounds that are searched
 PROMISING = 32  # of the better mappings of a step, those checked against constraints
-SUMS = 1 << 18  # of bounds with several arrays, before other starting points are looked at
+SUMS = 1 << 18  # of bounds, before other starting points are looked at
+FAR = 0.75  # of the best value: with a bound below it, other starting points may be much better
 SMALL = 1 << 12  # operations of a layer whose loops are looked at in other orders at last
 TINY = 1 << 9  # operations of a layer of which other bypass choices are looked at, too
 OTHERS = 12  # bypass choices for which mappings of such a layer are drawn
@@ -83,36 +85,25 @@ def with_all_sizes(
         return replace(even, tiles=ALL, irregular_bound=even.bound)  # there are no other sizes
     wanted = parse_objective(objective)
     machine = narrowed(architecture, layer)
-    best = Best(layer, architecture, wanted, stop, even.mapping, even.value)
+    best = Best(layer, architecture, objective, stop, even.mapping, even.value)
     best.climb_from(even.mapping)
     boxes = even.closed_form or closed_form(layer, machine, wanted, stop)
     several = len(architecture.arrays) > 1
-    boxes.lower(best.value, stop, SUMS if several else inf)
+    # mappings of rounder layers, annealed, may be much better where the bound is far away
+    if boxes.bound < FAR * best.value:
+        best.climb_from_rounder(boxes, boxes.bound, annealed=True, most=1)
+    boxes.lower(best.value, stop, SUMS if several else SUMS >> 2)
+    if several or boxes.bound < FAR * best.value:
+        best.climb_from_rounder(boxes, boxes.bound, annealed=True)
+    boxes.lower(best.value, stop)
     bound = boxes.bound
     least = boxes.costs.least.at(boxes.widest())
-    if several:
-        # a search of a rounder layer takes long there
-        rounder = rounder_layers(layer, least, boxes.values, annealed=True)
-        for rounder_layer in islice(rounder, ROUNDER):
-            if best.reaches(bound) or stop():
-                break
-            cut = cut_down(rounder_layer, layer, architecture, objective, best.mapping, stop, True)
-            if cut is not None:
-                best.climb_from(cut)
-        boxes.lower(best.value, stop)
-        bound = boxes.bound
-        least = boxes.costs.least.at(boxes.widest())
     keeps = boxes.keeps(apart=not several and not stop())
     before = best.value
     if settings.regular_bound and not best.reaches(bound):
         bound, tiles = tightened(least, keeps, wanted, best.value, stop)
         best.climb_from_tiles(tiles, bound)
-    for rounder_layer in islice(rounder_layers(layer, least, boxes.values), ROUNDER):
-        if best.reaches(bound) or stop():
-            break
-        cut = cut_down(rounder_layer, layer, architecture, objective, best.mapping, stop)
-        if cut is not None:
-            best.climb_from(cut)
+    best.climb_from_rounder(boxes, bound)
     best.finish(bound)
     if settings.regular_bound and best.value < before * (1 - CLOSE) and not best.reaches(bound):
         # fewer tiles cost less than what is best now
@@ -161,11 +152,16 @@ class Best:
 
     layer: Layer
     architecture: Architecture
-    objective: Objective
+    wanted: str
     stop: Callable[[], bool]
     mapping: Mapping
     value: float
     begun: set[tuple[float, tuple[str, ...]]] = field(default_factory=set)
+
+    @property
+    def objective(self) -> Objective:
+        """What is minimised."""
+        return parse_objective(self.wanted)
 
     def reaches(self, bound: float) -> bool:
         """Whether nothing can be better."""
@@ -210,6 +206,31 @@ class Best:
             fits = allowed(start, self.layer, self.architecture)
             if better and not self.stop() and begun[fits] < STARTS:
                 begun[fits] += self.climb_from(start)
+
+    def climb_from_rounder(
+        self, boxes: SpatialBoxes, bound: float, annealed: bool = False, most: int = ROUNDER
+    ) -> None:
+        """Climb from mappings of rounder layers until the best reaches a bound.
+
+        Parameters
+        ----------
+        boxes : SpatialBoxes
+            The spatial choices whose instances rounder bounds are multiples of.
+        annealed : bool
+            Whether the layers are annealed: to search them takes long with several arrays.
+        most : int
+            Layers.
+        """
+        least = boxes.costs.least.at(boxes.widest())
+        rounder = rounder_layers(self.layer, least, boxes.values, annealed)
+        for layer in islice(rounder, most):
+            if self.reaches(bound) or self.stop():
+                return
+            cut = cut_down(
+                layer, self.layer, self.architecture, self.wanted, self.mapping, self.stop, annealed
+            )
+            if cut is not None:
+                self.climb_from(cut)
 
     def climb(self, start: Mapping, pairs: bool = True, orders: bool = False) -> None:
         """Keep what another mapping leads to if it is better."""

@@ -61,7 +61,7 @@ def operations_alone(
         least = Least(layer, architecture)
     else:
         costs = boxes.costs if boxes else box_costs(layer, architecture)
-        least = costs.at(np.zeros((1, len(costs.halves)), np.int64))
+        least = costs.at(costs.boxes(1))
     return float(objective.values(np.full(len(least.cycles), least.work), least.cycles).min())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from math import prod
 from typing import Any
@@ -13,6 +13,7 @@ from tilewright.kernels.types import Floats, Ints
 from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.relaxations.boxes.every_keep import EveryKeep
 from tilewright.mapper.relaxations.boxes.halves import Halves
+from tilewright.mapper.relaxations.boxes.steps import Steps
 from tilewright.mapper.relaxations.boxes.ways_to_count import CrossingCost
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.relaxations.stays.links import Link, Price
@@ -33,6 +34,7 @@ class BoxCosts:
     def __init__(self, least: Least, halves: Sequence[Halves]) -> None:
         self.least = least
         self.halves = halves
+        self.steps = [Steps() for _ in least.layer.bounds]
         self.tables: dict[tuple[int, ...], Least] = {}
         self.asked: dict[Any, int] = {}  # parts priced one by one
         self.kept: dict[tuple[int, ...], Least] = {}  # boxes that were asked for alone
@@ -41,6 +43,10 @@ class BoxCosts:
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is quickly priced again."""
         return self.__dict__ | {"tables": {}, "asked": {}, "kept": {}}
+
+    def boxes(self, number: int) -> Ints:
+        """Return boxes of everything: a part of each of the halves, and of each one's steps."""
+        return np.zeros((number, len(self.halves) + len(self.steps)), np.int64)
 
     def values(self, every: EveryKeep, objective: Objective, boxes: Ints, some: Ints) -> Floats:
         """Return the bounds of some bypass choices in boxes."""
@@ -122,7 +128,7 @@ class BoxCosts:
             for own in axes
         ]
         widest = widest_of(self.least.layer, self.halves, boxes, len(axes))
-        return self.least.at(widest, most, fewest, self.working(boxes))
+        return self.least.at(widest, most, fewest, self.working(boxes), self.in_time(boxes))
 
     def working(self, boxes: Ints) -> Floats | None:
         """Return `working` of `Least`, or None if it is that of all elements."""
@@ -134,6 +140,40 @@ class BoxCosts:
         for k, each in enumerate(self.halves):
             found[:, each.array] *= each.working[boxes[:, k]]
         return np.asarray(np.minimum(found, bounds))
+
+    def in_time(self, boxes: Ints) -> tuple[Floats, Floats] | None:
+        """Return `steps` of `Least`, or None if they are not known."""
+        if not self.divided:
+            return None
+        own = boxes[:, len(self.halves) :].T
+        pairs = list(zip(self.steps, own, strict=True))
+        fewest, most = ([each.fewest[o] for each, o in pairs], [each.most[o] for each, o in pairs])
+        return np.array(fewest), np.array(most)
+
+    def divide_steps(self, box: Ints, d: int) -> Ints | None:
+        """Return the two parts of a box of single choices by the steps of a dimension, if any."""
+        bound = list(self.least.layer.bounds.values())[d]
+        elements = prod(float(each.widest[p, d]) for each, p in zip(self.halves, box, strict=False))
+        if elements == 1.0:
+            return None
+        self.divided = True
+        k = len(self.halves) + d
+        new = self.steps[d].divide(int(box[k]), float(-(-bound // min(elements, bound))))
+        if new is None:
+            return None
+        parts = np.repeat(box[None], 2, axis=0)
+        parts[:, k] = new
+        return parts
+
+    def parts(self, box: Ints) -> Iterator[Ints]:
+        """Yield all ways to divide a box of single choices in two, see `Steps` and `Halves`."""
+        for k, each in enumerate(self.halves):
+            if each.holds:
+                for d in each.uneven(int(box[k])):
+                    yield self.divide(box, k, d)
+        for d in range(len(self.steps)):
+            if (two := self.divide_steps(box, d)) is not None:
+                yield two
 
     def divide(self, box: Ints, k: int, d: int) -> Ints:
         """Return the two parts of a box of single choices, by how full elements are."""
@@ -147,7 +187,7 @@ class BoxCosts:
         key = tuple(axes)
         if key not in self.tables:
             counts = [len(self.halves[k].children) for k in axes]
-            boxes = np.zeros((prod(counts), len(self.halves)), np.int64)
+            boxes = self.boxes(prod(counts))
             boxes[:, axes] = np.indices(counts).reshape(len(counts), prod(counts)).T
             self.tables[key] = self.at(boxes)
         return self.tables[key]

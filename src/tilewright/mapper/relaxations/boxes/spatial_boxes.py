@@ -76,15 +76,14 @@ class SpatialBoxes:
         self.finer = finer
         self.bound = 0.0
         every = np.arange(len(self.every.keeps))
-        whole = np.zeros((1, len(costs.halves)), np.int64)
-        costs.count_plain(self.every, objective, whole, every, stop)
+        costs.count_plain(self.every, objective, costs.boxes(1), every, stop)
         self.of_keep = self.begin(costs, every)
         self.bound = float(self.values[0])
 
     def begin(self, costs: BoxCosts, alive: Ints) -> Floats:
         """Begin with one box of all spatial choices, and return the bounds of bypass choices."""
         self.halves, self.costs = costs.halves, costs
-        self.boxes = np.zeros((1, len(self.halves)), np.int64)
+        self.boxes = costs.boxes(1)
         values = self.costs.values(self.every, self.objective, self.boxes, alive)[:, 0]
         self.values = np.maximum([values.min(initial=inf)], self.bound)
         self.alive = [alive]  # bypass choices that may be better in each box
@@ -171,7 +170,8 @@ class SpatialBoxes:
         box, keep = self.boxes[i : i + 1], int(self.best[i])
         place = tuple(box[0].tolist())
         # of parts by how full elements are, what is best for one is best for all
-        key = tuple(int(each.choice[p]) for each, p in zip(self.halves, place, strict=True))
+        alike = (int(each.choice[p]) for each, p in zip(self.halves, place, strict=False))
+        key = *alike, *place[len(self.halves) :]
         if (keep, *key) in self.counted:
             return False
         self.counted.add((keep, *key))
@@ -239,27 +239,21 @@ class SpatialBoxes:
         return self.replace(picked, np.repeat(picked, 2)[new], children[new], ceiling)
 
     def divide_sizes(self, some: Ints, ceiling: float) -> int:
-        """Divide boxes of single choices by how full elements are, each along its best dimension.
+        """Divide boxes of single choices by steps in time, or by how full elements are.
 
-        Return the number of sums, or 0 where that does not raise the bound of the first one. It
-        does only where it is known what tiles hold at least. With a single array, regular mappings
-        have better bounds.
+        Each is divided along its best dimension. Return the number of sums, or 0 where that does
+        not raise the bound of the first one. With a single array, regular mappings have better
+        bounds.
         """
         if len(self.costs.least.architecture.arrays) == 1:
             return 0
-        ways = [
-            (i, k, int(d))
-            for i in some.tolist()
-            for k, each in enumerate(self.halves)
-            if each.holds
-            for d in each.uneven(int(self.boxes[i, k]))
-        ]
+        ways = [(i, two) for i in some.tolist() for two in self.costs.parts(self.boxes[i])]
         if not ways:
             return 0
-        boxes = np.concatenate([self.costs.divide(self.boxes[i], k, d) for i, k, d in ways])
+        boxes = np.concatenate([two for _, two in ways])
         keeps = np.unique(self.best[some])
         values = self.costs.values(self.every, self.objective, boxes, keeps)
-        own = np.array([i for i, _, _ in ways])
+        own = np.array([i for i, _ in ways])
         values = values.reshape(len(keeps), len(ways), 2)
         values = values[np.searchsorted(keeps, self.best[own]), np.arange(len(ways))]
         values = np.minimum(np.maximum(values, self.values[own][:, None]), ceiling)
@@ -301,9 +295,10 @@ class SpatialBoxes:
         new = np.zeros(len(boxes), bool)
         for i, box in enumerate(boxes.tolist()):
             groups: dict[int, list[int]] = {}
-            for each, part in zip(self.halves, box, strict=True):
+            for each, part in zip(self.halves, box, strict=False):
                 groups.setdefault(id(each), []).append(part)
-            key = tuple(part for group in groups.values() for part in sorted(group))
+            alike = (part for group in groups.values() for part in sorted(group))
+            key = *alike, *box[len(self.halves) :]
             new[i] = key not in self.seen
             self.seen.add(key)
         return new

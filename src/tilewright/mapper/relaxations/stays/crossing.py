@@ -71,7 +71,10 @@ class Crossing:
         instances = [stay.instances * one for stay in stays]
         self.caps = np.array([longest, instances, sharing, whole, most, across])
         self.tiles = np.array(
-            [[own.limit(stays[i], stays[k]), own.room(stays[i])] for i, own, k in ways.insides]
+            [
+                [own.limit(stays[i], stays[k]), own.room(stays[i]), own.others(stays[i])]
+                for i, own, k in ways.insides
+            ]
         )
         expressions = max(len(stay.elements) for stay in stays)
         self.elements = np.ones((len(stays), expressions, 3, len(one)))

@@ -61,6 +61,8 @@ class Least:
     working : array of (choices, arrays, dimensions), optional
         How many times the iterations of one element all along a dimension have at most. By default
         as many as there are elements.
+    steps : (array of (dimensions, choices), array), optional
+        Steps that each dimension takes, at least and at most, see `Steps`.
 
     Attributes
     ----------
@@ -84,6 +86,7 @@ class Least:
         windows: Sequence[Windows] = (),
         fewest: Sequence[Sequence[tuple[Floats, Floats]]] = (),
         working: Floats | None = None,
+        steps: tuple[Floats, Floats] | None = None,
     ) -> None:
         self.layer = layer
         self.most = most
@@ -96,15 +99,18 @@ class Least:
         self.choices = choices
         elements = np.moveaxis(choices.astype(np.float64), 0, -1)
         self.spread = elements if working is None else np.moveaxis(working, 0, -1)
-        self.unrolled = Unrolled(layer, architecture, elements, self.spread, most)
         extents = np.array(list(bounds.values()), np.float64)
+        together = None if steps is None else extents[:, None] / steps[0]
+        self.unrolled = Unrolled(layer, architecture, elements, self.spread, most, together)
         # of the element that has most work
         self.extents = np.ceil(extents[:, None] / self.spread.prod(axis=0))
-        steps = np.prod(self.extents, axis=0)
+        if steps is not None:
+            self.extents = np.maximum(self.extents, steps[0])
+        every = np.prod(self.extents, axis=0)
         if most:
             elements = np.prod([own(frozenset(bounds)) for own in most], axis=0)
-            steps = np.maximum(steps, layer.operations / elements)
-        self.cycles = np.ceil(architecture.compute.cycles * steps * (1 - CLOSE))
+            every = np.maximum(every, layer.operations / elements)
+        self.cycles = np.ceil(architecture.compute.cycles * every * (1 - CLOSE))
         self.words = [float(footprint(t, bounds)) for t in layer.tensors]
         self.prices = Prices(layer.tensors, self.words, architecture, self.sources)
         self.relevant = [frozenset(t.dimensions) for t in layer.tensors]
@@ -119,7 +125,8 @@ class Least:
         ]
         self.work = layer.operations * operation_cost(architecture, layer)
         self.known: dict[object, Floats] = {}
-        self.rooms = Rooms(layer, architecture, self.windows, fewest, len(self.cycles))
+        longest = None if steps is None else extents[:, None] / steps[1]
+        self.rooms = Rooms(layer, architecture, self.windows, fewest, self.unrolled, longest)
         self.crossings: dict[object, Crossing | None] = {}
         self.orders: dict[object, Orders] = {}
         # else a word may stay further in while it goes further out, and is not fetched again
@@ -132,6 +139,7 @@ class Least:
         most: Sequence[Callable[[frozenset[str]], Floats]] = (),
         fewest: Sequence[Sequence[tuple[Floats, Floats]]] = (),
         working: Floats | None = None,
+        steps: tuple[Floats, Floats] | None = None,
     ) -> Least:
         """Return the same for other spatial choices."""
         least = Least(
@@ -143,6 +151,7 @@ class Least:
             self.windows,
             fewest,
             working,
+            steps,
         )
         least.orders = self.orders
         return least

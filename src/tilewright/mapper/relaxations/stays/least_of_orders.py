@@ -30,8 +30,9 @@ def least_of_orders(
     prices : array of (sent, sent to each, received, or sent once; stays; choices)
         The last ones are those of a round in which all words are sent.
     caps : array of (longest, instances, sharing, whole, most in a round, or across; stays; choices)
-    tiles : array of (insides, limits or rooms, choices)
-        What iterations in a tile are multiplied by, and how many these are at most.
+    tiles : array of (insides, 3, choices)
+        What iterations in a tile count for, how many it has at most, and how many at least of those
+        that no stay spans.
     elements : array of (stays, expressions, 3, choices)
         Of `sent_at_once`.
     order, start, splits, which : arrays
@@ -68,7 +69,8 @@ def least_of_orders(
                     sharing = min(caps[2, k, c], sent_at_once(elements[k, :, :, c], split[6, n]))
                     longest = caps[0, k, c]
                     each = longest * caps[1, k, c]
-                    within = 1.0 / (split[3, n] * tiles[which[o, n, 1], 0, c])
+                    u = which[o, n, 1]
+                    within = tiles[u, 2, c] / (split[3, n] * tiles[u, 0, c])
                     # of all iterations that could give a word, those of all that it is sent to
                     given = min(share * sharing, split[5, n] * caps[5, k, c])
                     gain = max(1.0, 1.0 / given)
@@ -81,20 +83,34 @@ def least_of_orders(
                     cost[3] = prices[1, k, c] * all_sent
                     cost[3] += prices[2, k, c] * max(max(1.0, split[2, n]) / each, within)
                     u = which[o, n, 0]
-                    most = tiles[u, 0, c] * min(split[0, n], tiles[u, 1, c])
+                    most = tiles[u, 0, c] * spanned(split[0, n], tiles[u, :, c])
                     cost[4] = max(1.0, min(most, split[4, n] * tiles[which[o, n, 2], 0, c]))
                     least += max(cost[0] / cost[4], cost[2]) + max(cost[1] / cost[4], cost[3])
                 if least >= best:
                     continue
                 u = which[o, 0, 0]
-                limit = max(1.0, tiles[u, 0, c] * min(split[0, 0], tiles[u, 1, c]))
+                limit = max(1.0, tiles[u, 0, c] * spanned(split[0, 0], tiles[u, :, c]))
                 for n in range(1, count):
                     k = order[o, n]
                     whole = caps[3, k, c]
                     costs[n - 1, 5] = caps[4, k, c]
                     costs[n - 1, 6] = prices[3, k, c] / whole if whole > 0.0 else 0.0
-                best = min(best, first + least_of_whole(costs, points, sizes, limit))
+                # the Y of several stays are the iterations of one dimension or another
+                whole_numbers = tiles[u, 0, c] == 1.0
+                rest_of_it = least_of_whole(costs, points, sizes, limit, whole_numbers)
+                best = min(best, first + rest_of_it)
         found[c] = best
+    return found
+
+
+@leaf
+def spanned(iterations: float, tile: Floats) -> float:
+    """Return how many iterations stays may span of a tile at most: a whole number.
+
+    It is a product of the iterations of some dimensions.
+    """
+    most = min(iterations, tile[1]) / tile[2]
+    found: float = np.floor(most * (1 + EQUAL)) if most < MANY else most
     return found
 
 
@@ -158,7 +174,9 @@ def least_sums(prices: Floats, most: Floats, limits: Floats) -> Floats:
 
 
 @leaf
-def least_of_whole(costs: Floats, points: Floats, sizes: Floats, limit: float) -> float:
+def least_of_whole(
+    costs: Floats, points: Floats, sizes: Floats, limit: float, whole_numbers: bool
+) -> float:
     """Return the least sum of costs where words are sent a whole number of times.
 
     Few times are looked at one by one, and more as if they were no whole numbers.
@@ -169,6 +187,8 @@ def least_of_whole(costs: Floats, points: Floats, sizes: Floats, limit: float) -
         As for `least_shared`. The last two of each of the costs are how many operations a word
         serves at most that is sent once, or 0 where that is not known, and what it costs to send
         all words once.
+    whole_numbers : bool
+        Whether the sizes are no larger than whole numbers whose product is limited.
     """
     rest = len(costs)
     if rest == 0:
@@ -194,7 +214,10 @@ def least_of_whole(costs: Floats, points: Floats, sizes: Floats, limit: float) -
             if times > 1:
                 most = min(most, max(1.0, once / (times - 1)))
             own = max(cost[0] / most, times * cost[6], cost[2]) + max(cost[1] / most, cost[3])
-            best = min(best, own + whole_cost(other, min(limit / y, other[4])))
+            left = limit / y
+            if whole_numbers:
+                left = np.floor(limit / np.ceil(y * (1 - EQUAL)) * (1 + EQUAL))
+            best = min(best, own + whole_cost(other, min(left, other[4])))
         # from here on, more often
         cost[4] = max(1.0, min(cost[4], once / SINGLY))
         cost[2] = max(cost[2], cost[6] * (SINGLY + 1))

@@ -13,9 +13,12 @@ from tilewright.architecture.machine import Architecture
 from tilewright.kernels.types import Bools, Floats
 from tilewright.mapper.problem.link_costs import segment_of
 from tilewright.mapper.relaxations.stays.links import Link
+from tilewright.mapper.relaxations.stays.unrolled import Unrolled
 from tilewright.mapper.windows.pairs import Windows
 from tilewright.model.energy import element_bits
 from tilewright.workload.layer import Layer
+
+CLOSE = 1e-9  # a fraction less, for rounding
 
 
 class Rooms:
@@ -29,8 +32,10 @@ class Rooms:
         Those of the tensors.
     fewest : sequence of sequences of (array, array)
         As for `least_cost.Least`, or nothing where that is not known.
-    number : int
-        Spatial choices.
+    unrolled : Unrolled
+        Instances along dimensions.
+    longest : array of (dimensions, choices), optional
+        Iterations of each dimension that all elements together have in some step, at least.
     """
 
     def __init__(
@@ -39,11 +44,13 @@ class Rooms:
         architecture: Architecture,
         windows: Sequence[Windows],
         fewest: Sequence[Sequence[tuple[Floats, Floats]]],
-        number: int,
+        unrolled: Unrolled,
+        longest: Floats | None,
     ) -> None:
         self.layer, self.architecture = layer, architecture
         self.windows, self.fewest = windows, fewest
-        self.one = np.ones(number)
+        self.unrolled, self.longest = unrolled, longest
+        self.one = np.ones(unrolled.number)
         self.segment = segment_of(architecture)
         self.known: dict[int, Mapping[str, Floats]] = {}
         self.known_fits: dict[tuple[Link, ...], Bools] = {}
@@ -95,7 +102,11 @@ class Rooms:
             least = np.ones((len(self.layer.bounds), len(self.one)))
             for array in reversed(self.fewest[self.segment[m] :]):
                 ways = [reduce(chunked, own, least) for own in permutations(array)]
-                least = np.min(ways, axis=0)
+                least = np.ceil(np.min(ways, axis=0) * (1 - CLOSE))
+            if self.longest is not None:
+                outside = self.unrolled.elements[: self.segment[m]].prod(axis=0)
+                # of those that all elements have, one outside has its share
+                least = np.maximum(least, np.ceil(self.longest / outside * (1 - CLOSE)))
             self.known[m] = dict(zip(self.layer.bounds, least, strict=True))
         return self.known[m]
 

@@ -11,6 +11,8 @@ import numpy as np
 from tilewright.kernels.types import Floats
 from tilewright.mapper.windows.pairs import Windows
 
+CLOSE = 1e-9  # a fraction, for rounding
+
 
 @dataclass(frozen=True)
 class Stay:
@@ -208,7 +210,7 @@ class Inside:
         return cls(spanned, most, frozenset(), together, further=spanned)
 
     def limit(self, outer: Stay, inner: Stay) -> Floats:
-        """Return the limit of one iteration in the tile, for every choice."""
+        """Return what each iteration of those that stays may span counts for, for every choice."""
         limit = np.full(len(outer.sent), self.most)
         for own, tensor in self.together:
             limit = limit * outer.along(own, tensor)
@@ -216,10 +218,15 @@ class Inside:
             limit = limit * outer.between(self.below, inner.inside, outer.inside)
         if outer.between is not None and self.further and outer.inside < inner.inside:
             limit = limit * outer.between(self.further, outer.inside, inner.inside)
+        return limit
+
+    def others(self, outer: Stay) -> Floats:
+        """Return the iterations in the tile at least of those that no stay spans."""
+        others = np.ones(len(outer.sent))
         if outer.held is not None:
             for d in sorted(self.held):
-                limit = limit / outer.held[d]
-        return limit
+                others = others * outer.held[d]
+        return others
 
     def room(self, outer: Stay) -> Floats:
         """Return the most iterations in the tile, for every choice."""
@@ -231,4 +238,5 @@ class Inside:
 def most_inside(outer: Stay, stays: Sequence[Stay], bounds: Mapping[str, int]) -> Floats:
     """Return the most that the product of Y can be for stays inside the tile of another one."""
     inside = Inside.of(outer, stays, bounds)
-    return outer.windows.most_iterations(outer.room, inside.spanned) * inside.limit(outer, outer)
+    most = outer.windows.most_iterations(outer.room, inside.spanned)
+    return np.floor(most / inside.others(outer) * (1 + CLOSE)) * inside.limit(outer, outer)

@@ -24,6 +24,8 @@ class Unrolled:
         How many times the iterations of one element all along a dimension have at most.
     most : sequence of callable
         For each array the most elements along some dimensions together, or nothing.
+    together : array of (dimensions, choices), optional
+        Iterations of each dimension that all elements together have at a time, in the mean at most.
     """
 
     def __init__(
@@ -33,11 +35,16 @@ class Unrolled:
         elements: Floats,
         working: Floats,
         most: Sequence[Callable[[frozenset[str]], Floats]] = (),
+        together: Floats | None = None,
     ) -> None:
         self.bounds, self.arrays = layer.bounds, architecture.arrays
         self.outputs = [tensor.is_output for tensor in layer.tensors]
         self.elements, self.spread, self.most = elements, working, most
         self.number = elements.shape[-1]
+        bounds = np.array(list(layer.bounds.values()), np.float64)[:, None]
+        self.at_a_time = np.broadcast_to(bounds, (len(bounds), self.number))
+        if together is not None:
+            self.at_a_time = together
         self.known: dict[object, Floats] = {}
 
     def between(self, dimensions: frozenset[str], first: int, last: int) -> Floats:
@@ -62,7 +69,7 @@ class Unrolled:
         """Return the instances at work along dimensions of some arrays, in the mean at most."""
         key = "together", dimensions, tuple(arrays)
         if key not in self.known:
-            self.known[key] = self.multiplied(dimensions, list(arrays), self.spread)
+            self.known[key] = self.multiplied(dimensions, list(arrays), self.spread, self.at_a_time)
         return self.known[key]
 
     def all_along(self, dimensions: frozenset[str], arrays: Sequence[int]) -> Floats:
@@ -71,14 +78,21 @@ class Unrolled:
             return self.together(dimensions, arrays)
         return self.multiplied(dimensions, list(arrays), self.elements)
 
-    def multiplied(self, dimensions: frozenset[str], own: list[int], spread: Floats) -> Floats:
+    def multiplied(
+        self,
+        dimensions: frozenset[str],
+        own: list[int],
+        spread: Floats,
+        most: Floats | None = None,
+    ) -> Floats:
         """Return the product of instances along dimensions of some arrays."""
         result = np.ones(self.number)
         for i, (d, bound) in enumerate(self.bounds.items()):
             if d in dimensions and own:
                 along = spread[own, i].prod(axis=0)
                 # each has an iteration of its own; other numbers may stand for several dimensions
-                result = result * (np.minimum(along, bound) if self.most else along)
+                limit = bound if most is None else most[i]
+                result = result * (np.minimum(along, limit) if self.most else along)
         if self.most and own:
             result = np.minimum(result, np.prod([self.most[k](dimensions) for k in own], axis=0))
         return result
