@@ -80,6 +80,8 @@ class BoxCosts:
     def crossing(self, own: Least, boxes: Ints) -> CrossingCost:
         """Return a function that prices what crosses into a memory, or looks it up."""
 
+        divided = self.divided and self.any_divided(boxes)
+
         def crossing(
             m: int, priced: tuple[tuple[Link, Price], ...], links: Sequence[Link]
         ) -> Floats:
@@ -92,14 +94,20 @@ class BoxCosts:
                 if each.array >= first and (each.array < last or each.holds)
             ]
             key = m, priced, tuple(links)
-            together = prod(len(self.halves[k].children) for k in axes)
+            together = prod(self.halves[k].parts for k in axes)
             self.asked[key] = self.asked.get(key, 0) + len(boxes)
-            if self.divided or together > MOST_TOGETHER or self.asked[key] < OFTEN * together:
+            if divided or together > MOST_TOGETHER or self.asked[key] < OFTEN * together:
                 return own.crossing(m, priced, links)
             found = self.of_axes(axes).crossing(m, priced, links)
             return found[self.position(boxes, axes)]
 
         return crossing
+
+    def any_divided(self, boxes: Ints) -> bool:
+        """Return whether some box is part of one with single choices."""
+        own, steps = boxes[:, : len(self.halves)], boxes[:, len(self.halves) :]
+        parts = np.array([each.parts for each in self.halves], np.int64)
+        return bool(steps.any() or (own >= parts).any())
 
     def at(self, boxes: Ints) -> Least:
         """Return the bounds of single boxes; one that is alone is asked again and again."""
@@ -186,7 +194,7 @@ class BoxCosts:
         """Return those of all parts of some axes together."""
         key = tuple(axes)
         if key not in self.tables:
-            counts = [len(self.halves[k].children) for k in axes]
+            counts = [self.halves[k].parts for k in axes]
             boxes = self.boxes(prod(counts))
             boxes[:, axes] = np.indices(counts).reshape(len(counts), prod(counts)).T
             self.tables[key] = self.at(boxes)
@@ -196,7 +204,7 @@ class BoxCosts:
         """Return where boxes are among all parts of some axes together."""
         found = np.zeros(len(boxes), np.int64)
         for k in axes:
-            found = found * len(self.halves[k].children) + boxes[:, k]
+            found = found * self.halves[k].parts + boxes[:, k]
         return found
 
 

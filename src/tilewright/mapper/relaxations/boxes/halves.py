@@ -111,6 +111,7 @@ class Halves:
         self.choice = np.arange(len(parts))
         self.holds = bool((self.alone > 1).any())
         self.known: dict[frozenset[str], Floats] = {}
+        self.parts = len(parts)  # before single choices are divided
         self.divided: dict[tuple[int, int], tuple[int, int]] = {}  # by part and dimension
 
     def divide(self, part: int, d: int) -> tuple[int, int]:

@@ -127,7 +127,10 @@ class SpatialBoxes:
                     if self.values[order[0]] > raised * HIGHER:
                         raised, stalled = float(self.values[order[0]]), 0
                     stalled += 1
-                    alone = order[:SIZED][single[order[:SIZED]]]
+                    # what they cost is not looked up
+                    few = (SUMS >> 4) // max(1, len(self.alive[order[0]]))
+                    alone = order[: min(SIZED, max(FEW, few))]
+                    alone = alone[single[alone]]
                     sums = self.divide_sizes(alone, ceiling) if stalled < STALLED else 0
                     most -= sums
                     if sums > 0:

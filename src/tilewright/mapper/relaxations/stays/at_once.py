@@ -104,7 +104,8 @@ def read_directly(
     parts = np.zeros(len(least.cycles))
     for link, price in passing:
         inside = least.segment[link.receiver]
-        for outside, own in ((least.segment[link.sender], price.sent), *price.passed):
+        begin = max(least.segment[link.sender], link.first)
+        for outside, own in ((begin, price.sent), *price.passed):
             key = "direct", link, outside, limits
             if key not in least.known:
                 shared = sharing(least, link.tensor, (outside, inside), limits)

@@ -321,12 +321,12 @@ class Least:
     def stay(self, m: int, link: Link, links: tuple[Link, ...]) -> Stay:
         """Return the words of a link that cross inward to memory m, at a price of 1 each."""
         t = link.tensor
-        outside, inside = self.segment[m - 1], self.segment[link.receiver]
+        outside, inside = max(self.segment[m - 1], link.first), self.segment[link.receiver]
         operations = np.full(len(self.cycles), float(self.layer.operations))
         # further in fewer instances may be at work than there are
         crossed = outside, self.segment[m]
         # arrays between the sender and here share what is sent as well
-        outer = min(outside, self.segment[link.sender]), outside
+        outer = min(outside, max(self.segment[link.sender], link.first)), outside
         # all elements together have no more iterations of a window that give a word
         sent = operations / self.unrolled.instances(t, self.irrelevant[t], outer)
         # of dimensions irrelevant to others as well, narrower choices may receive less

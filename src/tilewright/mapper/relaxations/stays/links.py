@@ -20,11 +20,15 @@ class Link:
     ----------
     tensor, sender, receiver : int
         Positions of the tensor and the memories; the compute unit comes after all memories.
+    first : int
+        The first array that counts: words are those that come to it in all instances, whatever the
+        arrays further out share.
     """
 
     tensor: int
     sender: int
     receiver: int
+    first: int = 0
 
 
 def links_of(t: int, chain: Sequence[int], compute: int) -> list[Link]:
@@ -129,12 +133,12 @@ class Prices:
 
         Arrays further out share what their memory sends, but all of their elements receive it. So
         the words that come to an array are those of the memory next to it, even of one that does
-        not keep them.
+        not keep them, and what is shared on the way does not count.
         """
         if kind != "array" or not self.segment[link.sender] <= above < self.segment[link.receiver]:
             return link
         nearest = max(m for m in range(self.compute) if self.segment[m] <= above)
-        return Link(link.tensor, max(link.sender, nearest), link.receiver)
+        return Link(link.tensor, max(link.sender, nearest), link.receiver, above)
 
     def load(
         self, link: Link, kind: str, level: object, direction: str, rate: float, above: int
@@ -144,11 +148,8 @@ class Prices:
         tensor = self.tensors[link.tensor]
         share = 1.0 / (rate * prod(array.elements for array in machine.arrays[:above]))
         if kind == "array":
-            outside = self.segment[link.sender]
-            if not outside <= above < self.segment[link.receiver] or self.passed_on(link):
-                return Price()
-            # arrays further out send a word to several of their elements, which all receive it
-            return Price(share) if outside == above else Price(passed=((above, share),))
+            passes = self.segment[link.sender] <= above < self.segment[link.receiver]
+            return Price(share) if passes and not self.passed_on(link) else Price()
         assert isinstance(level, Memory)
         share *= word_ratio(level, tensor)
         reads, writes = direction in ("read", "both"), direction in ("write", "both")
