@@ -79,7 +79,6 @@ class BoxCosts:
 
     def crossing(self, own: Least, boxes: Ints) -> CrossingCost:
         """Return a function that prices what crosses into a memory, or looks it up."""
-
         divided = self.divided and self.any_divided(boxes)
 
         def crossing(

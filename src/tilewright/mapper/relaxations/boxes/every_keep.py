@@ -104,6 +104,7 @@ class EveryKeep:
         energy = least.work + self.energy.total(least, some, crossing)
         # where tiles do not fit
         cycles = np.where(energy < inf, cycles, inf)
+        energy = np.where(least.unrolled.possible, energy, inf)
         if leakage := leakage_per_cycle(least.architecture):
             energy = energy + leakage * cycles
         return objective.values(energy.ravel(), cycles.ravel()).reshape(energy.shape)

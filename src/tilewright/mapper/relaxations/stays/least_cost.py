@@ -100,12 +100,10 @@ class Least:
         elements = np.moveaxis(choices.astype(np.float64), 0, -1)
         self.spread = elements if working is None else np.moveaxis(working, 0, -1)
         extents = np.array(list(bounds.values()), np.float64)
-        together = None if steps is None else extents[:, None] / steps[0]
-        self.unrolled = Unrolled(layer, architecture, elements, self.spread, most, together)
+        self.unrolled = Unrolled(layer, architecture, elements, self.spread, most, steps)
         # of the element that has most work
         self.extents = np.ceil(extents[:, None] / self.spread.prod(axis=0))
-        if steps is not None:
-            self.extents = np.maximum(self.extents, steps[0])
+        self.extents = np.maximum(self.extents, self.unrolled.fewest)
         every = np.prod(self.extents, axis=0)
         if most:
             elements = np.prod([own(frozenset(bounds)) for own in most], axis=0)
@@ -125,8 +123,7 @@ class Least:
         ]
         self.work = layer.operations * operation_cost(architecture, layer)
         self.known: dict[object, Floats] = {}
-        longest = None if steps is None else extents[:, None] / steps[1]
-        self.rooms = Rooms(layer, architecture, self.windows, fewest, self.unrolled, longest)
+        self.rooms = Rooms(layer, architecture, self.windows, fewest, self.unrolled)
         self.crossings: dict[object, Crossing | None] = {}
         self.orders: dict[object, Orders] = {}
         # else a word may stay further in while it goes further out, and is not fetched again

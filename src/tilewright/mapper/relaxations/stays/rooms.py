@@ -34,8 +34,6 @@ class Rooms:
         As for `least_cost.Least`, or nothing where that is not known.
     unrolled : Unrolled
         Instances along dimensions.
-    longest : array of (dimensions, choices), optional
-        Iterations of each dimension that all elements together have in some step, at least.
     """
 
     def __init__(
@@ -45,11 +43,10 @@ class Rooms:
         windows: Sequence[Windows],
         fewest: Sequence[Sequence[tuple[Floats, Floats]]],
         unrolled: Unrolled,
-        longest: Floats | None,
     ) -> None:
         self.layer, self.architecture = layer, architecture
         self.windows, self.fewest = windows, fewest
-        self.unrolled, self.longest = unrolled, longest
+        self.unrolled = unrolled
         self.one = np.ones(unrolled.number)
         self.segment = segment_of(architecture)
         self.known: dict[int, Mapping[str, Floats]] = {}
@@ -103,10 +100,11 @@ class Rooms:
             for array in reversed(self.fewest[self.segment[m] :]):
                 ways = [reduce(chunked, own, least) for own in permutations(array)]
                 least = np.ceil(np.min(ways, axis=0) * (1 - CLOSE))
-            if self.longest is not None:
+            if self.unrolled.longest is not None:
                 outside = self.unrolled.elements[: self.segment[m]].prod(axis=0)
                 # of those that all elements have, one outside has its share
-                least = np.maximum(least, np.ceil(self.longest / outside * (1 - CLOSE)))
+                share = self.unrolled.longest / outside
+                least = np.maximum(least, np.ceil(share * (1 - CLOSE)))
             self.known[m] = dict(zip(self.layer.bounds, least, strict=True))
         return self.known[m]
 

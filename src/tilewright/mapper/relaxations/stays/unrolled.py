@@ -10,6 +10,8 @@ from tilewright.architecture.machine import Architecture
 from tilewright.kernels.types import Floats
 from tilewright.workload.layer import Layer
 
+CLOSE = 1e-9  # a fraction, for rounding
+
 
 class Unrolled:
     """What arrays unroll, for a number of spatial choices.
@@ -24,8 +26,17 @@ class Unrolled:
         How many times the iterations of one element all along a dimension have at most.
     most : sequence of callable
         For each array the most elements along some dimensions together, or nothing.
-    together : array of (dimensions, choices), optional
-        Iterations of each dimension that all elements together have at a time, in the mean at most.
+    steps : (array of (dimensions, choices), array), optional
+        Steps in time that each dimension takes, at least and at most.
+
+    Attributes
+    ----------
+    fewest : array of (dimensions, choices)
+        Steps that each dimension takes at least.
+    longest : array of (dimensions, choices), or None
+        Iterations of each dimension that all elements together have in some step, at least.
+    possible : array of choices
+        Whether there are enough elements for these.
     """
 
     def __init__(
@@ -35,16 +46,27 @@ class Unrolled:
         elements: Floats,
         working: Floats,
         most: Sequence[Callable[[frozenset[str]], Floats]] = (),
-        together: Floats | None = None,
+        steps: tuple[Floats, Floats] | None = None,
     ) -> None:
         self.bounds, self.arrays = layer.bounds, architecture.arrays
         self.outputs = [tensor.is_output for tensor in layer.tensors]
         self.elements, self.spread, self.most = elements, working, most
         self.number = elements.shape[-1]
         bounds = np.array(list(layer.bounds.values()), np.float64)[:, None]
-        self.at_a_time = np.broadcast_to(bounds, (len(bounds), self.number))
-        if together is not None:
-            self.at_a_time = together
+        self.fewest = np.ones((len(bounds), self.number))
+        self.longest: Floats | None = None
+        self.possible = np.ones(self.number, np.bool_)
+        if steps is not None:
+            # the longest steps of all dimensions meet, and each element has an iteration
+            self.longest = np.maximum(np.ceil(bounds / steps[1] * (1 - CLOSE)), 1.0)
+            every = np.prod([own(frozenset(layer.bounds)) for own in most], axis=0)
+            others = self.longest.prod(axis=0) / self.longest
+            most_at_once = np.floor(every / others * (1 + CLOSE))
+            self.possible = (most_at_once >= self.longest).all(axis=0)
+            self.fewest = np.ceil(bounds / np.maximum(most_at_once, 1.0) * (1 - CLOSE))
+            self.fewest = np.maximum(self.fewest, steps[0])
+        # of each dimension, in all elements together in the mean at most
+        self.at_a_time = bounds / self.fewest
         self.known: dict[object, Floats] = {}
 
     def between(self, dimensions: frozenset[str], first: int, last: int) -> Floats:
