@@ -90,12 +90,15 @@ def with_all_sizes(
     boxes = even.closed_form or closed_form(layer, machine, wanted, stop)
     several = len(architecture.arrays) > 1
     # mappings of rounder layers, annealed, may be much better where the bound is far away
-    if boxes.bound < FAR * best.value:
+    if several or boxes.bound < FAR * best.value:
         best.climb_from_rounder(boxes, boxes.bound, annealed=True, most=1)
     boxes.lower(best.value, stop, SUMS if several else SUMS >> 2)
-    if several or boxes.bound < FAR * best.value:
+    if boxes.bound < FAR * best.value:
         best.climb_from_rounder(boxes, boxes.bound, annealed=True)
     boxes.lower(best.value, stop)
+    if several:
+        best.climb_from_rounder(boxes, boxes.bound, annealed=True)
+        boxes.lower(best.value, stop)
     bound = boxes.bound
     least = boxes.costs.least.at(boxes.widest())
     keeps = boxes.keeps(apart=not several and not stop())

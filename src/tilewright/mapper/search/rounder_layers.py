@@ -24,6 +24,8 @@ GROWTH = 1.1  # of a bound that has few divisors
 WORTH = 2.0  # times as many divisors make a larger bound worth a search
 MOST_SHAPES = 8192  # of the layer with rounder bounds
 MOST_ANNEALED = 1 << 16  # of one that is annealed only
+SHORT = 256  # iterations of a window, for which annealing takes no longer than for others
+FEWEST = 100  # steps of annealing
 MOST_ROUNDER = 1 << 20  # larger bounds that are looked at for a rounder one
 
 
@@ -72,7 +74,8 @@ def cut_down(
     search = Search(rounder_layer, architecture, objective)
     search.only_below(growth * cost.energy_pj, ceil(growth * cost.cycles))
     if annealed:
-        search.anneal(WALKS, STEPS, stop)
+        # a step takes longer the longer windows are
+        search.anneal(WALKS, max(STEPS * SHORT // max(SHORT, longest_window(layer)), FEWEST), stop)
         found = search.found
     else:
         found = search.solve(stop)
@@ -86,6 +89,12 @@ def cut_down(
             for node in found.mapping.nodes
         )
     )
+
+
+def longest_window(layer: Layer) -> int:
+    """Return the most iterations of a dimension of an index expression of several, or 1."""
+    several = [own for t in layer.tensors for own in t.expressions if len(own) > 1]
+    return max((layer.bounds[term.dimension] for own in several for term in own), default=1)
 
 
 def rounder_bounds(instances: Dict[str, int], layer: Layer, shapes: int) -> dict[str, int]:

@@ -88,7 +88,11 @@ class SpatialBoxes:
         self.values = np.maximum([values.min(initial=inf)], self.bound)
         self.alive = [alive]  # bypass choices that may be better in each box
         self.best = np.array([alive[values.argmin()] if len(alive) else 0])  # of these
-        self.seen: set[tuple[int, ...]] = set()
+        self.seen: set[bytes] = set()
+        same: dict[int, list[int]] = {}
+        for k, each in enumerate(self.halves):
+            same.setdefault(id(each), []).append(k)
+        self.exchanged = [own for own in same.values() if len(own) > 1]
         self.counted: set[tuple[int, ...]] = set()
         # bypass choices of boxes that were bounded again, with their bounds
         self.bounded: dict[tuple[int, ...], tuple[Ints, Floats]] = {}
@@ -228,12 +232,14 @@ class SpatialBoxes:
     def leave_out(self, ceiling: float) -> None:
         """Leave out the boxes that reach a ceiling."""
         low = self.values < ceiling * (1 - CLOSE)
+        if low.all():
+            return
         self.alive = [own for own, stays in zip(self.alive, low.tolist(), strict=True) if stays]
         self.boxes, self.values, self.best = self.boxes[low], self.values[low], self.best[low]
 
     def divide(self, picked: Sequence[int], ceiling: float) -> int:
         """Divide some boxes, leave out what reaches a ceiling, and return the number of sums."""
-        children = np.concatenate([divided(self.boxes[i], self.halves) for i in picked])
+        children = divided(self.boxes[picked], self.halves)
         new = self.not_seen(children)
         if not new.any():
             self.values[picked] = inf
@@ -295,15 +301,15 @@ class SpatialBoxes:
 
     def not_seen(self, boxes: Ints) -> Bools:
         """Return which boxes are new, and not another one with the axes of an array exchanged."""
+        rows = boxes.copy()
+        for own in self.exchanged:
+            rows[:, own] = np.sort(rows[:, own], axis=1)
+        keys = [row.tobytes() for row in rows]
+        # also of boxes that are the same
+        last = {key: i for i, key in enumerate(keys) if key not in self.seen}
+        self.seen.update(last)
         new = np.zeros(len(boxes), bool)
-        for i, box in enumerate(boxes.tolist()):
-            groups: dict[int, list[int]] = {}
-            for each, part in zip(self.halves, box, strict=False):
-                groups.setdefault(id(each), []).append(part)
-            alike = (part for group in groups.values() for part in sorted(group))
-            key = *alike, *box[len(self.halves) :]
-            new[i] = key not in self.seen
-            self.seen.add(key)
+        new[list(last.values())] = True
         return new
 
     def are_single(self) -> Bools:
@@ -339,9 +345,10 @@ class SpatialBoxes:
         return widest_of(least.layer, self.halves, self.boxes, len(least.architecture.arrays))
 
 
-def divided(box: Ints, halves: Sequence[Halves]) -> Ints:
-    """Return the two parts of a box, along the axis whose choices differ most."""
-    k = max(range(len(halves)), key=lambda k: float(halves[k].ranges[box[k]]))
-    parts = np.repeat(box[None], 2, axis=0)
-    parts[:, k] = halves[k].children[box[k]]
+def divided(boxes: Ints, halves: Sequence[Halves]) -> Ints:
+    """Return the two parts of each box, along the axis whose choices differ most."""
+    ranges = np.array([each.ranges[own] for each, own in zip(halves, boxes.T, strict=False)])
+    parts = np.repeat(boxes, 2, axis=0)
+    for i, k in enumerate(ranges.argmax(axis=0).tolist()):
+        parts[2 * i : 2 * i + 2, k] = halves[k].children[boxes[i, k]]
     return parts
