@@ -96,7 +96,8 @@ def with_all_sizes(
     if boxes.bound < FAR * best.value:
         best.climb_from_rounder(boxes, boxes.bound, annealed=True)
     boxes.lower(best.value, stop)
-    if several:
+    if several and not best.reaches(boxes.bound):
+        boxes.refine(best.value, stop, SUMS << 2)
         best.climb_from_rounder(boxes, boxes.bound, annealed=True)
         boxes.lower(best.value, stop)
     bound = boxes.bound
@@ -160,6 +161,7 @@ class Best:
     mapping: Mapping
     value: float
     begun: set[tuple[float, tuple[str, ...]]] = field(default_factory=set)
+    tried: set[tuple[int, ...]] = field(default_factory=set)  # rounder layers
 
     @property
     def objective(self) -> Objective:
@@ -229,6 +231,10 @@ class Best:
         for layer in islice(rounder, most):
             if self.reaches(bound) or self.stop():
                 return
+            tried = annealed, *layer.bounds.values()
+            if tried in self.tried:
+                continue
+            self.tried.add(tried)
             cut = cut_down(
                 layer, self.layer, self.architecture, self.wanted, self.mapping, self.stop, annealed
             )

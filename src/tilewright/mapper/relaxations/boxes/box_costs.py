@@ -19,7 +19,7 @@ from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.relaxations.stays.links import Link, Price
 from tilewright.workload.layer import Layer
 
-MOST_TOGETHER = 1 << 15  # parts of several arrays that are priced at once
+MOST_TOGETHER = 1 << 13  # parts of several arrays that are priced at once
 OFTEN = 1 / 8  # of all parts: when more have been priced one by one, all are
 MOST_KEPT = 128  # boxes of which all that was priced is kept
 

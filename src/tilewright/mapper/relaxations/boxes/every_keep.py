@@ -91,10 +91,6 @@ class EveryKeep:
         array of (bypass choices, spatial choices)
         """
         some = np.arange(len(self.keeps)) if some is None else some
-        if not least.counts_crossing:
-            shape = len(some), len(least.cycles)
-            costs = np.full(shape[1], least.work), np.asarray(least.cycles, np.float64)
-            return np.broadcast_to(objective.values(*costs), shape)
         crossing = crossing or least.crossing
         used, position = np.unique(self.limited[some], return_inverse=True)
         fewest = np.array([fewest_cycles(least, self.limits[i]) for i in used.tolist()])
@@ -128,9 +124,8 @@ class EveryKeep:
         stop : callable
             Whether to end with the best way so far.
         """
-        if least.counts_crossing:
-            for cost in self.weighed(least, objective):
-                cost.count_plain(least, some, crossing, stop)
+        for cost in self.weighed(least, objective):
+            cost.count_plain(least, some, crossing, stop)
 
     def count_best(
         self,
@@ -144,8 +139,6 @@ class EveryKeep:
 
         Ports that are far from setting the pace are left as they are.
         """
-        if not least.counts_crossing:
-            return
         some, weighed = np.array([keep]), self.weighed(least, objective)
         loads = [
             float(cost.total(least, some, crossing)[0, 0]) if cost in self.loads else inf
@@ -161,9 +154,8 @@ class EveryKeep:
     ) -> Bools:
         """Count bypass choices as another one is, where that is better; return which are."""
         better = np.zeros(len(some), np.bool_)
-        if least.counts_crossing:
-            for cost in self.weighed(least, objective):
-                better |= cost.count_alike(least, some, keep, crossing)
+        for cost in self.weighed(least, objective):
+            better |= cost.count_alike(least, some, keep, crossing)
         return better
 
     def weighed(self, least: Least, objective: Objective) -> list[Cost]:

@@ -72,8 +72,6 @@ class Least:
         Instances along each dimension at work, in the mean: of `working`.
     unrolled : Unrolled
         Instances along dimensions together.
-    counts_crossing : bool
-        Whether words that cross into memories count; else the bound is that of the operations.
     """
 
     def __init__(
@@ -110,13 +108,15 @@ class Least:
             every = np.maximum(every, layer.operations / elements)
         self.cycles = np.ceil(architecture.compute.cycles * every * (1 - CLOSE))
         self.words = [float(footprint(t, bounds)) for t in layer.tensors]
-        self.prices = Prices(layer.tensors, self.words, architecture, self.sources)
         self.relevant = [frozenset(t.dimensions) for t in layer.tensors]
         self.irrelevant = [frozenset(bounds) - own for own in self.relevant]
         counts = {d: sum(d in own for own in self.irrelevant) for d in bounds}
         self.single = frozenset(d for d, count in counts.items() if count == 1)
         repeats = [float(prod(bounds[d] for d in own)) for own in self.irrelevant]
         self.windows = list(windows) or [Windows(tensor, bounds) for tensor in layer.tensors]
+        # else a word may stay further in while it goes further out, and is not fetched again
+        returns = all(array.reduction for array in architecture.arrays) or not self.windows[-1]
+        self.prices = Prices(layer.tensors, self.words, architecture, self.sources, returns)
         # operations of a word at most
         self.longest = [
             repeat * windows.most for repeat, windows in zip(repeats, self.windows, strict=True)
@@ -126,9 +126,6 @@ class Least:
         self.rooms = Rooms(layer, architecture, self.windows, fewest, self.unrolled)
         self.crossings: dict[object, Crossing | None] = {}
         self.orders: dict[object, Orders] = {}
-        # else a word may stay further in while it goes further out, and is not fetched again
-        adds = all(array.reduction for array in architecture.arrays)
-        self.counts_crossing = adds or not self.windows[-1]
 
     def at(
         self,
@@ -177,8 +174,6 @@ class Least:
         two arrays of choices
         """
         machine = self.architecture
-        if not self.counts_crossing:
-            return np.full(len(self.cycles), self.work), self.cycles
         links = [link for t, chain in enumerate(keep) for link in links_of(t, chain, self.compute)]
         limits = limits_of(self, links)
         cycles = np.maximum(self.cycles, fewest_cycles(self, limits))

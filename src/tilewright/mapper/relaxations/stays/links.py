@@ -73,6 +73,8 @@ class Prices:
     machine : Architecture
     sources : sequence of int
         Positions of the memories that tensors come from.
+    returns : bool
+        Whether outputs that come into memories count. What operations update does, anyway.
     """
 
     def __init__(
@@ -81,8 +83,9 @@ class Prices:
         words: Sequence[float],
         machine: Architecture,
         sources: Sequence[int],
+        returns: bool = True,
     ) -> None:
-        self.tensors, self.words = tensors, words
+        self.tensors, self.words, self.returns = tensors, words, returns
         self.machine, self.sources = machine, sources
         self.compute = len(machine.memories)
         self.segment = [*segment_of(machine), len(machine.arrays)]
@@ -90,6 +93,8 @@ class Prices:
     def energy(self, link: Link) -> Price:
         """Return what words of a link cost, in pJ."""
         tensor = self.tensors[link.tensor]
+        if not self.counts(link):
+            return Price()
         sender = self.machine.memories[link.sender]
         outside = self.segment[link.sender]
         crossed = self.machine.arrays[outside : self.segment[link.receiver]]
@@ -117,6 +122,11 @@ class Prices:
             fetched += sum(array.hop_energy for array in crossed)
             first += fetched * self.words[link.tensor]
         return Price(write_cost(sender, tensor) + again + fetched, received, -first, passed)
+
+    def counts(self, link: Link) -> bool:
+        """Whether words of a link count: all, or what operations update and inputs."""
+        direct = link.receiver == self.compute
+        return self.returns or direct or not self.tensors[link.tensor].is_output
 
     def passed_on(self, link: Link) -> bool:
         """Whether neighbours may pass on words of a link, which then no memory sends.
@@ -146,6 +156,8 @@ class Prices:
         """Return what words of a link cost at a port of limited bandwidth, in cycles."""
         machine = self.machine
         tensor = self.tensors[link.tensor]
+        if not self.counts(link):
+            return Price()
         share = 1.0 / (rate * prod(array.elements for array in machine.arrays[:above]))
         if kind == "array":
             passes = self.segment[link.sender] <= above < self.segment[link.receiver]

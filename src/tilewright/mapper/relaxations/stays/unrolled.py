@@ -65,6 +65,7 @@ class Unrolled:
             self.possible = (most_at_once >= self.longest).all(axis=0)
             self.fewest = np.ceil(bounds / np.maximum(most_at_once, 1.0) * (1 - CLOSE))
             self.fewest = np.maximum(self.fewest, steps[0])
+            self.every = every
         # of each dimension, in all elements together in the mean at most
         self.at_a_time = bounds / self.fewest
         self.known: dict[object, Floats] = {}
@@ -115,6 +116,10 @@ class Unrolled:
                 # each has an iteration of its own; other numbers may stand for several dimensions
                 limit = bound if most is None else most[i]
                 result = result * (np.minimum(along, limit) if self.most else along)
+        if self.longest is not None and most is not None and own:
+            # the others have elements as well
+            others = [i for i, d in enumerate(self.bounds) if d not in dimensions]
+            result = np.minimum(result, self.every / self.longest[others].prod(axis=0))
         if self.most and own:
             result = np.minimum(result, np.prod([self.most[k](dimensions) for k in own], axis=0))
         return result
