@@ -114,9 +114,8 @@ class Least:
         self.single = frozenset(d for d, count in counts.items() if count == 1)
         repeats = [float(prod(bounds[d] for d in own)) for own in self.irrelevant]
         self.windows = list(windows) or [Windows(tensor, bounds) for tensor in layer.tensors]
-        # else a word may stay further in while it goes further out, and is not fetched again
-        returns = all(array.reduction for array in architecture.arrays) or not self.windows[-1]
-        self.prices = Prices(layer.tensors, self.words, architecture, self.sources, returns)
+        slides = bool(self.windows[-1])
+        self.prices = Prices(layer.tensors, self.words, architecture, self.sources, slides)
         # operations of a word at most
         self.longest = [
             repeat * windows.most for repeat, windows in zip(repeats, self.windows, strict=True)

@@ -73,8 +73,8 @@ class Prices:
     machine : Architecture
     sources : sequence of int
         Positions of the memories that tensors come from.
-    returns : bool
-        Whether outputs that come into memories count. What operations update does, anyway.
+    slides : bool
+        Whether outputs have windows.
     """
 
     def __init__(
@@ -83,9 +83,9 @@ class Prices:
         words: Sequence[float],
         machine: Architecture,
         sources: Sequence[int],
-        returns: bool = True,
+        slides: bool = False,
     ) -> None:
-        self.tensors, self.words, self.returns = tensors, words, returns
+        self.tensors, self.words, self.slides = tensors, words, slides
         self.machine, self.sources = machine, sources
         self.compute = len(machine.memories)
         self.segment = [*segment_of(machine), len(machine.arrays)]
@@ -124,9 +124,19 @@ class Prices:
         return Price(write_cost(sender, tensor) + again + fetched, received, -first, passed)
 
     def counts(self, link: Link) -> bool:
-        """Whether words of a link count: all, or what operations update and inputs."""
+        """Whether words of a link count.
+
+        Where an array does not add, each word that comes into a memory below it begins from zero. A
+        tile of a window may keep one further in meanwhile, so that fewer words come in there than
+        begin: what is fetched again would be less than nothing. So outputs with windows count where
+        all arrays further out add; what operations update does, too, where those further out than
+        the next memory do.
+        """
+        if not self.slides or not self.tensors[link.tensor].is_output:
+            return True
         direct = link.receiver == self.compute
-        return self.returns or direct or not self.tensors[link.tensor].is_output
+        outside = self.segment[max(link.sender - 1, 0) if direct else link.receiver]
+        return all(array.reduction for array in self.machine.arrays[:outside])
 
     def passed_on(self, link: Link) -> bool:
         """Whether neighbours may pass on words of a link, which then no memory sends.
