@@ -53,7 +53,7 @@ def steps_of(loops: list[tuple[int, bool]], extent: int) -> tuple[int, int]:
     return sum(own[0] for own in ways), max(own[1] for own in ways)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(12))
 def test_words_are_read_in_each_step_and_elements_have_the_rest(seed: int) -> None:
     random = Random(seed)
     bound = random.choice([5, 7, 9, 12])
@@ -129,13 +129,13 @@ def fewest_times(
     return best, float(in_whole_tiles(costs, float(limit)))
 
 
-@pytest.mark.parametrize("seed", range(300))
-def test_tiles_of_whole_numbers_are_never_cheaper(seed: int) -> None:
-    random = Random(seed)
-    bounds = random.randint(1, 30), random.randint(1, 30)
-    prices = random.choice([0.1, 1.0, 7.0]), random.choice([0.1, 1.0, 7.0])
-    best, bound = fewest_times(bounds, prices, random.randint(1, bounds[0] * bounds[1]))
-    assert bound <= best * (1 + 1e-9)
+def test_tiles_of_whole_numbers_are_never_cheaper() -> None:
+    random = Random(0)
+    for _ in range(300):
+        bounds = random.randint(1, 30), random.randint(1, 30)
+        prices = random.choice([0.1, 1.0, 7.0]), random.choice([0.1, 1.0, 7.0])
+        best, bound = fewest_times(bounds, prices, random.randint(1, bounds[0] * bounds[1]))
+        assert bound <= best * (1 + 1e-9), (bounds, prices)
 
 
 def test_a_tile_has_a_whole_number_of_rows() -> None:
