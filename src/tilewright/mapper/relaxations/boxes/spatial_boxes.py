@@ -305,7 +305,7 @@ class SpatialBoxes:
         for own in self.exchanged:
             rows[:, own] = np.sort(rows[:, own], axis=1)
         keys = [row.tobytes() for row in rows]
-        # also of boxes that are the same
+        # of boxes here that are alike, one is new
         last = {key: i for i, key in enumerate(keys) if key not in self.seen}
         self.seen.update(last)
         new = np.zeros(len(boxes), bool)
