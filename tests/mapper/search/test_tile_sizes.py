@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import isclose
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,8 +19,10 @@ from tilewright.mapper.heuristics.open_loops import closed, opened
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.problem.bypass_choices import keep_choices, narrowed
 from tilewright.mapper.problem.widest_choices import different, widest_choices
+from tilewright.mapper.relaxations.boxes.spatial_boxes import SpatialBoxes
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.relaxations.stays.least_of_orders import least_sums
+from tilewright.mapper.search.all_tile_sizes import with_all_sizes
 from tilewright.mapper.search.rounder_layers import cut_down, rounder
 from tilewright.mapper.search.search import Search
 from tilewright.mapping.nodes import For, Store
@@ -244,3 +247,28 @@ def test_limited_time_is_for_sizes_that_divide_first() -> None:
     assert all(layer.proof.tiles == "all" for layer in limited.layers)
     short = tw.map(network, "simple", "edp", cache=False, time_limit=1e-9)
     assert len(short.layers) + len(short.unmapped) == 2
+
+
+def test_rounder_layers_come_before_bounds_that_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """53 and 59 have no divisors: what is best among these costs over four times as much."""
+    layer = tw.einsum("O[K,P] += I[C,P] * W[K,C]", K=53, C=53, P=59)
+    levels = (
+        Memory("DRAM", 8, read_energy=40.0, write_energy=40.0),
+        Memory("L2", 8, 8 * 4096, read_energy=8.0, write_energy=8.0),
+        Array("PE", {"X": 8, "Y": 8}),
+        Memory("RF", 8, 8 * 4, read_energy=0.1, write_energy=0.1),
+    )
+    machine = tw.Architecture("primes", (*levels, Compute("MAC")))
+    even = Search(layer, machine, "energy").solve()
+    ceilings = []
+    lower = SpatialBoxes.lower
+
+    def noted(boxes: SpatialBoxes, ceiling: float, *how: Any) -> None:
+        ceilings.append(ceiling)
+        lower(boxes, ceiling, *how)
+
+    monkeypatch.setattr(SpatialBoxes, "lower", noted)
+    found = with_all_sizes(layer, machine, "energy", even)
+    assert found.finished
+    assert found.value < even.value / 4
+    assert ceilings[0] < found.value * 1.2

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import islice
 from math import inf
 
@@ -83,23 +84,13 @@ def with_all_sizes(
         return Found(labels=even.labels, tiles=ALL)
     if all(bound <= 2 for bound in layer.bounds.values()):
         return replace(even, tiles=ALL, irregular_bound=even.bound)  # there are no other sizes
-    wanted = parse_objective(objective)
     machine = narrowed(architecture, layer)
     best = Best(layer, architecture, objective, stop, even.mapping, even.value)
+    wanted = best.goal
     best.climb_from(even.mapping)
     boxes = even.closed_form or closed_form(layer, machine, wanted, stop)
     several = len(architecture.arrays) > 1
-    # mappings of rounder layers, annealed, may be much better where the bound is far away
-    if several or boxes.bound < FAR * best.value:
-        best.climb_from_rounder(boxes, boxes.bound, annealed=True, most=1)
-    boxes.lower(best.value, stop, SUMS if several else SUMS >> 2)
-    if boxes.bound < FAR * best.value:
-        best.climb_from_rounder(boxes, boxes.bound, annealed=True)
-    boxes.lower(best.value, stop)
-    if several and not best.reaches(boxes.bound):
-        boxes.refine(best.value, stop, SUMS << 2)
-        best.climb_from_rounder(boxes, boxes.bound, annealed=True)
-        boxes.lower(best.value, stop)
+    best.anneal_rounder(boxes, several)
     bound = boxes.bound
     least = boxes.costs.least.at(boxes.widest())
     keeps = boxes.keeps(apart=not several and not stop())
@@ -156,17 +147,17 @@ class Best:
 
     layer: Layer
     architecture: Architecture
-    wanted: str
+    objective: str
     stop: Callable[[], bool]
     mapping: Mapping
     value: float
     begun: set[tuple[float, tuple[str, ...]]] = field(default_factory=set)
     tried: set[tuple[int, ...]] = field(default_factory=set)  # rounder layers
 
-    @property
-    def objective(self) -> Objective:
+    @cached_property
+    def goal(self) -> Objective:
         """What is minimised."""
-        return parse_objective(self.wanted)
+        return parse_objective(self.objective)
 
     def reaches(self, bound: float) -> bool:
         """Whether nothing can be better."""
@@ -175,7 +166,7 @@ class Best:
     def begin(self, start: Mapping) -> float:
         """Return the value of a mapping, which may be too large."""
         cost = evaluate(self.layer, self.architecture, start, check=False)
-        return self.objective.value(cost.energy_pj, float(cost.cycles))
+        return self.goal.value(cost.energy_pj, float(cost.cycles))
 
     def climb_from(self, start: Mapping) -> bool:
         """Climb from another mapping, which may be too large, unless constraints exclude it.
@@ -212,6 +203,23 @@ class Best:
             if better and not self.stop() and begun[fits] < STARTS:
                 begun[fits] += self.climb_from(start)
 
+    def anneal_rounder(self, boxes: SpatialBoxes, several: bool) -> None:
+        """Anneal layers with rounder bounds and lower boxes, by turns, until their bound is final.
+
+        Where bounds have few divisors, such mappings are much better, and less has to be bounded
+        below them. With several arrays the first one is always worth its time.
+        """
+        if several or boxes.bound < FAR * self.value:
+            self.climb_from_rounder(boxes, boxes.bound, annealed=True, most=1)
+        boxes.lower(self.value, self.stop, SUMS if several else SUMS >> 2)
+        if boxes.bound < FAR * self.value:
+            self.climb_from_rounder(boxes, boxes.bound, annealed=True)
+        boxes.lower(self.value, self.stop)
+        if several and not self.reaches(boxes.bound):
+            boxes.refine(self.value, self.stop, SUMS << 2)
+            self.climb_from_rounder(boxes, boxes.bound, annealed=True)
+            boxes.lower(self.value, self.stop)
+
     def climb_from_rounder(
         self, boxes: SpatialBoxes, bound: float, annealed: bool = False, most: int = ROUNDER
     ) -> None:
@@ -236,7 +244,13 @@ class Best:
                 continue
             self.tried.add(tried)
             cut = cut_down(
-                layer, self.layer, self.architecture, self.wanted, self.mapping, self.stop, annealed
+                layer,
+                self.layer,
+                self.architecture,
+                self.objective,
+                self.mapping,
+                self.stop,
+                annealed,
             )
             if cut is not None:
                 self.climb_from(cut)
@@ -244,7 +258,7 @@ class Best:
     def climb(self, start: Mapping, pairs: bool = True, orders: bool = False) -> None:
         """Keep what another mapping leads to if it is better."""
         mapping, value = climb(
-            self.layer, self.architecture, self.objective, start, self.stop, pairs, orders
+            self.layer, self.architecture, self.goal, start, self.stop, pairs, orders
         )
         if value < self.value * (1 - CLOSE):
             self.mapping, self.value = mapping, value
@@ -274,7 +288,7 @@ class Best:
             structure = in_any_order(structure, self.layer)
             rows = drawn(structure, self.layer, DRAWN, rng)
             costs = evaluate_batch(self.layer, self.architecture, structure, rows)
-            values = self.objective.values(costs.energy_pj, costs.cycles)
+            values = self.goal.values(costs.energy_pj, costs.cycles)
             for at in np.argsort(values, kind="stable")[:ANEW].tolist():
                 if values[at] < inf:
                     found.setdefault(float(values[at]), closed(structure, rows[at], self.layer))

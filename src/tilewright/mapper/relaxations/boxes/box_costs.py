@@ -158,7 +158,7 @@ class BoxCosts:
         return np.array(fewest), np.array(most)
 
     def divide_steps(self, box: Ints, d: int) -> Ints | None:
-        """Return the two parts of a box of single choices by the steps of a dimension, if any."""
+        """Return the two parts of a box by the steps of a dimension, unless that has one range."""
         bound = list(self.least.layer.bounds.values())[d]
         elements = prod(float(each.widest[p, d]) for each, p in zip(self.halves, box, strict=False))
         if elements == 1.0:
@@ -173,16 +173,16 @@ class BoxCosts:
         return parts
 
     def parts(self, box: Ints) -> Iterator[Ints]:
-        """Yield all ways to divide a box of single choices in two, see `Steps` and `Halves`."""
+        """Yield all ways to divide a box of single choices in two."""
         for k, each in enumerate(self.halves):
             if each.holds:
                 for d in each.uneven(int(box[k])):
-                    yield self.divide(box, k, d)
+                    yield self.divide_elements(box, k, d)
         for d in range(len(self.steps)):
             if (two := self.divide_steps(box, d)) is not None:
                 yield two
 
-    def divide(self, box: Ints, k: int, d: int) -> Ints:
+    def divide_elements(self, box: Ints, k: int, d: int) -> Ints:
         """Return the two parts of a box of single choices, by how full elements are."""
         self.divided = True
         parts = np.repeat(box[None], 2, axis=0)

@@ -5,7 +5,8 @@ of each array are halved again and again, or those of each of its axes where the
 *box* has a part of the choices of each. The bound of a box takes the most elements along each
 dimension, and along dimensions together, of any choice in it, so that no mapping with these choices
 costs less. The box of the least bound is divided, until it has one choice of each: its bound is
-then that of all.
+then that of all. With several arrays it is divided further, by the steps in time that dimensions
+take and by how full elements are.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ FEW_ALIKE = 0.02  # of bypass choices that are better alike: when fewer are, not
 EVERY = 6  # times that boxes are divided, between looks at a better way to count for the best one
 ALIKE = 128  # boxes that are bounded anew in that way
 HIGHER = 1.001  # times the bound before: where it was better
-SIZED = 64  # boxes whose sizes are divided at once
+SIZED = 64  # boxes whose sizes are divided at once, at most
+NOT_KEPT = 1 << 11  # sums of boxes of which no prices are kept that take as long as `SUMS` others
 STALLED = 96  # times that sizes are divided before the bound is higher
 HIGHER_SIZES = 1.0001  # times the bound before: where it is worth it to divide sizes
 NOW_AND_THEN = 8  # how often they are all the same: once in so many times
@@ -131,9 +133,8 @@ class SpatialBoxes:
                     if self.values[order[0]] > raised * HIGHER:
                         raised, stalled = float(self.values[order[0]]), 0
                     stalled += 1
-                    # what they cost is not looked up
-                    few = (SUMS >> 4) // max(1, len(self.alive[order[0]]))
-                    alone = order[: min(SIZED, max(FEW, few))]
+                    some = NOT_KEPT // max(1, len(self.alive[order[0]]))
+                    alone = order[: min(SIZED, max(FEW, some))]
                     alone = alone[single[alone]]
                     sums = self.divide_sizes(alone, ceiling) if stalled < STALLED else 0
                     most -= sums

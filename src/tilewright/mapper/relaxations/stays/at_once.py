@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from tilewright.mapper.relaxations.stays.unrolled import whole_at_least
 from tilewright.mapper.windows.slides import words_of_steps
 
 if TYPE_CHECKING:
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from tilewright.mapper.relaxations.stays.least_cost import Least
     from tilewright.mapper.relaxations.stays.links import Link, Price
     from tilewright.workload.layer import Term
-
-
-CLOSE = 1e-9  # a fraction less, for rounding
 
 
 class Limit(NamedTuple):
@@ -74,7 +72,7 @@ def fewest_cycles(least: Least, limits: Limits) -> Floats:
     for limit in limits:
         key = "fewest cycles", limit
         if key not in least.known:
-            least.known[key] = np.ceil(cycles_of(least, limit) * (1 - CLOSE))
+            least.known[key] = whole_at_least(cycles_of(least, limit))
         found = np.maximum(found, least.known[key])
     return found
 

@@ -13,12 +13,10 @@ from tilewright.architecture.machine import Architecture
 from tilewright.kernels.types import Bools, Floats
 from tilewright.mapper.problem.link_costs import segment_of
 from tilewright.mapper.relaxations.stays.links import Link
-from tilewright.mapper.relaxations.stays.unrolled import Unrolled
+from tilewright.mapper.relaxations.stays.unrolled import Unrolled, whole_at_least
 from tilewright.mapper.windows.pairs import Windows
 from tilewright.model.energy import element_bits
 from tilewright.workload.layer import Layer
-
-CLOSE = 1e-9  # a fraction less, for rounding
 
 
 class Rooms:
@@ -99,12 +97,11 @@ class Rooms:
             least = np.ones((len(self.layer.bounds), len(self.one)))
             for array in reversed(self.fewest[self.segment[m] :]):
                 ways = [reduce(chunked, own, least) for own in permutations(array)]
-                least = np.ceil(np.min(ways, axis=0) * (1 - CLOSE))
+                least = whole_at_least(np.min(ways, axis=0))
             if self.unrolled.longest is not None:
                 outside = self.unrolled.elements[: self.segment[m]].prod(axis=0)
                 # of those that all elements have, one outside has its share
-                share = self.unrolled.longest / outside
-                least = np.maximum(least, np.ceil(share * (1 - CLOSE)))
+                least = np.maximum(least, whole_at_least(self.unrolled.longest / outside))
             self.known[m] = dict(zip(self.layer.bounds, least, strict=True))
         return self.known[m]
 

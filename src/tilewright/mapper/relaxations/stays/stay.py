@@ -9,9 +9,8 @@ from math import inf, prod
 import numpy as np
 
 from tilewright.kernels.types import Floats
+from tilewright.mapper.relaxations.stays.unrolled import whole_at_most
 from tilewright.mapper.windows.pairs import Windows
-
-CLOSE = 1e-9  # a fraction, for rounding
 
 
 @dataclass(frozen=True)
@@ -239,4 +238,4 @@ def most_inside(outer: Stay, stays: Sequence[Stay], bounds: Mapping[str, int]) -
     """Return the most that the product of Y can be for stays inside the tile of another one."""
     inside = Inside.of(outer, stays, bounds)
     most = outer.windows.most_iterations(outer.room, inside.spanned)
-    return np.floor(most / inside.others(outer) * (1 + CLOSE)) * inside.limit(outer, outer)
+    return whole_at_most(most / inside.others(outer)) * inside.limit(outer, outer)

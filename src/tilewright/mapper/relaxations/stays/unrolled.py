@@ -10,7 +10,7 @@ from tilewright.architecture.machine import Architecture
 from tilewright.kernels.types import Floats
 from tilewright.workload.layer import Layer
 
-CLOSE = 1e-9  # a fraction, for rounding
+CLOSE = 1e-9  # of a number that may be whole but for rounding
 
 
 class Unrolled:
@@ -37,6 +37,10 @@ class Unrolled:
         Iterations of each dimension that all elements together have in some step, at least.
     possible : array of choices
         Whether there are enough elements for these.
+    at_a_time : array of (dimensions, choices)
+        Iterations of each dimension that all elements together have in a step, in the mean at most.
+    every : array of choices
+        All elements, where steps are known.
     """
 
     def __init__(
@@ -58,15 +62,14 @@ class Unrolled:
         self.possible = np.ones(self.number, np.bool_)
         if steps is not None:
             # the longest steps of all dimensions meet, and each element has an iteration
-            self.longest = np.maximum(np.ceil(bounds / steps[1] * (1 - CLOSE)), 1.0)
+            self.longest = np.maximum(whole_at_least(bounds / steps[1]), 1.0)
             every = np.prod([own(frozenset(layer.bounds)) for own in most], axis=0)
             others = self.longest.prod(axis=0) / self.longest
-            most_at_once = np.floor(every / others * (1 + CLOSE))
-            self.possible = (most_at_once >= self.longest).all(axis=0)
-            self.fewest = np.ceil(bounds / np.maximum(most_at_once, 1.0) * (1 - CLOSE))
-            self.fewest = np.maximum(self.fewest, steps[0])
+            most_at_once = whole_at_most(every / others)
+            self.possible = np.asarray((most_at_once >= self.longest).all(axis=0))
+            fewest = whole_at_least(bounds / np.maximum(most_at_once, 1.0))
+            self.fewest = np.maximum(fewest, steps[0])
             self.every = every
-        # of each dimension, in all elements together in the mean at most
         self.at_a_time = bounds / self.fewest
         self.known: dict[object, Floats] = {}
 
@@ -153,3 +156,13 @@ class Unrolled:
         """Whether the elements of an array share words of a tensor."""
         array = self.arrays[k]
         return array.reduction if self.outputs[t] else array.multicast
+
+
+def whole_at_least(values: Floats) -> Floats:
+    """Return the least whole numbers that are no smaller, but for rounding."""
+    return np.asarray(np.ceil(values * (1 - CLOSE)))
+
+
+def whole_at_most(values: Floats) -> Floats:
+    """Return the greatest whole numbers that are no larger, but for rounding."""
+    return np.asarray(np.floor(values * (1 + CLOSE)))
