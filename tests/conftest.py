@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from itertools import count
 from math import ceil
@@ -31,7 +32,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Leave no slow test out of a whole run."""
+    """Leave no slow test out of a whole run, and let tests interrupt themselves."""
+    # a shell that runs this in the background has it ignore Ctrl-C, and a search that a test
+    # interrupts would never end
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("--whole"):
         config.option.markexpr = ""
 

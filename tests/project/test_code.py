@@ -16,7 +16,7 @@ COMPILED = {"kernel", "leaf", "leaf_kernel", "called_leaf", "part", "inlined"}
 LONGER = {
     # a call of a part costs what the part is worth, or takes a table of its own to pass on
     "mapper/bounds/tables/above_array_table.py: fill_steps": "one state, case by case",
-    "mapper/relaxations/nests/outer_tiles.py: least_outer": "nested loops over one tile",
+    "mapper/relaxations/nests/outer/least.py: least_outer": "nested loops over one tile",
     "mapper/relaxations/nests/together.py: least_together": "nested loops over pairs of tiles",
     "mapper/pipelined/even_cost.py: even_cost": "one pass over a mapping, link by link",
 }
@@ -182,3 +182,13 @@ def test_packages_have_few_modules() -> None:
         file.parent.relative_to(SOURCE).as_posix() for file in files() if file.name != "__init__.py"
     )
     assert not {package for package, n in modules.items() if n > MOST_MODULES} - CROWDED
+
+
+def test_a_class_of_the_mapper_has_a_name_of_its_own() -> None:
+    names = Counter(
+        node.name
+        for file, parsed in files().items()
+        if file.is_relative_to(SOURCE / "mapper")
+        for node in parsed.classes
+    )
+    assert {name for name, count in names.items() if count > 1} == set()

@@ -9,7 +9,7 @@ from fused_chains import chain, gated, machine, two_readers
 from layers_apart import least_of_layers
 from several_arrays import several_arrays
 from tilewright.architecture.machine import Architecture, Compute, Memory
-from tilewright.mapper.fused.network_search import NetworkSearch
+from tilewright.mapper.fused.network_search import FusedNetworkSearch
 from tilewright.mapper.fused.rounds import Rounds
 from tilewright.mapper.fused.search.apart import Terms, layers_apart
 from tilewright.mapper.fused.search.chunks import Chunks
@@ -99,7 +99,7 @@ def test_what_is_found_is_the_same_without_these_bounds(monkeypatch):
     alone = map_network(found, target, "energy")
     ends = []
     for used in (True, False):
-        search = NetworkSearch(found, target, "energy", alone.layers)
+        search = FusedNetworkSearch(found, target, "energy", alone.layers)
         search.list_segments()
         if not used:
             monkeypatch.setattr(search, "questions", lambda segments: [])

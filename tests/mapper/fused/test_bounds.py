@@ -10,7 +10,7 @@ from fused_trees import every_prefix
 from tilewright.architecture.machine import Architecture, Compute, Memory
 from tilewright.errors import NoMappingError
 from tilewright.fusion.count import store_moves
-from tilewright.mapper.fused.network_search import NetworkSearch
+from tilewright.mapper.fused.network_search import FusedNetworkSearch
 from tilewright.mapper.fused.search.chunks import Chunks
 from tilewright.mapper.fused.search.segment_search import SegmentSearch
 from tilewright.mapper.fused.space.holding import holdings
@@ -164,7 +164,7 @@ def test_fusing_saves_no_more_than_is_said(objective):
             alone = map_network(found, target, objective)
         except NoMappingError:
             continue
-        search = NetworkSearch(found, target, objective, alone.layers)
+        search = FusedNetworkSearch(found, target, objective, alone.layers)
         own = make_segment(found, ["l0", "l1"])
         problem = SegmentProblem(own, target)
         if not problem.possible:
@@ -183,7 +183,7 @@ def test_what_several_layers_share_saves_no_more_than_is_said(seed):
     found, names = two_readers(random)
     target = buffered(random, limited=random.random() < 0.5)
     alone = map_network(found, target, "energy")
-    known = NetworkSearch(found, target, "energy", alone.layers)
+    known = FusedNetworkSearch(found, target, "energy", alone.layers)
     own = make_segment(found, names)
     problem = SegmentProblem(own, target)
     plain = SegmentSearch(problem, known.chunks)
@@ -214,7 +214,7 @@ def test_what_is_shared_may_save_more_than_what_is_exchanged():
         found, names = two_readers(random)
         target = buffered(random)
         alone = map_network(found, target, "energy")
-        known = NetworkSearch(found, target, "energy", alone.layers)
+        known = FusedNetworkSearch(found, target, "energy", alone.layers)
         own = make_segment(found, names)
         search = SegmentSearch(SegmentProblem(own, target), known.chunks)
         best = search.solve(inf, never)

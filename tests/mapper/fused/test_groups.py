@@ -14,7 +14,7 @@ from tilewright.document import Document
 from tilewright.fusion.evaluation import evaluate
 from tilewright.mapper.fused.network import map_fused
 from tilewright.mapper.fused.search.chunks import Chunks
-from tilewright.mapper.fused.search.segment_search import Best, SegmentSearch
+from tilewright.mapper.fused.search.segment_search import BestTree, SegmentSearch
 from tilewright.mapper.fused.search.trees import tree_of
 from tilewright.mapper.fused.space.groups import groupings
 from tilewright.mapper.fused.space.segment_problem import SegmentProblem
@@ -38,7 +38,7 @@ def chain(random: Random, count: int = 3) -> Segment:
     return segment(found, [f"l{i}" for i in range(count)])
 
 
-def best_of(found: Segment, target, objective: str = "energy") -> tuple[SegmentProblem, Best]:
+def best_of(found: Segment, target, objective: str = "energy") -> tuple[SegmentProblem, BestTree]:
     """Return the best tree of a segment."""
     problem = SegmentProblem(found, target)
     search = SegmentSearch(problem, Chunks(target, parse_objective(objective)))

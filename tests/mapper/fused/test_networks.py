@@ -19,7 +19,7 @@ from tilewright.document import Document
 from tilewright.errors import InputError, MappingError, NoMappingError
 from tilewright.fusion import evaluate
 from tilewright.mapper.fused.network import map_fused
-from tilewright.mapper.fused.network_search import NetworkSearch
+from tilewright.mapper.fused.network_search import FusedNetworkSearch
 from tilewright.mapper.fused.rounds import Rounds
 from tilewright.mapper.fused.search.chunks import Chunks
 from tilewright.mapper.fused.search.segment_search import SegmentSearch
@@ -194,7 +194,7 @@ def test_segments_that_the_bound_does_not_rest_on_need_no_search(seed):
     alone = map_network(found, target, "energy")
     totals, searched = [], []
     for hoped in (False, True):
-        search = NetworkSearch(found, target, "energy", alone.layers)
+        search = FusedNetworkSearch(found, target, "energy", alone.layers)
         search.list_segments()
         rounds = Rounds(search, inf)
         rounds.carry_out(hoped=hoped)

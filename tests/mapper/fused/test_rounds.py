@@ -8,7 +8,7 @@ import pytest
 
 from fused_chains import machine, network
 from several_arrays import several_arrays
-from tilewright.mapper.fused.network_search import NetworkSearch
+from tilewright.mapper.fused.network_search import FusedNetworkSearch
 from tilewright.mapper.fused.rounds import Rounds
 from tilewright.mapper.fused.search.known import KnownOfLayers
 from tilewright.mapper.fused.search.trees import tree_of
@@ -34,7 +34,9 @@ def problems():
 @pytest.mark.parametrize("number", range(3))
 def test_a_task_has_the_same_answer_in_another_process(number):
     found, target, tolerances = list(problems())[number]
-    search = NetworkSearch(found, target, "energy", map_network(found, target, "energy").layers)
+    search = FusedNetworkSearch(
+        found, target, "energy", map_network(found, target, "energy").layers
+    )
     search.list_segments()
     known = KnownOfLayers([la for own in search.segments.values() for la in own.layers])
     trees = chunks = 0
@@ -67,7 +69,7 @@ def test_what_is_found_does_not_depend_on_the_number_of_workers(hoped):
     alone = map_network(found, target, "energy")
     ends = []
     for workers in (1, 3):
-        search = NetworkSearch(found, target, "energy", alone.layers)
+        search = FusedNetworkSearch(found, target, "energy", alone.layers)
         search.list_segments()
         Rounds(search, inf, workers, since=-inf).carry_out(hoped=hoped)
         ends.append(
@@ -82,7 +84,9 @@ def test_what_is_found_does_not_depend_on_the_number_of_workers(hoped):
 
 def test_what_is_known_is_told_of_the_layers_that_it_is_about():
     found, target = network(4, [4, 2, 6]), machine(Random(2))
-    search = NetworkSearch(found, target, "energy", map_network(found, target, "energy").layers)
+    search = FusedNetworkSearch(
+        found, target, "energy", map_network(found, target, "energy").layers
+    )
     search.list_segments()
     (names,) = search.kinds()
     answer = solve(search.task(names, 0.0, KnownOfLayers([]).about([])), never)

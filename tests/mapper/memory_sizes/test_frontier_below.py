@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 import problems
 import tilewright
 from tilewright.architecture.machine import Architecture
-from tilewright.mapper.bounds.tables.above_array import STEPS, Steps
+from tilewright.mapper.bounds.tables.above_array import STEPS, StepArrays
 from tilewright.mapper.bounds.tables.below_array import lower
 from tilewright.mapper.engine.staircase import VALUE
 from tilewright.mapper.memory_sizes import walks as frontier_walks
-from tilewright.mapper.memory_sizes.choice_bounds import Choices
+from tilewright.mapper.memory_sizes.choice_bounds import BypassBounds
 from tilewright.mapper.memory_sizes.frontier import sized
 from tilewright.mapper.memory_sizes.shared_words import least_parts
 from tilewright.mapper.memory_sizes.sweep import Sweep
@@ -60,14 +60,14 @@ def points_with_and_without_tables(
     search.loop_anywhere()
     most = float(whole_bits(layer.tensors, layer, machine.memories[1]))
     search.aim(wanted, sized(machine, ["M1"], [most]))
-    choices = Choices(search.space, search.tables.slides, 1)
+    choices = BypassBounds(search.space, search.tables.slides, 1)
     choices.up_to(most)
     found = []
     for plan in search.plans():
         if not choices.are_known(plan):
             continue
         both = []
-        for known in (choices, Choices(search.space, search.tables.slides, -1)):
+        for known in (choices, BypassBounds(search.space, search.tables.slides, -1)):
             walks = Walks(search, (-1, 1), known, never, quiet)
             sweep = Sweep(
                 search, wanted, lambda sizes: sized(machine, ["M1"], [sizes[1]]), (0.0, most),
@@ -116,7 +116,7 @@ def test_shared_tables_are_those_of_every_bypass_choice(seed: int) -> None:
     layer, machine = one_memory_below(random)
     search = Search(layer, machine, "energy")
     search.loop_anywhere()
-    alone, shared = (Choices(search.space, search.tables.slides, 1) for _ in range(2))
+    alone, shared = (BypassBounds(search.space, search.tables.slides, 1) for _ in range(2))
     plans = [plan for plan in search.plans() if alone.are_known(plan)]
     assume(plans)
     shared.share(plans)
@@ -192,9 +192,9 @@ def test_a_step_function_is_lowered_to_another_one(
             for b, c in sorted(set(function))
             if all(d > c for a, d in function if a <= b and (a, d) != (b, c))
         ]
-        other = Steps(*np.array(steps, np.float64).reshape(-1, 2).T)
+        other = StepArrays(*np.array(steps, np.float64).reshape(-1, 2).T)
         span = 0, len(other.bits)
-        n = lower.py_func(Steps(bits, cost), n, other, span, (1.0, 2.0), float(limit))
+        n = lower.py_func(StepArrays(bits, cost), n, other, span, (1.0, 2.0), float(limit))
     for size in range(25):
         values = [c + 2 for f in functions for b, c in f if b + 1 <= min(size, limit)]
         found = min((c for b, c in zip(bits[:n], cost[:n], strict=True) if b <= size), default=inf)

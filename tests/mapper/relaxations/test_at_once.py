@@ -8,7 +8,12 @@ import tilewright as tw
 from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.problem.bypass_choices import narrowed
-from tilewright.mapper.relaxations.stays.at_once import Limit, fewest_cycles, limits_of, sharing
+from tilewright.mapper.relaxations.stays.at_once import (
+    ElementLimit,
+    fewest_cycles,
+    limits_of,
+    sharing,
+)
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.relaxations.stays.links import links_of
 from tilewright.mapper.search.bounds_of_all_sizes import closed_form
@@ -31,7 +36,7 @@ def test_no_more_elements_work_than_the_tile_has_words() -> None:
     least = Least(LAYER, machine)
     links = [own for t, c in enumerate([(0,), (0, 1), (0,)]) for own in links_of(t, c, 2)]
     limits = limits_of(least, links)
-    assert limits == (Limit(1, 0, 4.0),)
+    assert limits == (ElementLimit(1, 0, 4.0),)
     assert (fewest_cycles(least, limits) == 24).all()  # 96 operations, 4 at a time
     assert least.cycles.min() == 6
     # with a word for each element there is no limit

@@ -13,7 +13,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.mapper.relaxations.stays import mixed
-from tilewright.mapper.relaxations.stays.mixed import Group, least_mixed
+from tilewright.mapper.relaxations.stays.mixed import OperationShare, least_mixed
 from tilewright.mapper.relaxations.stays.stay import Stay
 from tilewright.mapper.windows.pairs import Windows
 
@@ -84,7 +84,7 @@ class Case:
         monkeypatch.setattr(mixed, "most_inside", most_inside)
         near = [stay for stay, is_near in zip(stays, self.near, strict=True) if is_near]
         far = [stay for stay, is_near in zip(stays, self.near, strict=True) if not is_near]
-        groups = [Group(1.0, near, far)]
+        groups = [OperationShare(1.0, near, far)]
         if idle is None:
             return float(least_mixed(groups, {})[0])
         return float(least_mixed(groups, {}, idle * one, self.floor * one)[0])

@@ -16,7 +16,7 @@ from tilewright.kernels.types import Floats
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.problem.bypass_choices import narrowed
 from tilewright.mapper.relaxations.boxes import spatial_boxes
-from tilewright.mapper.relaxations.boxes.steps import Steps
+from tilewright.mapper.relaxations.boxes.steps import StepRanges
 from tilewright.mapper.relaxations.stays.least_of_orders import least_of_whole
 from tilewright.mapper.search.bounds_of_all_sizes import closed_form
 from tilewright.mapping.nodes import For, Mapping, Spatial, Store
@@ -27,7 +27,7 @@ PRODUCT = "O[M,N] += I[M,K] * W[K,N]"
 @pytest.mark.parametrize("seed", range(5))
 def test_each_number_of_steps_is_in_one_range(seed: int) -> None:
     random = Random(seed)
-    steps, leaves = Steps(), [0]
+    steps, leaves = StepRanges(), [0]
     for _ in range(20):
         part = random.choice(leaves)
         two = steps.divide(part, random.choice([1.0, 1.0, 3.0]))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.styles.style import Style
-from tilewright.mapper.styles.totals import Candidate, Totals, least_product, times
+from tilewright.mapper.styles.totals import StyleCandidate, Totals, least_product, times
 
 POWERS = st.sampled_from([(1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (1.0, 2.0), (1.0, 0.5), (3.0, 1.0)])
 POSITIVE = st.floats(1e-3, 1e6)
@@ -72,5 +72,5 @@ def test_several_styles_together_are_not_bounded_by_their_best_mappings() -> Non
     style = Style(())
     # a style whose second layer has 50 x 2.01, which is more than 1 x 100, is better in total
     parts = (part(1.0), part(100.0))
-    assert totals.least(Candidate(style, parts, whole=True, order=0)) == 2 * 101
-    assert totals.least(Candidate(style, parts, whole=False, order=0)) <= 51 * 3.01
+    assert totals.least(StyleCandidate(style, parts, whole=True, order=0)) == 2 * 101
+    assert totals.least(StyleCandidate(style, parts, whole=False, order=0)) <= 51 * 3.01

@@ -7,10 +7,11 @@ there bounds what is the least on the designs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from itertools import product
 from math import log, prod
+from operator import attrgetter
 from typing import TypeVar
 
 from tilewright.architecture.machine import Architecture, Array, Compute, Level, Memory
@@ -171,18 +172,29 @@ def _dependencies(space: Space) -> list[frozenset[str]]:
 
 
 def at_least_as_good(levels: Sequence[Level]) -> Level | None:
-    """Return a level that is at least as good as all of some, or None when they differ in kind."""
+    """Return a level that is at least as good as all of some, or None when they differ in kind.
+
+    Whatever is not known to be better when it is less, or more, has to be the same in all of them:
+    so a new property of a level makes no bound wrong that does not know it.
+    """
     first = levels[0]
+    best: Mapping[str, object] | None
     if isinstance(first, Memory):
-        return _memory([level for level in levels if isinstance(level, Memory)])
-    if isinstance(first, Array):
-        return _array([level for level in levels if isinstance(level, Array)])
-    return _compute([level for level in levels if isinstance(level, Compute)])
+        best = _memory([level for level in levels if isinstance(level, Memory)])
+    elif isinstance(first, Array):
+        best = _array([level for level in levels if isinstance(level, Array)])
+    else:
+        best = _compute([level for level in levels if isinstance(level, Compute)])
+    if best is None:
+        return None
+    rest = attrgetter(*(each.name for each in fields(first) if each.name not in best))
+    if any(rest(level) != rest(first) for level in levels):
+        return None
+    return replace(first, **best)  # type: ignore[arg-type]
 
 
-def _memory(levels: list[Memory]) -> Memory | None:
-    first = levels[0]
-    parts = first.tensor_bits
+def _memory(levels: list[Memory]) -> dict[str, object] | None:
+    parts = levels[0].tensor_bits
     if parts is not None:
         sizes = [level.tensor_bits or {} for level in levels]
         if any(size.keys() != parts.keys() for size in sizes):
@@ -191,53 +203,43 @@ def _memory(levels: list[Memory]) -> Memory | None:
     elif any(level.tensor_bits is not None for level in levels):
         return None
     capacity = _most([level.capacity_bits for level in levels])
-    result = replace(
-        first,
-        capacity_bits=None if capacity is None else sum(parts.values()) if parts else int(capacity),
-        tensor_bits=parts,
-        read_energy=min(level.read_energy for level in levels),
-        write_energy=min(level.write_energy for level in levels),
-        read_bandwidth=_most([level.read_bandwidth for level in levels]),
-        write_bandwidth=_most([level.write_bandwidth for level in levels]),
-        shared_bandwidth=_most([level.shared_bandwidth for level in levels]),
-        banks=None,
-        leakage=0.0,
-        area=0.0,
-    )
-    same = {
-        (m.word_bits, m.buffering, m.retention, m.block_bytes, m.keep, m.must_keep, m.dma)
-        for m in levels
+    return {
+        "capacity_bits": None
+        if capacity is None
+        else sum(parts.values())
+        if parts
+        else int(capacity),
+        "tensor_bits": parts,
+        "read_energy": min(level.read_energy for level in levels),
+        "write_energy": min(level.write_energy for level in levels),
+        "read_bandwidth": _most([level.read_bandwidth for level in levels]),
+        "write_bandwidth": _most([level.write_bandwidth for level in levels]),
+        "shared_bandwidth": _most([level.shared_bandwidth for level in levels]),
+        "banks": None,
+        "leakage": 0.0,
+        "area": 0.0,
     }
-    return result if len(same) == 1 else None
 
 
-def _array(levels: list[Array]) -> Array | None:
-    first = levels[0]
-    same = {
-        (tuple(a.axes), a.multicast, a.reduction, a.forwarding, a.networks, a.adders)
-        for a in levels
+def _array(levels: list[Array]) -> dict[str, object] | None:
+    axes = levels[0].axes
+    if any(tuple(level.axes) != tuple(axes) for level in levels):
+        return None
+    return {
+        "axes": {axis: max(level.axes[axis] for level in levels) for axis in axes},
+        "hop_energy": min(level.hop_energy for level in levels),
+        "bandwidth": _most([level.bandwidth for level in levels]),
+        "area": 0.0,
     }
-    if len(same) > 1:
-        return None
-    return replace(
-        first,
-        axes={axis: max(level.axes[axis] for level in levels) for axis in first.axes},
-        hop_energy=min(level.hop_energy for level in levels),
-        bandwidth=_most([level.bandwidth for level in levels]),
-        area=0.0,
-    )
 
 
-def _compute(levels: list[Compute]) -> Compute | None:
-    if len({level.gated for level in levels}) > 1:
-        return None
-    return replace(
-        levels[0],
-        energy=min(level.energy for level in levels),
-        cycles=min(level.cycles for level in levels),
-        leakage=0.0,
-        area=0.0,
-    )
+def _compute(levels: list[Compute]) -> dict[str, object]:
+    return {
+        "energy": min(level.energy for level in levels),
+        "cycles": min(level.cycles for level in levels),
+        "leakage": 0.0,
+        "area": 0.0,
+    }
 
 
 def _most(values: Sequence[float | None]) -> float | None:

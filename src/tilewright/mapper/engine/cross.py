@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from tilewright.mapper.problem.space import Space
 
 
-class Front(NamedTuple):
+class BeforeArray(NamedTuple):
     """A label in front of an array.
 
     Attributes
@@ -85,7 +85,7 @@ def in_front(
     floats: Floats,
     scratch: Scratch,
     incumbent: Best | Staircase,
-) -> Front:
+) -> BeforeArray:
     """Return a label in front of the array above a segment; fill its least words."""
     array = part.number - 1
     inside = floats[ENERGY]
@@ -93,7 +93,7 @@ def in_front(
         scratch.words[t] = least_words(sp, row, t)
         inside += lk.rest_base[array, t] + lk.rest_slope[array, t] * scratch.words[t]
     value, tie = to_beat(lk, part, floats, incumbent)
-    return Front(
+    return BeforeArray(
         shape=row[SHAPE],
         spread=floats[SPREAD] * part.spread_left,
         bound=floats[LEAST_ENERGY] - lk.leakage * floats[LEAST_CYCLES],
@@ -106,7 +106,13 @@ def in_front(
 
 @leaf
 def next_choice(
-    sp: Space, lk: Links, part: Segment, front: Front, choice: int, goal: Floats, scratch: Scratch
+    sp: Space,
+    lk: Links,
+    part: Segment,
+    front: BeforeArray,
+    choice: int,
+    goal: Floats,
+    scratch: Scratch,
 ) -> int:
     """Return the first spatial choice from one on that may lead to something better, or -1."""
     for c in range(choice, sp.unroll_start[part.number]):

@@ -33,7 +33,7 @@ KEPT, STATIONARY = "kept", "stationary"
 
 
 @dataclass(frozen=True)
-class Candidate:
+class OtherDataflow:
     """The best mapping of some kind, as the search values it.
 
     Attributes
@@ -64,13 +64,13 @@ class Nearby:
 
     Attributes
     ----------
-    candidates : tuple of Candidate
+    candidates : tuple of OtherDataflow
         Each below the limit.
     complete : bool
         Whether there are no more.
     """
 
-    candidates: tuple[Candidate, ...] = ()
+    candidates: tuple[OtherDataflow, ...] = ()
     complete: bool = False
 
 
@@ -80,21 +80,21 @@ class Otherwise:
 
     Attributes
     ----------
-    candidate : Candidate or None
+    candidate : OtherDataflow or None
         None when there is none, or when none was found in time.
     complete : bool
         Whether every such mapping was covered.
     """
 
-    candidate: Candidate | None = None
+    candidate: OtherDataflow | None = None
     complete: bool = False
 
 
-def candidate(kind: str, found: Found) -> Candidate | None:
+def candidate(kind: str, found: Found) -> OtherDataflow | None:
     """Return what a search found as a candidate."""
     if found.mapping is None:
         return None
-    return Candidate(kind, found.mapping, found.value, found.bound, found.finished)
+    return OtherDataflow(kind, found.mapping, found.value, found.bound, found.finished)
 
 
 def stored(search: Search, keep: Keep) -> dict[str, tuple[str, ...]]:
@@ -175,7 +175,7 @@ def other_spatial_sets(
     start = search.space.unroll_start
     everything: Allowed = tuple(frozenset(sets[start[k] : start[k + 1]]) for k in range(search.na))
     order = count()
-    queue: list[tuple[float, int, Candidate, Allowed]] = []
+    queue: list[tuple[float, int, OtherDataflow, Allowed]] = []
     complete = True
     least = bound = inf
 
@@ -197,9 +197,9 @@ def other_spatial_sets(
     first = None
     if queue:
         best = queue[0][2]
-        first = Candidate(SPATIAL, best.mapping, best.value, min(bound, best.value), complete)
+        first = OtherDataflow(SPATIAL, best.mapping, best.value, min(bound, best.value), complete)
     otherwise = Otherwise(first, complete)
-    nearby: list[Candidate] = []
+    nearby: list[OtherDataflow] = []
     while queue and queue[0][0] <= limit * (1 + TIE):
         _, _, one, allowed = heappop(queue)
         nearby.append(one)

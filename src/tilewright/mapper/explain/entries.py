@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tilewright.mapper.explain.relaxed_machines import Limit, usage
+from tilewright.mapper.explain.relaxed_machines import RelaxedLimit, usage
 from tilewright.mapper.results.dataflow import Dataflow, dataflow
 from tilewright.mapper.results.text import percent
 from tilewright.mapping.files import mapping_data
@@ -19,7 +19,7 @@ class Relaxed:
 
     Attributes
     ----------
-    limit : Limit
+    limit : RelaxedLimit
         What is relaxed, from what to what.
     value : float
         Objective of the best mapping found on the relaxed machine; that of the optimum where
@@ -38,7 +38,7 @@ class Relaxed:
         The new optimum, its mapping included; None where the old one remains.
     """
 
-    limit: Limit
+    limit: RelaxedLimit
     value: float
     lower_bound: float
     gain: float

@@ -9,8 +9,8 @@ from time import perf_counter
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import InputError, NoMappingError
 from tilewright.mapper.explain.alternatives import (
-    Candidate,
     Nearby,
+    OtherDataflow,
     Otherwise,
     Stop,
     other_bypasses,
@@ -20,7 +20,7 @@ from tilewright.mapper.explain.alternatives import (
 )
 from tilewright.mapper.explain.entries import Alternative, Relaxed, by_gain
 from tilewright.mapper.explain.explanation import Explanation
-from tilewright.mapper.explain.relaxed_machines import Limit, limits, why_not
+from tilewright.mapper.explain.relaxed_machines import RelaxedLimit, limits, why_not
 from tilewright.mapper.network.cache import Cache
 from tilewright.mapper.network.network import map_network
 from tilewright.mapper.network.running.progress import Progress
@@ -178,7 +178,7 @@ class Work:
         """Find the best mapping of the machine with one limit relaxed."""
         self.relaxed[i] = relax(self.limits[i], self.optimum, stop)
 
-    def alternatives(self, candidates: Iterable[Candidate]) -> list[Alternative]:
+    def alternatives(self, candidates: Iterable[OtherDataflow]) -> list[Alternative]:
         """Return candidates as the model values them, the best first."""
         layer, machine, objective = self.optimum.layer, self.architecture, self.optimum.objective
         found = []
@@ -232,7 +232,7 @@ class Work:
         return result
 
 
-def unchanged(limit: Limit, optimum: LayerResult, reason: str | None) -> Relaxed:
+def unchanged(limit: RelaxedLimit, optimum: LayerResult, reason: str | None) -> Relaxed:
     """Return what is known of a limit before it is relaxed: all, if there is a reason."""
     value = optimum.proof.value
     proven = reason is not None
@@ -248,7 +248,7 @@ def unchanged(limit: Limit, optimum: LayerResult, reason: str | None) -> Relaxed
     )
 
 
-def relax(limit: Limit, optimum: LayerResult, stop: Stop) -> Relaxed:
+def relax(limit: RelaxedLimit, optimum: LayerResult, stop: Stop) -> Relaxed:
     """Find the best mapping of the machine with one limit relaxed, if it is better."""
     least = optimum.proof.value
     search = Search(optimum.layer, limit.relaxed, optimum.objective)

@@ -23,7 +23,7 @@ STEP = 2  # what a size or a rate is multiplied with
 
 
 @dataclass(frozen=True)
-class Limit:
+class RelaxedLimit:
     """Something of which a machine has only so much, and the machine with more of it.
 
     A mapping of the machine costs the same on the relaxed one: energies per word, leakage and
@@ -62,7 +62,7 @@ class Limit:
         return " ".join(word for word in words if word)
 
 
-def limits(architecture: Architecture) -> Iterator[Limit]:
+def limits(architecture: Architecture) -> Iterator[RelaxedLimit]:
     """Yield every limit of a machine, in the order of its levels, then its constraints."""
     for level in architecture.levels:
         if isinstance(level, Memory):
@@ -76,7 +76,7 @@ def limits(architecture: Architecture) -> Iterator[Limit]:
     # one by one, with the levels that roles stand for
     statements = architecture.statements
     for i, one in enumerate(statements):
-        yield Limit(
+        yield RelaxedLimit(
             "constraint", one.at, str(one), one.words(), DROPPED,
             replace(architecture, constraints=statements[:i] + statements[i + 1 :]),
         )  # fmt: skip
@@ -88,50 +88,52 @@ def with_level(architecture: Architecture, level: Level) -> Architecture:
     return replace(architecture, levels=levels)
 
 
-def sizes(architecture: Architecture, memory: Memory) -> Iterator[Limit]:
+def sizes(architecture: Architecture, memory: Memory) -> Iterator[RelaxedLimit]:
     """Yield the capacity of a memory, or the share of each tensor in it."""
     if memory.capacity_bits is not None and memory.tensor_bits is None:
         more = STEP * memory.capacity_bits
-        yield Limit(
+        yield RelaxedLimit(
             "capacity", memory.name, "", size_text(memory.capacity_bits), size_text(more),
             with_level(architecture, replace(memory, capacity_bits=more)),
         )  # fmt: skip
     for role, bits in (memory.tensor_bits or {}).items():
         shares = {**(memory.tensor_bits or {}), role: STEP * bits}
         total = None if memory.capacity_bits is None else memory.capacity_bits + (STEP - 1) * bits
-        yield Limit(
+        yield RelaxedLimit(
             "share", memory.name, role, size_text(bits), size_text(STEP * bits),
             with_level(architecture, replace(memory, tensor_bits=shares, capacity_bits=total)),
         )  # fmt: skip
 
 
-def bandwidth(architecture: Architecture, level: Memory | Array, item: str) -> Iterator[Limit]:
+def bandwidth(
+    architecture: Architecture, level: Memory | Array, item: str
+) -> Iterator[RelaxedLimit]:
     """Yield a bandwidth of a memory (read, write or shared) or of an array, where it is limited."""
     key = f"{item}_bandwidth" if item else "bandwidth"
     rate = getattr(level, key)
     if rate is not None:
-        yield Limit(
+        yield RelaxedLimit(
             "bandwidth", level.name, item, f"{rate:.4g} words/cycle",
             f"{STEP * rate:.4g} words/cycle",
             with_level(architecture, replace(level, **{key: STEP * rate})),
         )  # fmt: skip
 
 
-def bypasses(architecture: Architecture, memory: Memory) -> Iterator[Limit]:
+def bypasses(architecture: Architecture, memory: Memory) -> Iterator[RelaxedLimit]:
     """Yield what a memory may not store, and what may not bypass it."""
     if memory.keep is not None:
-        yield Limit(
+        yield RelaxedLimit(
             "keep", memory.name, "", f"only {', '.join(sorted(memory.keep)) or 'nothing'}", DROPPED,
             with_level(architecture, replace(memory, keep=None)),
         )  # fmt: skip
     if memory.must_keep:
-        yield Limit(
+        yield RelaxedLimit(
             "must_keep", memory.name, "", ", ".join(sorted(memory.must_keep)), DROPPED,
             with_level(architecture, replace(memory, must_keep=frozenset())),
         )  # fmt: skip
 
 
-def axes(architecture: Architecture, array: Array) -> Iterator[Limit]:
+def axes(architecture: Architecture, array: Array) -> Iterator[RelaxedLimit]:
     """Yield the sizes of the axes of an array."""
     inside = architecture.levels[architecture.position[array.name] + 1 :]
     for axis, size in array.axes.items():
@@ -140,11 +142,11 @@ def axes(architecture: Architecture, array: Array) -> Iterator[Limit]:
             if not isinstance(level, Array):
                 # more instances, which together leak as before
                 machine = with_level(machine, replace(level, leakage=level.leakage / STEP))
-        yield Limit("axis", array.name, axis, f"{size}", f"{STEP * size}", machine)
+        yield RelaxedLimit("axis", array.name, axis, f"{size}", f"{STEP * size}", machine)
 
 
 def why_not(
-    limit: Limit, layer: Layer, architecture: Architecture, objective: Objective
+    limit: RelaxedLimit, layer: Layer, architecture: Architecture, objective: Objective
 ) -> str | None:
     """Return why relaxing a limit changes no value of any mapping and adds none; None if it may."""
     level = architecture.levels[architecture.position[limit.level]]
@@ -194,7 +196,7 @@ def cycles_count(architecture: Architecture, objective: Objective) -> bool:
     return not energy or leakage_per_cycle(architecture) > 0
 
 
-def same_choices(limit: Limit, layer: Layer, array: Array) -> bool:
+def same_choices(limit: RelaxedLimit, layer: Layer, array: Array) -> bool:
     """Whether an array whose axis is longer has no spatial choices but those that it has now."""
     tiles = lattice(layer)
     longer = next(a for a in limit.relaxed.arrays if a.name == array.name)
@@ -202,7 +204,7 @@ def same_choices(limit: Limit, layer: Layer, array: Array) -> bool:
     return counts[0] == counts[1]
 
 
-def usage(limit: Limit, evaluation: Evaluation) -> str:
+def usage(limit: RelaxedLimit, evaluation: Evaluation) -> str:
     """Return how much of a relaxed limit a mapping of the relaxed machine uses, for people."""
     layer, machine = evaluation.layer, evaluation.architecture
     if limit.kind == "axis" or (limit.level in evaluation.networks and limit.kind == "constraint"):

@@ -16,11 +16,11 @@ from tilewright.mapping.fused.connections.connected_layers import traced
 from tilewright.model.energy import read_cost, write_cost
 
 if TYPE_CHECKING:
-    from tilewright.mapper.fused.network_search import NetworkSearch
+    from tilewright.mapper.fused.network_search import FusedNetworkSearch
 
 
 def detailed_edges(
-    search: NetworkSearch, part: Part, chosen: Sequence[Names]
+    search: FusedNetworkSearch, part: Part, chosen: Sequence[Names]
 ) -> Iterator[UnfusedEdge]:
     """Yield the edges of a part that stay unfused, why, and what they move and would take."""
     for unfused in unfused_edges(search, part, chosen):
@@ -36,7 +36,7 @@ def detailed_edges(
         )
 
 
-def moved(search: NetworkSearch, part: Part, unfused: UnfusedEdge) -> tuple[int, float]:
+def moved(search: FusedNetworkSearch, part: Part, unfused: UnfusedEdge) -> tuple[int, float]:
     """Return what the outermost memory moves of an edge's tensor, with layers by themselves.
 
     What its producer sends and fetches, and what its reader fetches: words, and their pJ there.
@@ -63,7 +63,7 @@ def moved(search: NetworkSearch, part: Part, unfused: UnfusedEdge) -> tuple[int,
     return words, energy
 
 
-def smallest_tiles(search: NetworkSearch, both: list[Names]) -> tuple[str | None, int | None]:
+def smallest_tiles(search: FusedNetworkSearch, both: list[Names]) -> tuple[str | None, int | None]:
     """Return the memory that the smallest tiles of exchanged tensors take most of, and the bits.
 
     Of the segments, and of the memories that may hold the tiles, those that take least.

@@ -14,7 +14,7 @@ from time import perf_counter
 from tilewright.architecture.machine import Architecture
 from tilewright.fusion.evaluation import evaluate as evaluate_fused
 from tilewright.mapper.fused.edge_details import detailed_edges
-from tilewright.mapper.fused.network_search import NetworkSearch
+from tilewright.mapper.fused.network_search import FusedNetworkSearch
 from tilewright.mapper.fused.results.edges import UnfusedEdge
 from tilewright.mapper.fused.results.result import FusedResult, Unfused
 from tilewright.mapper.fused.results.segment_result import SegmentResult
@@ -68,7 +68,7 @@ def map_fused(
     last = start + run.seconds * SEARCH
     first = replace(run, time_limit=run.share(SHARE))
     alone = map_network(network, architecture, objective, run=first, tiles=tiles)
-    searching = NetworkSearch(network, architecture, alone.objective, alone.layers)
+    searching = FusedNetworkSearch(network, architecture, alone.objective, alone.layers)
     searching.list_segments()
     rounds = Rounds(searching, last, run.workers or processors(), start)
     if not alone.interrupted:
@@ -85,7 +85,7 @@ def map_fused(
 
 
 def result(
-    search: NetworkSearch,
+    search: FusedNetworkSearch,
     alone: NetworkResult,
     *,
     seconds: float,
@@ -131,7 +131,7 @@ def result(
 
 
 def confirmed(
-    search: NetworkSearch, names: Names, before: tuple[LayerResult, ...]
+    search: FusedNetworkSearch, names: Names, before: tuple[LayerResult, ...]
 ) -> SegmentResult:
     """Return a segment's result; the model gives its mapping the value that was found.
 

@@ -12,7 +12,7 @@ from tilewright.architecture.machine import Architecture
 from tilewright.mapper.fused.search.apart import Apart, layers_apart
 from tilewright.mapper.fused.search.branch_bounds import BranchBounds
 from tilewright.mapper.fused.search.chunks import Chunks
-from tilewright.mapper.fused.search.known import Known
+from tilewright.mapper.fused.search.known import KnownChunks
 from tilewright.mapper.fused.segment_task import Outcome, Task
 from tilewright.mapper.fused.space.partition import (
     Names,
@@ -29,7 +29,7 @@ from tilewright.mapping.fused import Segment
 from tilewright.workload.layer import Network
 
 
-class NetworkSearch:
+class FusedNetworkSearch:
     """What is known of a network whose layers may be fused, and of all its segments.
 
     Attributes
@@ -103,7 +103,7 @@ class NetworkSearch:
         firsts = (own[0][1] for own in self.alike.values())
         return [names for names in firsts if not self.outcomes[names].searched]
 
-    def task(self, names: Names, tolerance: float, known: Known) -> Task:
+    def task(self, names: Names, tolerance: float, known: KnownChunks) -> Task:
         """Return what there is to search of a segment."""
         part, first = self.group[names][0]
         segment = self.segments[first]

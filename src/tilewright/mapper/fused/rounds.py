@@ -12,7 +12,7 @@ from itertools import groupby
 from math import isfinite
 from time import perf_counter
 
-from tilewright.mapper.fused.network_search import NetworkSearch
+from tilewright.mapper.fused.network_search import FusedNetworkSearch
 from tilewright.mapper.fused.search.apart import Apart, least_apart
 from tilewright.mapper.fused.search.known import KnownOfLayers
 from tilewright.mapper.fused.segment_task import Answer, Task, solve
@@ -29,7 +29,7 @@ class Rounds:
 
     Parameters
     ----------
-    search : NetworkSearch
+    search : FusedNetworkSearch
         What is known; it grows.
     last : float
         When the time is over, on the clock of `perf_counter`; infinite without a limit.
@@ -40,7 +40,7 @@ class Rounds:
     """
 
     def __init__(
-        self, search: NetworkSearch, last: float, workers: int = 1, since: float = 0.0
+        self, search: FusedNetworkSearch, last: float, workers: int = 1, since: float = 0.0
     ) -> None:
         self.search = search
         self.last = last

@@ -12,7 +12,7 @@ from tilewright.architecture.machine import Architecture
 from tilewright.mapper.fused.search.branch import BranchSearch
 from tilewright.mapper.fused.search.candidate import Candidate
 from tilewright.mapper.fused.search.chunks import Chunks
-from tilewright.mapper.fused.search.known import Known
+from tilewright.mapper.fused.search.known import KnownChunks
 from tilewright.mapper.fused.search.segment_search import SegmentSearch
 from tilewright.mapper.fused.space.segment_problem import SegmentProblem
 from tilewright.mapper.objective.objective import parse_objective
@@ -67,7 +67,7 @@ class Task:
         What its layers cost at least by themselves.
     earlier : Outcome
         What an earlier search has found.
-    known : Known
+    known : KnownChunks
         What is known of chunks.
     """
 
@@ -78,7 +78,7 @@ class Task:
     most: float
     alone: float
     earlier: Outcome
-    known: Known = field(default_factory=Known)
+    known: KnownChunks = field(default_factory=KnownChunks)
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Answer:
     """What a task has found: of its segment, and of chunks."""
 
     outcome: Outcome
-    found: Known
+    found: KnownChunks
 
 
 def solve(task: Task, stop: Callable[[], bool]) -> Answer:
@@ -94,7 +94,7 @@ def solve(task: Task, stop: Callable[[], bool]) -> Answer:
     start = perf_counter()
     problem = SegmentProblem(task.segment, task.architecture)
     if not problem.possible:
-        return Answer(Outcome(None, inf, inf), Known())
+        return Answer(Outcome(None, inf, inf), KnownChunks())
     earlier, most, floor = task.earlier, task.most, task.earlier.bound
     known = task.known.copy()
     searches = searches_here(task.architecture)

@@ -29,7 +29,7 @@ from tilewright.mapper.objective.tolerances import TOLERANCE
 from tilewright.mapping.fused.connections.connected_layers import segment
 
 if TYPE_CHECKING:
-    from tilewright.mapper.fused.network_search import NetworkSearch
+    from tilewright.mapper.fused.network_search import FusedNetworkSearch
 
 
 class Blocked(NamedTuple):
@@ -48,7 +48,7 @@ class Lack(NamedTuple):
 
 
 def unfused_edges(
-    search: NetworkSearch, part: Part, chosen: Sequence[Names]
+    search: FusedNetworkSearch, part: Part, chosen: Sequence[Names]
 ) -> Iterator[UnfusedEdge]:
     """Yield the edges of a part between layers that are not in one segment, and why."""
     edges = list(edges_among(part.nodes, part.prefix))
@@ -74,7 +74,7 @@ def unfused_edges(
         yield UnfusedEdge(edge=edge, repeat=part.repeat, reason=reason, because=because)
 
 
-def blocked(search: NetworkSearch, part: Part, edge: Edge, edges: list[Edge]) -> Blocked:
+def blocked(search: FusedNetworkSearch, part: Part, edge: Edge, edges: list[Edge]) -> Blocked:
     """Return why no segment has both ends of an edge.
 
     A segment with both has all that reads the tensors between its layers, and all that stands
@@ -114,7 +114,7 @@ def blocked(search: NetworkSearch, part: Part, edge: Edge, edges: list[Edge]) ->
 
 
 def searched(
-    search: NetworkSearch, part: Part, edge: Edge, both: list[Names], total: float
+    search: FusedNetworkSearch, part: Part, edge: Edge, both: list[Names], total: float
 ) -> UnfusedEdge:
     """Return why none of the segments with both ends of an edge was chosen.
 

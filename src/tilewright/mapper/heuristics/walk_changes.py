@@ -98,6 +98,26 @@ def unroll_others(sp: Space, tokens: Tokens, unrolled: Ints, array: int, choice:
 
 
 @leaf
+def code_of(tokens: Tokens, stored: Ints) -> int:
+    """Return a number that tells the bypass choice of a walk from others."""
+    code = 0
+    for t in range(len(stored)):
+        code = code * tokens.chain.shape[1] + stored[t]
+    return code
+
+
+@leaf
+def may_store(tokens: Tokens, stored: Ints) -> bool:
+    """Whether the memories of all tensors together are a bypass choice of the search."""
+    every = tokens.together
+    if len(every) == 0:
+        return True
+    code = code_of(tokens, stored)
+    at = np.searchsorted(every, code)
+    return bool(at < len(every) and every[at] == code)
+
+
+@leaf
 def alter(sp: Space, tokens: Tokens, tour: Tour, state: Ints) -> int:
     """Make one random change to a walk; return the tensor whose memories changed, or -1.
 
@@ -118,6 +138,9 @@ def alter(sp: Space, tokens: Tokens, tour: Tour, state: Ints) -> int:
         if tokens.chain[t, other] < 0:
             return UNCHANGED
         stored[t] = other
+        if not may_store(tokens, stored):
+            stored[t] = other ^ (1 << tokens.slot[node])
+            return UNCHANGED
         return int(t)
     if kind < 6 and nodes > 0:
         node = draw(state, nodes)

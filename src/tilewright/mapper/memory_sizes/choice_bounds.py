@@ -13,7 +13,7 @@ from tilewright.mapper.bounds.tables.above_array import NONE, REGION, RUN
 from tilewright.mapper.bounds.tables.below_array import (
     Below,
     Costs,
-    Nodes,
+    NodesBelow,
     Positions,
     below_table,
 )
@@ -45,7 +45,7 @@ NOTHING = Below(
 
 
 @dataclass
-class Choices:
+class BypassBounds:
     """Bounds of one layer on one machine below its only array.
 
     Bypass choices that do not differ in the tensors that both store below the array share tables:
@@ -149,11 +149,11 @@ class Choices:
         """Return what goes to the compute unit in a bypass choice at least."""
         return sum(to_compute(self.sp, plan.lk, t, choice) for t in range(len(self.sp.relevant)))
 
-    def table(self, plan: Plan, nodes: Nodes) -> tuple[Positions, Floats, Floats]:
+    def table(self, plan: Plan, nodes: NodesBelow) -> tuple[Positions, Floats, Floats]:
         """Return the step functions of all shapes."""
         return below_table(self.sp, nodes, plan.parts[1].stage_next, self.most)
 
-    def nodes(self, plan: Plan, choice: int) -> Nodes:
+    def nodes(self, plan: Plan, choice: int) -> NodesBelow:
         """Return what the store nodes of a bypass choice cost in a spatial choice."""
         lk, sp, part = plan.lk, self.sp, plan.parts[1]
         nt = len(sp.relevant)
@@ -194,7 +194,7 @@ class Choices:
                 )  # fmt: skip
                 end[f, ~fits] = np.inf
         costs = Costs(place, least, begin, end, bits)
-        return Nodes(
+        return NodesBelow(
             shapes=shapes,
             row=row,
             costs=costs,

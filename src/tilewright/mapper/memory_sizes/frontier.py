@@ -9,7 +9,7 @@ from time import perf_counter
 
 from tilewright.architecture.machine import Architecture, Array, Compute, Level, Memory
 from tilewright.errors import InputError, NoMappingError, nearest
-from tilewright.mapper.memory_sizes.choice_bounds import Choices
+from tilewright.mapper.memory_sizes.choice_bounds import BypassBounds
 from tilewright.mapper.memory_sizes.ranges import cover
 from tilewright.mapper.memory_sizes.sweep import Sweep
 from tilewright.mapper.memory_sizes.walks import Sizes, Walks
@@ -27,7 +27,7 @@ HASTE = 0.5  # seconds for any mapping, where nothing else was found
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownOptimum:
     """The optimum of one choice of sizes.
 
     Attributes
@@ -47,12 +47,12 @@ class Known:
 
 
 @dataclass
-class Found:
+class FoundSizes:
     """What was found.
 
     Attributes
     ----------
-    known : list of Known
+    known : list of KnownOptimum
     finished : bool
         Whether nothing is missing.
     searches : int
@@ -60,7 +60,7 @@ class Found:
         Whether Ctrl-C ended it.
     """
 
-    known: list[Known]
+    known: list[KnownOptimum]
     finished: bool
     searches: int
     interrupted: bool
@@ -108,7 +108,7 @@ def least_cost(
     machine = architecture if traffic is None else counting(architecture, traffic)
     search = Search(layer, machine, str(wanted))
 
-    def point(k: Known) -> Point:
+    def point(k: KnownOptimum) -> Point:
         cost = agreed(layer, sized(machine, over, k.used), str(wanted), k.mapping, k.value)
         value = wanted.value(cost.energy_pj, float(cost.cycles))
         if traffic is not None:
@@ -117,7 +117,7 @@ def least_cost(
 
     points: dict[int, Point] = {}  # by the mapping itself, while others are searched
 
-    def check(k: Known) -> None:
+    def check(k: KnownOptimum) -> None:
         points[id(k.mapping)] = point(k)
 
     if can_sweep(search, over):
@@ -169,8 +169,8 @@ def sweep(
     objective: Objective,
     stop: Callable[[], bool],
     progress: Callable[[int], None],
-    check: Callable[[Known], None] = lambda known: None,
-) -> Found:
+    check: Callable[[KnownOptimum], None] = lambda known: None,
+) -> FoundSizes:
     """Find the optima of all sizes at once; `check` is told of each that may be one."""
     memories = machine.memories
     places = [[m.name for m in memories].index(name) for name in over]
@@ -193,7 +193,7 @@ def sweep(
     search.aim(objective, with_sizes((most[0], most[1])))
     # tables below the array pay where both sizes vary; elsewhere they take longer than they save
     tables_of = varied[1] if varied[0] >= 0 else -1
-    choices = Choices(search.space, search.tables.slides, tables_of)
+    choices = BypassBounds(search.space, search.tables.slides, tables_of)
     walks = Walks(search, varied, choices, stop, progress)
     all_sizes = Sweep(
         search=search,
@@ -204,9 +204,9 @@ def sweep(
         walks=walks,
     )
 
-    def known(mapping: Mapping, value: float, sizes: Sizes) -> Known:
+    def known(mapping: Mapping, value: float, sizes: Sizes) -> KnownOptimum:
         used = tuple(int(sizes[varied.index(p)]) for p in places)
-        return Known(used, used, value, mapping)
+        return KnownOptimum(used, used, value, mapping)
 
     interrupted = False
     finished = False
@@ -215,7 +215,7 @@ def sweep(
     except KeyboardInterrupt:
         interrupted = True
     optima = [known(*found) for found in walks.found()]
-    return Found(optima, finished, walks.number, interrupted)
+    return FoundSizes(optima, finished, walks.number, interrupted)
 
 
 def repeat(
@@ -225,16 +225,16 @@ def repeat(
     objective: Objective,
     stop: Callable[[], bool],
     progress: Callable[[int], None],
-) -> Found:
+) -> FoundSizes:
     """Find the optima one after the other.
 
     The optimum for some sizes is also the optimum for all smaller ones that its tiles fit: the next
     search is for one bit less than they take. What two searches prove, equal values included, is
     not searched again.
     """
-    found = Found([], True, 0, False)
+    found = FoundSizes([], True, 0, False)
 
-    def best(limits: tuple[float, ...]) -> Known | None:
+    def best(limits: tuple[float, ...]) -> KnownOptimum | None:
         """Return the optimum for some sizes."""
         known = found.known
         fitting = [k for k in known if all(u <= b for u, b in zip(k.used, limits, strict=True))]
@@ -271,20 +271,20 @@ def repeat(
 
 def the_best(
     search: Search, machine: Architecture, over: Sequence[str], limits: tuple[float, ...]
-) -> Known:
+) -> KnownOptimum:
     """Return the best mapping of a search, and the bits that it takes on a machine."""
     mapping = search.found.mapping
     assert mapping is not None
     used = occupied(evaluate(search.layer, machine, mapping), tuple(over))
     value = float(search.best[0])
     if search.found.value < inf:
-        value = max(value, search.found.value)  # see `Found.correct_value`
-    return Known(limits, used, value, mapping)
+        value = max(value, search.found.value)  # see `FoundSizes.correct_value`
+    return KnownOptimum(limits, used, value, mapping)
 
 
 def some(
     search: Search, machine: Architecture, over: Sequence[str], objective: Objective
-) -> list[Known]:
+) -> list[KnownOptimum]:
     """Return some mapping for sizes without a limit, where one is found in little time."""
     now = sized(machine, over, [inf] * len(over))
     end = perf_counter() + HASTE
@@ -293,7 +293,7 @@ def some(
     return [] if search.found.mapping is None else [the_best(search, now, over, ())]
 
 
-def ask(best: Callable[[tuple[float, ...]], Known | None], sizes: int) -> None:
+def ask(best: Callable[[tuple[float, ...]], KnownOptimum | None], sizes: int) -> None:
     """Ask for the optimum of every choice of sizes that differs from a larger one."""
     last = inf
     while last >= 0:
@@ -310,10 +310,10 @@ def ask(best: Callable[[tuple[float, ...]], Known | None], sizes: int) -> None:
         last = max(u[1] for u in used) - 1
 
 
-def undominated(known: Sequence[Known]) -> list[Known]:
+def undominated(known: Sequence[KnownOptimum]) -> list[KnownOptimum]:
     """Return the optima that no other one of at most the same sizes reaches, smallest first."""
     order = sorted(known, key=lambda k: (k.used, k.value))
-    kept: list[Known] = []
+    kept: list[KnownOptimum] = []
     for k in order:
         if not any(
             o.value <= k.value * (1 + SAME)

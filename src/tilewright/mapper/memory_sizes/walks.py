@@ -28,7 +28,7 @@ from tilewright.mapper.label import labels
 from tilewright.mapper.label.roots import roots
 from tilewright.mapper.label.store import COUNT, Labels, next_below, stored
 from tilewright.mapper.label.trace_back import rebuild
-from tilewright.mapper.memory_sizes.choice_bounds import NOTHING, Choices, least_cost_below
+from tilewright.mapper.memory_sizes.choice_bounds import NOTHING, BypassBounds, least_cost_below
 from tilewright.mapper.memory_sizes.cross_sizes import cross_each, enters, entries
 from tilewright.mapper.problem.link_costs import Links
 from tilewright.mapper.problem.segments import Segment
@@ -82,7 +82,7 @@ class Walks:
         With loops on all dimensions anywhere.
     varied : tuple of int
         Positions of the memory above the first array and of the other one; -1 for none.
-    choices : Choices
+    choices : BypassBounds
         Bounds of what is below the array.
     stop : callable
         Asked every now and then whether to end.
@@ -98,7 +98,7 @@ class Walks:
 
     search: Search
     varied: tuple[int, int]
-    choices: Choices
+    choices: BypassBounds
     stop: Callable[[], bool]
     progress: Callable[[int], None]
     points: Floats = field(default_factory=lambda: np.zeros((64, COLUMNS)))

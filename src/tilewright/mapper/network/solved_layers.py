@@ -49,7 +49,7 @@ class Searched:
     counts: Counts | None = None
 
 
-class Solved(Strict):
+class SolvedLayer(Strict):
     """The result of a search that has covered all it covers, as it is kept.
 
     The counts are those of the model, whose code is part of the key: to confirm the result takes
@@ -123,7 +123,7 @@ class SolvedLayers:
         if value is None:
             return None
         try:
-            kept = Solved.model_validate_json(value)
+            kept = SolvedLayer.model_validate_json(value)
             if kept.digest != kept.own_digest(key):
                 self.cache.drop(key)
                 return None
@@ -152,7 +152,7 @@ class SolvedLayers:
         if self.cache is None or not proven or not isfinite(searched.mappings_in_space):
             return
         result = self.confirm(layer, searched)
-        kept = Solved(
+        kept = SolvedLayer(
             mapping=result.mapping,
             value=found.value,
             bound=found.bound,

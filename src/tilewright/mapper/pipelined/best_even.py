@@ -25,7 +25,7 @@ from tilewright.kernels.types import Bools, Floats, Ints
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.pipelined.even_energies import outer_energies, unit_energies
 from tilewright.mapper.pipelined.even_search import Rates, survey, whole_mappings
-from tilewright.mapper.pipelined.move_tables import Tables, sequences, tables
+from tilewright.mapper.pipelined.move_tables import MoveTables, sequences, tables
 from tilewright.mapper.pipelined.word_costs import (
     COLLECT,
     EMPTY,
@@ -37,7 +37,7 @@ from tilewright.mapper.pipelined.word_costs import (
     SENT,
     UNIT,
     WRITE,
-    Chain,
+    KeepCosts,
     chain,
 )
 from tilewright.mapper.problem.bypass_choices import KeepChoice, keep_choices, narrowed
@@ -54,7 +54,7 @@ SLICES = 24  # parts of the spatial choices, between which it may be stopped
 
 
 @dataclass(frozen=True)
-class Bypass:
+class EvenBypass:
     """A bypass choice, and what is known of it.
 
     Attributes
@@ -63,7 +63,7 @@ class Bypass:
         Per tensor the positions of the memories that store it, outermost first.
     used : tuple of int
         Positions of the memories that store something, but for the outermost one.
-    chain : Chain
+    chain : KeepCosts
         What its words cost.
     outer : array of int
         Tiles of the outer memory that fit, those with the least energy first.
@@ -77,7 +77,7 @@ class Bypass:
 
     keep: KeepChoice
     used: tuple[int, ...]
-    chain: Chain
+    chain: KeepCosts
     outer: Ints
     multiples: Bools
     outside: Floats
@@ -126,7 +126,7 @@ class EvenSearch:
         self.large = made is None
         if made is None:
             return
-        self.tables: Tables = made[0]
+        self.tables: MoveTables = made[0]
         self.unrollings: list[Unrolling] = made[1]
         self.words = made[2]
         tb = self.tables
@@ -138,7 +138,7 @@ class EvenSearch:
 
     # --- what fits -----------------------------------------------------------------------------
 
-    def bypasses(self) -> Iterator[Bypass]:
+    def bypasses(self) -> Iterator[EvenBypass]:
         """Yield the bypass choices for which the memories have room."""
         known: dict[tuple[tuple[bool, ...], int], tuple[Ints, Bools, Floats]] = {}
         top = np.array([len(self.words[0]) - 1], np.int64)
@@ -159,7 +159,7 @@ class EvenSearch:
                 outer, multiples, outside = known[key]
             if len(outer):
                 energies = unit_energies(self.tables, own)
-                yield Bypass(
+                yield EvenBypass(
                     keep=keep,
                     used=used,
                     chain=own,
@@ -195,7 +195,7 @@ class EvenSearch:
             fits &= bits <= memory.capacity_bits
         return fits
 
-    def inner_tiles(self, group: list[Bypass], masks: Ints) -> tuple[Ints, Ints]:
+    def inner_tiles(self, group: list[EvenBypass], masks: Ints) -> tuple[Ints, Ints]:
         """Return tiles of the inner memory, and the sets of tensors for which each has room."""
         if not group[0].used:
             return np.array([len(self.words[0]) - 1], np.int64), np.array([-1], np.int64)
@@ -256,7 +256,7 @@ class EvenSearch:
             self.close(groups, quick, stop)
         return self.found
 
-    def beginning(self, groups: list[list[Bypass]], choices: Ints) -> float:
+    def beginning(self, groups: list[list[EvenBypass]], choices: Ints) -> float:
         """Return the value of some good mapping, or infinity."""
         ceiling = inf
         for group in groups:
@@ -271,8 +271,8 @@ class EvenSearch:
         return ceiling
 
     def surveyed(
-        self, group: list[Bypass], choices: Ints, ceiling: float, fewest: bool
-    ) -> Iterator[tuple[Bypass, Floats, Ints]]:
+        self, group: list[EvenBypass], choices: Ints, ceiling: float, fewest: bool
+    ) -> Iterator[tuple[EvenBypass, Floats, Ints]]:
         """Yield bypass choices, that of the least bound first, with pairs and their bounds."""
         rates = rates_of(group)
         shapes, sets = self.inner_tiles(group, rates.mask)
@@ -287,9 +287,11 @@ class EvenSearch:
             mine = found[:, 0] == k
             yield group[k], bounds[mine], np.ascontiguousarray(found[mine, 1:])
 
-    def close(self, groups: list[list[Bypass]], choices: Ints, stop: Callable[[], bool]) -> None:
+    def close(
+        self, groups: list[list[EvenBypass]], choices: Ints, stop: Callable[[], bool]
+    ) -> None:
         """Evaluate everything whose bound is below the value of the best mapping."""
-        open_: list[tuple[float, Bypass, Ints]] = []
+        open_: list[tuple[float, EvenBypass, Ints]] = []
         ceiling = self.found.value * (1 - CLOSE)
         for group in groups:
             for part in np.array_split(choices, min(SLICES, len(choices))):
@@ -318,7 +320,7 @@ class EvenSearch:
 
     # --- mappings ------------------------------------------------------------------------------
 
-    def value(self, bypass: Bypass, row: Ints) -> float:
+    def value(self, bypass: EvenBypass, row: Ints) -> float:
         """Return what the model gives a row of `whole_mappings`, and keep the best."""
         mapping = self.mapping(bypass, row)
         cost = evaluate(self.layer, self.architecture, mapping, latency="pipelined")
@@ -327,7 +329,7 @@ class EvenSearch:
             self.found.value, self.found.mapping = value, mapping
         return value
 
-    def mapping(self, bypass: Bypass, row: Ints) -> Mapping:
+    def mapping(self, bypass: EvenBypass, row: Ints) -> Mapping:
         """Return what a row of `whole_mappings` stands for."""
         outer, choice, inner = (int(i) for i in row[:3])
         shapes, orders = {OUTER: outer, INNER: inner}, {OUTER: row[3], INNER: row[4]}
@@ -359,7 +361,7 @@ class EvenSearch:
         return Mapping(tuple(nodes))
 
 
-def rates_of(group: list[Bypass]) -> Rates:
+def rates_of(group: list[EvenBypass]) -> Rates:
     """Return what bypass choices with the same innermost memory cost at least."""
     nt = group[0].chain.kept.shape[1]
     price, wait = np.zeros((len(group), nt, 2)), np.zeros((len(group), nt, 4))

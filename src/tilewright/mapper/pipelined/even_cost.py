@@ -38,8 +38,8 @@ from tilewright.mapper.pipelined.word_costs import (
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Bools, Floats, Ints
-    from tilewright.mapper.pipelined.move_tables import Tables
-    from tilewright.mapper.pipelined.word_costs import Chain
+    from tilewright.mapper.pipelined.move_tables import MoveTables
+    from tilewright.mapper.pipelined.word_costs import KeepCosts
 
 
 @inlined
@@ -55,7 +55,7 @@ def adder_levels(adders: int, reduces: Bools, factors: Ints) -> float:
 
 
 @inlined
-def unit_words(tb: Tables, ch: Chain, t: int, inner: int, choice: int) -> float:
+def unit_words(tb: MoveTables, ch: KeepCosts, t: int, inner: int, choice: int) -> float:
     """Return the words of a tensor that all compute units take in a step."""
     if not ch.crosses[UNIT, t]:
         return 1.0
@@ -64,7 +64,9 @@ def unit_words(tb: Tables, ch: Chain, t: int, inner: int, choice: int) -> float:
 
 
 @inlined
-def unit_pass(tb: Tables, ch: Chain, inner: int, choice: int, busy: Floats) -> tuple[float, float]:
+def unit_pass(
+    tb: MoveTables, ch: KeepCosts, inner: int, choice: int, busy: Floats
+) -> tuple[float, float]:
     """Return cycles and steps of a pass of the compute unit; put what resources are busy."""
     nt = len(tb.relevant)
     steps = 1.0
@@ -126,7 +128,7 @@ def exchange(
 
 @kernel
 def even_cost(
-    tb: Tables, ch: Chain, outer: int, choice: int, inner: int, order_outer: Ints,
+    tb: MoveTables, ch: KeepCosts, outer: int, choice: int, inner: int, order_outer: Ints,
     order_inner: Ints, alone: int,
 ) -> tuple[float, float]:  # fmt: skip
     """Return the energy of an even mapping, leakage aside, and a lower bound of its cycles.

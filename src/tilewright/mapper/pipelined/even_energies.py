@@ -30,8 +30,8 @@ from tilewright.mapper.pipelined.word_costs import (
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints
-    from tilewright.mapper.pipelined.move_tables import Tables
-    from tilewright.mapper.pipelined.word_costs import Chain
+    from tilewright.mapper.pipelined.move_tables import MoveTables
+    from tilewright.mapper.pipelined.word_costs import KeepCosts
 
 SLACK = 1e-12
 
@@ -60,7 +60,7 @@ def price_of(energy: Floats, t: int, sent: float, own: float, output: bool) -> f
 
 
 @kernel
-def unit_energies(tb: Tables, ch: Chain) -> Floats:
+def unit_energies(tb: MoveTables, ch: KeepCosts) -> Floats:
     """Return pJ that operations and the words of the compute unit take, by spatial choice."""
     nt, nd = tb.relevant.shape
     operations = 1.0
@@ -83,7 +83,7 @@ def unit_energies(tb: Tables, ch: Chain) -> Floats:
 
 
 @kernel
-def outer_energies(tb: Tables, ch: Chain, shapes: Ints, orders: Ints) -> Floats:
+def outer_energies(tb: MoveTables, ch: KeepCosts, shapes: Ints, orders: Ints) -> Floats:
     """Return pJ that the words of the outer memory take at least, tile by tile."""
     nt, nd = tb.relevant.shape
     axes, extents, digits = tb.axes, tb.extents, tb.digits

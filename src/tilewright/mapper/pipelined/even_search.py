@@ -24,8 +24,8 @@ from tilewright.mapper.pipelined.word_costs import (
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Bools, Floats, Ints
-    from tilewright.mapper.pipelined.move_tables import Tables
-    from tilewright.mapper.pipelined.word_costs import Chain
+    from tilewright.mapper.pipelined.move_tables import MoveTables
+    from tilewright.mapper.pipelined.word_costs import KeepCosts
 
 
 @inlined
@@ -83,8 +83,8 @@ class Rates(NamedTuple):
 
 @kernel
 def survey(
-    tb: Tables, rates: Rates, cycles_per_step: float, leakage: float, choices: Ints, shapes: Ints,
-    fits: Ints, patterns: Bools, goal: Floats, ceiling: float, fewest: bool,
+    tb: MoveTables, rates: Rates, cycles_per_step: float, leakage: float, choices: Ints,
+    shapes: Ints, fits: Ints, patterns: Bools, goal: Floats, ceiling: float, fewest: bool,
 ) -> tuple[Floats, Ints]:  # fmt: skip
     """Return bypass and spatial choices with tiles that may lead below a ceiling.
 
@@ -223,8 +223,8 @@ def survey(
 
 @kernel
 def whole_mappings(
-    tb: Tables, ch: Chain, bounds: Floats, pairs: Ints, outer_shapes: Ints, multiples: Bools,
-    outside: Floats, orders: Ints, goal: Floats, ceiling: float,
+    tb: MoveTables, ch: KeepCosts, bounds: Floats, pairs: Ints, outer_shapes: Ints,
+    multiples: Bools, outside: Floats, orders: Ints, goal: Floats, ceiling: float,
     fixed: bool, most: int,
 ) -> tuple[Floats, Ints]:  # fmt: skip
     """Return mappings whose lower bound is below a ceiling.

@@ -48,7 +48,7 @@ class Axes(NamedTuple):
     width: int
 
 
-class Tables(NamedTuple):
+class MoveTables(NamedTuple):
     """Tiles of one layer, and the words that come with them (plain arrays for the kernels).
 
     Attributes
@@ -89,7 +89,7 @@ class Tables(NamedTuple):
 
 def tables(
     layer: Layer, architecture: Architecture
-) -> tuple[Tables, list[Unrolling], Floats] | None:
+) -> tuple[MoveTables, list[Unrolling], Floats] | None:
     """Return the tables of a layer on a machine of at most one array.
 
     Returns
@@ -144,7 +144,7 @@ def tables(
     axes = Axes(
         np.array(starts, np.int64), padded, weight, np.array(rows or [0], np.int64), words, width
     )
-    found = Tables(
+    found = MoveTables(
         bounds=np.array([layer.bounds[d] for d in position], np.int64),
         extents=np.ascontiguousarray(tiles.values[every, tiles.digits]),
         digits=tiles.digits,

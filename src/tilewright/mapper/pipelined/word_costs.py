@@ -28,7 +28,7 @@ MOST_TENSORS = 5  # whose sets fit into the bits of a number
 NO_ADDERS, TREE, HOPS = range(3)
 
 
-class Chain(NamedTuple):
+class KeepCosts(NamedTuple):
     """A bypass choice of one layer on one machine (plain arrays for the kernels).
 
     At most two memories below the outermost one keep anything; where there is only one, it counts
@@ -106,7 +106,7 @@ def covered(layer: Layer, architecture: Architecture) -> bool:
     )
 
 
-def chain(layer: Layer, architecture: Architecture, keep: KeepChoice) -> Chain:
+def chain(layer: Layer, architecture: Architecture, keep: KeepChoice) -> KeepCosts:
     """Return a bypass choice as plain arrays.
 
     Parameters
@@ -173,7 +173,7 @@ def chain(layer: Layer, architecture: Architecture, keep: KeepChoice) -> Chain:
     double = np.zeros(2, np.bool_)
     for m in used:
         double[place[m]] = memories[m].buffering > 1
-    return Chain(
+    return KeepCosts(
         array=array,
         kept=kept,
         crosses=crosses,

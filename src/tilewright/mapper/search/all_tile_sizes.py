@@ -25,7 +25,7 @@ from tilewright.mapper.objective.settings import EVERY_PART, Settings
 from tilewright.mapper.problem.bypass_choices import KeepChoice, narrowed
 from tilewright.mapper.relaxations.boxes.spatial_boxes import SpatialBoxes
 from tilewright.mapper.relaxations.nests.regular_bound import tightened
-from tilewright.mapper.relaxations.nests.tiles_to_mapping import Tiles, mappings_of
+from tilewright.mapper.relaxations.nests.tiles_to_mapping import BothSides, mappings_of
 from tilewright.mapper.results.proof import UNTRIED
 from tilewright.mapper.results.searched_space import ALL
 from tilewright.mapper.search.bounds_of_all_sizes import (
@@ -85,7 +85,7 @@ def with_all_sizes(
     if all(bound <= 2 for bound in layer.bounds.values()):
         return replace(even, tiles=ALL, irregular_bound=even.bound)  # there are no other sizes
     machine = narrowed(architecture, layer)
-    best = Best(layer, architecture, objective, stop, even.mapping, even.value)
+    best = BestOfAllSizes(layer, architecture, objective, stop, even.mapping, even.value)
     wanted = best.goal
     best.climb_from(even.mapping)
     boxes = even.closed_form or closed_form(layer, machine, wanted, stop)
@@ -142,7 +142,7 @@ def untried(even: Found, layer: Layer, architecture: Architecture, objective: st
 
 
 @dataclass
-class Best:
+class BestOfAllSizes:
     """The best mapping so far, and from where it has been looked for."""
 
     layer: Layer
@@ -185,7 +185,7 @@ class Best:
         self.climb(start, pairs=False)
         return True
 
-    def climb_from_tiles(self, tiles: Sequence[Tiles], bound: float) -> None:
+    def climb_from_tiles(self, tiles: Sequence[BothSides], bound: float) -> None:
         """Climb from the best mappings with promising tiles, unless the best reaches a bound."""
         if self.reaches(bound) or self.stop():
             return

@@ -29,7 +29,7 @@ from tilewright.mapper.search.found import Found
 from tilewright.mapper.styles.best_style import BestStyle
 from tilewright.mapper.styles.ranking import Ranking
 from tilewright.mapper.styles.styled_layer import StyledLayer
-from tilewright.mapper.styles.totals import Candidate
+from tilewright.mapper.styles.totals import StyleCandidate
 
 Unrolled = tuple[tuple[str, str, str], ...]
 """What a style unrolls, see `Style.axes`."""
@@ -49,10 +49,10 @@ def with_sizes(search: BestStyle, hurried: bool) -> tuple[Ranking, bool]:
     """
     kinds, ranking = search.kinds, search.ranking()
     bounded = [kind.bounded(ALL) for kind in kinds]
-    wide: dict[Unrolled, Candidate] = {}
+    wide: dict[Unrolled, StyleCandidate] = {}
     for i, style in enumerate(search.styles):
         parts = [own[kind.place(style)[0]] for kind, own in zip(kinds, bounded, strict=True)]
-        wide[style.axes] = Candidate(style, tuple(parts), whole=False, order=i)
+        wide[style.axes] = StyleCandidate(style, tuple(parts), whole=False, order=i)
     begun = {candidate.style: candidate for candidate in ranking.ranked[:IMPROVED]}
     more, interrupted = ([], True) if hurried else promising(search, wide)
     begun |= {candidate.style: candidate for candidate in more}
@@ -68,12 +68,14 @@ def with_sizes(search: BestStyle, hurried: bool) -> tuple[Ranking, bool]:
     return replace(ranking, ended=ended, waiting=waiting), interrupted or again
 
 
-def promising(search: BestStyle, wide: Dict[Unrolled, Candidate]) -> tuple[list[Candidate], bool]:
+def promising(
+    search: BestStyle, wide: Dict[Unrolled, StyleCandidate]
+) -> tuple[list[StyleCandidate], bool]:
     """Return the best styles of sizes that divide that unroll what has the least bounds.
 
     Those that mirror each other are the same. The second result is whether Ctrl-C came.
     """
-    found: list[Candidate] = []
+    found: list[StyleCandidate] = []
     seen: set[tuple[StyledLayer, ...]] = set()
     order = sorted(wide.values(), key=lambda one: (search.totals.least(one), one.order))
     for candidate in order:
@@ -92,8 +94,11 @@ def promising(search: BestStyle, wide: Dict[Unrolled, Candidate]) -> tuple[list[
 
 
 def all_improved(
-    begun: Sequence[Candidate], wide: Dict[Unrolled, Candidate], search: BestStyle, hurried: bool
-) -> tuple[list[Candidate], bool]:
+    begun: Sequence[StyleCandidate],
+    wide: Dict[Unrolled, StyleCandidate],
+    search: BestStyle,
+    hurried: bool,
+) -> tuple[list[StyleCandidate], bool]:
     """Return styles with the mappings of their layers improved, and whether Ctrl-C came."""
     tasks = {
         part: bound

@@ -24,7 +24,7 @@ from tilewright.mapper.styles.ranking import Ranking
 from tilewright.mapper.styles.shared_results import Alike
 from tilewright.mapper.styles.style import Style
 from tilewright.mapper.styles.styled_layer import StyledLayer
-from tilewright.mapper.styles.totals import CLOSE, Candidate, Totals
+from tilewright.mapper.styles.totals import CLOSE, StyleCandidate, Totals
 
 SIDE_BY_SIDE = 8  # candidates that get a layer more mapped at a time, whatever the workers
 FIRST = 4  # layers that the first style gets more mapped at a time
@@ -36,16 +36,16 @@ class Queue:
 
     def __init__(self, totals: Totals) -> None:
         self.totals = totals
-        self.heap: list[tuple[float, int, Candidate]] = []
+        self.heap: list[tuple[float, int, StyleCandidate]] = []
 
-    def __iter__(self) -> Iterator[Candidate]:
+    def __iter__(self) -> Iterator[StyleCandidate]:
         return (candidate for _, _, candidate in sorted(self.heap, key=lambda entry: entry[:2]))
 
-    def push(self, candidate: Candidate) -> None:
+    def push(self, candidate: StyleCandidate) -> None:
         """Add a candidate."""
         heappush(self.heap, (self.totals.least(candidate), candidate.order, candidate))
 
-    def pop(self, limit: float) -> Candidate | None:
+    def pop(self, limit: float) -> StyleCandidate | None:
         """Remove the first candidate and return it, if its totals may be below a limit."""
         while self.heap and self.heap[0][0] < limit:
             least, _, candidate = heappop(self.heap)
@@ -84,7 +84,7 @@ class BestStyle:
 
     Attributes
     ----------
-    ended : list of Candidate
+    ended : list of StyleCandidate
         Styles of which every layer is mapped.
     best : float
         The least objective of their totals.
@@ -113,7 +113,7 @@ class BestStyle:
         # before anything is known to prune with, styles of which all is known with any tensor
         # stationary are carried on to the end
         self.first = Queue(totals)
-        self.ended: list[Candidate] = []
+        self.ended: list[StyleCandidate] = []
         self.best = inf
         for i in range(len(styles)) if only is None else only:
             self.queue.push(self.candidate(styles[i], i * (len(roles) + 1)))
@@ -132,14 +132,14 @@ class BestStyle:
         return self.best * (1 + self.within)
 
     @property
-    def waiting(self) -> list[Candidate]:
+    def waiting(self) -> list[StyleCandidate]:
         """The candidates that have not ended."""
         return [*self.first, *self.queue]
 
-    def candidate(self, style: Style, order: int) -> Candidate:
+    def candidate(self, style: Style, order: int) -> StyleCandidate:
         """Return a style as it stands."""
         whole = style.stationary is not None or self.roles == [None]
-        return Candidate(style, tuple(kind.part(style) for kind in self.kinds), whole, order)
+        return StyleCandidate(style, tuple(kind.part(style) for kind in self.kinds), whole, order)
 
     def search(self) -> bool:
         """Search until the best style is known or the search is stopped; return whether Ctrl-C."""
@@ -158,7 +158,7 @@ class BestStyle:
             self.settle()
         return interrupted
 
-    def chosen(self) -> list[Candidate]:
+    def chosen(self) -> list[StyleCandidate]:
         """Remove the candidates that get more layers mapped next, and return them."""
         if self.best == inf:
             one = self.first.pop(inf) or self.queue.pop(inf)
@@ -170,7 +170,7 @@ class BestStyle:
         found = (self.queue.pop(limit) for _ in range(SIDE_BY_SIDE))
         return [candidate for candidate in found if candidate is not None]
 
-    def carry_on(self, chosen: Sequence[Candidate], pool: ThreadPoolExecutor) -> None:
+    def carry_on(self, chosen: Sequence[StyleCandidate], pool: ThreadPoolExecutor) -> None:
         """Map more layers of candidates: one of each, or several of a single one."""
         some = 1 if self.best < inf else FIRST if chosen[0].whole else len(self.kinds)
         ceilings: dict[StyledLayer, float] = {}
@@ -187,7 +187,7 @@ class BestStyle:
             for candidate in chosen:
                 self.sort_in(candidate)
 
-    def ceiling(self, candidate: Candidate, k: int) -> float:
+    def ceiling(self, candidate: StyleCandidate, k: int) -> float:
         """Return up to where the best mapping of a layer is looked for."""
         part = candidate.parts[k]
         most = part.bound * part.slack if part.bound > 0.0 and part.slack < inf else inf
@@ -198,7 +198,7 @@ class BestStyle:
         """Whether the search of a layer has to end."""
         return self.halted.is_set() or self.stop()
 
-    def sort_in(self, candidate: Candidate) -> None:
+    def sort_in(self, candidate: StyleCandidate) -> None:
         """Put a candidate back, or its heirs when all of its layers are mapped."""
         if candidate.missing:
             dive = candidate.whole and self.best == inf
@@ -209,7 +209,7 @@ class BestStyle:
             for heir in self.heirs(candidate):
                 self.sort_in(heir)
 
-    def end(self, candidate: Candidate) -> None:
+    def end(self, candidate: StyleCandidate) -> None:
         """Take a style of which every layer is mapped."""
         self.ended.append(candidate)
         value = self.totals.value(candidate)
@@ -217,7 +217,7 @@ class BestStyle:
             self.best = value
             self.progress.better_style(str(candidate.style), value)
 
-    def heirs(self, candidate: Candidate) -> list[Candidate]:
+    def heirs(self, candidate: StyleCandidate) -> list[StyleCandidate]:
         """Return a candidate with each tensor stationary."""
         if self.roles == [None]:
             return [candidate]
@@ -236,7 +236,7 @@ class BestStyle:
                 self.end(candidate)
                 return
 
-    def take_out(self, candidate: Candidate) -> None:
+    def take_out(self, candidate: StyleCandidate) -> None:
         """Leave of what is waiting what a candidate does not cover."""
         left = self.waiting
         self.first, self.queue = Queue(self.totals), Queue(self.totals)

@@ -12,7 +12,7 @@ from tilewright.mapper.objective.tolerances import TIE
 from tilewright.mapper.results.result import LayerResult
 from tilewright.mapper.styles.result import StyleBound, StyleResult
 from tilewright.mapper.styles.shared_results import Alike
-from tilewright.mapper.styles.totals import Candidate, Totals
+from tilewright.mapper.styles.totals import StyleCandidate, Totals
 from tilewright.workload.layer import Network
 
 
@@ -28,17 +28,17 @@ class Ranking:
         The different layers.
     totals : Totals
         What is minimised.
-    ended : sequence of Candidate
+    ended : sequence of StyleCandidate
         Styles of which every layer is mapped; at least one.
-    waiting : sequence of Candidate
+    waiting : sequence of StyleCandidate
         All others.
     """
 
     architecture: Architecture
     kinds: Sequence[Alike]
     totals: Totals
-    ended: Sequence[Candidate]
-    waiting: Sequence[Candidate]
+    ended: Sequence[StyleCandidate]
+    waiting: Sequence[StyleCandidate]
 
     @property
     def best(self) -> float:
@@ -46,11 +46,11 @@ class Ranking:
         return min(map(self.totals.value, self.ended))
 
     @property
-    def ranked(self) -> list[Candidate]:
+    def ranked(self) -> list[StyleCandidate]:
         """The styles of which every layer is mapped, the best first."""
         best = self.best
 
-        def rank(candidate: Candidate) -> tuple[float, float, int]:
+        def rank(candidate: StyleCandidate) -> tuple[float, float, int]:
             # rounding shall not decide before the second objective does
             value = self.totals.value(candidate)
             even = best if value <= best * (1 + TIE) else value
@@ -70,7 +70,7 @@ class Ranking:
         """
         return tuple(self.style(candidate, free) for candidate in self.ranked)
 
-    def style(self, candidate: Candidate, free: float | None) -> StyleResult:
+    def style(self, candidate: StyleCandidate, free: float | None) -> StyleResult:
         """Return what a style costs, compared with the best one and with free mappings."""
         energy, cycles = self.totals.pair(candidate)
         value = self.totals.value(candidate)
@@ -92,7 +92,7 @@ class Ranking:
         found.sort(key=lambda one: one[1])
         return tuple(StyleBound(style, low, share_above(low, self.best)) for style, low in found)
 
-    def layers(self, candidate: Candidate, network: Network) -> tuple[LayerResult, ...]:
+    def layers(self, candidate: StyleCandidate, network: Network) -> tuple[LayerResult, ...]:
         """Return the result of every layer of the network in a style."""
         style = candidate.style
         machine = style.machine(self.architecture)

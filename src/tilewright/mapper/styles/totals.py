@@ -20,7 +20,7 @@ ALMOST = 1e-9
 
 
 @dataclass(frozen=True)
-class Candidate:
+class StyleCandidate:
     """A style, and what is known of the layers in it.
 
     Attributes
@@ -61,7 +61,7 @@ class Totals:
     goal: Objective
     runs: Sequence[int]
 
-    def pair(self, candidate: Candidate) -> tuple[float, float]:
+    def pair(self, candidate: StyleCandidate) -> tuple[float, float]:
         """Return energy (pJ) and cycles of all layers of a candidate, which are mapped."""
         found = [
             (runs, part.result.evaluation)
@@ -71,20 +71,20 @@ class Totals:
         energy = sum(runs * float(cost.energy_pj) for runs, cost in found)
         return energy, sum(runs * float(cost.cycles) for runs, cost in found)
 
-    def value(self, candidate: Candidate) -> float:
+    def value(self, candidate: StyleCandidate) -> float:
         """Return the objective of the totals of a candidate whose layers are all mapped."""
         return times(self.goal.powers, *self.pair(candidate))
 
-    def second(self, candidate: Candidate) -> float:
+    def second(self, candidate: StyleCandidate) -> float:
         """Return what decides between candidates of equal value."""
         return times(self.goal.then, *self.pair(candidate))
 
-    def least(self, candidate: Candidate, instead: tuple[int, float] | None = None) -> float:
+    def least(self, candidate: StyleCandidate, instead: tuple[int, float] | None = None) -> float:
         """Return the objective below which the totals of a candidate are not.
 
         Parameters
         ----------
-        candidate : Candidate
+        candidate : StyleCandidate
         instead : (int, float), optional
             A layer, and what its objective is at least instead of its bound.
         """
@@ -102,7 +102,7 @@ class Totals:
         powers = self.goal.powers
         return least_product(powers, runs * energy, runs * cycles, runs ** sum(powers) * values)
 
-    def ceiling(self, candidate: Candidate, k: int, limit: float, most: float) -> float:
+    def ceiling(self, candidate: StyleCandidate, k: int, limit: float, most: float) -> float:
         """Return the objective with which a layer raises the totals to a limit, or `most`."""
         low = candidate.parts[k].bound
         # no totals are less than those of one layer

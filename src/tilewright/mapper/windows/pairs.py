@@ -149,7 +149,7 @@ class Windows:
         self.known_shared[words] = best
         return best
 
-    def tiles(self, terms: Sequence[Term]) -> Tiles:
+    def tiles(self, terms: Sequence[Term]) -> WindowTiles:
         """Return all tiles of an expression, or of many ones what no tile exceeds."""
         most = most_pairs(terms, self.bounds)
         every = prod(self.bounds[t.dimension] for t in terms)
@@ -157,7 +157,7 @@ class Windows:
             words = np.unique(np.geomspace(1, max(1.0, every / most), MOST_STEPS).astype(np.int64))
             following = np.append(words[1:] - 1, every)
             iterations = np.minimum(most * following, every)
-            return Tiles(words.astype(np.float64), iterations, most * np.ones(len(words)))
+            return WindowTiles(words.astype(np.float64), iterations, most * np.ones(len(words)))
         (a, bound), (b, other) = ((t.coefficient, self.bounds[t.dimension]) for t in terms)
         a, b = a // gcd(a, b), b // gcd(a, b)
         m, n = (np.indices((bound, other)).reshape(2, -1) + 1).astype(np.float64)
@@ -169,10 +169,10 @@ class Windows:
                 run * other / (run + other - 1), bound * around / (bound + around - 1)
             )
             slid = np.minimum(most, once * AGAIN)
-        return Tiles(words, m * n, slid)
+        return WindowTiles(words, m * n, slid)
 
 
-class Tiles(NamedTuple):
+class WindowTiles(NamedTuple):
     """Tiles of an index expression.
 
     Attributes

@@ -52,15 +52,14 @@ class Decoupling:
         Its objective.
     evaluated : int
         Mappings of the tile that were tried.
-    offchip_seconds, seconds : float
-        Time of the first step, and of both.
+    seconds : float
+        Time of both steps.
     """
 
     choice: Choice
     evaluation: Evaluation
     value: float
     evaluated: int
-    offchip_seconds: float
     seconds: float
 
 
@@ -148,7 +147,6 @@ class Decoupled:
         start = perf_counter()
         if choice is None:
             choice = self.offchip(problem.layer, problem.architecture)
-        between = perf_counter()
         best, evaluated = Step(), 0
         for step in self.onchip(problem, choice):
             evaluated += step.evaluated
@@ -164,7 +162,6 @@ class Decoupled:
             evaluate(problem.layer, problem.architecture, best.mapping),
             best.value,
             evaluated,
-            between - start,
             perf_counter() - start,
         )
 

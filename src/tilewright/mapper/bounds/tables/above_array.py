@@ -117,7 +117,7 @@ class Flags(NamedTuple):
 
 
 @record
-class Nodes(NamedTuple):
+class NodesAbove(NamedTuple):
     """The store nodes above the first array.
 
     Attributes
@@ -173,7 +173,7 @@ class Given(NamedTuple):
     most: float
 
 
-class Steps(NamedTuple):
+class StepArrays(NamedTuple):
     """Steps of functions: bits, in ascending order in each, and pJ."""
 
     bits: Floats

@@ -12,17 +12,17 @@ from tilewright.mapper.bounds.tables.above_array import (
     REGION,
     RUN,
     STEPS,
-    Steps,
+    StepArrays,
 )
 from tilewright.mapper.windows.slides import does_repeat
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats, Ints
-    from tilewright.mapper.bounds.tables.above_array import Flags, Given, Nodes
+    from tilewright.mapper.bounds.tables.above_array import Flags, Given, NodesAbove
     from tilewright.mapper.problem.space import Space
 
 
-class Filling(NamedTuple):
+class FillingAbove(NamedTuple):
     """The functions while they are filled.
 
     Attributes
@@ -48,7 +48,7 @@ class Filling(NamedTuple):
 
 @kernel
 def outer_table(
-    sp: Space, flags: Flags, nodes: Nodes, given: Given
+    sp: Space, flags: Flags, nodes: NodesAbove, given: Given
 ) -> tuple[Ints, Ints, Ints, Floats, Floats]:
     """Fill the step functions of the shapes and stages that matter, with every flag.
 
@@ -62,8 +62,8 @@ def outer_table(
     rows = rows_that_matter(sp, given, row_of)
     count = len(flags.kind)
     size = 1 << 16
-    steps = Steps(np.empty(size), np.empty(size))
-    filling = Filling(
+    steps = StepArrays(np.empty(size), np.empty(size))
+    filling = FillingAbove(
         row_of,
         np.zeros((rows, count), np.int64),
         np.zeros((rows, count), np.int64),
@@ -73,15 +73,15 @@ def outer_table(
     )
     fill_leads(flags, filling.leads)
     used = shape = 0
-    own = Steps(np.empty(4 * STEPS), np.empty(4 * STEPS))
-    new = Steps(np.empty(4 * STEPS), np.empty(4 * STEPS))
+    own = StepArrays(np.empty(4 * STEPS), np.empty(4 * STEPS))
+    new = StepArrays(np.empty(4 * STEPS), np.empty(4 * STEPS))
     while shape < len(row_of):
         used, shape = fill_shapes(
             sp, flags, nodes, given, filling, steps, (own, new), (used, shape)
         )
         if shape < len(row_of):
             size *= 2
-            larger = Steps(np.empty(size), np.empty(size))
+            larger = StepArrays(np.empty(size), np.empty(size))
             for k in range(used):
                 larger.bits[k], larger.cost[k] = steps.bits[k], steps.cost[k]
             steps = larger
@@ -90,7 +90,7 @@ def outer_table(
 
 @leaf
 def fill_leads(flags: Flags, leads: Ints) -> None:
-    """Fill the bits of the flags that each flag leads to, see `Filling`."""
+    """Fill the bits of the flags that each flag leads to, see `FillingAbove`."""
     count = len(flags.kind)
     for flag in range(count):
         leads[0, flag] = bit(flag)
@@ -137,7 +137,7 @@ def bit(flag: int) -> int:
 
 
 @leaf
-def sources(sp: Space, nodes: Nodes, filling: Filling, shape: int, stage: int) -> int:
+def sources(sp: Space, nodes: NodesAbove, filling: FillingAbove, shape: int, stage: int) -> int:
     """Fill the rows that a store node or a loop leads to, and whether in the mirror; -1 if none.
 
     Returns
@@ -174,18 +174,18 @@ def sources(sp: Space, nodes: Nodes, filling: Filling, shape: int, stage: int) -
 def fill_shapes(
     sp: Space,
     flags: Flags,
-    nodes: Nodes,
+    nodes: NodesAbove,
     given: Given,
-    filling: Filling,
-    steps: Steps,
-    between: tuple[Steps, Steps],
+    filling: FillingAbove,
+    steps: StepArrays,
+    between: tuple[StepArrays, StepArrays],
     begin: tuple[int, int],
 ) -> tuple[int, int]:
     """Fill the step functions of shapes while there is room.
 
     Parameters
     ----------
-    between : tuple of Steps, Steps
+    between : tuple of StepArrays, Steps
         For use in between.
     begin : tuple of int, int
         The end of the steps so far, and the first shape.
@@ -210,11 +210,11 @@ def fill_shapes(
 def fill_steps(
     sp: Space,
     flags: Flags,
-    nodes: Nodes,
+    nodes: NodesAbove,
     given: Given,
-    filling: Filling,
-    steps: Steps,
-    between: tuple[Steps, Steps],
+    filling: FillingAbove,
+    steps: StepArrays,
+    between: tuple[StepArrays, StepArrays],
     begin: tuple[int, int],
 ) -> int:
     """Fill the step functions of one shape, see `fill_shapes`; return the end of the steps."""
@@ -333,13 +333,13 @@ def fill_steps(
 
 @leaf
 def merge(
-    own: Steps,
+    own: StepArrays,
     count: int,
-    other: Steps,
+    other: StepArrays,
     span: tuple[int, int],
     more: tuple[float, float],
     most: tuple[float, float],
-    new: Steps,
+    new: StepArrays,
 ) -> int:
     """Merge another step function, shifted, into one; return the number of its steps.
 
@@ -351,7 +351,7 @@ def merge(
         Where the other one begins and ends.
     more, most : tuple of float, float
         Bits and pJ: by which the other one is shifted, and of the steps that are kept.
-    new : Steps
+    new : StepArrays
         For use in between.
     """
     i = 0

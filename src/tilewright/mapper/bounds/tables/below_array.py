@@ -21,7 +21,7 @@ from tilewright.mapper.bounds.tables.above_array import (
     REGION,
     RUN,
     STEPS,
-    Steps,
+    StepArrays,
 )
 from tilewright.mapper.bounds.tables.above_array_table import shortened
 
@@ -110,7 +110,7 @@ class Costs(NamedTuple):
 
 
 @record
-class Nodes(NamedTuple):
+class NodesBelow(NamedTuple):
     """Store nodes of a bypass choice below an array, in a spatial choice.
 
     Attributes
@@ -135,7 +135,7 @@ class Nodes(NamedTuple):
     union: Floats
 
 
-class Filling(NamedTuple):
+class FillingBelow(NamedTuple):
     """The functions while they are filled.
 
     Attributes
@@ -156,9 +156,9 @@ class Filling(NamedTuple):
 
 @leaf
 def lower(
-    own: Steps,
+    own: StepArrays,
     n: int,
-    other: Steps,
+    other: StepArrays,
     span: tuple[int, int],
     more: tuple[float, float],
     limit: float,
@@ -206,16 +206,16 @@ def lower(
 
 @kernel
 def below_table(
-    sp: Space, nodes: Nodes, stage_next: Ints, limit: float
+    sp: Space, nodes: NodesBelow, stage_next: Ints, limit: float
 ) -> tuple[Positions, Floats, Floats]:
     """Fill the step functions of the shapes of some nodes, in ascending order; see `Below`."""
     stages = len(stage_next)
     flags = len(nodes.kind)
     shapes = len(nodes.shapes)
     size = 1 << 14
-    steps = Steps(np.empty(size), np.empty(size))
-    own = Steps(np.empty(4 * STEPS), np.empty(4 * STEPS))
-    filling = Filling(
+    steps = StepArrays(np.empty(size), np.empty(size))
+    own = StepArrays(np.empty(4 * STEPS), np.empty(4 * STEPS))
+    filling = FillingBelow(
         np.zeros(shapes * stages * flags + 1, np.int32),
         np.empty((stages, flags), np.int64),
         np.empty((stages, flags), np.int64),
@@ -225,7 +225,7 @@ def below_table(
     used = 0
     for k in range(shapes):
         if used + 2 * stages * flags * STEPS > size:
-            steps = Steps(
+            steps = StepArrays(
                 np.concatenate((steps.bits, np.empty(size))),
                 np.concatenate((steps.cost, np.empty(size))),
             )
@@ -245,19 +245,19 @@ def below_table(
 @leaf
 def fill_below(
     sp: Space,
-    nodes: Nodes,
+    nodes: NodesBelow,
     stage_next: Ints,
     limit: float,
-    filling: Filling,
-    steps: Steps,
-    own_steps: Steps,
+    filling: FillingBelow,
+    steps: StepArrays,
+    own_steps: StepArrays,
     at_hand: tuple[int, int],
 ) -> None:
     """Fill the step functions of one shape, and where they are.
 
     Parameters
     ----------
-    own_steps : Steps
+    own_steps : StepArrays
         For use in between.
     at_hand : tuple of int, int
         Row of the shape, and the step from which on there is room.

@@ -25,7 +25,7 @@ from tilewright.mapper.bounds.tables.above_array import (
     RUN,
     Flags,
     Given,
-    Nodes,
+    NodesAbove,
     Outer,
 )
 from tilewright.mapper.bounds.tables.above_array_table import outer_table
@@ -155,7 +155,7 @@ def outer_steps(
         end = np.zeros((len(sp.repeats), nt + 1))
         stays = np.full(nt, -1.0)
     flags = flags_of(sp, slides, np.flatnonzero(stays >= 0).tolist())
-    nodes = Nodes(
+    nodes = NodesAbove(
         stage_count=segment.stage_count,
         stage_next=segment.stage_next,
         need=need,

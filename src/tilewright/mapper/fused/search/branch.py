@@ -41,7 +41,7 @@ WALKS, STEPS = 16, 1000  # of annealing, where there are several arrays
 
 
 @dataclass(frozen=True)
-class Point:
+class BranchPoint:
     """The best mapping of a chunk for some room, of one layer or of a group of them.
 
     Attributes
@@ -156,7 +156,7 @@ class BranchSearch(Search):
         *,
         roughly: bool = False,
         through: tuple[int, ...] = (),
-    ) -> Point:
+    ) -> BranchPoint:
         """Return the best mapping in some room.
 
         Parameters
@@ -180,7 +180,7 @@ class BranchSearch(Search):
         self.chains = {}
         self.left = np.array(room, np.float64)
         if not np.diff(self.space.unroll_start).all():
-            return Point(inf, inf, room, room, None)
+            return BranchPoint(inf, inf, room, room, None)
         if below < inf:
             self.best[:2] = below, -inf
         keeps = keeps_of(self.layer, self.architecture, sources)
@@ -234,17 +234,17 @@ class BranchSearch(Search):
                 left.append(first.keep)
         return least, left
 
-    def point(self, room: Room, bound: float) -> Point:
+    def point(self, room: Room, bound: float) -> BranchPoint:
         """Return what has been found in some room."""
         mapping, value = self.found.mapping, float(self.best[0])
         if mapping is None:
-            return Point(inf, bound, room, (0.0,) * len(room), None)
+            return BranchPoint(inf, bound, room, (0.0,) * len(room), None)
         bits = occupied(mapping, self.layer, self.architecture)
         # the room of the outermost memory, and of those below an array, is always the same
         used = tuple(
             float(n) if m > 0 and self.of_memory[m] == 0 else 0.0 for m, n in enumerate(bits)
         )
-        return Point(value, bound, room, used, mapping)
+        return BranchPoint(value, bound, room, used, mapping)
 
 
 def keeps_of(layer: Layer, architecture: Architecture, sources: tuple[int, ...]) -> list[Keep]:

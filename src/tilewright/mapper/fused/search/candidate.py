@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import inf
 
-from tilewright.mapper.fused.search.branch import Point
+from tilewright.mapper.fused.search.branch import BranchPoint
 from tilewright.mapper.fused.search.known import Sources
 from tilewright.mapper.fused.space.around import Begun, Room
 from tilewright.mapper.fused.space.groups import Grouping, Unit
@@ -29,7 +29,7 @@ class Turns:
         Of the dimensions with windows.
     least : float
         What one costs at least.
-    point : Point or None
+    point : BranchPoint or None
         Its best mapping, where it is known.
     """
 
@@ -37,7 +37,7 @@ class Turns:
     work: Layer | SegmentProblem
     extents: Extents = ()
     least: float = 0.0
-    point: Point | None = None
+    point: BranchPoint | None = None
 
 
 @dataclass(frozen=True)

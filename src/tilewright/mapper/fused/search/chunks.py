@@ -8,15 +8,15 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from tilewright.architecture.machine import Architecture
-from tilewright.mapper.fused.search.branch import BranchSearch, Point
-from tilewright.mapper.fused.search.known import Kind, Known, Solved, Sources
+from tilewright.mapper.fused.search.branch import BranchPoint, BranchSearch
+from tilewright.mapper.fused.search.known import Kind, KnownChunks, SolvedChunk, Sources
 from tilewright.mapper.fused.space.around import NOTHING_BEGUN, Begun, Room
 from tilewright.mapper.network.solution_key import likeness
 from tilewright.mapper.objective.objective import Objective
 from tilewright.workload.layer import Layer
 
 if TYPE_CHECKING:
-    from tilewright.mapper.fused.search.groups import Group
+    from tilewright.mapper.fused.search.groups import SolvedGroup
 
 
 class Chunks:
@@ -24,7 +24,7 @@ class Chunks:
 
     Parameters
     ----------
-    known : Known, optional
+    known : KnownChunks, optional
         What is known already; what is found is added.
     searches : dict, optional
         Searches on this machine for this objective, from before; new ones are added.
@@ -37,7 +37,7 @@ class Chunks:
         Whether the search of a chunk takes long: with several arrays. Then it is bounded first.
     tolerance : float
         By how much trees may be worse than the best ones, as a share of these.
-    known : Known
+    known : KnownChunks
         All that they have found.
     groups : dict
         The searches of groups of layers.
@@ -47,7 +47,7 @@ class Chunks:
         self,
         architecture: Architecture,
         objective: Objective,
-        known: Known | None = None,
+        known: KnownChunks | None = None,
         searches: dict[object, BranchSearch] | None = None,
     ) -> None:
         self.architecture = architecture
@@ -65,8 +65,8 @@ class Chunks:
         self.searches = 0
         self.long = len(architecture.arrays) > 1
         self.tolerance = 0.0
-        self.groups: dict[object, Group] = {}
-        self.known = Known() if known is None else known
+        self.groups: dict[object, SolvedGroup] = {}
+        self.known = KnownChunks() if known is None else known
         self._searches = {} if searches is None else searches
 
     @property
@@ -74,9 +74,9 @@ class Chunks:
         """Whether chunks are only annealed: where their search takes longer."""
         return self.long and self.tolerance > 0.0
 
-    def solved(self, kind: Kind) -> Solved:
+    def solved(self, kind: Kind) -> SolvedChunk:
         """Return what is known of a chunk."""
-        return self.known.chunks.setdefault(kind, Solved([]))
+        return self.known.chunks.setdefault(kind, SolvedChunk([]))
 
     def kind(
         self,
@@ -98,7 +98,7 @@ class Chunks:
         room: Room,
         stop: Callable[[], bool],
         below: float = inf,
-    ) -> Point:
+    ) -> BranchPoint:
         """Return the best mapping of a chunk in some room, if it is below a value."""
         known = self.solved(kind)
         point = known.settled(room, roughly=self.roughly)
@@ -107,7 +107,7 @@ class Chunks:
         if self.long:
             least = self.least(layer, kind, below)
             if least >= below:
-                return Point(inf, least, room, (0.0,) * len(room), None)
+                return BranchPoint(inf, least, room, (0.0,) * len(room), None)
         self.searches += 1
         point = self.search(layer, kind).best_in(
             kind.sources, room, stop, below, kind.begun, roughly=self.roughly

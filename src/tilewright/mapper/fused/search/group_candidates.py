@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright.mapper.fused.search.candidate import Candidate
-from tilewright.mapper.fused.search.groups import Group, group_of
+from tilewright.mapper.fused.search.groups import SolvedGroup, group_of
 from tilewright.mapper.fused.space.groups import Unit, groupings
 from tilewright.mapper.fused.space.segment_problem import SegmentProblem
 
@@ -95,7 +95,7 @@ class GroupCandidates:
         ]
         return any(len(own & set(unit)) > 1 for own in readers for unit in units)
 
-    def known(self, problem: SegmentProblem) -> Group:
+    def known(self, problem: SegmentProblem) -> SolvedGroup:
         """Return what is known of a group."""
         search = self.search
         return group_of(search.chunks, problem, lambda: type(search)(problem, search.chunks))

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from math import inf
 from typing import TYPE_CHECKING
 
-from tilewright.mapper.fused.search.branch import Point
+from tilewright.mapper.fused.search.branch import BranchPoint
 from tilewright.mapper.fused.search.candidate import Candidate
 from tilewright.mapper.fused.search.chunks import Chunks
-from tilewright.mapper.fused.search.known import Solved
+from tilewright.mapper.fused.search.known import SolvedChunk
 from tilewright.mapper.fused.space.around import Room
 from tilewright.mapper.fused.space.groups import Unit, problem_of
 from tilewright.mapper.fused.space.segment_problem import SegmentProblem, alike
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tilewright.mapper.fused.search.segment_search import SegmentSearch
 
 
-class Group:
+class SolvedGroup:
     """A group below shared loops: the search of it, and what that has found for some rooms.
 
     A group begins each turn with nothing in memories of its own, as a layer does. So its best
@@ -26,20 +26,20 @@ class Group:
     left, and groups that are alike below other loops have the same one.
     """
 
-    def __init__(self, search: SegmentSearch, solved: Solved) -> None:
+    def __init__(self, search: SegmentSearch, solved: SolvedChunk) -> None:
         self.search = search
         self.solved = solved
 
-    def solve(self, room: Room, stop: Callable[[], bool], below: float) -> Point:
+    def solve(self, room: Room, stop: Callable[[], bool], below: float) -> BranchPoint:
         """Return the best mapping in some room, if it is below a value."""
         search = self.search
         search.room = room
         best = search.solve(below, stop)
         if best.candidate is None:
-            point = Point(inf, best.bound, room, (0.0,) * len(room), None)
+            point = BranchPoint(inf, best.bound, room, (0.0,) * len(room), None)
         else:
             used = used_bits(search, best.candidate)
-            point = Point(best.value, best.bound, room, used, None, best.candidate)
+            point = BranchPoint(best.value, best.bound, room, used, None, best.candidate)
         self.solved.points.append(point)
         return point
 
@@ -73,7 +73,9 @@ def used_bits(search: SegmentSearch, found: Candidate) -> Room:
     return tuple(max(bits) for bits in zip(*taken, strict=True))
 
 
-def group_of(chunks: Chunks, problem: SegmentProblem, make: Callable[[], SegmentSearch]) -> Group:
+def group_of(
+    chunks: Chunks, problem: SegmentProblem, make: Callable[[], SegmentSearch]
+) -> SolvedGroup:
     """Return what is known of a group; `make` begins its search."""
     around = problem.around
     assert around is not None
@@ -84,5 +86,7 @@ def group_of(chunks: Chunks, problem: SegmentProblem, make: Callable[[], Segment
         around.begun,
     )
     if key not in chunks.groups:
-        chunks.groups[key] = Group(make(), chunks.known.groups.setdefault(key, Solved([])))
+        chunks.groups[key] = SolvedGroup(
+            make(), chunks.known.groups.setdefault(key, SolvedChunk([]))
+        )
     return chunks.groups[key]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, NamedTuple
 
-from tilewright.mapper.fused.search.branch import Point
+from tilewright.mapper.fused.search.branch import BranchPoint
 from tilewright.mapper.fused.space.around import Begun, Room
 from tilewright.mapper.network.solution_key import likeness
 from tilewright.mapper.objective.objective import Objective
@@ -41,23 +41,23 @@ class Kind(NamedTuple):
 
 
 @dataclass
-class Solved:
+class SolvedChunk:
     """What is known of a chunk with given sources: points for some rooms, and bounds.
 
     Attributes
     ----------
-    points : list of Point
+    points : list of BranchPoint
     least : float
         What it costs at least in any room.
     raised : float
         A value below which `least` was looked for.
     """
 
-    points: list[Point]
+    points: list[BranchPoint]
     least: float = 0.0
     raised: float = -inf
 
-    def settled(self, room: Room, *, roughly: bool) -> Point | None:
+    def settled(self, room: Room, *, roughly: bool) -> BranchPoint | None:
         """Return the best mapping in some room, or the best that is known, if there is one."""
         best = None
         for point in self.points:
@@ -70,11 +70,11 @@ class Solved:
                 best = point
         return best
 
-    def copy(self) -> Solved:
+    def copy(self) -> SolvedChunk:
         """Return the same, for more to be added."""
-        return Solved(list(self.points), self.least, self.raised)
+        return SolvedChunk(list(self.points), self.least, self.raised)
 
-    def add(self, found: Solved) -> None:
+    def add(self, found: SolvedChunk) -> None:
         """Add what has been found."""
         self.points += found.points
         self.least, self.raised = max(self.least, found.least), max(self.raised, found.raised)
@@ -90,7 +90,7 @@ def within(first: Room, second: Room) -> bool:
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownChunks:
     """What is known of chunks and of groups of layers.
 
     Attributes
@@ -101,32 +101,32 @@ class Known:
         By what tells groups apart, see `groups.group_of`.
     """
 
-    chunks: dict[Kind, Solved] = field(default_factory=dict)
-    groups: dict[Any, Solved] = field(default_factory=dict)
+    chunks: dict[Kind, SolvedChunk] = field(default_factory=dict)
+    groups: dict[Any, SolvedChunk] = field(default_factory=dict)
 
-    def copy(self) -> Known:
+    def copy(self) -> KnownChunks:
         """Return the same, for more to be added."""
-        return Known(
+        return KnownChunks(
             {kind: solved.copy() for kind, solved in self.chunks.items()},
             {key: solved.copy() for key, solved in self.groups.items()},
         )
 
-    def beyond(self, earlier: Known) -> Known:
+    def beyond(self, earlier: KnownChunks) -> KnownChunks:
         """Return what is not known from earlier."""
-        return Known(
+        return KnownChunks(
             newer(self.chunks, earlier.chunks),
             newer(self.groups, earlier.groups),
         )
 
 
-def newer(own: dict[Any, Solved], earlier: dict[Any, Solved]) -> dict[Any, Solved]:
+def newer(own: dict[Any, SolvedChunk], earlier: dict[Any, SolvedChunk]) -> dict[Any, SolvedChunk]:
     """Return what is known of chunks or groups but not from earlier."""
     found = {}
     for key, solved in own.items():
-        before = earlier.get(key, Solved([]))
+        before = earlier.get(key, SolvedChunk([]))
         points = solved.points[len(before.points) :]
         if points or solved.raised > before.raised:
-            found[key] = Solved(points, solved.least, solved.raised)
+            found[key] = SolvedChunk(points, solved.least, solved.raised)
     return found
 
 
@@ -141,13 +141,13 @@ class KnownOfLayers:
 
     def __init__(self, layers: Sequence[Layer]) -> None:
         self.whole = list(dict.fromkeys(map(likeness, layers)))
-        self.chunks: list[dict[Kind, Solved]] = [{} for _ in self.whole]
-        self.groups: dict[Any, tuple[list[set[int]], Solved]] = {}
+        self.chunks: list[dict[Kind, SolvedChunk]] = [{} for _ in self.whole]
+        self.groups: dict[Any, tuple[list[set[int]], SolvedChunk]] = {}
 
-    def about(self, layers: Sequence[Layer]) -> Known:
+    def about(self, layers: Sequence[Layer]) -> KnownChunks:
         """Return a copy of what is known of chunks of some layers, and of groups of these."""
         own = {self.whole.index(likeness(layer)) for layer in layers}
-        return Known(
+        return KnownChunks(
             {kind: solved.copy() for w in sorted(own) for kind, solved in self.chunks[w].items()},
             {
                 key: solved.copy()
@@ -156,15 +156,15 @@ class KnownOfLayers:
             },
         )
 
-    def add(self, found: Known) -> None:
+    def add(self, found: KnownChunks) -> None:
         """Add what has been found."""
         for kind, solved in found.chunks.items():
             for w in self.of(kind.layer):
-                self.chunks[w].setdefault(kind, Solved([])).add(solved)
+                self.chunks[w].setdefault(kind, SolvedChunk([])).add(solved)
         for key, solved in found.groups.items():
             (layers, *_), *_ = key
             if key not in self.groups:
-                self.groups[key] = [self.of(layer) for layer in layers], Solved([])
+                self.groups[key] = [self.of(layer) for layer in layers], SolvedChunk([])
             self.groups[key][1].add(solved)
 
     def of(self, chunk: Any) -> set[int]:

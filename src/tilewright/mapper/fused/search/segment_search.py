@@ -39,7 +39,7 @@ from tilewright.mapper.problem.lattice import divisors
 
 
 @dataclass(frozen=True)
-class Best:
+class BestTree:
     """The best candidate that is better than some value.
 
     Attributes
@@ -222,12 +222,12 @@ class SegmentSearch:
             result.append(tuple(bits))
         return result
 
-    def solve(self, most: float, stop: Callable[[], bool]) -> Best:
+    def solve(self, most: float, stop: Callable[[], bool]) -> BestTree:
         """Return the best candidate that costs less than some value, and a bound of all.
 
         The bound is that value where there is none and none was left out.
         """
-        best = Best(None, most, most)
+        best = BestTree(None, most, most)
         if self.enough(most):
             return replace(best, bound=self.floor)
         # first what holds nothing: its value leaves out most of the rest
@@ -255,7 +255,7 @@ class SegmentSearch:
             best = replace(best, bound=min(best.bound, self.least))  # some were left out
         return best
 
-    def grouped(self, best: Best, stop: Callable[[], bool]) -> Best:
+    def grouped(self, best: BestTree, stop: Callable[[], bool]) -> BestTree:
         """Return the best candidate, groups of layers that share more loops among them."""
         known = best.bound
         found = list(self.groups.below(best.value, stop))
@@ -270,7 +270,7 @@ class SegmentSearch:
 
     def best_of(
         self, candidates: Sequence[Candidate | Opened], most: float, stop: Callable[[], bool]
-    ) -> Best:
+    ) -> BestTree:
         """Return the best of some candidates that costs less than some value, and a bound."""
         order = itertools.count()
         heap: list[tuple[float, int, Candidate | Opened]] = [
@@ -305,7 +305,7 @@ class SegmentSearch:
                     best, value = head, cost
                 if cost > head.bound * (1 + TIE):
                     bound = min(bound, head.bound)  # the search of a chunk was given up
-        return Best(best, value, min(value, bound, *(entry[0] for entry in heap[:1])))
+        return BestTree(best, value, min(value, bound, *(entry[0] for entry in heap[:1])))
 
     def cost(self, head: Candidate) -> float:
         """Return what a candidate costs whose branches are solved."""

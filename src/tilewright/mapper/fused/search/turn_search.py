@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from tilewright.mapper.fused.search.branch import Point
+from tilewright.mapper.fused.search.branch import BranchPoint
 from tilewright.mapper.fused.search.candidate import Candidate, Turns
 from tilewright.mapper.fused.search.groups import group_below
-from tilewright.mapper.fused.search.known import Kind, Solved
+from tilewright.mapper.fused.search.known import Kind, SolvedChunk
 from tilewright.mapper.fused.space.around import Room
 from tilewright.mapper.fused.space.segment_problem import SegmentProblem
 from tilewright.mapper.objective.tolerances import TIE
@@ -41,7 +41,7 @@ class TurnSearch:
             return p.chunk(unit[0], head.shape)
         return group_below(p, head, unit)
 
-    def known(self, head: Candidate, u: int, turns: Turns) -> Solved:
+    def known(self, head: Candidate, u: int, turns: Turns) -> SolvedChunk:
         """Return what is known of a turn of a branch."""
         if isinstance(turns.work, SegmentProblem):
             return self.search.groups.known(turns.work).solved
@@ -60,7 +60,7 @@ class TurnSearch:
         room: Room,
         stop: Callable[[], bool],
         below: float,
-    ) -> Point:
+    ) -> BranchPoint:
         """Return the best mapping of a turn of a branch in some room, if it is below a value."""
         if isinstance(turns.work, SegmentProblem):
             return self.search.groups.known(turns.work).solve(room, stop, below)

@@ -22,7 +22,7 @@ from tilewright.mapper.fused.search.known import Sources
 from tilewright.mapper.fused.space.around import Begun
 from tilewright.mapper.fused.space.holding import Holding, holdings, retains_windows
 from tilewright.mapper.fused.space.segment_problem import Shape
-from tilewright.mapper.fused.space.windows import Kept, Windowing
+from tilewright.mapper.fused.space.windows import KeptWords, Windowing
 from tilewright.mapper.problem.widest_choices import widest_choices
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.model.energy import leakage_per_cycle, operation_cost, read_cost, write_cost
@@ -276,7 +276,7 @@ class WindowCandidates:
                 windowed=Windowed(opened.windowing, order),
             )
 
-    def reserved(self, places: dict[int, int], shape: Shape, kept: Kept) -> list[list[float]]:
+    def reserved(self, places: dict[int, int], shape: Shape, kept: KeptWords) -> list[list[float]]:
         """Return the bits that intermediate tiles take of each memory while each branch runs."""
         p = self.problem
         result = []
@@ -301,7 +301,7 @@ class WindowCandidates:
                 for places in p.places():
                     yield self.reserved(places, shape, kept)
 
-    def moves(self, opened: Opened, kept: Kept) -> tuple[float, tuple[Begun, ...]]:
+    def moves(self, opened: Opened, kept: KeptWords) -> tuple[float, tuple[Begun, ...]]:
         """Return what held and refetched tiles move: apart from the layers, or for each turn."""
         search, p = self.search, self.problem
         energy, loads = search.bounds.held(opened.holding)

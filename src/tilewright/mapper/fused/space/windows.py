@@ -125,7 +125,7 @@ class Windowing:
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptWords:
     """What memories hold of intermediate tensors under loops with windows, and what moves for it.
 
     Attributes
@@ -284,7 +284,7 @@ class Windowings:
         """Return the loops of a tree."""
         return [For(self.loops[k].name, windowing.tiles[k]) for k in order]
 
-    def _kept(self, windowing: Windowing, order: tuple[int, ...]) -> Kept:
+    def _kept(self, windowing: Windowing, order: tuple[int, ...]) -> KeptWords:
         inside = tuple(tensor.name for tensor in self.segment.intermediates)
         outside = tuple(t.name for t in self.segment.tensors if t.name not in inside)
         top: list[TreeNode] = [Store("above", (*outside, *windowing.refetched))]
@@ -298,4 +298,4 @@ class Windowings:
             counts = store_counts(store, resolved)
             words[store.tensor] = counts.peak, counts.carried
         moves = (move for store in own for move in store_moves(store, resolved))
-        return Kept(words, tuple(moves))
+        return KeptWords(words, tuple(moves))

@@ -13,7 +13,7 @@ from tilewright.kernels.types import Floats, Ints
 from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.relaxations.boxes.every_keep import EveryKeep
 from tilewright.mapper.relaxations.boxes.halves import Halves
-from tilewright.mapper.relaxations.boxes.steps import Steps
+from tilewright.mapper.relaxations.boxes.steps import StepRanges
 from tilewright.mapper.relaxations.boxes.ways_to_count import CrossingCost
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.relaxations.stays.links import Link, Price
@@ -34,7 +34,7 @@ class BoxCosts:
     def __init__(self, least: Least, halves: Sequence[Halves]) -> None:
         self.least = least
         self.halves = halves
-        self.steps = [Steps() for _ in least.layer.bounds]
+        self.steps = [StepRanges() for _ in least.layer.bounds]
         self.tables: dict[tuple[int, ...], Least] = {}
         self.asked: dict[Any, int] = {}  # parts priced one by one
         self.kept: dict[tuple[int, ...], Least] = {}  # boxes that were asked for alone

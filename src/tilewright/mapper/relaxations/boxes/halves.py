@@ -20,7 +20,7 @@ MOST_ELEMENTS = 64  # of an axis for all choices to be looked at
 SINGLE = 0.1  # weight of one dimension; dimensions irrelevant to a tensor have 1 together
 
 
-class Choices(NamedTuple):
+class ArrayChoices(NamedTuple):
     """Spatial choices of an array, or of one of its axes.
 
     Of chunks along an axis, the last one may be short. So elements on several axes may have less
@@ -49,7 +49,7 @@ class Halves:
     Parameters
     ----------
     layer : Layer
-    choices : Choices
+    choices : ArrayChoices
     array : int
         Position of the array.
 
@@ -65,7 +65,7 @@ class Halves:
     widest : array of (parts, dimensions)
         Most elements along each dimension of any choice of a part.
     alone, chunks : arrays of (parts, dimensions)
-        As for `Choices`, the least of any choice of a part.
+        As for `ArrayChoices`, the least of any choice of a part.
     working : array of (parts, dimensions)
         How many times the iterations of one element all have at most.
     choice : array of parts
@@ -74,7 +74,7 @@ class Halves:
         Whether tiles have more than one iteration for some choices.
     """
 
-    def __init__(self, layer: Layer, choices: Choices, array: int = 0) -> None:
+    def __init__(self, layer: Layer, choices: ArrayChoices, array: int = 0) -> None:
         elements = choices.elements
         self.array = array
         self.dimensions = layer.dimensions
@@ -184,7 +184,7 @@ def halves_of(layer: Layer, architecture: Architecture, every: bool = False) -> 
     return found
 
 
-def of_array(bounds: Ints, axes: Sequence[Axis], every: bool) -> Choices | None:
+def of_array(bounds: Ints, axes: Sequence[Axis], every: bool) -> ArrayChoices | None:
     """Return the spatial choices of an array, or None if there are too many."""
     if every:
         if any(axis.size > MOST_ELEMENTS for axis in axes):
@@ -200,10 +200,10 @@ def of_array(bounds: Ints, axes: Sequence[Axis], every: bool) -> Choices | None:
         widest = different(np.minimum(products(widest, own), bounds))
     if len(widest) > MOST_CHOICES:
         return None
-    return Choices(widest, np.ones_like(widest), np.ones_like(widest))
+    return ArrayChoices(widest, np.ones_like(widest), np.ones_like(widest))
 
 
-def every_choice(bounds: Ints, ways: Sequence[Ints]) -> Choices:
+def every_choice(bounds: Ints, ways: Sequence[Ints]) -> ArrayChoices:
     """Return all spatial choices of an array, from those of its axes."""
     elements = alone = chunks = np.ones((1, len(bounds)), np.int64)
     for own in ways:
@@ -218,10 +218,10 @@ def every_choice(bounds: Ints, ways: Sequence[Ints]) -> Choices:
     least = [np.full_like(rows, np.iinfo(np.int64).max) for _ in range(2)]
     for own, to in zip((alone, chunks), least, strict=True):
         np.minimum.at(to, which.reshape(-1), own)
-    return Choices(rows, *least)
+    return ArrayChoices(rows, *least)
 
 
-def of_axis(bounds: Ints, axis: Axis, every: bool) -> Choices:
+def of_axis(bounds: Ints, axis: Axis, every: bool) -> ArrayChoices:
     """Return the spatial choices of an axis.
 
     Where all are too many, there is one at least as wide as each, or their numbers are rounded up.
@@ -229,12 +229,12 @@ def of_axis(bounds: Ints, axis: Axis, every: bool) -> Choices:
     if every and axis.size <= MOST_ELEMENTS:
         choices = np.array(axis.choices(), np.int64)
         if len(choices) <= MOST_CHOICES:
-            return Choices(choices, choices, np.maximum(choices - 1, 1))
+            return ArrayChoices(choices, choices, np.maximum(choices - 1, 1))
     choices = np.array(axis.widest(), np.int64)
     for step in (1, 2, 4):
         if len(choices) > MOST_CHOICES:
             choices = different(np.minimum(rounded_up(choices, step), bounds))
-    return Choices(choices, np.ones_like(choices), np.ones_like(choices))
+    return ArrayChoices(choices, np.ones_like(choices), np.ones_like(choices))
 
 
 def products(some: Ints, others: Ints) -> Ints:

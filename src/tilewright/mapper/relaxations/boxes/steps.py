@@ -7,7 +7,7 @@ from math import inf
 import numpy as np
 
 
-class Steps:
+class StepRanges:
     """Ranges of the steps that a dimension takes, all elements together.
 
     Its iterations are divided into s steps, whichever iterations other dimensions have. So a word

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright.kernels.types import Bools, Floats, Ints
-from tilewright.mapper.relaxations.boxes.ways_to_count import CrossingCost, IntoMemory, Ways
+from tilewright.mapper.relaxations.boxes.ways_to_count import CountWays, CrossingCost, IntoMemory
 from tilewright.mapper.relaxations.stays.at_once import Limits, read_directly
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.relaxations.stays.links import Link, Price
@@ -40,7 +40,7 @@ class Cost:
     once : array of bypass choices
         What they cost whatever the spatial choice.
     way : array of (bypass choices, tensors)
-        How each tensor counts, see `Ways`.
+        How each tensor counts, see `CountWays`.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Cost:
         self.which = which
         self.once = np.zeros(len(which))
         self.way = np.zeros_like(which)
-        self.ways = Ways(least.compute)
+        self.ways = CountWays(least.compute)
         self.direct: list[tuple[list[tuple[tuple[Link, Price], Limits]], Ints]] = []
         for t, chains in enumerate(links):
             priced = [[(link, price(link)) for link in each] for each in chains]

@@ -22,7 +22,7 @@ CrossingCost = Callable[[int, Priced, Sequence[Link]], Floats]
 MAIN_SHARES = (1.0, 0.96, 0.8)
 
 
-class Ways:
+class CountWays:
     """Ways to count what a link sends: at which memory, with which share, or at all alike.
 
     Parameters
@@ -63,7 +63,7 @@ class IntoMemory:
         As for `Cost`.
     m : int
         The memory.
-    ways : Ways
+    ways : CountWays
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class IntoMemory:
         links: Sequence[Sequence[Sequence[Link]]],
         price: Callable[[Link], Price],
         m: int,
-        ways: Ways,
+        ways: CountWays,
     ) -> None:
         self.m = m
         self.known: dict[int, tuple[Priced, list[Link]]] = {}
@@ -140,7 +140,7 @@ def entries(
     price: Callable[[Link], Price],
     links: Sequence[Link],
     m: int,
-    ways: Ways,
+    ways: CountWays,
 ) -> list[tuple[tuple[Link, Price] | None, Link | None]]:
     """Return the link of a tensor that brings words into a memory, and the one that ends there.
 

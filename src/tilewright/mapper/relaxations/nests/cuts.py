@@ -14,7 +14,7 @@ from tilewright.mapper.relaxations.nests.inner_tiles import (
     add_outermost,
     value_of,
 )
-from tilewright.mapper.relaxations.nests.outer_costs import InnerWindow, Sought
+from tilewright.mapper.relaxations.nests.outer.costs import InnerWindow, Sought
 from tilewright.mapper.relaxations.nests.sliding.window_spans import Instances, chunks
 
 if TYPE_CHECKING:
@@ -289,7 +289,7 @@ def least_value(
     return value_of(ns, goal, cost, steps)
 
 
-class Ways(NamedTuple):
+class CutWays(NamedTuple):
     """Ways to cut dimensions, and those at hand.
 
     Attributes
@@ -298,7 +298,7 @@ class Ways(NamedTuple):
     number : array of dimensions
         How many there are.
     cuts : array of (7, dimensions)
-        See `outer_tiles.least_outer`.
+        See `outer.least.least_outer`.
     """
 
     ways: Ints
@@ -312,7 +312,7 @@ def leave_out(
     order: Ints,
     limits: Ints,
     instances: Instances,
-    every: Ways,
+    every: CutWays,
     window: InnerWindow,
     cost: Floats,
     sought: Sought,
@@ -355,7 +355,7 @@ def limit_runs(ns: Nest, spread: Ints, cuts: Ints) -> bool:
     Parameters
     ----------
     cuts : array of (7, dimensions)
-        See `outer_tiles.least_outer`. Filled are how far loops along windows reach in an instance,
+        See `outer.least.least_outer`. Filled are how far loops along windows reach in an instance,
         and the distance of iterations, or 1.
     """
     limited = False

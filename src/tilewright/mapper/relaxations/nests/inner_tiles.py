@@ -13,17 +13,17 @@ from tilewright.kernels.record import record
 from tilewright.mapper.label.labels import objective_value
 from tilewright.mapper.relaxations.nests.sliding.served import fill_same
 from tilewright.mapper.relaxations.nests.sliding.stay_limits import (
+    MOST_DIMENSIONS,
     stay_limit,
     stay_limit_together,
+    windows_of,
 )
 from tilewright.mapper.relaxations.nests.sliding.window_spans import (
     FIELDS,
-    MOST_DIMENSIONS,
     Instances,
     Nested,
     chunks,
     fits,
-    windows_of,
 )
 from tilewright.mapper.windows.slides import step_words
 

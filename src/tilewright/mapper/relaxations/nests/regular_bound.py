@@ -14,7 +14,7 @@ from tilewright.mapper.relaxations.nests.inner_tiles import Inner, inner_tiles, 
 from tilewright.mapper.relaxations.nests.instances import one_of_mirrored, spatial_choices
 from tilewright.mapper.relaxations.nests.nest import Nest, Side, nest, sides
 from tilewright.mapper.relaxations.nests.sliding.case_serves import HEAD, ROOM, SLID, WAY
-from tilewright.mapper.relaxations.nests.tiles_to_mapping import Tiles
+from tilewright.mapper.relaxations.nests.tiles_to_mapping import BothSides
 from tilewright.mapper.relaxations.nests.together import least_together
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.relaxations.stays.links import Link, Price
@@ -39,7 +39,7 @@ def tightened(
     objective: Objective,
     ceiling: float,
     stop: Callable[[], bool],
-) -> tuple[float, list[Tiles]]:
+) -> tuple[float, list[BothSides]]:
     """Return a lower bound of all regular mappings below a ceiling, and the most promising tiles.
 
     Parameters
@@ -57,7 +57,7 @@ def tightened(
 
     Returns
     -------
-    float, list of Tiles
+    float, list of BothSides
         The ceiling where nothing costs less. The best tiles come first.
     """
     lowest = certain = min(bound for bound, _ in bounds)
@@ -108,14 +108,14 @@ def least_below(
     stop: Callable[[], bool],
     known: Known,
     inners: Inners,
-) -> tuple[float, list[Tiles]]:
+) -> tuple[float, list[BothSides]]:
     """Return a lower bound of regular mappings below a ceiling, or that, and tiles below it."""
     best = ceiling
-    found: list[Tiles] = []
+    found: list[BothSides] = []
     for bound, keep in sorted(bounds):
         if bound >= best:
             break
-        some: list[Tiles] = []
+        some: list[BothSides] = []
         if keep not in known and not stop():
             known[keep] = with_tiles(least, keep, inners)
         value = 0.0
@@ -160,7 +160,7 @@ def least_tiles(
     ceiling: float,
     least: Least,
     stop: Callable[[], bool],
-) -> tuple[float, list[Tiles]]:
+) -> tuple[float, list[BothSides]]:
     """Return what a bypass choice costs at least, or 0 where that takes too long, and tiles."""
     goal = objective.goal()
     choices, actives = one_of_mirrored(ns, *spatial)
@@ -188,7 +188,7 @@ def least_tiles(
     def named(own: Ints) -> dict[str, int]:
         return dict(zip(names, map(int, own), strict=True))
 
-    found: list[Tiles] = []
+    found: list[BothSides] = []
     equal: set[tuple[int, int]] = set()
     # of those that cost the same, loops reach least far with the first kind
     for i in np.lexsort((tiles.kinds[tile], reached)).tolist():
@@ -208,7 +208,7 @@ def least_tiles(
         outer = ns.outer_orders[inner[0] if inner else 0, row[0]]
 
         found.append(
-            Tiles(
+            BothSides(
                 value=float(reached[i]),
                 keep=keep,
                 outer=tuple(t for t in outer.tolist() if t >= 0),

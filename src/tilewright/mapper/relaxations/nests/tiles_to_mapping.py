@@ -20,7 +20,7 @@ Extents = dict[str, int]
 
 
 @dataclass(frozen=True)
-class Tiles:
+class BothSides:
     """Tiles on either side of an array, see `nest.Nest`.
 
     Attributes
@@ -61,7 +61,7 @@ class Tiles:
         return next((t for t, tensor in tensors if dimension not in tensor.dimensions), -1)
 
 
-def mappings_of(tiles: Tiles, layer: Layer, machine: Architecture) -> Iterator[LoopNest]:
+def mappings_of(tiles: BothSides, layer: Layer, machine: Architecture) -> Iterator[LoopNest]:
     """Yield different mappings with such tiles: sizes rounded to whole chunks, then as they are.
 
     Where a dimension is cut on several axes, each of them comes first once. The loops on a sliding
@@ -102,7 +102,7 @@ def mappings_of(tiles: Tiles, layer: Layer, machine: Architecture) -> Iterator[L
 
 
 def nodes_of(
-    tiles: Tiles,
+    tiles: BothSides,
     layer: Layer,
     machine: Architecture,
     axes: Sequence[tuple[str, Extents]],
@@ -121,7 +121,7 @@ def nodes_of(
         Whether loops that the carried tile stays through are below the array.
     late : sequence of int
         Sides of the array, above (0) or below it (1), where tiles span their windows, or what
-        `Tiles.window` says.
+        `BothSides.window` says.
     """
     tensors, bounds = layer.tensors, layer.bounds
     owners = {d: tiles.owner(layer, d) for d in bounds}
@@ -194,7 +194,7 @@ def nodes_of(
         yield from stores(t, [m for m in tiles.keep[t][1:] if segment[m] == 1])
 
 
-def extents_of(tiles: Tiles, owners: Mapping[str, int], first: int, below: bool) -> Extents:
+def extents_of(tiles: BothSides, owners: Mapping[str, int], first: int, below: bool) -> Extents:
     """Return what an instance has of each dimension.
 
     Parameters

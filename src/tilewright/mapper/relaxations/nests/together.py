@@ -8,7 +8,6 @@ import numpy as np
 
 from tilewright.kernels.copies import copy
 from tilewright.kernels.kernel import kernel, leaf, part
-from tilewright.mapper.relaxations.nests.above import fill_spans
 from tilewright.mapper.relaxations.nests.cuts import (
     ALIKE,
     EVEN,
@@ -18,15 +17,16 @@ from tilewright.mapper.relaxations.nests.cuts import (
     MOST_WAYS,
     ROUGH,
     WAY,
-    Ways,
+    CutWays,
     known_ways,
     least_value,
     leave_out,
     limit_runs,
 )
 from tilewright.mapper.relaxations.nests.inner_tiles import Inner, add_direct, add_inner
-from tilewright.mapper.relaxations.nests.outer_costs import InnerWindow, Sought, widest_tile
-from tilewright.mapper.relaxations.nests.outer_tiles import Carried, least_outer
+from tilewright.mapper.relaxations.nests.outer.costs import InnerWindow, Sought, widest_tile
+from tilewright.mapper.relaxations.nests.outer.fit import fill_spans
+from tilewright.mapper.relaxations.nests.outer.least import Carried, least_outer
 from tilewright.mapper.relaxations.nests.sliding.case_serves import case_serves
 from tilewright.mapper.relaxations.nests.sliding.cases import (
     case_fields,
@@ -86,7 +86,7 @@ def least_of_ways(
     inner: Carried,
     widest: Ints,
     instances: Instances,
-    every: Ways,
+    every: CutWays,
     window: InnerWindow,
     sought: Sought,
     found: Ints,
@@ -311,7 +311,7 @@ def least_together(
                 fill_ways(pool, rows[fine], ways, number, times, cuts, ns.bounds)
                 limit = min(reached[i], ceiling, best * NEAR)
                 value = least_of_ways(
-                    ns, nested, outermost, widest, instances, Ways(ways, number, cuts), window,
+                    ns, nested, outermost, widest, instances, CutWays(ways, number, cuts), window,
                     Sought(goal, steps, limit), details,
                 )  # fmt: skip
                 if value >= limit:
@@ -325,8 +325,8 @@ def least_together(
                     window = InnerWindow(shapes[k : k + 1], kind, same, times)
                     fill_ways(pool, rows[1], ways, number, times, cuts, ns.bounds)
                     own_value = least_of_ways(
-                        ns, nested, outermost, widest, instances, Ways(ways, number, cuts), window,
-                        Sought(goal, steps, value), details,
+                        ns, nested, outermost, widest, instances, CutWays(ways, number, cuts),
+                        window, Sought(goal, steps, value), details,
                     )  # fmt: skip
                     if own_value < value:
                         value = own_value

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tilewright.workload.layer import Term
 
 
-class Limit(NamedTuple):
+class ElementLimit(NamedTuple):
     """A tile with fewer words than there are elements below its memory.
 
     Attributes
@@ -45,7 +45,7 @@ class Limit(NamedTuple):
         return bool(least.irrelevant[t] & least.relevant[self.tensor])
 
 
-Limits = tuple[Limit, ...]
+Limits = tuple[ElementLimit, ...]
 
 
 def limits_of(least: Least, links: Sequence[Link]) -> Limits:
@@ -60,7 +60,7 @@ def limits_of(least: Least, links: Sequence[Link]) -> Limits:
             words = max(1.0, least.rooms.words(link, links))
             found[place] = min(found.get(place, np.inf), words)
     return tuple(
-        Limit(*place, words)
+        ElementLimit(*place, words)
         for place, words in sorted(found.items())
         if words < prod(array.elements for array in arrays[place[1] :])
     )
@@ -77,7 +77,7 @@ def fewest_cycles(least: Least, limits: Limits) -> Floats:
     return found
 
 
-def cycles_of(least: Least, limit: Limit) -> Floats:
+def cycles_of(least: Least, limit: ElementLimit) -> Floats:
     """Return the cycles of the operations if a tile limits the elements at work."""
     every, arrays = frozenset(least.layer.bounds), len(least.architecture.arrays)
     relevant = least.relevant[limit.tensor]
@@ -90,7 +90,7 @@ def cycles_of(least: Least, limit: Limit) -> Floats:
     return least.architecture.compute.cycles * least.layer.operations / working
 
 
-def at_most(least: Least, limit: Limit, dimensions: frozenset[str]) -> float:
+def at_most(least: Least, limit: ElementLimit, dimensions: frozenset[str]) -> float:
     """Return how many iterations of some dimensions the tile has at most."""
     return least.windows[limit.tensor].most_iterations(limit.words, dimensions)
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from tilewright.kernels.types import Floats
 from tilewright.mapper.relaxations.stays.crossing import least_crossing
-from tilewright.mapper.relaxations.stays.mixed import MOST_MIXED, Group, least_mixed
+from tilewright.mapper.relaxations.stays.mixed import MOST_MIXED, OperationShare, least_mixed
 from tilewright.mapper.relaxations.stays.stay import Stay
 
 if TYPE_CHECKING:
@@ -259,7 +259,7 @@ def mixed(
             floor = pace.floor / least.segment[1 : least.compute].count(0)
         begin, end = len(kinds[0]), len(kinds[0]) + len(kinds[1])
         groups = [
-            Group(share, own[:begin], own[begin:end], own[end:])
+            OperationShare(share, own[:begin], own[begin:end], own[end:])
             for share, own in by_pairs([words for kind in kinds for words in kind])
         ]
         least.known[key] = least_mixed(groups, least.layer.bounds, idle, floor)

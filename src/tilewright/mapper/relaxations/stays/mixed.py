@@ -51,7 +51,7 @@ WEIGHTS = (1.5, 2.5, 5.0, 10.0, 20.0, 50.0, inf)  # of more cycles, times what e
 
 
 def least_mixed(
-    groups: Sequence[Group],
+    groups: Sequence[OperationShare],
     bounds: Mapping[str, int],
     idle: Floats | None = None,
     floor: Floats | None = None,
@@ -60,7 +60,7 @@ def least_mixed(
 
     Parameters
     ----------
-    groups : sequence of Group
+    groups : sequence of OperationShare
         Operations that differ in prices. Each has the same tensors, at least one near, and one far
         or direct, at most `MOST_MIXED` together.
     bounds : mapping of str to int
@@ -79,7 +79,7 @@ def least_mixed(
     first = groups[0]
     if any(stay.room == 0 for stay in (*first.near, *first.far)):
         return np.full(len(first.near[0].sent), inf)
-    ways = [(group.share, Ways(group, bounds)) for group in groups]
+    ways = [(group.share, ShareCosts(group, bounds)) for group in groups]
     none = np.zeros(len(first.near[0].sent))
     best = np.sum([share * own.least(none) for share, own in ways], axis=0)
     if idle is None or floor is None or not first.far:
@@ -98,7 +98,7 @@ def least_mixed(
 
 
 @dataclass(frozen=True)
-class Group:
+class OperationShare:
     """A share of all operations, and the near and far words for them.
 
     Others go from the memory outside directly to operations, in several elements at a time. Prices
@@ -111,7 +111,7 @@ class Group:
     direct: Sequence[Stay] = ()
 
 
-class Ways:
+class ShareCosts:
     """What words of a group cost at least.
 
     Attributes
@@ -120,7 +120,7 @@ class Ways:
         If no element kept anything for longer than others.
     """
 
-    def __init__(self, group: Group, bounds: Mapping[str, int]) -> None:
+    def __init__(self, group: OperationShare, bounds: Mapping[str, int]) -> None:
         stays = [*group.near, *group.far, *group.direct]
         limits = {}
         for f in group.far:
@@ -129,7 +129,7 @@ class Ways:
             limits[id(f)] = np.minimum(most_inside(f, others, bounds), most)
         one = np.ones(len(stays[0].sent))
         self.kept = [
-            Kept(first, [stay for stay in stays if stay is not first], limits)
+            KeptTile(first, [stay for stay in stays if stay is not first], limits)
             for first in group.far
         ]
         # with v at its least and at its most
@@ -149,7 +149,7 @@ class Ways:
         )
 
 
-class Kept:
+class KeptTile:
     """A far tensor whose tile all elements keep through the stays of the others.
 
     Parameters

@@ -152,7 +152,7 @@ def cases_of(
     Parameters
     ----------
     kind : int
-        Whether loops on windows reach beyond the outermost tile, see `window_spans.windows_of`.
+        Whether loops on windows reach beyond the outermost tile, see `stay_limits.windows_of`.
     windows : array of (expressions, FIELDS)
     """
     size, place, grown = nested.size, nested.place, nested.grown

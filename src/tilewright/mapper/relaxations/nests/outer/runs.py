@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tilewright.kernels.kernel import called_leaf, leaf
-from tilewright.mapper.relaxations.nests.above import (
-    Tiles,
+from tilewright.mapper.relaxations.nests.outer.fit import (
+    OuterTiles,
     fits_outer,
     grows_to,
     holds,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tilewright.mapper.relaxations.nests.nest import Nest
 
 
-class Run(NamedTuple):
+class WindowRun(NamedTuple):
     """Where the tile of the window slides while the carried one stays.
 
     Attributes
@@ -47,7 +47,7 @@ def mean_of(share: float, first: float, second: float) -> float:
 
 
 @leaf
-def passes_on(ns: Nest, tiles: Tiles, y: int) -> bool:
+def passes_on(ns: Nest, tiles: OuterTiles, y: int) -> bool:
     """Whether loops that change the carried tile may let that of the window slide on.
 
     They stand between loops on a dimension that the carried tile stays through. Those relevant to
@@ -73,7 +73,7 @@ def met_again(m: int, n: int, run: int, a: int, b: int, step: int) -> float:
 
 
 @called_leaf
-def goes_on(ns: Nest, tiles: Tiles, j: int, x: int, y: int) -> tuple[float, float]:
+def goes_on(ns: Nest, tiles: OuterTiles, j: int, x: int, y: int) -> tuple[float, float]:
     """Return which share of runs on a dimension x goes on, and what the others find of their tile.
 
     A run lasts as long as the carried tile stays through x; coefficients are 1. Let the tile of the
@@ -133,7 +133,7 @@ def goes_on(ns: Nest, tiles: Tiles, j: int, x: int, y: int) -> tuple[float, floa
 
 
 @called_leaf
-def begins_anew(ns: Nest, tiles: Tiles, j: int, e: int, run: int) -> float:
+def begins_anew(ns: Nest, tiles: OuterTiles, j: int, e: int, run: int) -> float:
     """Return words of runs along an expression, if all came in anew, over those that do come in.
 
     A run lasts as long as the carried tile stays. The next one finds what is left of its first
@@ -173,7 +173,7 @@ def begins_anew(ns: Nest, tiles: Tiles, j: int, e: int, run: int) -> float:
 
 
 @called_leaf
-def steps_serve(ns: Nest, tiles: Tiles) -> float:
+def steps_serve(ns: Nest, tiles: OuterTiles) -> float:
     """Return the pairs for a word at most where each step of two expressions is one of loops.
 
     That is where the carried tile stays through all of one dimension of each, and spans one

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tilewright.kernels.kernel import called_leaf, leaf
-from tilewright.mapper.relaxations.nests.above import (
-    Tiles,
+from tilewright.mapper.relaxations.nests.outer.fit import (
+    OuterTiles,
     grows_to,
     holds,
     is_held,
@@ -14,8 +14,8 @@ from tilewright.mapper.relaxations.nests.above import (
     spans_at_most,
     spans_least,
 )
-from tilewright.mapper.relaxations.nests.runs_above import (
-    Run,
+from tilewright.mapper.relaxations.nests.outer.runs import (
+    WindowRun,
     begins_anew,
     goes_on,
     mean_of,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @called_leaf
 def comes_in(
     ns: Nest,
-    tiles: Tiles,
+    tiles: OuterTiles,
     e: int,
     whole: bool,
 ) -> int:
@@ -76,7 +76,7 @@ def comes_in(
 @leaf
 def kept_share(
     ns: Nest,
-    tiles: Tiles,
+    tiles: OuterTiles,
     j: int,
     e: int,
     times: int,
@@ -114,7 +114,7 @@ def kept_share(
 @called_leaf
 def window_serves(
     ns: Nest,
-    tiles: Tiles,
+    tiles: OuterTiles,
     times: int,
     closer: bool,
 ) -> float:
@@ -146,7 +146,7 @@ def window_serves(
         a, b = a // g, b // g
         far, wide, back, anew = ns.bounds[d], ns.bounds[o], 1.0, 1.0
         near, close, share = far, wide, 0.0
-        run = Run(far, wide, 0.0, 1.0)
+        run = WindowRun(far, wide, 0.0, 1.0)
         for j in range(place[t] - 1, -1, -1):
             below = order[j] == nt
             own = carried if below else order[j]
@@ -195,9 +195,9 @@ def window_serves(
                 if spans[0, y] >= step:
                     other, less = goes_on(ns, tiles, j, x, y)
                     if mine:
-                        run = Run(reach, spans[0, y], other, less)
+                        run = WindowRun(reach, spans[0, y], other, less)
                     else:
-                        run = Run(spans[0, y], reach, other, less)
+                        run = WindowRun(spans[0, y], reach, other, less)
                     continue
                 # with loops around those on the other dimension it comes back after some runs
                 if reach < ns.bounds[x] and spans[0, y] == 1:

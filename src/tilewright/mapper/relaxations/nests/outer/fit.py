@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tilewright.mapper.relaxations.nests.nest import Nest
 
 
-class Tiles(NamedTuple):
+class OuterTiles(NamedTuple):
     """Tiles in the memory above the array.
 
     Attributes
@@ -63,7 +63,7 @@ def is_held(ns: Nest, place: Ints, carried: int, d: int) -> bool:
 @called_leaf
 def fits_outer(
     ns: Nest,
-    tiles: Tiles,
+    tiles: OuterTiles,
     last: int,
 ) -> bool:
     """Whether the tiles fit the outer memories; they span what those inside them stay through.
@@ -79,7 +79,7 @@ def fits_outer(
 @called_leaf
 def fits_one(
     ns: Nest,
-    tiles: Tiles,
+    tiles: OuterTiles,
     last: int,
     group: int,
 ) -> bool:
@@ -146,7 +146,7 @@ def longest_stay(bound: int, stay: int) -> int:
 @called_leaf
 def holds(
     ns: Nest,
-    tiles: Tiles,
+    tiles: OuterTiles,
     j: int,
     run: int,
     other: int,
@@ -172,7 +172,7 @@ def holds(
 
 
 @leaf
-def spans_least(ns: Nest, tiles: Tiles, j: int, d: int) -> int:
+def spans_least(ns: Nest, tiles: OuterTiles, j: int, d: int) -> int:
     """Return what the j-th tile spans of a dimension at least: what those inside stay through."""
     place, carried, size, least = tiles.place, tiles.carried, tiles.size, tiles.least
     own, most = ns.owner[d], least[d]
@@ -186,7 +186,7 @@ def spans_least(ns: Nest, tiles: Tiles, j: int, d: int) -> int:
 @called_leaf
 def spans_at_most(
     ns: Nest,
-    tiles: Tiles,
+    tiles: OuterTiles,
     j: int,
     d: int,
 ) -> int:
@@ -200,7 +200,7 @@ def spans_at_most(
 @called_leaf
 def grows_to(
     ns: Nest,
-    tiles: Tiles,
+    tiles: OuterTiles,
     j: int,
     d: int,
 ) -> int:

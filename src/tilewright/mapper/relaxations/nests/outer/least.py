@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tilewright.kernels.kernel import called_leaf, leaf, part
-from tilewright.mapper.relaxations.nests.above import Tiles, fits_outer, is_held
 from tilewright.mapper.relaxations.nests.inner_tiles import value_of
-from tilewright.mapper.relaxations.nests.outer_costs import (
+from tilewright.mapper.relaxations.nests.outer.closer import closer_value
+from tilewright.mapper.relaxations.nests.outer.costs import (
     Between,
     InnerWindow,
     Sought,
     add_outer,
-    closer_value,
 )
+from tilewright.mapper.relaxations.nests.outer.fit import OuterTiles, fits_outer, is_held
 from tilewright.mapper.relaxations.nests.sliding.cases import case_fields
 from tilewright.mapper.relaxations.nests.sliding.stay_limits import stay_limit, stays_inside
 from tilewright.mapper.relaxations.nests.sliding.window_spans import Instances, Nested, chunks
@@ -93,7 +93,7 @@ class Carried(NamedTuple):
     spans : array of (2, dimensions)
         What it spans at most, and at least, see `above.fill_spans`.
     limits : array of (dimensions + 4)
-        How long it stays at most, see `window_spans.windows_of`.
+        How long it stays at most, see `stay_limits.windows_of`.
     nested : Nested
         All tiles in the inner memories.
     """
@@ -164,7 +164,7 @@ def least_outer(
         for i in range(len(order)):
             if order[i] >= 0:
                 place[order[i]] = i
-        tiles = Tiles(
+        tiles = OuterTiles(
             order=order,
             place=place,
             carried=carried,
