@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = tuple(ROOT / name for name in ("src", "tests", "benchmarks"))
+FOLDERS = (ROOT / "src" / "tilewright",)
 PLACE = re.compile(r"`([\w/]+\.py)(?::\s([\w.]+))?`")
 
 
@@ -22,14 +22,10 @@ def places() -> list[tuple[str, str, str | None]]:
     return found
 
 
-def candidates(file: str) -> list[Path]:
-    """The files that a path may mean: pages shorten paths where the package is clear."""
-    return [
-        path
-        for folder in FOLDERS
-        for path in folder.rglob(Path(file).name)
-        if path.as_posix().endswith(f"/{file}")
-    ]
+def file_of(path: str) -> Path | None:
+    """The file that a path means: paths begin below one of the folders, or at the top."""
+    found = [folder / path for folder in (*FOLDERS, ROOT) if (folder / path).is_file()]
+    return found[0] if len(found) == 1 else None
 
 
 def names(path: Path) -> set[str]:
@@ -51,6 +47,6 @@ def names(path: Path) -> set[str]:
 
 @pytest.mark.parametrize(("page", "file", "name"), sorted(set(places()), key=str))
 def test_what_a_page_names_is_there(page: str, file: str, name: str | None) -> None:
-    found = candidates(file)
-    assert found, f"{page}: no file {file}"
-    assert name is None or any(name in names(path) for path in found), f"{page}: {file}: {name}"
+    found = file_of(file)
+    assert found is not None, f"{page}: no file {file}"
+    assert name is None or name in names(found), f"{page}: {file}: {name}"

@@ -19,7 +19,7 @@ from tilewright.mapper.bounds.combinations import (
 )
 from tilewright.mapper.bounds.small_memories import with_small_memories
 from tilewright.mapper.bounds.spatial_choices import SpatialBounds, values
-from tilewright.mapper.problem.bypass_choices import Keep
+from tilewright.mapper.problem.bypass_choices import KeepChoice
 from tilewright.mapper.search import best_first
 from tilewright.mapper.search.search import Search
 from tilewright.mapping.nodes import For, Mapping, Spatial, Store
@@ -48,7 +48,7 @@ def bounds_of(search: Search) -> SpatialBounds:
     )  # fmt: skip
 
 
-def kept(search: Search, mapping: Mapping) -> Keep:
+def kept(search: Search, mapping: Mapping) -> KeepChoice:
     """Return the bypass choice of a mapping."""
     return tuple(
         tuple(

@@ -22,7 +22,8 @@ from tilewright.mapper.problem.widest_choices import different, widest_choices
 from tilewright.mapper.relaxations.boxes.spatial_boxes import SpatialBoxes
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.relaxations.stays.least_of_orders import least_sums
-from tilewright.mapper.search.all_tile_sizes import with_all_sizes
+from tilewright.mapper.search.all_tile_sizes import BestOfAllSizes, with_all_sizes
+from tilewright.mapper.search.bounds_of_all_sizes import closed_form
 from tilewright.mapper.search.rounder_layers import cut_down, rounder
 from tilewright.mapper.search.search import Search
 from tilewright.mapping.nodes import For, Store
@@ -272,3 +273,28 @@ def test_rounder_layers_come_before_bounds_that_take_long(monkeypatch: pytest.Mo
     assert found.finished
     assert found.value < even.value / 4
     assert ceilings[0] < found.value * 1.2
+
+
+def test_spatial_choices_of_the_least_bounds_are_searched() -> None:
+    # two of 35 columns, three of five columns of the filter, and two channels: only with them
+    # do elements add up that many outputs, and sizes that divide have neither
+    layer = tw.einsum("O[K,2*Q+S] += I[C,Q] * W[K,C,S]", K=48, C=160, Q=35, S=5)
+    machine = tw.Architecture(
+        "one",
+        (
+            Memory("DRAM", 8, read_energy=66.0, write_energy=66.0),
+            Memory("L1", 8, 8192, read_energy=1.3, write_energy=2.0),
+            Array("PE", {"X": 14}),
+            Compute("MAC", 0.1),
+        ),
+    )
+    goal = parse_objective("energy")
+    divided = Search(layer, machine, "energy").solve(lambda: False)
+    assert divided.mapping is not None
+    best = BestOfAllSizes(layer, machine, "energy", lambda: False, divided.mapping, divided.value)
+    best.climb_from(divided.mapping)
+    boxes = closed_form(layer, machine, goal)
+    boxes.lower(best.value, lambda: False)
+    before = best.value
+    best.climb_from_choices(boxes)
+    assert boxes.bound <= best.value < 0.97 * before

@@ -18,7 +18,7 @@ from tilewright.api.inputs import (
     the_network,
     the_searched_architecture,
 )
-from tilewright.api.mapper.searches import Exact, Fused, Heuristic, Search, Uniform, the_search
+from tilewright.api.mapper.searches import Exact, Fused, Heuristic, SearchKind, Uniform, the_search
 from tilewright.architecture.machine import Architecture
 from tilewright.frontends.load import Options
 from tilewright.layout.moved import laid_out
@@ -39,7 +39,7 @@ def map(
     architecture: ArchitectureLike,
     objective: str = "energy",
     *,
-    search: Search | None = None,
+    search: SearchKind | None = None,
     layer: str | None = None,
     constraints: ConstraintsLike = None,
     latency: str | None = None,
@@ -65,9 +65,10 @@ def map(
         limits: ``"energy, latency<=1e6"`` is the least energy within a million cycles. ``"dmc"``:
         MARVEL's data-movement cost, in blocks per operation; what comes after a comma (else
         energy) decides between the mappings of the best off-chip tile.
-    search : Exact, Uniform or Heuristic, optional
+    search : Exact, Uniform, Fused or Heuristic, optional
         What is searched, and how: the best mapping of each layer (`Exact`, the default), the best
-        style for all layers (`Uniform`), or as another mapper does, without a proof (`Heuristic`).
+        style for all layers (`Uniform`), which layers share loops (`Fused`), or as another mapper
+        does, without a proof (`Heuristic`).
     layer : str, optional
         Map this layer of the workload alone.
     constraints : str, path, dict, Constraint, Constraints, or a list of those, optional

@@ -90,11 +90,11 @@ class Heuristic:
     strategy: str
 
 
-Search = Exact | Uniform | Fused | Heuristic
+SearchKind = Exact | Uniform | Fused | Heuristic
 OPTIONS = ("tiles", "layouts", "uniform", "within", "strategy", "fuse")
 
 
-def the_search(search: Search | None, options: Mapping[str, Any]) -> Search:
+def the_search(search: SearchKind | None, options: Mapping[str, Any]) -> SearchKind:
     """Return what is to be searched: as given, or as keywords say it.
 
     Raises
@@ -107,7 +107,7 @@ def the_search(search: Search | None, options: Mapping[str, Any]) -> Search:
             raise TypeError(f"map() got an unexpected keyword argument '{name}'")
     given = {name: value for name, value in options.items() if value not in (None, False)}
     if search is not None:
-        if not isinstance(search, Search):
+        if not isinstance(search, SearchKind):
             raise InputError(
                 "expected Exact(...), Uniform(...), Fused(...) or Heuristic(...), found "
                 f"{describe(search)}",
@@ -140,7 +140,7 @@ def the_search(search: Search | None, options: Mapping[str, Any]) -> Search:
     return Exact(tiles, layouts) if uniform is None else Uniform(given.get("within"), tiles)
 
 
-def checked(search: Search) -> Search:
+def checked(search: SearchKind) -> SearchKind:
     """Return a search whose values are known to be some."""
     if isinstance(search, Heuristic):
         return search

@@ -13,7 +13,7 @@ from tilewright.kernels.types import Floats, Ints
 from tilewright.mapper.bounds.tables.above_array import NOTHING, Outer
 from tilewright.mapper.label import labels
 from tilewright.mapper.objective.tolerances import TIE, TOLERANCE
-from tilewright.mapper.problem.bypass_choices import Keep
+from tilewright.mapper.problem.bypass_choices import KeepChoice
 from tilewright.mapper.problem.constraint_arrays import Limits
 from tilewright.mapper.problem.link_costs import NOTHING_KNOWN, Links
 from tilewright.mapper.problem.segments import Segment
@@ -29,7 +29,7 @@ ROUGHLY = 1.05  # how far above its first bound a bypass choice gets its first t
 class Plan:
     """One bypass choice, and what is known of it."""
 
-    keep: Keep
+    keep: KeepChoice
     lk: Links
     parts: list[Segment]
     limits: Limits

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.architecture.machine import Architecture
-from tilewright.mapper.problem.bypass_choices import Keep
+from tilewright.mapper.problem.bypass_choices import KeepChoice
 from tilewright.mapper.problem.link_costs import Stored, chains_of, ports
 from tilewright.mapper.problem.space import Space
 from tilewright.mapper.problem.tensor_costs import Chain
@@ -20,7 +20,7 @@ from tilewright.workload.layer import Layer
 class First(NamedTuple):
     """A bypass choice, and the energy (pJ) and cycles that its mappings have at least."""
 
-    keep: Keep
+    keep: KeepChoice
     energy: float
     cycles: float
 
@@ -28,7 +28,7 @@ class First(NamedTuple):
 def first_bounds(
     layer: Layer,
     architecture: Architecture,
-    keeps: Sequence[Keep],
+    keeps: Sequence[KeepChoice],
     sp: Space,
     energy: float,
     known: dict[Stored, Chain],

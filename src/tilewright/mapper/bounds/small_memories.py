@@ -13,13 +13,13 @@ from tilewright.architecture.machine import Architecture
 from tilewright.kernels.types import Floats, Ints
 from tilewright.mapper.bounds.combinations import Combinations
 from tilewright.mapper.bounds.plan import CLOSE
-from tilewright.mapper.problem.bypass_choices import Keep
+from tilewright.mapper.problem.bypass_choices import KeepChoice
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.workload.layer import Layer
 
 
 def with_small_memories(
-    layer: Layer, architecture: Architecture, keep: Keep, cs: Combinations, cycles: Floats
+    layer: Layer, architecture: Architecture, keep: KeepChoice, cs: Combinations, cycles: Floats
 ) -> tuple[Floats, Floats]:
     """Return the energy (pJ) and cycles of a bypass choice at least, in every combination.
 

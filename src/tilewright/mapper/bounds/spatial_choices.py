@@ -28,7 +28,7 @@ from tilewright.mapper.bounds.combinations import (
 from tilewright.mapper.bounds.plan import Plan
 from tilewright.mapper.bounds.small_memories import with_small_memories
 from tilewright.mapper.objective.tolerances import TIE
-from tilewright.mapper.problem.bypass_choices import Keep
+from tilewright.mapper.problem.bypass_choices import KeepChoice
 from tilewright.mapper.problem.link_costs import Stored, chains_of, ports
 from tilewright.mapper.problem.space import Space
 from tilewright.mapper.problem.tensor_costs import Chain
@@ -169,7 +169,7 @@ class SpatialBounds:
         (chain,) = chains_of(self.layer, self.architecture, [stored], self.space, self.chains)
         return tensor_costs(chain, stored[0], self.space, self.all, above)
 
-    def least(self, keep: Keep) -> tuple[Floats, Floats]:
+    def least(self, keep: KeepChoice) -> tuple[Floats, Floats]:
         """Return the energy (pJ) and cycles of a bypass choice at least, in every combination."""
         costs = [self.of(stored) for stored in enumerate(keep)]
         return self.added([each.energy for each in costs], [each.cycles for each in costs])
@@ -182,7 +182,7 @@ class SpatialBounds:
         energy = self.energy + leakage_per_cycle(self.architecture) * cycles
         return sum(energies, energy), cycles
 
-    def reduce(self, keeps: Sequence[Keep], goal: Floats, value: float) -> None:
+    def reduce(self, keeps: Sequence[KeepChoice], goal: Floats, value: float) -> None:
         """Leave out the combinations that are worse than a value in every bypass choice.
 
         Of what is left dimensions of windows are told apart, where that was too much before.
@@ -195,7 +195,7 @@ class SpatialBounds:
                 self.leave_out(keeps, goal, value)
         self.reduced = True
 
-    def leave_out(self, keeps: Sequence[Keep], goal: Floats, value: float) -> None:
+    def leave_out(self, keeps: Sequence[KeepChoice], goal: Floats, value: float) -> None:
         """Leave out the combinations that are worse than a value in every bypass choice."""
         energies, loads = [], []
         for t, stored in enumerate(zip(*keeps, strict=True)):
@@ -224,7 +224,7 @@ class SpatialBounds:
             found[outside] = np.inf
         return found
 
-    def value_of(self, keep: Keep, goal: Floats) -> float:
+    def value_of(self, keep: KeepChoice, goal: Floats) -> float:
         """Return the objective of a bypass choice at least."""
         return min(float(values(goal, *self.least(keep)).min()), self.beyond)
 

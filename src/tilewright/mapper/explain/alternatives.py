@@ -10,7 +10,7 @@ from math import inf
 
 from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.objective.tolerances import TIE
-from tilewright.mapper.problem.bypass_choices import Keep, keep_choices
+from tilewright.mapper.problem.bypass_choices import KeepChoice, keep_choices
 from tilewright.mapper.results.dataflow import Dataflow, dataflow
 from tilewright.mapper.search.found import Found
 from tilewright.mapper.search.questions.restricted import (
@@ -97,7 +97,7 @@ def candidate(kind: str, found: Found) -> OtherDataflow | None:
     return OtherDataflow(kind, found.mapping, found.value, found.bound, found.finished)
 
 
-def stored(search: Search, keep: Keep) -> dict[str, tuple[str, ...]]:
+def stored(search: Search, keep: KeepChoice) -> dict[str, tuple[str, ...]]:
     """Return which tensors each memory but the outermost stores, see `Dataflow`."""
     tensors = [tensor.name for tensor in search.layer.tensors]
     return {
@@ -109,13 +109,13 @@ def stored(search: Search, keep: Keep) -> dict[str, tuple[str, ...]]:
 
 def other_bypasses(
     search: Search, objective: Objective, optimum: Dataflow, limit: float, stop: Stop
-) -> tuple[Nearby, list[Keep]]:
+) -> tuple[Nearby, list[KeepChoice]]:
     """Find the best mapping of every bypass choice but the optimum's, up to a limit.
 
     Returns
     -------
     nearby : Nearby
-    keeps : list of Keep
+    keeps : list of KeepChoice
         The bypass choices that may have mappings up to the limit, the optimum's included.
     """
     found, keeps, complete = [], [], True
@@ -154,14 +154,14 @@ def other_spatial_sets(
     objective: Objective,
     optimum: Dataflow,
     limit: float,
-    keeps: Sequence[Keep],
+    keeps: Sequence[KeepChoice],
     stop: Stop,
 ) -> tuple[Otherwise, Nearby]:
     """Find the best mapping of every set of spatial dimensions but the optimum's, up to a limit.
 
     Parameters
     ----------
-    keeps : sequence of Keep
+    keeps : sequence of KeepChoice
         The bypass choices that may have mappings up to the limit.
 
     Returns
@@ -179,7 +179,9 @@ def other_spatial_sets(
     complete = True
     least = bound = inf
 
-    def best_of(allowed: Allowed, ceiling: float, among: Sequence[Keep] | None) -> Found | None:
+    def best_of(
+        allowed: Allowed, ceiling: float, among: Sequence[KeepChoice] | None
+    ) -> Found | None:
         part = unrolled(search, allowed)
         if part is None:
             return None

@@ -16,7 +16,7 @@ from tilewright.kernels.types import Floats, Ints
 from tilewright.mapper.heuristics.demands import demands
 from tilewright.mapper.heuristics.walks import Chains, Schedule, Start, Tokens, Tour, anneal
 from tilewright.mapper.label.roots import roots
-from tilewright.mapper.problem.bypass_choices import Keep, keep_choices
+from tilewright.mapper.problem.bypass_choices import KeepChoice, keep_choices
 from tilewright.mapper.problem.lattice import Lattice, prime_factors
 from tilewright.mapper.problem.link_costs import Links, links, ports, segment_of
 from tilewright.mapper.problem.space import Space, Unrolling
@@ -58,7 +58,7 @@ class Annealing:
     ----------
     energy : float
         pJ of the operations.
-    keeps : sequence of Keep, optional
+    keeps : sequence of KeepChoice, optional
         Bypass choices; by default all of a layer whose tensors come from the outermost memory.
     first : (array, array), optional
         The label that walks begin with; by default that of a layer by itself.
@@ -76,7 +76,7 @@ class Annealing:
         goal: Floats,
         energy: float,
         *,
-        keeps: Sequence[Keep] | None = None,
+        keeps: Sequence[KeepChoice] | None = None,
         first: tuple[Ints, Floats] | None = None,
         capacity: Floats | None = None,
     ) -> None:

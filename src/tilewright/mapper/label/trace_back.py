@@ -9,7 +9,7 @@ import numpy as np
 from tilewright.architecture.machine import Architecture
 from tilewright.kernels.types import Ints
 from tilewright.mapper.label import labels
-from tilewright.mapper.problem.bypass_choices import Keep
+from tilewright.mapper.problem.bypass_choices import KeepChoice
 from tilewright.mapper.problem.lattice import Lattice
 from tilewright.mapper.problem.space import Space, Unrolling
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
@@ -22,7 +22,7 @@ def rebuild(
     tiles: Lattice,
     sp: Space,
     unrollings: list[Unrolling],
-    keep: Keep,
+    keep: KeepChoice,
     it: Ints,
     row: int,
 ) -> Mapping:

@@ -19,7 +19,7 @@ from tilewright.mapper.bounds.tables.below_array import (
 )
 from tilewright.mapper.bounds.tables.choice_tables import Slides
 from tilewright.mapper.memory_sizes.shared_words import Parts, Shares, repeating
-from tilewright.mapper.problem.bypass_choices import Keep
+from tilewright.mapper.problem.bypass_choices import KeepChoice
 from tilewright.mapper.problem.link_costs import Links
 from tilewright.mapper.problem.space import Space
 
@@ -72,8 +72,8 @@ class BypassBounds:
     slides: Slides
     memory: int
     most: float = 0.0
-    hosts: dict[Keep, tuple[Plan, Ints]] = field(default_factory=dict)
-    known: dict[tuple[Keep, int], Below] = field(default_factory=dict)
+    hosts: dict[KeepChoice, tuple[Plan, Ints]] = field(default_factory=dict)
+    known: dict[tuple[KeepChoice, int], Below] = field(default_factory=dict)
     shares: Shares = field(default_factory=Shares)
 
     def up_to(self, most: float) -> None:

@@ -161,7 +161,7 @@ class NetworkSearch:
 
     Attributes
     ----------
-    even, solved : SolvedLayers
+    of_divisors, solved : SolvedLayers
         Results that are kept: of sizes that divide, and of those asked for.
     weights : dict
         Of each layer in shares of a limited time, see `weights`, by `likeness`.
@@ -186,7 +186,7 @@ class NetworkSearch:
     ) -> None:
         self.architecture, self.objective, self.tiles = architecture, objective, tiles
         self.limited, self.progress = limited, progress
-        self.even = self.solved = SolvedLayers(cache, architecture, objective, options={})
+        self.of_divisors = self.solved = SolvedLayers(cache, architecture, objective, options={})
         if tiles == ALL:
             self.solved = SolvedLayers(cache, architecture, objective, {"tiles": ALL}, tiles)
         self.weights: dict[object, float] = {}
@@ -202,7 +202,7 @@ class NetworkSearch:
         self.whole = set(self.searched)
         waiting = [layer for layer in layers if likeness(layer) not in self.searched]
         if self.tiles == ALL:
-            self.known = found_earlier(self.even, waiting)
+            self.known = found_earlier(self.of_divisors, waiting)
         return waiting
 
     def tell_recalled(self, layers: Sequence[Layer]) -> None:
@@ -246,7 +246,7 @@ class NetworkSearch:
                 self.helpers.close()
             finally:
                 progress.end()
-        if failure := self.even.failure or self.solved.failure:
+        if failure := self.of_divisors.failure or self.solved.failure:
             progress.unkept(failure)
         return interrupted
 
@@ -301,7 +301,7 @@ class NetworkSearch:
             layer, self.architecture, self.objective, stop, self.progress, self.limited, earlier
         )
         if not stop():  # else its memory may be the least of some mappings only
-            self.even.keep(layer, ended)
+            self.of_divisors.keep(layer, ended)
         return ended
 
     def finish(self, layer: Layer, stop: Callable[[], bool]) -> None:

@@ -18,7 +18,11 @@ KeepChoice = tuple[tuple[int, ...], ...]
 """Per tensor the positions of the memories that store it, outermost first."""
 
 WALKED = ("tile", "order", "innermost", "min_utilization", "even")
-"""Keys of the statements about memories that `narrowed` does not settle tensor by tensor."""
+"""Keys of the statements about memories that the search observes from loop to loop.
+
+`narrowed` settles others tensor by tensor, and `worth_walking` what depends on the bypass choice
+alone. While a statement of these is on, there are no tables, and a search takes many times as long.
+"""
 
 
 def narrowed(architecture: Architecture, layer: Layer) -> Architecture:
@@ -48,7 +52,7 @@ def roles_of(names: Iterable[str], layer: Layer) -> frozenset[str]:
 
 
 def about_memories(architecture: Architecture) -> list[Constraint]:
-    """Return the statements about memories that `narrowed` does not settle tensor by tensor."""
+    """Return the statements about memories that the search observes from loop to loop."""
     names = {memory.name for memory in architecture.memories}
     return [s for s in architecture.statements if s.at in names and s.keys[-1] in WALKED]
 
@@ -56,7 +60,9 @@ def about_memories(architecture: Architecture) -> list[Constraint]:
 def worth_walking(layer: Layer, architecture: Architecture, keep: KeepChoice) -> bool:
     """Whether a bypass choice satisfies what can be decided before any loop is known."""
     position = {memory.name: m for m, memory in enumerate(architecture.memories)}
-    for statement in about_memories(in_letters(architecture, layer)):
+    for statement in in_letters(architecture, layer).statements:
+        if statement.at not in position:
+            continue
         m = position[statement.at]
         memory = architecture.memories[m]
         stored = [t for t, chain in zip(layer.tensors, keep, strict=True) if m in chain]
@@ -79,10 +85,7 @@ def whole_bits(tensors: Iterable[Tensor], layer: Layer, memory: Memory) -> int:
     )
 
 
-Keep = KeepChoice
-
-
-def keep_choices(layer: Layer, architecture: Architecture) -> Iterator[Keep]:
+def keep_choices(layer: Layer, architecture: Architecture) -> Iterator[KeepChoice]:
     """Yield every way to store or bypass, keeping as much as possible first.
 
     Raises

@@ -11,7 +11,7 @@ import numpy as np
 from tilewright.architecture.machine import Architecture, Array, Memory
 from tilewright.kernels.record import record
 from tilewright.kernels.types import Bools, Floats, Ints
-from tilewright.mapper.problem.bypass_choices import Keep
+from tilewright.mapper.problem.bypass_choices import KeepChoice
 from tilewright.mapper.problem.space import Space
 from tilewright.mapper.problem.tensor_costs import Chain, Port, chain_costs
 from tilewright.model.energy import leakage_per_cycle
@@ -226,7 +226,11 @@ def no_table(arrays: int, shapes: int, columns: int) -> Floats:
 
 
 def links(
-    layer: Layer, architecture: Architecture, keep: Keep, sp: Space, known: dict[Stored, Chain]
+    layer: Layer,
+    architecture: Architecture,
+    keep: KeepChoice,
+    sp: Space,
+    known: dict[Stored, Chain],
 ) -> Links:
     """Return the costs of one bypass choice; what is `known` of single tensors grows."""
     limits = ports(architecture)

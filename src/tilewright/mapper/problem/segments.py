@@ -9,7 +9,7 @@ import numpy as np
 
 from tilewright.kernels.record import record
 from tilewright.kernels.types import Ints
-from tilewright.mapper.problem.bypass_choices import Keep
+from tilewright.mapper.problem.bypass_choices import KeepChoice
 from tilewright.mapper.problem.link_costs import Links
 
 
@@ -44,7 +44,7 @@ class Segment(NamedTuple):
     spread_left: float
 
 
-def segments(keep: Keep, lk: Links, of_memory: list[int], arrays: int) -> list[Segment]:
+def segments(keep: KeepChoice, lk: Links, of_memory: list[int], arrays: int) -> list[Segment]:
     """Return the stages of every segment for one bypass choice, with any arrays to come."""
     result = []
     nt = len(keep)

@@ -34,7 +34,7 @@ from tilewright.mapper.search.bounds_of_all_sizes import (
     operations_alone,
 )
 from tilewright.mapper.search.found import Found
-from tilewright.mapper.search.rounder_layers import cut_down, rounder_layers
+from tilewright.mapper.search.rounder_layers import cut_down, rounder_layers, with_a_choice
 from tilewright.mapping.nodes import Mapping, Spatial, Store
 from tilewright.mapping.validity import check
 from tilewright.model.batch import evaluate_batch
@@ -44,6 +44,7 @@ from tilewright.workload.layer import Layer
 STARTS = 3  # mappings with promising tiles that are improved, and as many that are too large
 ROUNDER = 8  # layers with rounder bounds that are searched
 PROMISING = 32  # of the better mappings of a step, those checked against constraints
+CHOICES, EARLY = 8, 4  # spatial choices with which it is looked for, and the first of these
 SUMS = 1 << 18  # of bounds, before other starting points are looked at
 FAR = 0.75  # of the best value: with a bound below it, other starting points may be much better
 SMALL = 1 << 12  # operations of a layer whose loops are looked at in other orders at last
@@ -58,7 +59,7 @@ def with_all_sizes(
     layer: Layer,
     architecture: Architecture,
     objective: str,
-    even: Found,
+    divided: Found,
     stop: Callable[[], bool] = lambda: False,
     settings: Settings = EVERY_PART,
 ) -> Found:
@@ -68,7 +69,7 @@ def with_all_sizes(
     ----------
     layer, architecture, objective
         As for the search.
-    even : Found
+    divided : Found
         What the search among divisors ended with.
     stop : callable
         Whether to end with the best so far.
@@ -80,15 +81,17 @@ def with_all_sizes(
     Found
         Its bound is that of all regular mappings, and it is finished where that is reached.
     """
-    if even.mapping is None:
-        return Found(labels=even.labels, tiles=ALL)
+    if divided.mapping is None:
+        return Found(labels=divided.labels, tiles=ALL)
     if all(bound <= 2 for bound in layer.bounds.values()):
-        return replace(even, tiles=ALL, irregular_bound=even.bound)  # there are no other sizes
+        return replace(
+            divided, tiles=ALL, irregular_bound=divided.bound
+        )  # there are no other sizes
     machine = narrowed(architecture, layer)
-    best = BestOfAllSizes(layer, architecture, objective, stop, even.mapping, even.value)
+    best = BestOfAllSizes(layer, architecture, objective, stop, divided.mapping, divided.value)
     wanted = best.goal
-    best.climb_from(even.mapping)
-    boxes = even.closed_form or closed_form(layer, machine, wanted, stop)
+    best.climb_from(divided.mapping)
+    boxes = divided.closed_form or closed_form(layer, machine, wanted, stop)
     several = len(architecture.arrays) > 1
     best.anneal_rounder(boxes, several)
     bound = boxes.bound
@@ -108,6 +111,8 @@ def with_all_sizes(
         best.finish(bound)
     if not best.reaches(bound):
         boxes.refine(best.value, stop, SUMS << 2)
+        best.climb_from_choices(boxes)
+        boxes.lower(best.value, stop, SUMS << 2)
         bound = max(bound, boxes.bound)
     certain = bound_of_all(layer, machine, wanted, keeps, best.value, stop, settings.shares, boxes)
     if layer.operations <= SMALL and not best.reaches(certain) and not stop():
@@ -117,26 +122,26 @@ def with_all_sizes(
     bound = max(bound, certain)
     proven = best.reaches(bound)
     return Found(
-        best.mapping, best.value, best.value if proven else bound, proven, even.labels,
+        best.mapping, best.value, best.value if proven else bound, proven, divided.labels,
         tiles=ALL, irregular_bound=certain,
     )  # fmt: skip
 
 
-def untried(even: Found, layer: Layer, architecture: Architecture, objective: str) -> Found:
+def untried(divided: Found, layer: Layer, architecture: Architecture, objective: str) -> Found:
     """Return what is known of all tile sizes when only those that divide were searched.
 
     The bound of divisors says nothing of other sizes. It is that of the operations alone, or what
     the search among divisors knows of regular mappings in closed form.
     """
-    if even.mapping is None:
-        return Found(labels=even.labels, tiles=ALL)
+    if divided.mapping is None:
+        return Found(labels=divided.labels, tiles=ALL)
     machine = narrowed(architecture, layer)
-    alone = operations_alone(layer, machine, parse_objective(objective), even.closed_form)
-    bound = max(alone, even.closed_form.bound if even.closed_form else 0.0)
-    finished = bound >= even.value * (1 - CLOSE)
-    bound = min(bound, even.value)
+    alone = operations_alone(layer, machine, parse_objective(objective), divided.closed_form)
+    bound = max(alone, divided.closed_form.bound if divided.closed_form else 0.0)
+    finished = bound >= divided.value * (1 - CLOSE)
+    bound = min(bound, divided.value)
     return replace(
-        even, bound=bound, finished=finished, tiles=ALL, irregular_bound=min(alone, bound),
+        divided, bound=bound, finished=finished, tiles=ALL, irregular_bound=min(alone, bound),
         reason="" if finished else UNTRIED,
     )  # fmt: skip
 
@@ -153,6 +158,7 @@ class BestOfAllSizes:
     value: float
     begun: set[tuple[float, tuple[str, ...]]] = field(default_factory=set)
     tried: set[tuple[int, ...]] = field(default_factory=set)  # rounder layers
+    choices: set[bytes] = field(default_factory=set)  # spatial choices
 
     @cached_property
     def goal(self) -> Objective:
@@ -215,6 +221,9 @@ class BestOfAllSizes:
         if boxes.bound < FAR * self.value:
             self.climb_from_rounder(boxes, boxes.bound, annealed=True)
         boxes.lower(self.value, self.stop)
+        if several:
+            self.climb_from_choices(boxes, EARLY)
+            boxes.lower(self.value, self.stop)
         if several and not self.reaches(boxes.bound):
             boxes.refine(self.value, self.stop, SUMS << 2)
             self.climb_from_rounder(boxes, boxes.bound, annealed=True)
@@ -251,6 +260,28 @@ class BestOfAllSizes:
                 self.mapping,
                 self.stop,
                 annealed,
+            )
+            if cut is not None:
+                self.climb_from(cut)
+
+    def climb_from_choices(self, boxes: SpatialBoxes, most: int = CHOICES) -> None:
+        """Climb from mappings with the spatial choices for which the bounds are least.
+
+        Where a bound is not reached, one of these is often better than any that was found.
+        """
+        widest = boxes.widest()
+        order = np.argsort(boxes.values, kind="stable")
+        for i in order[boxes.are_single()[order]].tolist():
+            if most == 0 or self.reaches(boxes.bound) or self.stop():
+                return
+            tried = widest[i].tobytes()
+            if tried in self.choices:
+                continue
+            self.choices.add(tried)
+            most -= 1
+            layer, machine = with_a_choice(self.layer, self.architecture, widest[i])
+            cut = cut_down(
+                layer, self.layer, machine, self.objective, self.mapping, self.stop, annealed=True
             )
             if cut is not None:
                 self.climb_from(cut)

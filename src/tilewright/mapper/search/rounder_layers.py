@@ -10,8 +10,9 @@ from math import ceil, prod
 
 import numpy as np
 
+from tilewright.architecture.constraints.constraint import Constraint, Limits
 from tilewright.architecture.machine import Architecture
-from tilewright.kernels.types import Floats
+from tilewright.kernels.types import Floats, Ints
 from tilewright.mapper.problem.lattice import divisor_count, divisor_counts
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.search.best_first import STEPS, WALKS
@@ -55,6 +56,28 @@ def rounder_layers(
             yield replace(layer, bounds=bounds)
 
 
+def with_a_choice(
+    layer: Layer, architecture: Architecture, elements: Ints
+) -> tuple[Layer, Architecture]:
+    """Return the layer with rounder bounds, and the machine with one spatial choice alone.
+
+    Parameters
+    ----------
+    elements : array of (arrays, dimensions)
+        Of each array along each dimension.
+    """
+    instances = dict(zip(layer.bounds, elements.prod(axis=0).tolist(), strict=True))
+    found = rounder_bounds(instances, layer, MOST_ANNEALED)
+    bounds = {d: -(-bound // instances[d]) * instances[d] for d, bound in found.items()}
+    choice = tuple(
+        Constraint(array.name, factor=((d, Limits(n, n)),))
+        for array, own in zip(architecture.arrays, elements.tolist(), strict=True)
+        for d, n in zip(layer.bounds, own, strict=True)
+    )
+    own = replace(architecture, constraints=(*architecture.constraints, *choice))
+    return replace(layer, bounds=bounds), own
+
+
 def cut_down(
     rounder_layer: Layer,
     layer: Layer,
@@ -72,6 +95,8 @@ def cut_down(
     cost = evaluate(layer, architecture, best, check=False)
     growth = rounder_layer.operations / layer.operations
     search = Search(rounder_layer, architecture, objective)
+    if not np.diff(search.space.unroll_start).all():
+        return None  # no spatial choice of an array is allowed
     search.only_below(growth * cost.energy_pj, ceil(growth * cost.cycles))
     if annealed:
         # a step takes longer the longer windows are

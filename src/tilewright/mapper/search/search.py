@@ -34,7 +34,12 @@ from tilewright.mapper.label.labels import objective_value, worse
 from tilewright.mapper.label.roots import first_shapes, roots
 from tilewright.mapper.objective.objective import Objective, parse_objective
 from tilewright.mapper.objective.settings import EVERY_PART, Settings
-from tilewright.mapper.problem.bypass_choices import Keep, about_memories, keep_choices, narrowed
+from tilewright.mapper.problem.bypass_choices import (
+    KeepChoice,
+    about_memories,
+    keep_choices,
+    narrowed,
+)
 from tilewright.mapper.problem.constraint_arrays import filling, most_words, walk_limits
 from tilewright.mapper.problem.lattice import Lattice, lattice
 from tilewright.mapper.problem.link_costs import Stored, links, ports, segment_of
@@ -195,17 +200,17 @@ class Search:
         """Return the pJ of the operations themselves."""
         return float(self.layer.operations * operation_cost(self.architecture, self.layer))
 
-    def keeps(self) -> list[Keep]:
+    def keeps(self) -> list[KeepChoice]:
         """Return all bypass choices."""
         if not np.diff(self.space.unroll_start).all():
             return []  # an array has no spatial choice
         return list(keep_choices(self.layer, self.architecture))
 
-    def plans(self, keeps: Iterable[Keep] | None = None) -> Iterator[Plan]:
+    def plans(self, keeps: Iterable[KeepChoice] | None = None) -> Iterator[Plan]:
         """Yield bypass choices as they are before a search, by default all."""
         yield from map(self.plan, self.keeps() if keeps is None else keeps)
 
-    def plan(self, keep: Keep) -> Plan:
+    def plan(self, keep: KeepChoice) -> Plan:
         """Return a bypass choice with what it costs and what constraints ask of it."""
         lk = links(self.layer, self.architecture, keep, self.space, self.chains)
         parts = segments(keep, lk, self.of_memory, self.na)
@@ -222,7 +227,7 @@ class Search:
             lk = lk._replace(compared=0)
         return Plan(keep, lk, parts, limits)
 
-    def first(self, keeps: Sequence[Keep]) -> list[First]:
+    def first(self, keeps: Sequence[KeepChoice]) -> list[First]:
         """Return what bypass choices cost at least."""
         return first_bounds(
             self.layer, self.architecture, keeps, self.space, self.operations_energy(),

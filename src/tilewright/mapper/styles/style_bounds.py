@@ -11,7 +11,7 @@ import numpy as np
 from tilewright.architecture.machine import Architecture
 from tilewright.kernels.types import Floats, Ints
 from tilewright.mapper.objective.objective import Objective
-from tilewright.mapper.problem.bypass_choices import Keep, keep_choices, narrowed
+from tilewright.mapper.problem.bypass_choices import KeepChoice, keep_choices, narrowed
 from tilewright.mapper.problem.lattice import divisors
 from tilewright.mapper.relaxations.stays.elements import Pays
 from tilewright.mapper.relaxations.stays.least_cost import Least
@@ -30,7 +30,7 @@ class StyleBounds:
 
     Attributes
     ----------
-    keeps : tuple of Keep
+    keeps : tuple of KeepChoice
         All bypass choices.
     axes : sequence of Axes
         What the styles unroll.
@@ -40,7 +40,7 @@ class StyleBounds:
         No mapping that unrolls nothing else has less of them, in pJ and cycles.
     """
 
-    keeps: tuple[Keep, ...]
+    keeps: tuple[KeepChoice, ...]
     axes: Sequence[Axes]
     values: Floats
     energy: Floats

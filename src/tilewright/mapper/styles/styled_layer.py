@@ -12,7 +12,7 @@ from tilewright.kernels.types import Floats
 from tilewright.mapper.bounds.plan import Plan
 from tilewright.mapper.network.cache import Cache
 from tilewright.mapper.network.solved_layers import Searched, SolvedLayers
-from tilewright.mapper.problem.bypass_choices import Keep, narrowed
+from tilewright.mapper.problem.bypass_choices import KeepChoice, narrowed
 from tilewright.mapper.problem.space_size import mappings_in_space
 from tilewright.mapper.results.dataflow import dataflow
 from tilewright.mapper.results.result import LayerResult
@@ -39,7 +39,7 @@ class StyledLayer:
         One of the styles.
     architecture, objective, cache
         As for `uniform.map_uniform`.
-    keeps : sequence of Keep
+    keeps : sequence of KeepChoice
         All bypass choices of the layer.
     least : array of bypass choices
         No mapping of each that is in the style has a lower objective.
@@ -65,7 +65,7 @@ class StyledLayer:
         architecture: Architecture,
         objective: str,
         cache: Cache | None,
-        keeps: Sequence[Keep],
+        keeps: Sequence[KeepChoice],
         least: Floats,
         pair: tuple[float, float],
         floor: float,

@@ -28,7 +28,7 @@ from tilewright.mapper.fused.space.around import NOTHING_BEGUN, Begun, Room
 from tilewright.mapper.heuristics.annealing import Annealing
 from tilewright.mapper.label import labels
 from tilewright.mapper.objective.objective import Objective
-from tilewright.mapper.problem.bypass_choices import Keep, worth_walking
+from tilewright.mapper.problem.bypass_choices import KeepChoice, worth_walking
 from tilewright.mapper.search.best_first import explore
 from tilewright.mapper.search.search import Search
 from tilewright.mapping.nodes import Mapping
@@ -110,7 +110,7 @@ class BranchSearch(Search):
             first[:, labels.LOADS + r] += cycles
         return it, fl
 
-    def plan(self, keep: Keep) -> Plan:
+    def plan(self, keep: KeepChoice) -> Plan:
         """Return a bypass choice in the room that is left."""
         plan = super().plan(keep)
         plan.lk = plan.lk._replace(capacity=self.left)
@@ -118,7 +118,7 @@ class BranchSearch(Search):
         plan.weighed = True
         return plan
 
-    def improve(self, keeps: list[Keep], stop: Callable[[], bool]) -> None:
+    def improve(self, keeps: list[KeepChoice], stop: Callable[[], bool]) -> None:
         """Take the best mapping that annealing finds as the best so far, if it is better."""
         top = np.array([len(self.space.repeats) - 1])
         it, fl = self.roots(top, 1)
@@ -132,7 +132,7 @@ class BranchSearch(Search):
             self.best = np.array([walk.value, walk.tie, inf, inf])
             self.found.mapping = annealing.mapping(walk)
 
-    def combine(self, keeps: list[Keep]) -> None:
+    def combine(self, keeps: list[KeepChoice]) -> None:
         """Leave out combinations of spatial choices in which nothing is better than the best.
 
         Their bounds take as many partial sums from zero as a layer by itself has, at least as many
@@ -218,7 +218,7 @@ class BranchSearch(Search):
         self.combine(keeps)
         return self.least_of(keeps)[0]
 
-    def least_of(self, keeps: list[Keep]) -> tuple[float, list[Keep]]:
+    def least_of(self, keeps: list[KeepChoice]) -> tuple[float, list[KeepChoice]]:
         """Return what no mapping of some bypass choices undercuts, or the best value if less.
 
         And the bypass choices that may hold something better than that.
@@ -247,7 +247,9 @@ class BranchSearch(Search):
         return BranchPoint(value, bound, room, used, mapping)
 
 
-def keeps_of(layer: Layer, architecture: Architecture, sources: tuple[int, ...]) -> list[Keep]:
+def keeps_of(
+    layer: Layer, architecture: Architecture, sources: tuple[int, ...]
+) -> list[KeepChoice]:
     """Return every way to store tensors in the memories inside of where they come from."""
     memories = architecture.memories
     per_tensor = []

@@ -255,8 +255,6 @@ class SpatialBoxes:
         not raise the bound of the first one. With a single array, regular mappings have better
         bounds.
         """
-        if len(self.costs.least.architecture.arrays) == 1:
-            return 0
         ways = [(i, two) for i in some.tolist() for two in self.costs.parts(self.boxes[i])]
         if not ways:
             return 0

@@ -9,13 +9,13 @@ on different words of a tensor that it keeps, and with that what others share.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import prod
+from math import gcd, prod
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tilewright.mapper.relaxations.stays.unrolled import whole_at_least
-from tilewright.mapper.windows.slides import words_of_steps
+from tilewright.mapper.windows.step_sets import fewest_remainders
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Floats
@@ -154,11 +154,21 @@ def sharing_a_window(
     least: Least, t: int, terms: tuple[Term, ...], arrays: tuple[int, int]
 ) -> Floats:
     """Return how many iterations of two dimensions read a word at a time, in the mean."""
-    bounds = [least.layer.bounds[term.dimension] for term in terms]
-    along = [
-        np.minimum(least.unrolled.sharing_windows(t, frozenset([term.dimension]), arrays), bound)
-        for term, bound in zip(terms, bounds, strict=True)
-    ]
-    first, second = (term.coefficient for term in terms)
-    words = words_of_steps(along[0], along[1], bounds[0], bounds[1], first, second)
-    return np.asarray(prod(bounds) / words)
+    names = [term.dimension for term in terms]
+    whole, other = (least.layer.bounds[d] for d in names)
+    common = gcd(*(term.coefficient for term in terms))
+    first, second = (term.coefficient // common for term in terms)
+    along = [least.unrolled.sharing_windows(t, frozenset([d]), arrays) for d in names]
+    m, n = (np.minimum(own, bound) for own, bound in zip(along, (whole, other), strict=True))
+    others_of = [least.unrolled.others(t, d, arrays) for d in names]
+    most = [own * n for own, n in zip(least.unrolled.most_of(names), others_of, strict=True)]
+    # bounds of boxes are of regular mappings
+    regular = [(own == 1.0) & bool(least.most) for own in others_of]
+    # where a set A of i meets those j whose b*j has one remainder for a, it needs |A| + |B| - 1
+    # words; each pair of sets meets once, see `step_sets`
+    sets, others = np.ceil(whole / m), np.ceil(other / n)
+    classes = fewest_remainders(other, first, n, most[1], regular[1])
+    words = sets * other + classes * (whole - sets)
+    classes = fewest_remainders(whole, second, m, most[0], regular[0])
+    words = np.maximum(words, others * whole + classes * (other - others))
+    return np.asarray(whole * other / words)

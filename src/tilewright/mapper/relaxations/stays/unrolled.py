@@ -31,8 +31,8 @@ class Unrolled:
 
     Attributes
     ----------
-    fewest : array of (dimensions, choices)
-        Steps that each dimension takes at least.
+    fewest, most_steps : arrays of (dimensions, choices)
+        Steps that each dimension takes at least, and at most.
     longest : array of (dimensions, choices), or None
         Iterations of each dimension that all elements together have in some step, at least.
     possible : array of choices
@@ -58,9 +58,11 @@ class Unrolled:
         self.number = elements.shape[-1]
         bounds = np.array(list(layer.bounds.values()), np.float64)[:, None]
         self.fewest = np.ones((len(bounds), self.number))
+        self.most_steps = np.full((len(bounds), self.number), np.inf)
         self.longest: Floats | None = None
         self.possible = np.ones(self.number, np.bool_)
         if steps is not None:
+            self.most_steps = steps[1]
             # the longest steps of all dimensions meet, and each element has an iteration
             self.longest = np.maximum(whole_at_least(bounds / steps[1]), 1.0)
             every = np.prod([own(frozenset(layer.bounds)) for own in most], axis=0)
@@ -90,6 +92,17 @@ class Unrolled:
         mean.
         """
         return self.all_along(dimensions, [k for k in range(*arrays) if self.shares(t, k)])
+
+    def others(self, t: int, dimension: str, arrays: tuple[int, int]) -> Floats:
+        """Return the instances along a dimension that share no words among some arrays."""
+        others = [
+            k for k in range(len(self.arrays)) if k not in range(*arrays) or not self.shares(t, k)
+        ]
+        return np.asarray(self.elements[others, list(self.bounds).index(dimension)].prod(axis=0))
+
+    def most_of(self, dimensions: Sequence[str]) -> Floats:
+        """Return the steps that dimensions take at most."""
+        return self.most_steps[[list(self.bounds).index(d) for d in dimensions]]
 
     def together(self, dimensions: frozenset[str], arrays: Sequence[int]) -> Floats:
         """Return the instances at work along dimensions of some arrays, in the mean at most."""

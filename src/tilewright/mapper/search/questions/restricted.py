@@ -10,7 +10,7 @@ import numpy as np
 from tilewright.kernels.types import Ints
 from tilewright.mapper.bounds.plan import Plan
 from tilewright.mapper.objective.objective import Objective
-from tilewright.mapper.problem.bypass_choices import Keep
+from tilewright.mapper.problem.bypass_choices import KeepChoice
 from tilewright.mapper.search.search import Search
 
 SpatialSet = frozenset[str]
@@ -101,7 +101,7 @@ def stationary_otherwise(search: Search, stationary: Collection[str]) -> Iterato
 
 
 def stationary_alone(
-    search: Search, tensor: str, keeps: Iterable[Keep] | None = None
+    search: Search, tensor: str, keeps: Iterable[KeepChoice] | None = None
 ) -> Iterator[Plan]:
     """Yield the bypass choices in which a tensor may be stationary, and only this one first.
 
