@@ -17,10 +17,10 @@ from tilewright.mapper.network.cache import VARIABLE
 
 NUMBERS = count()
 # of the examples that a property asks for, how many are tried by default: other ones in each run
-EXAMPLES = 0.2
+EXAMPLES = 0.15
 FEWEST = 4
 # of the cases that a sampled test asks for, how many run by default: the same ones in each run
-CASES = 0.5
+CASES = 0.4
 GOLDEN = (5**0.5 - 1) / 2
 
 

@@ -253,15 +253,15 @@ def test_elements_share_as_much_as_they_are_full(monkeypatch: pytest.MonkeyPatch
     assert bounds[0] * 1.1 < bounds[1] <= value * (1 + 1e-9)
 
 
-def test_no_regular_mapping_costs_less() -> None:
-    assert sum(bounded(seed, 400) for seed in range(60)) > 8
+def test_no_regular_mapping_costs_less(whole: bool) -> None:
+    assert sum(bounded(seed, 400) for seed in range(60 if whole else 15)) > (8 if whole else 1)
 
 
-def test_no_mapping_takes_fewer_cycles_at_its_ports() -> None:
+def test_no_mapping_takes_fewer_cycles_at_its_ports(whole: bool) -> None:
     """The optimum among divisors knows nothing of these bounds while it is not searched for."""
     checked = reached = 0
     # the last one is reached if words count where they come to an inner array
-    for seed in (*range(12), 20):
+    for seed in (*range(12 if whole else 4), 20):
         random = Random(seed)
         layer, machine = layer_of(random, 2), machine_of(random)
         rates = [random.choice([None, 1.0, 2.0]) for _ in machine.arrays]
@@ -281,7 +281,7 @@ def test_no_mapping_takes_fewer_cycles_at_its_ports() -> None:
             bound(2.0 * cycles, lambda: False)
             assert boxes.bound <= cycles * (1 + 1e-9)
         reached = boxes.bound >= cycles * (1 - 1e-9)
-    assert checked > 8
+    assert checked > (8 if whole else 2)
     assert reached
 
 

@@ -110,8 +110,8 @@ def with_all_sizes(
         best.climb_from_tiles(tiles, bound)
         best.finish(bound)
     if not best.reaches(bound):
-        boxes.refine(best.value, stop, SUMS << 2)
-        best.climb_from_choices(boxes)
+        boxes.refine(best.value, stop, SUMS << 2, sized=bound <= boxes.bound)
+        best.climb_from_choices(boxes, CHOICES if bound <= boxes.bound else EARLY)
         boxes.lower(best.value, stop, SUMS << 2)
         bound = max(bound, boxes.bound)
     certain = bound_of_all(layer, machine, wanted, keeps, best.value, stop, settings.shares, boxes)

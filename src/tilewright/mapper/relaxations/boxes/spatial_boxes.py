@@ -6,7 +6,7 @@ of each array are halved again and again, or those of each of its axes where the
 dimension, and along dimensions together, of any choice in it, so that no mapping with these choices
 costs less. The box of the least bound is divided, until it has one choice of each: its bound is
 then that of all. With several arrays it is divided further, by the steps in time that dimensions
-take and by how full elements are.
+take and by how full elements are; with one array where no other bound is higher.
 """
 
 from __future__ import annotations
@@ -76,6 +76,8 @@ class SpatialBoxes:
         self.every = EveryKeep(costs.least, keeps)
         self.objective = objective
         self.finer = finer
+        # with one array, bounds by enumerated tiles are mostly higher
+        self.sized = len(costs.least.architecture.arrays) > 1
         self.bound = 0.0
         every = np.arange(len(self.every.keeps))
         costs.count_plain(self.every, objective, costs.boxes(1), every, stop)
@@ -136,7 +138,8 @@ class SpatialBoxes:
                     some = NOT_KEPT // max(1, len(self.alive[order[0]]))
                     alone = order[: min(SIZED, max(FEW, some))]
                     alone = alone[single[alone]]
-                    sums = self.divide_sizes(alone, ceiling) if stalled < STALLED else 0
+                    wanted = self.sized and stalled < STALLED
+                    sums = self.divide_sizes(alone, ceiling) if wanted else 0
                     most -= sums
                     if sums > 0:
                         continue
@@ -149,12 +152,20 @@ class SpatialBoxes:
         self.bound = min(ceiling, float(self.values.min(initial=inf)))
         self.finished = len(self.boxes) == 0 or bool(self.are_single()[self.values.argmin()])
 
-    def refine(self, ceiling: float, stop: Callable[[], bool], most: float = inf) -> None:
+    def refine(
+        self, ceiling: float, stop: Callable[[], bool], most: float = inf, *, sized: bool = True
+    ) -> None:
         """Go on with all spatial choices, if the bound is that of a single one.
 
         Tiles hold at least what arrays further in unroll. That is known of all choices, and not of
         those that stand for others.
+
+        Parameters
+        ----------
+        sized : bool
+            Whether to divide single choices with one array, too: where no other bound is higher.
         """
+        self.sized |= sized
         if self.finished and len(self.boxes) and self.finer is not None and not stop():
             alive = np.unique(np.concatenate(self.alive))
             self.begin(BoxCosts(self.costs.least, self.finer()), alive)
@@ -252,8 +263,7 @@ class SpatialBoxes:
         """Divide boxes of single choices by steps in time, or by how full elements are.
 
         Each is divided along its best dimension. Return the number of sums, or 0 where that does
-        not raise the bound of the first one. With a single array, regular mappings have better
-        bounds.
+        not raise the bound of the first one.
         """
         ways = [(i, two) for i in some.tolist() for two in self.costs.parts(self.boxes[i])]
         if not ways:
