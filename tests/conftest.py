@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from datetime import date
 from itertools import count
 from math import ceil
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 from hypothesis import settings
@@ -16,16 +18,23 @@ from hypothesis import settings
 from tilewright.mapper.network.cache import VARIABLE
 
 NUMBERS = count()
+NOT_SLOW = "not slow"  # as pyproject.toml has it
 # of the examples that a property asks for, how many are tried by default: other ones in each run
 EXAMPLES = 0.15
 FEWEST = 4
 # of the cases that a sampled test asks for, how many run by default: the same ones in each run
 CASES = 0.4
+# of long tests, one in so many runs by default, unless a run has few tests
+THIRDS, MANY = 3, 500
 GOLDEN = (5**0.5 - 1) / 2
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let a run take every case there is."""
+    parser.addoption(
+        "--third", type=int, choices=range(THIRDS), default=date.today().toordinal() % THIRDS,
+        help="which long tests to run; by default another third each day",
+    )  # fmt: skip
     parser.addoption(
         "--whole", action="store_true", help="slow tests, and all cases of those that are sampled"
     )
@@ -38,6 +47,20 @@ def pytest_configure(config: pytest.Config) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("--whole"):
         config.option.markexpr = ""
+
+
+def pytest_pycollect_makeitem(collector: pytest.Collector, name: str, obj: object) -> Any:
+    """Do not even list the cases of slow tests that are left out: they are many thousands."""
+    marks = {mark.name for mark in getattr(obj, "pytestmark", ()) if name.startswith("test")}
+    left_out = collector.config.option.markexpr == NOT_SLOW and "slow" in marks
+    return [] if left_out else None
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Say which tests are left out."""
+    if config.getoption("--whole"):
+        return "all tests"
+    return f"of long tests those of --third {config.getoption('--third')}; --whole runs all"
 
 
 def spread(cases: int, wanted: int) -> set[int]:
@@ -75,6 +98,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         (asked,) = marker.args
         kept = spread(len(family), ceil(asked * CASES))
         left_out.update(item for i, item in enumerate(family) if i not in kept)
+    if len(items) > MANY:  # a file or two are run as a whole
+        third = config.getoption("--third")
+        left_out.update(
+            item
+            for item in items
+            if item.get_closest_marker("long") and crc32(item.nodeid.encode()) % THIRDS != third
+        )
     config.hook.pytest_deselected(items=list(left_out))
     items[:] = [item for item in items if item not in left_out]
 

@@ -93,6 +93,7 @@ def test_what_ships_is_listed_and_can_be_loaded() -> None:
     assert dir(tw) == sorted(tw.__all__)
 
 
+@pytest.mark.long
 def test_a_search_says_the_same_as_keywords() -> None:
     def found(**options: Any) -> tuple[float, str]:
         result = tw.map(LAYER, "simple", cache=False, **options)

@@ -161,6 +161,7 @@ def test_show_tells_layers_levels_and_sources(
         assert "Source: not given" not in shown
 
 
+@pytest.mark.long
 def test_map_writes_what_the_api_returns(
     folder: Path, mapped: tw.NetworkResult, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -45,6 +45,7 @@ def test_aliases_of_aliases_are_refused_before_they_fill_the_memory() -> None:
     assert time.process_time() - start < 10
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("text", "says"),
     [

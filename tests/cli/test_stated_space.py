@@ -117,6 +117,7 @@ def test_trade_offs_do_not_deny_what_map_finds() -> None:
     assert "Mappings with other tile sizes may be better." in front.statement()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("objective", ["edp", "latency"])
 def test_utilization_is_of_all_cycles(objective: str) -> None:
     # a product with a vector waits for its weights

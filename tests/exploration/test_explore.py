@@ -114,6 +114,7 @@ def front_of(designs: dict[int, dict[str, float]], axes: tuple[str, ...]) -> set
     }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "seed", [*range(12), *(pytest.param(s, marks=pytest.mark.slow) for s in range(12, 36))]
@@ -169,6 +170,7 @@ def test_boxes_exclude_what_they_need_not_solve() -> None:
     assert c.excluded_by_bound > 0
 
 
+@pytest.mark.long
 def test_weights_and_maxima_of_workloads_count() -> None:
     whole = space()
     small = replace(
@@ -208,6 +210,7 @@ def test_a_stopped_run_that_is_resumed_ends_with_the_same_front(tmp_path: Path) 
     assert again.certificate.searches == 0
 
 
+@pytest.mark.long
 def test_any_number_of_workers_finds_the_same_front() -> None:
     network = Network("two", (replace(LAYERS[1], repeat=2), LAYERS[2]))
     small = space()

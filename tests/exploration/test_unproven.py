@@ -74,6 +74,7 @@ def test_random_order_ends_with_every_design_and_the_proven_front(proven: Explor
     assert found.trial.moments[-1].value == pytest.approx(1.0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strategy", ["random", *OPTUNA])
 def test_a_few_designs_prove_nothing_and_are_the_same_for_a_seed(
     strategy: str, proven: Exploration
@@ -96,6 +97,7 @@ def test_a_few_designs_prove_nothing_and_are_the_same_for_a_seed(
     assert [m[1:] for m in other.trial.moments] != [m[1:] for m in trial.moments]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strategy", OPTUNA)
 def test_samplers_learn_and_end_when_they_settle(strategy: str) -> None:
     pytest.importorskip("optuna")

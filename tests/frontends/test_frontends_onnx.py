@@ -432,6 +432,7 @@ def test_hostile_files_are_refused(
     assert str(tmp_path / "model.onnx") in str(caught.value)
 
 
+@pytest.mark.long
 def test_long_chains_of_views_end_in_tensors(tmp_path: Path) -> None:
     """What would grow without bound: transpositions in a row, and joins of joins of joins."""
     model = Model()

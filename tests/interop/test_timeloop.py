@@ -109,6 +109,7 @@ def plain(seed: int) -> tuple[tw.Layer, tw.Architecture]:
     return layer, machine
 
 
+@pytest.mark.long
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("seed", range(40))
 def test_what_is_written_is_read_again(seed: int, tmp_path: Path) -> None:

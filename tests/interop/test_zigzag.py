@@ -76,6 +76,7 @@ def test_nested_memories_are_levels_of_a_chain(folder: Path) -> None:
     assert unrolled <= {("D1", "C"), ("D2", "K")}
 
 
+@pytest.mark.long
 def test_memories_across_the_chain_become_copies_of_the_same_energy(folder: Path) -> None:
     # inputs along one dimension, sums along the other: neither is inside the other
     levels = (*LEVELS[:1], ("rows", 8, 8, 8, 0.5, "I1", "D2"), *LEVELS[1:])

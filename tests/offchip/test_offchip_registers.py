@@ -144,6 +144,7 @@ def exhaustive(nest: Nest, blocks: tuple[int, ...], elements: Elements) -> float
     return best
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("layer", "bank", "banks", "elements", "weight", "retaining"),
     [
@@ -191,6 +192,7 @@ SMALL = [
 ]
 
 
+@pytest.mark.long
 @settings(max_examples=6, deadline=None)
 @given(st.data())
 def test_search_equals_exhaustive_search_of_small_layers(data: st.DataObject) -> None:
@@ -207,6 +209,7 @@ def test_search_equals_exhaustive_search_of_small_layers(data: st.DataObject) ->
     assert found.bound == pytest.approx(expected)
 
 
+@pytest.mark.long
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("registers", [5, 12])
 @pytest.mark.parametrize("layer", SMALL[:3], ids=["matmul", "filters", "window"])

@@ -23,6 +23,7 @@ REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "counts_small.json"
 properties = settings(max_examples=80, deadline=None, derandomize=True)
 
 
+@pytest.mark.long
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("start", range(0, len(REFERENCE), 50))
 def test_counts_equal_the_reference(start):

@@ -42,6 +42,7 @@ def files(result: tw.NetworkResult) -> dict[str, bytes]:
     return paper.paper_files(result)
 
 
+@pytest.mark.long
 def test_figures_are_complete_and_reproducible(
     result: tw.NetworkResult, files: dict[str, bytes], tmp_path: Path
 ) -> None:

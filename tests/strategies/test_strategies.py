@@ -59,6 +59,7 @@ def able(task: Problem) -> dict[str, Strategy]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize(("seed", "objective"), EACH_ONCE)
 def test_values_are_those_of_evaluate_and_never_below_the_optimum(

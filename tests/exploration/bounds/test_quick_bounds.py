@@ -198,6 +198,7 @@ def test_the_bound_of_one_choice_for_each_layer_is_its_cost(seed: int) -> None:
     assert found * (1 + FRONT_ROUNDING) >= energy * time
 
 
+@pytest.mark.long
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ["two register files", "two arrays", "no reduction"])
 def test_the_front_of_machines_of_many_kinds_is_that_of_solving_all(kind: str) -> None:
@@ -221,6 +222,7 @@ def test_the_front_of_machines_of_many_kinds_is_that_of_solving_all(kind: str) -
     assert found.front[0].metrics["edp"] == pytest.approx(min(products), rel=1e-9)
 
 
+@pytest.mark.long
 def test_mappings_of_other_machines_are_optima_where_they_reach_the_bound(whole: bool) -> None:
     drawn, layer = space("one memory in each element"), LAYERS[0]
     stored = Store()
@@ -295,6 +297,7 @@ def test_parameters_of_bandwidths_alone_are_told_apart() -> None:
     assert not only_bandwidths(space("no multicast"))
 
 
+@pytest.mark.long
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", MACHINES)
 @pytest.mark.parametrize(

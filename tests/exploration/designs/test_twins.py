@@ -34,6 +34,7 @@ machine:
     return parse_space(parse(text, "space.yaml"))
 
 
+@pytest.mark.long
 def test_swapped_designs_cost_the_same_and_one_stands_for_both() -> None:
     drawn = space()
     assert twins(drawn) == ((0, 1),)

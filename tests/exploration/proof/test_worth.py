@@ -13,6 +13,7 @@ from tilewright.errors import InputError
 from tilewright.exploration import explore
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("limits", ["", "area: 0.08 mm2"])
 def test_each_value_has_the_best_of_all_designs_with_it(limits: str) -> None:
     space = small_space(limits)

@@ -245,6 +245,7 @@ def compare_otherwise(explanation: Explanation, sets: Iterable[float]) -> None:
     assert values == sorted(values)
 
 
+@pytest.mark.long
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_nearest_other_dataflows_equal_enumeration(seed: int) -> None:

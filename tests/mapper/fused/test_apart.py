@@ -63,6 +63,7 @@ def ratio(kind: str, target: str, seed: int) -> float:
     return least_of_layers(problem) / best.value if best.value < inf else 0.0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "target"),
     [
@@ -93,6 +94,7 @@ def test_terms_say_what_is_exchanged_and_shared():
     ]
 
 
+@pytest.mark.long
 def test_what_is_found_is_the_same_without_these_bounds(monkeypatch):
     random = Random(1)
     found, target = gated(random)[0], several_arrays(random)

@@ -151,6 +151,7 @@ def extents_above(problem, nodes, name):
     return tuple(shape)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("objective", ["energy", "latency"])
 def test_fusing_saves_no_more_than_is_said(objective):
     seen = 0

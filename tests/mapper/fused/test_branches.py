@@ -32,6 +32,7 @@ def chunk(random):
     return parse_network(Document(data, "n")).layers[0]
 
 
+@pytest.mark.long
 @pytest.mark.sampled(15)
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("seed", range(40))

@@ -78,6 +78,7 @@ def check(seed: int, samples: int) -> bool:
     return best.candidate is not None and len(best.candidate.units) == 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(6))
 def test_the_best_tree_is_the_cheapest_of_all(seed):
     check(seed, samples=25)

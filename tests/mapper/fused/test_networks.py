@@ -117,6 +117,7 @@ def test_repeated_blocks_are_searched_once_and_counted_as_often_as_they_occur():
     assert runs == sum(layer.repeat for layer in found.network.layers)
 
 
+@pytest.mark.long
 def test_branches_that_meet_again_are_fused():
     product = {"einsum": "O[M,N] += I[M,K] * W[K,N]"}
     wide = {"M": 8, "N": 12, "K": 6}

@@ -50,6 +50,7 @@ def never() -> bool:
     return False
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "seed", [*FEW, *(pytest.param(s, marks=pytest.mark.slow) for s in range(20) if s not in FEW)]
 )
@@ -63,6 +64,7 @@ def test_the_best_tree_is_the_cheapest_of_many(seed):
     check(chain, seed, most=2000)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "seed", [0, 1, 3, *(pytest.param(s, marks=pytest.mark.slow) for s in range(4, 60))]
 )

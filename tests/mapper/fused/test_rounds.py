@@ -31,6 +31,7 @@ def problems():
     yield small, machine(random), (0.0,)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", range(3))
 def test_a_task_has_the_same_answer_in_another_process(number):
     found, target, tolerances = list(problems())[number]

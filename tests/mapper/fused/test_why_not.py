@@ -40,6 +40,7 @@ def buffered(words: int) -> Architecture:
     return Architecture("small", (*memories, Compute("MAC", energy=1.0)))
 
 
+@pytest.mark.long
 def test_a_fused_edge_costs_at_least_what_is_said():
     told = [extra_is_a_bound(Random(seed)) for seed in range(24)]
     assert sum(extra is not None for extra in told) > 5

@@ -44,6 +44,7 @@ def test_the_best_tree_is_the_cheapest_of_all(seed):
     check(seed, "energy", most=1500)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("objective", ["latency", "edp", "energy*latency^0.5"])
 def test_no_tree_is_better_in_other_terms(objective, whole):
     seeds = (0, 2, 4, 5, 6, 8) if whole else (0, 4, 6)

@@ -206,6 +206,7 @@ def swept_and_repeated(seed: int, objective: str, many: int) -> None:
 MANY = pytest.mark.parametrize("many", [0, frontier_walks.MANY])
 
 
+@pytest.mark.long
 @MANY
 @settings(max_examples=4, deadline=None)
 @given(seed=st.integers(0, 10**6), objective=st.sampled_from(["energy", "energy", "edp"]))
@@ -213,6 +214,7 @@ def test_one_sweep_finds_what_repeated_searches_find(many: int, seed: int, objec
     swept_and_repeated(seed, objective, many)
 
 
+@pytest.mark.long
 def test_outputs_that_begin_anew_below_an_array_are_not_bounded_too_high() -> None:
     # partial sums of instances that an array does not sum all begin from zero
     swept_and_repeated(1044345, "energy", 0)
@@ -337,6 +339,7 @@ def test_every_choice_of_sizes_is_in_one_range(
         assert one.tells(other) == (uses == (True, True) and overlap)
 
 
+@pytest.mark.long
 def test_what_the_search_counts_too_little_is_valued_by_the_model() -> None:
     text = "O[K,P+R] += I[C,P+S] * W[K,C,R,S]"
     layer = tilewright.einsum(text, K=2, P=9, C=9, R=2, S=3)

@@ -90,6 +90,7 @@ def test_the_value_of_another_key_is_no_value(cache: Cache) -> None:
     assert cache.get(other) is None
 
 
+@pytest.mark.long
 def test_two_processes_write_and_read_at_the_same_time(cache: Cache) -> None:
     writers = [
         subprocess.Popen(

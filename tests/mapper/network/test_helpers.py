@@ -145,6 +145,7 @@ def test_without_processes_it_is_computed_here() -> None:
     assert not helpers.started
 
 
+@pytest.mark.long
 # of one style for all layers every style is tried, which takes long
 @pytest.mark.parametrize("uniform", [None, pytest.param("dataflow", marks=pytest.mark.slow)])
 def test_a_network_is_mapped_alike_with_another_process(

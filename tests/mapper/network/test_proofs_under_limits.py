@@ -71,6 +71,7 @@ def test_nothing_is_called_proven_that_a_longer_search_betters(
         assert (False, UNTRIED) in seen
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("objective", ["energy", "latency", "edp"])
 def test_the_proof_of_divisors_is_none_of_all_tile_sizes(objective: str) -> None:
     machine = tw.load_architecture("simple")

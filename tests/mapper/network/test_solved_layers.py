@@ -324,6 +324,7 @@ def test_threads_may_map_the_same_at_the_same_time() -> None:
     assert mapped()[1].searched == []
 
 
+@pytest.mark.long
 def test_what_one_process_has_solved_another_one_finds(
     tmp_path: Path, cache_directory: Path
 ) -> None:
@@ -352,6 +353,7 @@ def test_what_one_process_has_solved_another_one_finds(
     assert len(files(cache_directory)) == 1
 
 
+@pytest.mark.long
 def test_what_is_found_needs_no_compiled_kernel(tmp_path: Path) -> None:
     (tmp_path / "net.yaml").write_text("{name: a, op: matmul, M: 8, N: 4, K: 6}")
     code = (

@@ -53,6 +53,7 @@ def check_optimum(seed: int, objective: str) -> bool:
     return found.proven
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("objective", ["edp", "latency", "energy"])
 def test_the_optimum_is_that_of_all_even_mappings(objective: str) -> None:
     assert sum(check_optimum(seed, objective) for seed in range(3)) >= 2

@@ -78,6 +78,7 @@ def all_mappings(layer: Layer, machine: Architecture) -> list[tw.Mapping]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(3, 6))
 @pytest.mark.parametrize("objective", ["latency", "edp"])
@@ -137,6 +138,7 @@ def test_a_proven_result_is_found_in_the_cache(tmp_path: Path) -> None:
     assert not other.proof.cached
 
 
+@pytest.mark.long
 def test_nothing_is_optimal_unless_it_reaches_the_bound() -> None:
     layer = tw.matmul(name="m", M=4, N=8, K=2)
     machine = tw.load_architecture("dmazerunner-256")

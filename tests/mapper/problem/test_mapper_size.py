@@ -167,6 +167,7 @@ MACHINES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES.keys())
 def test_the_count_equals_the_mappings_written_down(machine: Architecture) -> None:
     for layer in (matmul(M=2, N=1, K=2), pointwise(K=4, C=1, P=1, Q=2)):

@@ -63,6 +63,7 @@ def test_mirror_images_cost_the_same(seed: int) -> None:
         assert (costs[sp.mirror_choice] == costs).all()
 
 
+@pytest.mark.long
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("objective", ["energy", "edp"])

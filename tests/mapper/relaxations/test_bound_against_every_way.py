@@ -102,6 +102,7 @@ def compare(seed: int, monkeypatch: pytest.MonkeyPatch) -> float:
     return most
 
 
+@pytest.mark.long
 def test_no_way_costs_less_and_some_cost_as_much(
     monkeypatch: pytest.MonkeyPatch, whole: bool
 ) -> None:

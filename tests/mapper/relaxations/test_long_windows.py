@@ -114,6 +114,7 @@ def test_words_serve_elements_below_the_memory_of_another_tensor() -> None:
     assert boxes.bound <= value * (1 + 1e-9)
 
 
+@pytest.mark.long
 def test_no_mapping_costs_less() -> None:
     assert sum(compared(seed) for seed in range(12)) > 6
 

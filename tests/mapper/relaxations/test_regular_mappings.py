@@ -75,6 +75,7 @@ def compare(seed: int) -> None:
         assert proof.value == pytest.approx(least, rel=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", FEW)
 def test_bounds_hold_where_elements_have_less_work_than_others(seed: int) -> None:
@@ -141,6 +142,7 @@ def bounded(seed: int, most: int) -> bool:
     return True
 
 
+@pytest.mark.long
 def test_bounds_hold_where_two_memories_stand_on_one_side_of_an_array() -> None:
     assert sum(bounded(seed, 200) for seed in range(60)) > 10
 

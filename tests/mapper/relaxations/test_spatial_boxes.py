@@ -82,6 +82,7 @@ def demands_of(random: Random, layer: Layer) -> tuple[Constraint, ...]:
     return tuple(found)
 
 
+@pytest.mark.long
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(12))
 def test_boxes_end_with_the_best_choice_of_every_array(
@@ -253,10 +254,12 @@ def test_elements_share_as_much_as_they_are_full(monkeypatch: pytest.MonkeyPatch
     assert bounds[0] * 1.1 < bounds[1] <= value * (1 + 1e-9)
 
 
+@pytest.mark.long
 def test_no_regular_mapping_costs_less(whole: bool) -> None:
     assert sum(bounded(seed, 400) for seed in range(60 if whole else 15)) > (8 if whole else 1)
 
 
+@pytest.mark.long
 def test_no_mapping_takes_fewer_cycles_at_its_ports(whole: bool) -> None:
     """The optimum among divisors knows nothing of these bounds while it is not searched for."""
     checked = reached = 0

@@ -151,11 +151,13 @@ def loops_of(mapping: tw.Mapping) -> tuple[For | Spatial, ...]:
     return tuple(node for node in mapping.nodes if not isinstance(node, Store))
 
 
+@pytest.mark.long
 def test_no_mapping_that_is_found_costs_less(whole: bool) -> None:
     seeds = range(40 if whole else 12)
     assert sum(compare(seed) for seed in seeds) > len(seeds)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", TELLING)
 def test_no_mapping_that_is_found_costs_less_in_telling_problems(seed: int) -> None:
     assert compare(seed)
@@ -189,6 +191,7 @@ def two_arrays(seed: int) -> tuple[Layer, Architecture, str, Random]:
     return layer, machine, text, random
 
 
+@pytest.mark.long
 def test_what_operations_update_counts_unless_fewer_words_may_come_in_than_begin() -> None:
     """M0 > A > M1 > B > M2 > M3, where A does not add; M3 reads 744 words for 768 operations."""
     layer, machine, text, _ = two_arrays(70789)
@@ -248,6 +251,7 @@ def test_no_mapping_costs_less(case: tuple[Layer, Architecture, tw.Mapping]) -> 
             assert least_below(least, keep, objective, value) <= value * (1 + 1e-9) + 1e-12
 
 
+@pytest.mark.long
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("expression", "bounds", "machine", "objective"),

@@ -71,6 +71,7 @@ def compare(layer: Layer, machine: Architecture) -> Enumeration:
     return every
 
 
+@pytest.mark.long
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", SAMPLE)
 def test_search_equals_enumeration(seed: int) -> None:
@@ -97,6 +98,7 @@ def compare_front(layer: Layer, machine: Architecture, front: Floats) -> None:
     assert Search(layer, machine, impossible).solve().mapping is None
 
 
+@pytest.mark.long
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", TELLING)
 def test_search_equals_enumeration_on_telling_problems(seed: int) -> None:
@@ -165,6 +167,7 @@ def test_one_slide_serves_two_memories(
     exact(layer, machine)
 
 
+@pytest.mark.long
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("words", [2, 3, 4])
 @pytest.mark.parametrize("bandwidth", [0.5, 2.0])
@@ -192,6 +195,7 @@ def exact(layer: Layer, machine: Architecture) -> None:
         assert same(found.value, every.best[objective].value), found.mapping
 
 
+@pytest.mark.long
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("words", [2, 3])
 @pytest.mark.parametrize("bandwidth", [0.3, 0.6])
@@ -274,6 +278,7 @@ def enumerated(seed: int) -> Enumeration:
     return Enumeration(*problem(seed, fewest=20, most=2000))
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 5), data=st.data())
 def test_no_mapping_is_better_than_the_enumeration_says(seed: int, data: st.DataObject) -> None:

@@ -135,6 +135,7 @@ def test_no_sampled_mapping_is_better_than_the_optimum(case: tuple[str, str], se
             assert best >= optimum(name, machine, objective) * (1 - 1e-12)
 
 
+@pytest.mark.long
 def test_tiles_of_two_tensors_may_stay_through_loops_above_an_array() -> None:
     """A scalar operand and a sum both stay: no bound may take one of them alone to do so."""
     layer = einsum("O[M] += I[M,K] * W[K] * B[N]", M=6, K=8, N=1)

@@ -18,6 +18,7 @@ from tilewright.model.evaluate import evaluate
 VAST = tw.matmul(M=55440, N=55440, K=55440)  # 120 divisors each
 
 
+@pytest.mark.long
 def test_a_vast_layer_gets_a_mapping_that_uses_the_array() -> None:
     machine = tw.load_architecture("simple")
     assert is_vast(VAST)
@@ -30,6 +31,7 @@ def test_a_vast_layer_gets_a_mapping_that_uses_the_array() -> None:
     assert not found.finished
 
 
+@pytest.mark.long
 def test_a_vast_layer_is_mapped_without_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     def tables(*_: object) -> None:
         raise AssertionError

@@ -104,6 +104,7 @@ def covers(wide: Style, style: Style) -> bool:
     return wide.axes == style.axes and wide.stationary in (None, style.stationary)
 
 
+@pytest.mark.long
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_best_style_equals_enumeration_of_all_mappings_in_all_styles(seed: int) -> None:
@@ -255,6 +256,7 @@ def test_a_search_that_is_stopped_has_some_style_and_says_what_is_not_proven() -
     check_stopped(result, whole)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("when", "tiles"), [(0, "divisors"), (1, "divisors"), (3, "all")])
 def test_ctrl_c_leaves_the_best_style_so_far(
     when: int, tiles: str, monkeypatch: pytest.MonkeyPatch

@@ -63,6 +63,7 @@ def every_style(network: Network, machine: Architecture) -> list[Style]:
     return [replace(style, stationary=role, memory=memory) for style, role in pairs]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [0, *SLOW])
 def test_best_style_equals_separate_searches_in_all_styles(seed: int) -> None:
     random = Random(f"separate {seed}")
@@ -282,6 +283,7 @@ def test_no_mapping_of_any_sizes_is_below_the_bound_of_its_style(seed: int) -> N
     assert counted > 10
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("objective", ["edp", pytest.param("energy", marks=pytest.mark.slow)])
 def test_all_sizes_improve_the_best_style_and_bound_all(objective: str, whole: bool) -> None:
     machine = tw.load_architecture("eyeriss")

@@ -73,6 +73,7 @@ def short_climbs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "TRIES", 150)
 
 
+@pytest.mark.long
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize(("layer", "objective"), [(PRODUCT, "edp"), (STRIDED, "energy")])
 def test_bound_and_result_enclose_the_best_of_all_mappings(layer: Layer, objective: str) -> None:

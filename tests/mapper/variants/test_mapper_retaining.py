@@ -71,6 +71,7 @@ def test_optimal_where_everything_fits() -> None:
 few = settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 
 
+@pytest.mark.long
 @few
 @given(case=retaining_cases() | retaining_instances(most=8).filter(accepted))
 def test_no_mapping_is_below_the_bound(case: Case) -> None:

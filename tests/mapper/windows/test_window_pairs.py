@@ -83,6 +83,7 @@ def test_what_instances_read_of_seven_by_three(m: int, n: int, a: int, fewest: i
     assert words_of_steps(m, n, 7, 3, a, 1) == fewest
 
 
+@pytest.mark.long
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "layer", [*LINES, plane(3, 2, 2, 2), plane(4, 1, 3, 1), plane(2, 3, 2, 2)], ids=str
@@ -106,6 +107,7 @@ def test_no_loops_reuse_a_word_more_often(layer: Layer) -> None:
 SUM = tw.einsum("O[P] += I[P+R+T] * W[R,T]", P=4, R=3, T=2)
 
 
+@pytest.mark.long
 def test_no_tile_of_three_terms_spans_more_iterations() -> None:
     test_no_tile_spans_more_iterations(SUM, exact=False)
     test_no_loops_reuse_a_word_more_often(SUM)

@@ -67,6 +67,7 @@ def test_tiles_around_a_rough_shape_cost_no_more(seed: int) -> None:
                 assert (better <= entry * (1 + 1e-12)).all(axis=1).any()
 
 
+@pytest.mark.long
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(100))
 def test_bounds_are_the_same_without_rough_shapes(

@@ -51,6 +51,7 @@ def one_design(drawn: Space, random: Random) -> tuple[int, Box]:
     return index, Box(tuple((i, i + 1) for i in drawn.indices(index)))
 
 
+@pytest.mark.long
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(400))
 def test_no_bound_is_above_an_optimum(seed: int) -> None:
@@ -112,6 +113,7 @@ machine:
     return parse_space(parse(text, "space.yaml"))
 
 
+@pytest.mark.long
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(100, 112))
 def test_no_bound_is_above_an_optimum_where_room_is_short(
@@ -122,6 +124,7 @@ def test_no_bound_is_above_an_optimum_where_room_is_short(
     test_no_bound_is_above_an_optimum(seed)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("objective", "lowest"), [("energy", 0.7), ("edp", 0.4)])
 @pytest.mark.parametrize("kind", ["one memory in each element", "two register files"])
 def test_bounds_often_equal_optima(kind: str, objective: str, lowest: float) -> None:

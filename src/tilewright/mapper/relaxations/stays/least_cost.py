@@ -163,7 +163,7 @@ class Least:
         ----------
         pays : Pays, optional
             To look at each element of an array by itself. Without it, what elements with less
-            work than others reuse beyond them is left out, and the bound holds for regular mappings.
+            work than others reuse beyond them is left out: then the bound is of regular mappings.
         objective : Objective, optional
             What is minimised, for a higher bound with `pays`. Where energy counts for no more than
             cycles, r times as many cycles may need less energy, but no less than 1 / r of it.
