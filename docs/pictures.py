@@ -236,7 +236,7 @@ def way_of_a_call() -> Picture:
         ("tilewright map NETWORK MACHINE", "cli/commands/search.py: map_command"),
         ("inputs are read and checked", "api/mapper/search.py: map, api/inputs.py"),
         ("every different layer once, in parallel", "mapper/network/network.py: map_network"),
-        ("looked up in the cache", "mapper/network/solved_layers.py: find"),
+        ("looked up in the cache, or searched", "mapper/network/solved_layers.py, layer_search.py"),
         ("the best mapping whose sizes divide", "mapper/search/search.py: Search.solve"),
         ("other tile sizes, and their bound", "mapper/search/all_tile_sizes.py"),
         ("the model confirms the mapping", "mapper/search/confirmed.py, model/evaluate.py"),
