@@ -17,7 +17,7 @@ from tilewright.mapper.search import best_first
 from tilewright.mapper.search.search import Search
 from tilewright.mapping.validity import check
 from tilewright.model.evaluate import evaluate
-from tilewright.workload.operators import conv2d
+from tilewright.workload.operators import conv2d, matmul
 
 
 def annealing_of(search: Search) -> Annealing:
@@ -48,6 +48,21 @@ def test_walks_cost_what_the_model_counts(seed: int) -> None:
         cost = evaluate(search.layer, search.architecture, mapping)
         if not forwards:
             assert walk.value == pytest.approx(cost.energy_pj, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_walks_store_together_what_a_bypass_choice_stores(seed: int) -> None:
+    layer, random = matmul(M=8, N=8, K=8), Random(seed)
+    search = Search(layer, load_architecture("simple"), "energy")
+    # as a constraint on what a memory stores together leaves them: not any chain with any other
+    some = random.sample(search.keeps(), 3)
+    annealing = Annealing(
+        layer, search.architecture, search.tiles, search.space, search.unrollings, search.goal,
+        search.operations_energy(), keeps=some,
+    )  # fmt: skip
+    allowed = {tuple(sum(1 << (m - 1) for m in own[1:]) for own in keep) for keep in some}
+    stored = {tuple(walk.stored.tolist()) for walk in annealing.rounds(6, 200, lambda: False)}
+    assert stored <= allowed
 
 
 @pytest.mark.sampled(12)
