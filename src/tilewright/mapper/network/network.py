@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from tilewright.mapper.results.ticking import Told
     from tilewright.mapper.search.questions.front import Front
 
+# of the time of a layer, for tile sizes that divide: usually, and where there are few
+HALF, LESS = 0.5, 0.3
+
 
 def map_network(
     network: Network,
@@ -258,10 +261,14 @@ class NetworkSearch:
     def begin(self, layer: Layer, budget: Budget) -> None:
         """Search sizes that divide, and go on to the end where time is not limited.
 
-        Where all tile sizes are asked for, the other half of the time is theirs.
+        Where all tile sizes are asked for, the other half of the time is theirs, or more of it
+        where bounds have few divisors: other sizes are much better there.
         """
         key = likeness(layer)
-        half, stop = budget.halves(self.weights[key])
+        from tilewright.mapper.search.rounder_layers import has_few_divisors
+
+        few = self.tiles == ALL and has_few_divisors(layer)
+        half, stop = budget.halves(self.weights[key], LESS if few else HALF)
         if stop():
             return
         first = half if self.tiles == ALL else stop

@@ -8,7 +8,7 @@ are changed as long as that helps. What is reached is optimal where it equals a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
@@ -17,9 +17,7 @@ from math import inf
 import numpy as np
 
 from tilewright.architecture.machine import Architecture
-from tilewright.errors import MappingError
 from tilewright.mapper.heuristics.open_loops import closed, drawn, in_any_order, opened, storing
-from tilewright.mapper.heuristics.size_steps import neighbours
 from tilewright.mapper.objective.objective import Objective, parse_objective
 from tilewright.mapper.objective.settings import EVERY_PART, Settings
 from tilewright.mapper.problem.bypass_choices import KeepChoice, narrowed
@@ -33,17 +31,22 @@ from tilewright.mapper.search.bounds_of_all_sizes import (
     closed_form,
     operations_alone,
 )
+from tilewright.mapper.search.climbing import allowed, climb
 from tilewright.mapper.search.found import Found
-from tilewright.mapper.search.rounder_layers import cut_down, rounder_layers, with_a_choice
-from tilewright.mapping.nodes import Mapping, Spatial, Store
-from tilewright.mapping.validity import check
+from tilewright.mapper.search.rounder_layers import (
+    cut_down,
+    has_few_divisors,
+    rounded,
+    rounder_layers,
+    with_a_choice,
+)
+from tilewright.mapping.nodes import Mapping, Spatial
 from tilewright.model.batch import evaluate_batch
 from tilewright.model.evaluate import evaluate
 from tilewright.workload.layer import Layer
 
 STARTS = 3  # mappings with promising tiles that are improved, and as many that are too large
 ROUNDER = 8  # layers with rounder bounds that are searched
-PROMISING = 32  # of the better mappings of a step, those checked against constraints
 CHOICES, EARLY = 8, 4  # spatial choices with which it is looked for, and the first of these
 SUMS = 1 << 18  # of bounds, before other starting points are looked at
 FAR = 0.75  # of the best value: with a bound below it, other starting points may be much better
@@ -91,6 +94,12 @@ def with_all_sizes(
     best = BestOfAllSizes(layer, architecture, objective, stop, divided.mapping, divided.value)
     wanted = best.goal
     best.climb_from(divided.mapping)
+    if has_few_divisors(layer):
+        # sizes that divide may be far off, and it takes less time than a bound
+        best.climb_from_layers([rounded(layer)], 0.0, annealed=True)
+    if stop() and divided.closed_form is None:
+        tried = replace(divided, mapping=best.mapping, value=best.value)
+        return replace(untried(tried, layer, architecture, objective), reason="")
     boxes = divided.closed_form or closed_form(layer, machine, wanted, stop)
     several = len(architecture.arrays) > 1
     best.anneal_rounder(boxes, several)
@@ -159,6 +168,7 @@ class BestOfAllSizes:
     begun: set[tuple[float, tuple[str, ...]]] = field(default_factory=set)
     tried: set[tuple[int, ...]] = field(default_factory=set)  # rounder layers
     choices: set[bytes] = field(default_factory=set)  # spatial choices
+    polished: Mapping | None = None  # the one of which two tile sizes at a time were changed last
 
     @cached_property
     def goal(self) -> Objective:
@@ -223,6 +233,7 @@ class BestOfAllSizes:
         boxes.lower(self.value, self.stop)
         if several:
             self.climb_from_choices(boxes, EARLY)
+            self.finish(boxes.bound)
             boxes.lower(self.value, self.stop)
         if several and not self.reaches(boxes.bound):
             boxes.refine(self.value, self.stop, SUMS << 2)
@@ -245,7 +256,11 @@ class BestOfAllSizes:
         """
         least = boxes.costs.least.at(boxes.widest())
         rounder = rounder_layers(self.layer, least, boxes.values, annealed)
-        for layer in islice(rounder, most):
+        self.climb_from_layers(islice(rounder, most), bound, annealed)
+
+    def climb_from_layers(self, rounder: Iterable[Layer], bound: float, annealed: bool) -> None:
+        """Climb from mappings of some rounder layers until the best reaches a bound."""
+        for layer in rounder:
             if self.reaches(bound) or self.stop():
                 return
             tried = annealed, *layer.bounds.values()
@@ -253,14 +268,9 @@ class BestOfAllSizes:
                 continue
             self.tried.add(tried)
             cut = cut_down(
-                layer,
-                self.layer,
-                self.architecture,
-                self.objective,
-                self.mapping,
-                self.stop,
+                layer, self.layer, self.architecture, self.objective, self.mapping, self.stop,
                 annealed,
-            )
+            )  # fmt: skip
             if cut is not None:
                 self.climb_from(cut)
 
@@ -296,8 +306,9 @@ class BestOfAllSizes:
 
     def finish(self, bound: float) -> None:
         """Change two tile sizes of the best mapping at a time."""
-        if not self.reaches(bound) and not self.stop():
+        if not self.reaches(bound) and not self.stop() and self.mapping is not self.polished:
             self.climb(self.mapping)
+            self.polished = self.mapping
 
     def reorder(self) -> None:
         """Change two tile sizes at a time, of loops in any order: irregular mappings need that."""
@@ -332,66 +343,3 @@ class BestOfAllSizes:
             self.climb(start, pairs=False, orders=True)
         if self.value < before:
             self.reorder()
-
-
-def climb(
-    layer: Layer,
-    architecture: Architecture,
-    objective: Objective,
-    start: Mapping,
-    stop: Callable[[], bool],
-    pairs: bool = True,
-    orders: bool = False,
-) -> tuple[Mapping, float]:
-    """Change one tile size at a time, or two, as long as the objective falls.
-
-    With `orders` loops may come in any order besides.
-    """
-    structure = opened(start, layer, architecture)
-    if orders:
-        structure = in_any_order(structure, layer)
-    loops = [node for node in structure.nodes if not isinstance(node, Store)]
-    tiles = np.array([node.tile for node in loops], np.int64)
-    bounds = np.array([layer.bounds[node.dimension] for node in loops], np.int64)
-    outer, inner = np.full((2, len(loops)), -1, np.int64)
-    last: dict[str, int] = {}
-    for i, node in enumerate(loops):
-        if node.dimension in last:
-            outer[i], inner[last[node.dimension]] = last[node.dimension], i
-        last[node.dimension] = i
-
-    begin = evaluate_batch(layer, architecture, structure, tiles[None])
-    value = float(objective.values(begin.energy_pj, begin.cycles)[0])
-
-    def step(i: int, pairs: bool) -> bool:
-        """Take the best change of a loop, if there is one that helps."""
-        nonlocal tiles, value
-        rows = neighbours(tiles, i, outer, inner, bounds, pairs)
-        costs = evaluate_batch(layer, architecture, structure, rows)
-        reached = objective.values(costs.energy_pj, costs.cycles)
-        for at in np.argsort(reached, kind="stable")[:PROMISING].tolist():
-            if not reached[at] < value * (1 - CLOSE):
-                return False
-            if architecture.statements and not allowed(
-                closed(structure, rows[at], layer), layer, architecture
-            ):
-                continue
-            tiles, value = rows[at], float(reached[at])
-            return True
-        return False
-
-    unchanged = i = 0
-    # loops one by one, then each with any other one
-    while unchanged < (1 + pairs) * len(loops) and not stop():
-        unchanged = 0 if step(i, unchanged >= len(loops)) else unchanged + 1
-        i = (i + 1) % len(loops)
-    return closed(structure, tiles, layer), value
-
-
-def allowed(mapping: Mapping, layer: Layer, architecture: Architecture) -> bool:
-    """Whether a mapping fits and satisfies the constraints of the machine."""
-    try:
-        check(mapping, layer, architecture)
-    except MappingError:
-        return False
-    return True

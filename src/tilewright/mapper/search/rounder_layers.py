@@ -23,6 +23,7 @@ from tilewright.workload.layer import Layer
 
 GROWTH = 1.1  # of a bound that has few divisors
 WORTH = 2.0  # times as many divisors make a larger bound worth a search
+MANY_MORE = 16  # times as many shapes, for a layer to have few
 MOST_SHAPES = 8192  # of the layer with rounder bounds
 MOST_ANNEALED = 1 << 16  # of one that is annealed only
 SHORT = 256  # iterations of a window, for which annealing takes no longer than for others
@@ -54,6 +55,18 @@ def rounder_layers(
         if bounds not in tried:
             tried.append(bounds)
             yield replace(layer, bounds=bounds)
+
+
+def rounded(layer: Layer) -> Layer:
+    """Return the layer with rounder bounds that look at no spatial choice."""
+    ones = dict.fromkeys(layer.bounds, 1)
+    return replace(layer, bounds=rounder_bounds(ones, layer, MOST_ANNEALED))
+
+
+def has_few_divisors(layer: Layer) -> bool:
+    """Whether slightly larger bounds give many times as many shapes."""
+    own, other = (prod(map(divisor_count, of.bounds.values())) for of in (layer, rounded(layer)))
+    return other >= MANY_MORE * own
 
 
 def with_a_choice(

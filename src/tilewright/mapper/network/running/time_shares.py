@@ -37,15 +37,17 @@ class Budget:
         """Return what one more search asks whether it has to end."""
         return self.halves()[1]
 
-    def halves(self, weight: float = 1.0) -> tuple[Callable[[], bool], Callable[[], bool]]:
-        """Return the same for the first half of its time, and for all of it."""
+    def halves(
+        self, weight: float = 1.0, first: float = 0.5
+    ) -> tuple[Callable[[], bool], Callable[[], bool]]:
+        """Return the same for the first half of its time, or another share, and for all of it."""
         with self.lock:
             now = perf_counter()
             part = self.workers * weight / max(self.waiting, weight)
             share = max(0.0, self.deadline - now) * min(1.0, part)
             self.waiting -= weight
         return (
-            lambda: self.halted.is_set() or perf_counter() >= now + share / 2,
+            lambda: self.halted.is_set() or perf_counter() >= now + share * first,
             lambda: self.halted.is_set() or perf_counter() >= now + share,
         )
 
