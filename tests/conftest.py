@@ -25,15 +25,15 @@ FEWEST = 4
 # of the cases that a sampled test asks for, how many run by default: the same ones in each run
 CASES = 0.4
 # of long tests, one in so many runs by default, unless a run has few tests
-THIRDS, MANY = 3, 500
+PARTS, MANY = 4, 500
 GOLDEN = (5**0.5 - 1) / 2
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let a run take every case there is."""
     parser.addoption(
-        "--third", type=int, choices=range(THIRDS), default=date.today().toordinal() % THIRDS,
-        help="which long tests to run; by default another third each day",
+        "--part", type=int, choices=range(PARTS), default=date.today().toordinal() % PARTS,
+        help="which quarter of the long tests to run; by default another one each day",
     )  # fmt: skip
     parser.addoption(
         "--whole", action="store_true", help="slow tests, and all cases of those that are sampled"
@@ -60,7 +60,7 @@ def pytest_report_header(config: pytest.Config) -> str:
     """Say which tests are left out."""
     if config.getoption("--whole"):
         return "all tests"
-    return f"of long tests those of --third {config.getoption('--third')}; --whole runs all"
+    return f"of long tests those of --part {config.getoption('--part')}; --whole runs all"
 
 
 def spread(cases: int, wanted: int) -> set[int]:
@@ -99,11 +99,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         kept = spread(len(family), ceil(asked * CASES))
         left_out.update(item for i, item in enumerate(family) if i not in kept)
     if len(items) > MANY:  # a file or two are run as a whole
-        third = config.getoption("--third")
+        part = config.getoption("--part")
         left_out.update(
             item
             for item in items
-            if item.get_closest_marker("long") and crc32(item.nodeid.encode()) % THIRDS != third
+            if item.get_closest_marker("long") and crc32(item.nodeid.encode()) % PARTS != part
         )
     config.hook.pytest_deselected(items=list(left_out))
     items[:] = [item for item in items if item not in left_out]

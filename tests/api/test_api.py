@@ -266,7 +266,7 @@ def test_a_layer_that_ended_too_soon_has_what_others_leave(monkeypatch: pytest.M
             return replace(found, bound=found.value * 0.75, finished=False)
         return found
 
-    def halves(_: Budget, __: float = 1.0) -> tuple[Callable[[], bool], Callable[[], bool]]:
+    def halves(_: Budget, *__: float) -> tuple[Callable[[], bool], Callable[[], bool]]:
         first = next(shares) == 0
         return (lambda: first and len(ends) == 1,) * 2
 
