@@ -87,9 +87,8 @@ def with_all_sizes(
     if divided.mapping is None:
         return Found(labels=divided.labels, tiles=ALL)
     if all(bound <= 2 for bound in layer.bounds.values()):
-        return replace(
-            divided, tiles=ALL, irregular_bound=divided.bound
-        )  # there are no other sizes
+        # there are no other sizes
+        return replace(divided, tiles=ALL, irregular_bound=divided.bound)
     machine = narrowed(architecture, layer)
     best = BestOfAllSizes(layer, architecture, objective, stop, divided.mapping, divided.value)
     wanted = best.goal
@@ -98,7 +97,11 @@ def with_all_sizes(
         # sizes that divide may be far off, and it takes less time than a bound
         best.climb_from_layers([rounded(layer)], 0.0, annealed=True)
     if stop() and divided.closed_form is None:
-        tried = replace(divided, mapping=best.mapping, value=best.value)
+        same = best.mapping == divided.mapping
+        tried = replace(
+            divided, mapping=best.mapping, value=best.value,
+            least_memory=divided.least_memory and same,
+        )  # fmt: skip
         return replace(untried(tried, layer, architecture, objective), reason="")
     boxes = divided.closed_form or closed_form(layer, machine, wanted, stop)
     several = len(architecture.arrays) > 1
