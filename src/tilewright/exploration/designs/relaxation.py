@@ -188,7 +188,8 @@ def at_least_as_good(levels: Sequence[Level]) -> Level | None:
     if best is None:
         return None
     rest = attrgetter(*(each.name for each in fields(first) if each.name not in best))
-    if any(rest(level) != rest(first) for level in levels):
+    same = rest(first)
+    if any(rest(level) != same for level in levels[1:]):
         return None
     return replace(first, **best)  # type: ignore[arg-type]
 
