@@ -52,7 +52,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_pycollect_makeitem(collector: pytest.Collector, name: str, obj: object) -> Any:
     """Do not even list the cases of slow tests that are left out: they are many thousands."""
     marks = {mark.name for mark in getattr(obj, "pytestmark", ()) if name.startswith("test")}
-    left_out = collector.config.option.markexpr == NOT_SLOW and "slow" in marks
+    config = collector.config
+    named = any("::" in given for given in config.args)  # which pytest would not find
+    left_out = "slow" in marks and config.option.markexpr == NOT_SLOW and not named
     return [] if left_out else None
 
 

@@ -258,7 +258,7 @@ def test_a_time_limit_that_is_not_reached_changes_nothing(monkeypatch: pytest.Mo
 
 def test_a_layer_that_ended_too_soon_has_what_others_leave(monkeypatch: pytest.MonkeyPatch) -> None:
     ends: list[float] = []
-    shares = count()
+    searches = count()
 
     def too_soon(found: Found, stop: Callable[[], bool]) -> Found:
         ends.append(found.value)
@@ -266,12 +266,12 @@ def test_a_layer_that_ended_too_soon_has_what_others_leave(monkeypatch: pytest.M
             return replace(found, bound=found.value * 0.75, finished=False)
         return found
 
-    def halves(_: Budget, *__: float) -> tuple[Callable[[], bool], Callable[[], bool]]:
-        first = next(shares) == 0
+    def shares(_: Budget, *__: float) -> tuple[Callable[[], bool], Callable[[], bool]]:
+        first = next(searches) == 0
         return (lambda: first and len(ends) == 1,) * 2
 
     monkeypatch.setattr(layer_search, "Search", search_that(too_soon))
-    monkeypatch.setattr(Budget, "halves", halves)
+    monkeypatch.setattr(Budget, "shares", shares)
     watch = Recorder()
     options = {"tiles": "divisors", "workers": 1, "progress": watch}
     assert tw.map(NETWORK, "simple", time_limit=60, cache=False, **options).optimal
@@ -298,7 +298,7 @@ def test_half_of_the_time_is_shared_by_operations() -> None:
     shares = weights([small, large, replace(small, repeat=7)], [small, large])
     assert list(shares.values()) == [0.5 + 0.5 * 64 / 96, 0.5 + 0.5 * 128 / 96]
     budget = Budget(perf_counter() + 1000, 2, 1)
-    _, first = budget.halves(0.5)
+    _, first = budget.shares(0.5)
     assert not first()
     assert budget.waiting == 1.5
 

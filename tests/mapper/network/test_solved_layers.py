@@ -157,11 +157,11 @@ def test_a_known_layer_takes_no_share_of_the_time(monkeypatch: pytest.MonkeyPatc
     budgets = []
 
     class Watched(time_shares.Budget):
-        def halves(
+        def shares(
             self, weight: float = 1.0, first: float = 0.5
         ) -> tuple[Callable[[], bool], Callable[[], bool]]:
             budgets.append(self.waiting)
-            return super().halves(weight, first)
+            return super().shares(weight, first)
 
     monkeypatch.setattr(time_shares, "Budget", Watched)
     mapped(time_limit=60)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from every_size import is_regular
-from tilewright.mapper.windows.step_sets import MOST_REGULAR, fewest_remainders, table
+from tilewright.mapper.windows.step_sets import MOST_REGULAR, fewest_listed, fewest_remainders
 from tilewright.mapping.nodes import For, Spatial
 
 
@@ -55,7 +55,7 @@ def test_remainders_are_those_of_all_loops(bound: int, modulus: int, regular: bo
         remainders = sum(len({i % modulus for i in own}) for own in sets)
         least[place] = min(least[place], remainders)
     least = np.minimum.accumulate(np.minimum.accumulate(least, axis=0), axis=1)
-    assert np.array_equal(table(bound, modulus, regular=regular), least)
+    assert np.array_equal(fewest_listed(bound, modulus, regular=regular), least)
 
 
 @settings(max_examples=300, deadline=None)

@@ -191,6 +191,7 @@ def at_least_as_good(levels: Sequence[Level]) -> Level | None:
     same = rest(first)
     if any(rest(level) != same for level in levels[1:]):
         return None
+    # the names are those of fields, which mypy cannot see
     return replace(first, **best)  # type: ignore[arg-type]
 
 
@@ -204,12 +205,10 @@ def _memory(levels: list[Memory]) -> dict[str, object] | None:
     elif any(level.tensor_bits is not None for level in levels):
         return None
     capacity = _most([level.capacity_bits for level in levels])
+    if capacity is not None:
+        capacity = sum(parts.values()) if parts else int(capacity)
     return {
-        "capacity_bits": None
-        if capacity is None
-        else sum(parts.values())
-        if parts
-        else int(capacity),
+        "capacity_bits": capacity,
         "tensor_bits": parts,
         "read_energy": min(level.read_energy for level in levels),
         "write_energy": min(level.write_energy for level in levels),

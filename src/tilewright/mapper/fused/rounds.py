@@ -158,7 +158,7 @@ class Rounds:
         answers: dict[Names, Answer] = {}
 
         def one(names: Names, task: Task, weight: float) -> None:
-            _, stop = budget.halves(weight)
+            _, stop = budget.shares(weight)
             answers[names] = self.helpers.compute(solve, task, stop=stop)
             if stop():
                 late.append(names)

@@ -143,20 +143,20 @@ class Annealing:
         choice = np.full((max(len(machine.arrays), 1), len(sp.repeats)), -1, np.int64)
         for k, (begin, end) in enumerate(pairwise(sp.unroll_start)):
             choice[k, sp.unroll[begin:end] @ sp.strides] = np.arange(begin, end)
-        codes = []
-        if len(self.keeps) < prod(map(len, sets)):
-            for keep in self.keeps:
-                code = 0
-                for memories in keep:
-                    code = code * chain.shape[1] + sum(1 << (m - 1) for m in memories[1:])
-                codes.append(code)
+        counts = [len(own) for own in sets]
+        strides = np.cumprod([1, *counts[:-1]])
+        together = np.zeros(0, np.int64)
+        if len(self.keeps) < prod(counts):
+            number = [{memories: c for c, memories in enumerate(own)} for own in sets]
+            rows = [[number[t][keep[t]] for t in range(nt)] for keep in self.keeps]
+            together = np.sort(np.array(rows, np.int64) @ strides)
         parts = np.array(factors, np.int64).reshape(-1, 3)
         nodes = np.array(stores, np.int64).reshape(-1, 2)
         tokens = Tokens(
             dimension=parts[:, 0].copy(), move=parts[:, 1].copy(), digit=parts[:, 2].copy(),
             tensor=nodes[:, 0].copy(), memory=nodes[:, 1].copy(),
             segment=np.array(segment, np.int64)[nodes[:, 1]], slot=nodes[:, 1] - 1,
-            chain=chain, together=np.array(sorted(codes), np.int64), choice=choice,
+            chain=chain, strides=strides, together=together, choice=choice,
         )  # fmt: skip
         return tokens, every, links(layer, machine, self.keeps[0], sp, {})
 

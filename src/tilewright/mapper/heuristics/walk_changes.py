@@ -98,23 +98,16 @@ def unroll_others(sp: Space, tokens: Tokens, unrolled: Ints, array: int, choice:
 
 
 @leaf
-def code_of(tokens: Tokens, stored: Ints) -> int:
-    """Return a number that tells the bypass choice of a walk from others."""
-    code = 0
-    for t in range(len(stored)):
-        code = code * tokens.chain.shape[1] + stored[t]
-    return code
-
-
-@leaf
 def may_store(tokens: Tokens, stored: Ints) -> bool:
     """Whether the memories of all tensors together are a bypass choice of the search."""
     every = tokens.together
     if len(every) == 0:
         return True
-    code = code_of(tokens, stored)
-    at = np.searchsorted(every, code)
-    return bool(at < len(every) and every[at] == code)
+    number = 0
+    for t in range(len(stored)):
+        number += tokens.chain[t, stored[t]] * tokens.strides[t]
+    at = np.searchsorted(every, number)
+    return bool(at < len(every) and every[at] == number)
 
 
 @leaf

@@ -51,9 +51,10 @@ class Tokens(NamedTuple):
         What bypass choices call the node: its bit in the set of memories of the tensor.
     chain : array of (tensors, sets)
         Which of the chains of a tensor stores it in a set of memories, or -1.
+    strides : array of tensors
+        What one chain more adds to the number of a bypass choice.
     together : array
-        Codes of the bypass choices, ascending, see `walk_changes.code_of`; empty where any chains
-        of the tensors make one.
+        Numbers of the bypass choices, ascending; empty where any chains of the tensors make one.
     choice : array of (arrays, shapes)
         Spatial choice of an array whose factors are a shape, or -1.
     """
@@ -66,6 +67,7 @@ class Tokens(NamedTuple):
     segment: Ints
     slot: Ints
     chain: Ints
+    strides: Ints
     together: Ints
     choice: Ints
 

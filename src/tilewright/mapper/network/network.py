@@ -268,10 +268,10 @@ class NetworkSearch:
         from tilewright.mapper.search.rounder_layers import has_few_divisors
 
         few = self.tiles == ALL and has_few_divisors(layer)
-        half, stop = budget.halves(self.weights[key], LESS if few else HALF)
+        part, stop = budget.shares(self.weights[key], LESS if few else HALF)
         if stop():
             return
-        first = half if self.tiles == ALL else stop
+        first = part if self.tiles == ALL else stop
         self.progress.started(layer)
         self.searched[key] = self.known.get(key) or self.divided(layer, first)
         if first() and not self.searched[key].found.finished:

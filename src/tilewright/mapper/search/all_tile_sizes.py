@@ -20,6 +20,7 @@ from tilewright.architecture.machine import Architecture
 from tilewright.mapper.heuristics.open_loops import closed, drawn, in_any_order, opened, storing
 from tilewright.mapper.objective.objective import Objective, parse_objective
 from tilewright.mapper.objective.settings import EVERY_PART, Settings
+from tilewright.mapper.objective.tolerances import TIE
 from tilewright.mapper.problem.bypass_choices import KeepChoice, narrowed
 from tilewright.mapper.relaxations.boxes.spatial_boxes import SpatialBoxes
 from tilewright.mapper.relaxations.nests.regular_bound import tightened
@@ -55,7 +56,6 @@ TINY = 1 << 9  # operations of a layer of which other bypass choices are looked 
 OTHERS = 12  # bypass choices for which mappings of such a layer are drawn
 DRAWN = 1 << 12  # mappings for each
 ANEW = 6  # of all that are drawn those that are improved
-CLOSE = 1e-12
 
 
 def with_all_sizes(
@@ -115,7 +115,7 @@ def with_all_sizes(
         best.climb_from_tiles(tiles, bound)
     best.climb_from_rounder(boxes, bound)
     best.finish(bound)
-    if settings.regular_bound and best.value < before * (1 - CLOSE) and not best.reaches(bound):
+    if settings.regular_bound and best.value < before * (1 - TIE) and not best.reaches(bound):
         # fewer tiles cost less than what is best now
         higher, tiles = tightened(least, keeps, wanted, best.value, stop)
         bound = max(bound, higher)
@@ -150,7 +150,7 @@ def untried(divided: Found, layer: Layer, architecture: Architecture, objective:
     machine = narrowed(architecture, layer)
     alone = operations_alone(layer, machine, parse_objective(objective), divided.closed_form)
     bound = max(alone, divided.closed_form.bound if divided.closed_form else 0.0)
-    finished = bound >= divided.value * (1 - CLOSE)
+    finished = bound >= divided.value * (1 - TIE)
     bound = min(bound, divided.value)
     return replace(
         divided, bound=bound, finished=finished, tiles=ALL, irregular_bound=min(alone, bound),
@@ -180,7 +180,7 @@ class BestOfAllSizes:
 
     def reaches(self, bound: float) -> bool:
         """Whether nothing can be better."""
-        return bound >= self.value * (1 - CLOSE)
+        return bound >= self.value * (1 - TIE)
 
     def begin(self, start: Mapping) -> float:
         """Return the value of a mapping, which may be too large."""
@@ -234,11 +234,10 @@ class BestOfAllSizes:
         if boxes.bound < FAR * self.value:
             self.climb_from_rounder(boxes, boxes.bound, annealed=True)
         boxes.lower(self.value, self.stop)
-        if several:
+        if several and not self.reaches(boxes.bound):
             self.climb_from_choices(boxes, EARLY)
             self.finish(boxes.bound)
             boxes.lower(self.value, self.stop)
-        if several and not self.reaches(boxes.bound):
             boxes.refine(self.value, self.stop, SUMS << 2)
             self.climb_from_rounder(boxes, boxes.bound, annealed=True)
             boxes.lower(self.value, self.stop)
@@ -304,7 +303,7 @@ class BestOfAllSizes:
         mapping, value = climb(
             self.layer, self.architecture, self.goal, start, self.stop, pairs, orders
         )
-        if value < self.value * (1 - CLOSE):
+        if value < self.value * (1 - TIE):
             self.mapping, self.value = mapping, value
 
     def finish(self, bound: float) -> None:

@@ -11,13 +11,13 @@ from tilewright.errors import MappingError
 from tilewright.mapper.heuristics.open_loops import closed, in_any_order, opened
 from tilewright.mapper.heuristics.size_steps import neighbours
 from tilewright.mapper.objective.objective import Objective
+from tilewright.mapper.objective.tolerances import TIE
 from tilewright.mapping.nodes import Mapping, Store
 from tilewright.mapping.validity import check
 from tilewright.model.batch import evaluate_batch
 from tilewright.workload.layer import Layer
 
 PROMISING = 32  # of the better mappings of a step, those checked against constraints
-CLOSE = 1e-12
 
 
 def climb(
@@ -56,7 +56,7 @@ def climb(
         costs = evaluate_batch(layer, architecture, structure, rows)
         reached = objective.values(costs.energy_pj, costs.cycles)
         for at in np.argsort(reached, kind="stable")[:PROMISING].tolist():
-            if not reached[at] < value * (1 - CLOSE):
+            if not reached[at] < value * (1 - TIE):
                 return False
             if architecture.statements and not allowed(
                 closed(structure, rows[at], layer), layer, architecture

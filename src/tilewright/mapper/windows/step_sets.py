@@ -2,10 +2,10 @@
 
 Loops over a dimension divide its iterations into sets, one for each step: what all elements have at
 a time. Take a window a*i + b*j. Where a set of i meets a set of j, the words of each remainder that
-b*j has for a stand apart. So the fewer remainders
-the sets of all steps have in sum, the fewer words they read. With few elements, or few steps, they
-cannot have few: regular loops give two elements at best {0, 3}, {1, 4} and {2} of five iterations
-in three steps, which have five remainders for 2. {0, 2}, {1, 3} and {4} would have three.
+b*j has for a stand apart. So the fewer remainders the sets of all steps have in sum, the fewer
+words they read. With few elements, or few steps, they cannot have few: of five iterations in three
+steps, regular loops give two elements {0, 3}, {1, 4} and {2} at best, with five remainders for 2.
+{0, 2}, {1, 3} and {4} would have three.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class StepSets:
                         for c in range(max(counts))
                     ]
                 number = tuple(sum(elements[p] for p in own) for own in parts)
-                found.add(Way(some(over_elements), number))
+                found.add(Way(at_work(over_elements), number))
                 # an element without a part of the last chunk has a step less
                 steps = set(counts) | {
                     len(own) - 1
@@ -102,12 +102,12 @@ class StepSets:
                     if len(own) > 1 and elements[own[-1]] < elements[own[0]]
                 }
                 if not self.regular or len(steps) == 1 or 1 not in steps:
-                    found.add(Way(some(over_time), tuple(elements[own[0]] for own in parts)))
+                    found.add(Way(at_work(over_time), tuple(elements[own[0]] for own in parts)))
         self.known[extents] = frozenset(found)
         return self.known[extents]
 
 
-def some(rows: list[Row]) -> tuple[Row, ...]:
+def at_work(rows: list[Row]) -> tuple[Row, ...]:
     """Return the steps that have something, in an order that does not tell them apart."""
     return tuple(sorted(row for row in rows if any(n for n, _ in row)))
 
@@ -121,7 +121,7 @@ def together(parts: list[Part]) -> Part:
 
 
 @lru_cache(maxsize=64)
-def table(bound: int, modulus: int, *, regular: bool) -> Floats:
+def fewest_listed(bound: int, modulus: int, *, regular: bool) -> Floats:
     """Return the remainders of all sets in sum, at least.
 
     Returns
@@ -149,9 +149,9 @@ def fewest_remainders(
         Iterations of the dimension.
     modulus : int
     most : array of choices
-        Iterations of a set, at most.
+        Iterations of a set, at most: whole numbers.
     sets : array of choices
-        How many there are, at most.
+        How many there are, at most: whole numbers, or infinite.
     regular : array of choices
         Whether sets are divided by regular loops over time alone.
     """
@@ -167,9 +167,9 @@ def fewest_remainders(
         return np.asarray(fewest)
     place = np.minimum(most, bound).astype(np.int64), np.minimum(sets, bound).astype(np.int64)
     if bound <= MOST_LISTED and not regular.all():
-        fewest = np.maximum(fewest, table(bound, modulus, regular=False)[place])
+        fewest = np.maximum(fewest, fewest_listed(bound, modulus, regular=False)[place])
     if bound <= MOST_REGULAR and regular.any():
-        listed = table(bound, modulus, regular=True)[place]
+        listed = fewest_listed(bound, modulus, regular=True)[place]
         fewest = np.where(regular, np.maximum(fewest, listed), fewest)
     # where there are no such sets, all iterations are as good a bound as any
     return np.asarray(np.minimum(fewest, bound))

@@ -35,12 +35,12 @@ class Budget:
 
     def take(self) -> Callable[[], bool]:
         """Return what one more search asks whether it has to end."""
-        return self.halves()[1]
+        return self.shares()[1]
 
-    def halves(
+    def shares(
         self, weight: float = 1.0, first: float = 0.5
     ) -> tuple[Callable[[], bool], Callable[[], bool]]:
-        """Return the same for the first half of its time, or another share, and for all of it."""
+        """Return the same for the first part of its time, by default half, and for all of it."""
         with self.lock:
             now = perf_counter()
             part = self.workers * weight / max(self.waiting, weight)
