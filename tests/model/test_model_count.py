@@ -294,3 +294,24 @@ def test_machines_with_memories_of_other_sizes_share_a_plan() -> None:
     counts = [count(layer, one, mapping) for one in machines]
     assert counts[0] == counts[1] == counts[2]
     assert shape_plan.cache_info().misses == 1
+
+
+def test_arrays_of_other_extents_share_a_plan_but_not_other_links() -> None:
+    layer, machine = matmul(M=4, N=2, K=8), load_architecture("simple")
+    spatial = Spatial("M", 1, "X", "PE")
+    mapping = Mapping((Store("DRAM", NAMES), Store("GLB", ("W",)), spatial))
+    array = machine.arrays[0]
+
+    def with_array(**changed: object) -> Architecture:
+        other = replace(array, **changed)  # type: ignore[arg-type]
+        levels = tuple(other if level is array else level for level in machine.levels)
+        return replace(machine, levels=levels)
+
+    wide = [with_array(axes={"X": n, "Y": 8}, bandwidth=float(n)) for n in (4, 8, 16)]
+    shape_plan = sys.modules["tilewright.model.count"].shape_plan
+    shape_plan.cache_clear()
+    counts = [count(layer, one, mapping) for one in wide]
+    assert counts[0] == counts[1] == counts[2]
+    assert shape_plan.cache_info().misses == 1
+    apart = count(layer, with_array(multicast=False), mapping)
+    assert apart.memories["GLB"]["W"].reads == 4 * counts[0].memories["GLB"]["W"].reads

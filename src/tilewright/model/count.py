@@ -9,7 +9,7 @@ from math import prod
 
 import numpy as np
 
-from tilewright.architecture.machine import Architecture, Memory
+from tilewright.architecture.machine import Architecture, Array, Compute, Level, Memory
 from tilewright.counts import Counts, NetworkCounts, TensorCounts
 from tilewright.errors import InputError
 from tilewright.kernels.types import Ints
@@ -94,16 +94,24 @@ def plan(
     check_size(layer)
     if len(layer.bounds) > MOST_DIMENSIONS:
         return compiled_plan(layer, architecture, structure, fresh=fresh)
-    shape, sums = shape_plan(prototype(layer), skeleton(architecture), structure, fresh=fresh)
+    shape, sums = shape_plan(prototype(layer), architecture, structure, fresh=fresh)
     return Plan(shape.fill(layer), sums)
 
 
 @lru_cache(maxsize=256)
 def skeleton(architecture: Architecture) -> Architecture:
-    """Return what plans depend on, which machines with memories of other sizes share."""
-    levels = architecture.levels
-    bare = tuple(Memory(x.name, 1) if isinstance(x, Memory) else x for x in levels)
-    return Architecture("skeleton", bare)
+    """Return what plans depend on: levels and links, but no sizes, energies or bandwidths."""
+    return Architecture("skeleton", tuple(map(bare, architecture.levels)))
+
+
+def bare(level: Level) -> Level:
+    """Return a level of a skeleton."""
+    if isinstance(level, Memory):
+        return Memory(level.name, 1)
+    if isinstance(level, Array):
+        axes = dict.fromkeys(level.axes, 1)
+        return Array(level.name, axes, level.multicast, level.reduction, level.forwarding)
+    return Compute(level.name)
 
 
 @lru_cache(maxsize=256)
@@ -184,7 +192,7 @@ def count(
     forwarding it is proportional to the bounds of all dimensions, and where array elements idle
     besides, the forwarded words of that link are found step by step, as the simulator does.
     """
-    compiled_plan = plan(layer, architecture, Structure.of(mapping), fresh=fresh)
+    compiled_plan = plan(layer, skeleton(architecture), Structure.of(mapping), fresh=fresh)
     values = query_values(layer, compiled_plan.compiled, mapping)
     totals = [sum(times * values[query] for query, times in terms) for terms in compiled_plan.sums]
     return as_counts(layer, architecture, totals)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 STEPS = 48
 STEP = 1.0005
+WIDEST = 64
 NEAR = 1e-6
 # what sums in another order, and the end of a search for a minimum, may differ by; less than what
 # counts as equal (`front.ROUNDING`), so that the bound of a design of equal costs closes it
@@ -267,21 +268,25 @@ def product_of_corners(
 
     As `least_product`, but each layer costs at least one of some triples, or a product larger than
     the least. The sum is no more convex in the scale, so intervals of scales are looked at one
-    by one, as far as `least_product` does not tell more.
+    by one, as far as `least_product` does not tell more. They are `step` wide, or several of them
+    are one where that tells enough.
     """
     middle = best_scale(floors, weights)
     if middle == 0.0:
         return 0.0
-    enough = of_corners(floors, triples, count, others, weights, middle, middle)
-    least = enough
+    least = of_corners(floors, triples, count, others, weights, middle, middle)
     for direction in range(2):
-        near = middle
+        near, wide = middle, 1
         while True:
-            far = near * step if direction == 0 else near / step
+            ratio = step**wide
+            far = near * ratio if direction == 0 else near / ratio
             low, high = min(near, far), max(near, far)
             own = of_corners(floors, triples, count, others, weights, low, high)
+            if own < least and wide > 1:
+                wide //= 2
+                continue
             least = min(least, own)
-            near = far
+            near, wide = far, min(2 * wide, WIDEST)
             if at(floors, weights, near) >= least:
                 break
     return least * least / 4

@@ -267,10 +267,13 @@ class Search:
         if corners is not None and row is not None and problem.objective == "edp":
             self.match(machine, row, floors, corners)
         for n, i in enumerate(order):
-            if n % self.solver.workers == 0:
-                some = order[n : n + self.solver.workers]
-                self.solver.ahead([problem.runs[j] for j in some], machine, problem.objective)
-            answer = self.solver.layer(problem.runs[i], machine, problem.objective)
+            answer = self.solver.stays(problem.runs[i], machine, problem.objective)
+            if answer is None:
+                # a search takes longer than to see whether it is needed
+                if n > 0 and self.closed(box, raised(bound, **self.runs.least(floors, corners))):
+                    return None
+                self.solver.ahead([problem.runs[j] for j in order[n:]], machine, problem.objective)
+                answer = self.solver.layer(problem.runs[i], machine, problem.objective)
             if answer is None:
                 return self.count("without_mapping", box.designs)
             answers[i] = answer
@@ -284,8 +287,6 @@ class Search:
                 floors[i, own] = max(floors[i, own], exact[own])
             if corners is not None:
                 corners.learn(i, floors[i], exact=leaf.designs == 1)
-            if self.closed(box, raised(bound, **self.runs.least(floors, corners))):
-                return None
         found = metrics_of(
             problem.workloads, [answers[i] for i in range(len(answers))], machine, problem.maximum
         )

@@ -12,6 +12,7 @@ from tilewright.architecture.machine import Architecture, Array, Level, Memory
 from tilewright.errors import MappingError
 from tilewright.exploration.proof.store import Answer, Store
 from tilewright.exploration.proof.workers import Found, Processes, Workers, searched
+from tilewright.mapper.network.same_object import kept_for_same
 from tilewright.mapper.network.solution_key import solution_key
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.results.searched_space import DIVISORS
@@ -175,11 +176,13 @@ class Solver:
             optima.append((sizes(machine), rates(machine), mapping, value))
 
     def ahead(self, layers: Sequence[Layer], machine: Architecture, objective: str) -> None:
-        """Search layers side by side that `layer` is going to be asked for, as many as workers."""
+        """Search the first layers side by side that nothing is known of, as many as workers."""
         if self.workers < 2:
             return
         waiting: dict[str, tuple[Layer, Architecture]] = {}
         for each in layers:
+            if len(waiting) == self.workers:
+                break
             layer, plain = _plain(each, machine)
             key = _key(layer, plain, objective)
             if key not in self._store and self._on_smaller(key, layer, plain, objective) is None:
@@ -203,14 +206,25 @@ def _key(layer: Layer, machine: Architecture, objective: str) -> str:
 
 def _plain(layer: Layer, machine: Architecture) -> tuple[Layer, Architecture]:
     """Return a layer and a machine without what no mapping depends on."""
+    return _once(layer), _without_area(machine)
+
+
+@kept_for_same(256)
+def _once(layer: Layer) -> Layer:
+    return replace(layer, repeat=1)
+
+
+@kept_for_same(64)
+def _without_area(machine: Architecture) -> Architecture:
     levels = tuple(replace(each, area=0.0) for each in machine.levels)
-    return replace(layer, repeat=1), replace(machine, notes=(), levels=levels)
+    return replace(machine, notes=(), levels=levels)
 
 
 class StoppedError(Exception):
     """The exploration was asked to end."""
 
 
+@kept_for_same(64)
 def sizes(machine: Architecture) -> Sizes:
     """Return the sizes of a machine: those of its memories in bits, and extents of its arrays."""
     found: list[float] = []
@@ -224,6 +238,7 @@ def sizes(machine: Architecture) -> Sizes:
     return tuple(found)
 
 
+@kept_for_same(64)
 def rates(machine: Architecture) -> Sizes:
     """Return the bandwidths of a machine in words per cycle."""
     found: list[float] = []
@@ -240,8 +255,14 @@ def rates(machine: Architecture) -> Sizes:
 
 def _family(layer: Layer, machine: Architecture, objective: str) -> str:
     """Return a key of all machines that differ in sizes and bandwidths alone."""
-    whole = replace(machine, levels=tuple(_unsized(level) for level in machine.levels))
-    return solution_key(layer, whole, objective, {"leakage": leakage_power(machine)})
+    return solution_key(
+        layer, _without_sizes(machine), objective, {"leakage": leakage_power(machine)}
+    )
+
+
+@kept_for_same(64)
+def _without_sizes(machine: Architecture) -> Architecture:
+    return replace(machine, levels=tuple(_unsized(level) for level in machine.levels))
 
 
 def _unsized(level: Level) -> Level:

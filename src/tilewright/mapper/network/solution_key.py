@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tilewright.architecture.machine import Architecture
 from tilewright.kernels.kernel import source_digest
+from tilewright.mapper.network.same_object import kept_for_same
 from tilewright.workload.layer import Layer
 
 PACKAGE = Path(__file__).parents[2]
@@ -48,14 +49,26 @@ def solution_key(
     str
         64 hexadecimal digits, a digest of all this and of `version`.
     """
+    rest = (objective, sorted(options.items()), version())
+    parts = (layer_text(layer), machine_text(architecture), json.dumps(plain(rest)))
+    return blake2b("\n".join(parts).encode(), digest_size=32).hexdigest()
+
+
+@kept_for_same(256)
+def layer_text(layer: Layer) -> str:
+    """Return what the best mappings of a layer depend on."""
+    return json.dumps(plain(likeness(layer)))
+
+
+@kept_for_same(64)
+def machine_text(architecture: Architecture) -> str:
+    """Return what the best mappings on a machine depend on."""
     machine = {
         field.name: getattr(architecture, field.name)
         for field in fields(architecture)
         if field.name not in FOR_PEOPLE
     }
-    everything = (likeness(layer), machine, objective, sorted(options.items()), version())
-    text = json.dumps(plain(everything))
-    return blake2b(text.encode(), digest_size=32).hexdigest()
+    return json.dumps(plain(machine))
 
 
 @cache
