@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import product
 from math import prod
 
@@ -20,9 +21,10 @@ from numpy.typing import NDArray
 
 from tilewright.errors import InputError
 from tilewright.fusion.families import Family, families
-from tilewright.mapping.fused.connections.segments import Exchange, Segment
+from tilewright.kernels.types import Ints
+from tilewright.mapping.fused.connections.segments import Exchange, Segment, Tie
 from tilewright.mapping.fused.scopes import SharedStore
-from tilewright.mapping.fused.turns import Span, needed
+from tilewright.mapping.fused.turns import Bounds, Chain, Span, all_steps, chain_of, needed
 
 # by loop of a family: whether the step lies after the word's first one (1), in it (0) or before it
 # (-1); the same for the last one after the step; whether a later step makes the word again
@@ -68,24 +70,20 @@ def held_words(
     own, fixed = cut_and_whole(store, readers, segment)
     if all(follows(family, readers) for family in own):
         return fixed * prod(max(_size(span) for _, span in family.spans) for family in own), 0
-    seen = [extents(family, readers) for family in own]
-    if not keeps or not any(_overlap(found) for found in seen):
-        sizes = [max((_size(e.both) for e in found), default=0) for found in seen]
-        return fixed * prod(sizes), 0
-    patterns = [histograms(family, found) for family, found in zip(own, seen, strict=True)]
-    kinds = [sorted({pattern for each in found for pattern in each}) for found in patterns]
-    if prod(map(len, patterns)) > MOST_COMPARED:
+    seen = [along(family, readers) for family in own]
+    if not keeps or not any(each.overlap for each in seen):
+        return fixed * prod(each.largest for each in seen), 0
+    if prod(len(each.histograms) for each in seen) > MOST_COMPARED:
         raise InputError(
             f"the shared loops above '{store.memory}' make too many different tiles of "
             f"{store.tensor} that share words to count what stays between them",
             key="mapping",
         )
-    words = [compared(mix, own, len(store.loops)) for mix in product(*kinds)]
-    alive = np.array(words, np.int64).T.reshape(2, *map(len, kinds))
-    # sums over the kinds of each family, for every combination of steps
-    for found, own_kinds in zip(patterns, kinds, strict=True):
-        table = np.array([[each.get(kind, 0) for kind in own_kinds] for each in found], np.int64)
-        alive = np.tensordot(alive, table, axes=(1, 1))
+    words = [compared(mix, own, len(store.loops)) for mix in product(*(s.patterns for s in seen))]
+    alive = np.array(words, np.int64).T.reshape(2, *(len(each.patterns) for each in seen))
+    # sums over the patterns of each family, for every combination of steps
+    for each in seen:
+        alive = np.tensordot(alive, each.words, axes=(1, 1))
     return fixed * int(alive[0].max()), fixed * int(alive[1].max())
 
 
@@ -114,73 +112,127 @@ def _size(span: Span) -> int:
     return max(0, span[1] - span[0])
 
 
-def extents(family: Family, readers: Sequence[Exchange]) -> list[Extent]:
-    """Return what each step of a family makes and needs of the tensor's dimension."""
-    bound = family.layer.bounds[family.dimension]
-    found = []
-    for step in family.steps:
-        needs = []
-        for exchange in readers:
-            read = family.loops[-1].cuts.dims[exchange.reader.layer]
-            tie = next(t for t in exchange.ties if (t.made, t.read) == (family.dimension, read))
-            span = needed(tie, step.spans[exchange.reader.layer], bound)
-            if span[0] < span[1]:
-                needs.append(span)
-        need = (min(a for a, _ in needs), max(b for _, b in needs)) if needs else (0, 0)
-        found.append(Extent(step.at, step.spans[family.layer.name], need))
-    return found
+def along(family: Family, readers: Sequence[Exchange]) -> Along:
+    """Return what the steps of a family leave of a tensor, whatever the other families are."""
+    reads = []
+    for exchange in readers:
+        read = family.loops[-1].cuts.dims[exchange.reader.layer]
+        tie = next(t for t in exchange.ties if (t.made, t.read) == (family.dimension, read))
+        reads.append((exchange.reader.layer, tie))
+    chain, whole = chain_of(family.loops, family.segment)
+    return _along(chain, whole, family.layer.name, family.dimension, tuple(reads))
 
 
-def _overlap(found: Sequence[Extent]) -> bool:
-    """Return whether some step needs words that another step has made."""
-    return any(e.need[0] < e.need[1] and e.both != e.made for e in found)
+@lru_cache(maxsize=1024)
+def _along(
+    chain: Chain, whole: Bounds, layer: str, dimension: str, reads: tuple[tuple[str, Tie], ...]
+) -> Along:
+    """Return the steps of one dimension, which occur in many trees."""
+    return Along(chain, whole, layer, dimension, reads)
 
 
-def histograms(family: Family, found: Sequence[Extent]) -> list[dict[Pattern, int]]:
-    """Return for every different step how many words compare with it in which way.
+@dataclass(frozen=True)
+class Along:
+    """What the steps of some loops leave of one dimension of a tensor.
 
-    Words between two neighbouring edges of tiles live alike: they are compared together.
+    Attributes
+    ----------
+    chain, whole
+        The loops, and the bounds that they cut; see `turns.chain_of`.
+    layer, dimension : str
+        What makes the tensor, and along what.
+    reads : tuple of (str, Tie)
+        What reads it, and how.
     """
-    edges = np.unique([edge for e in found for span in (e.made, e.both) for edge in span])
-    anew = [family.layer.name in loop.anew for loop in family.loops]
-    check_steps(len(found), len(edges), family)
-    made, need = (
-        (covered([getattr(e, which) for e in found], edges)) for which in ("made", "both")
-    )
-    used = made.any(axis=0) & need.any(axis=0)
-    words = np.diff(edges)[used]
-    made, need = made[:, used], need[:, used]
-    at = np.array([e.at for e in found], np.int64)
-    last = at[len(found) - 1 - need[::-1].argmax(axis=0)]
-    if len(family.loops) > 1 and any(anew):
-        return _compared_one_by_one(found, words, made, last, anew)
-    lowest = at[made.argmax(axis=0)]
-    highest = at[len(found) - 1 - made[::-1].argmax(axis=0)] if any(anew) else lowest
-    here = at[:, None, :]
-    after = (here > highest).astype(np.int8) - (here < lowest)
-    signs = np.stack([after, np.sign(last - here), (after == 0) & (here < highest)], axis=-1)
-    codes = (signs @ np.array([6, 2, 1]) + 8) @ 16 ** np.arange(len(anew))
-    different: dict[tuple[tuple[int, int], ...], dict[Pattern, int]] = {}
-    for row, code in enumerate(codes):
-        values, where = np.unique(code, return_index=True)
-        sums = [int(words[code == value].sum()) for value in values]
-        key = tuple(zip(values.tolist(), sums, strict=True))
-        if key not in different:
-            patterns = (
-                tuple((int(f), int(n), bool(m)) for f, n, m in signs[row, g]) for g in where
-            )
-            different[key] = dict(zip(patterns, sums, strict=True))
-    return list(different.values())
 
+    chain: Chain
+    whole: Bounds
+    layer: str
+    dimension: str
+    reads: tuple[tuple[str, Tie], ...]
 
-def check_steps(steps: int, edges: int, family: Family) -> None:
-    """Refuse windows over so many tiles that comparing all takes too long."""
-    if steps * edges > MOST_COMPARED:
-        raise InputError(
-            f"the shared loops on {family.layer.name}.{family.dimension} make {steps} tiles that "
-            "share words: too many to count what stays between them",
-            key="mapping",
+    @cached_property
+    def extents(self) -> list[Extent]:
+        """What each step makes and needs."""
+        bound = dict(self.whole)[self.layer]
+        found = []
+        for step in all_steps(self.chain, self.whole):
+            needs = []
+            for reader, tie in self.reads:
+                span = needed(tie, step.spans[reader], bound)
+                if span[0] < span[1]:
+                    needs.append(span)
+            need = (min(a for a, _ in needs), max(b for _, b in needs)) if needs else (0, 0)
+            found.append(Extent(step.at, step.spans[self.layer], need))
+        return found
+
+    @cached_property
+    def overlap(self) -> bool:
+        """Whether some step needs words that another step has made."""
+        return any(e.need[0] < e.need[1] and e.both != e.made for e in self.extents)
+
+    @cached_property
+    def largest(self) -> int:
+        """The most that a step makes and needs."""
+        return max((_size(e.both) for e in self.extents), default=0)
+
+    @cached_property
+    def histograms(self) -> list[dict[Pattern, int]]:
+        """For every different step how many words compare with it in which way.
+
+        Words between two neighbouring edges of tiles live alike: they are compared together.
+        """
+        found = self.extents
+        edges = np.unique([edge for e in found for span in (e.made, e.both) for edge in span])
+        anew = [self.layer in again for _, _, again in self.chain]
+        self._check_steps(len(edges))
+        made, need = (
+            (covered([getattr(e, which) for e in found], edges)) for which in ("made", "both")
         )
+        used = made.any(axis=0) & need.any(axis=0)
+        words = np.diff(edges)[used]
+        made, need = made[:, used], need[:, used]
+        at = np.array([e.at for e in found], np.int64)
+        last = at[len(found) - 1 - need[::-1].argmax(axis=0)]
+        if len(anew) > 1 and any(anew):
+            return _compared_one_by_one(found, words, made, last, anew)
+        lowest = at[made.argmax(axis=0)]
+        highest = at[len(found) - 1 - made[::-1].argmax(axis=0)] if any(anew) else lowest
+        here = at[:, None, :]
+        after = (here > highest).astype(np.int8) - (here < lowest)
+        signs = np.stack([after, np.sign(last - here), (after == 0) & (here < highest)], axis=-1)
+        codes = (signs @ np.array([6, 2, 1]) + 8) @ 16 ** np.arange(len(anew))
+        values, first = np.unique(codes, return_index=True)
+        flat = signs.reshape(-1, len(anew), 3)
+        patterns = [
+            tuple((int(f), int(n), bool(m)) for f, n, m in flat[position]) for position in first
+        ]
+        sums = np.stack([(codes == value) @ words for value in values], axis=1)
+        return [
+            {own: n for own, n in zip(patterns, row, strict=True) if n}
+            for row in np.unique(sums, axis=0).tolist()
+        ]
+
+    @cached_property
+    def patterns(self) -> list[Pattern]:
+        """All ways in which a word compares with a step."""
+        return sorted({pattern for each in self.histograms for pattern in each})
+
+    @cached_property
+    def words(self) -> Ints:
+        """How many words compare in each of the ways, for every different step."""
+        rows = [[each.get(pattern, 0) for pattern in self.patterns] for each in self.histograms]
+        return np.array(rows, np.int64)
+
+    def _check_steps(self, edges: int) -> None:
+        """Refuse windows over so many tiles that comparing all takes too long."""
+        steps = len(self.extents)
+        if steps * edges > MOST_COMPARED:
+            raise InputError(
+                f"the shared loops on {self.layer}.{self.dimension} make {steps} tiles that "
+                "share words: too many to count what stays between them",
+                key="mapping",
+            )
 
 
 def covered(spans: Sequence[Span], edges: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -197,7 +249,7 @@ def _compared_one_by_one(
     last: NDArray[np.int64],
     anew: Sequence[bool],
 ) -> list[dict[Pattern, int]]:
-    """Do what `histograms` does where nested loops make words again."""
+    """Do what `Along.histograms` does where nested loops make words again."""
     makers = [[found[int(i)].at for i in np.flatnonzero(column)] for column in made.T]
     different: dict[tuple[tuple[Pattern, int], ...], dict[Pattern, int]] = {}
     for extent in found:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from tilewright.fusion.alive import cut_and_whole, extents
+from tilewright.fusion.alive import along, cut_and_whole
 from tilewright.fusion.families import Family, Group, Part, nested
 from tilewright.fusion.traffic import sliding_run
 from tilewright.mapping.fused.connections.segments import Exchange, Segment
@@ -52,7 +52,7 @@ def refetched_words(store: SharedStore, readers: Sequence[Exchange], segment: Se
     for family in own:
         parts = [
             (extent.at, MadePart(extent.both, Part(extent.made)))
-            for extent in extents(family, readers)
+            for extent in along(family, readers).extents
             if extent.both[0] < extent.both[1]
         ]
         trees.append(nested(parts, 0))

@@ -36,7 +36,8 @@ def every_candidate(search):
         found += search.candidates_below(places, inf, never, False)
     if search.problem.windows.loops:
         for opened in search.windows.below(inf, never):
-            found += search.windows.candidates(opened)
+            while opened.bound < inf:
+                found += search.windows.candidates(opened)
     return found
 
 

@@ -129,7 +129,7 @@ def steps(loops: Sequence[SharedLoop], segment: Segment) -> Sequence[Step]:
     end = loops[-1].cuts.ends[0]
     bound = segment.layer_of[end].bounds[loops[-1].cuts.dims[end]]
     check_count(loops[-1], -(-bound // min(loop.tile for loop in loops)))
-    return _all_steps(*_key(loops, segment))
+    return all_steps(*chain_of(loops, segment))
 
 
 def spans(
@@ -137,14 +137,14 @@ def spans(
 ) -> Sequence[tuple[tuple[int, ...], Span]]:
     """Return the steps, as `steps`, in which a layer has something to do, with its iterations."""
     steps(loops, segment)
-    return _all_spans(*_key(loops, segment), layer)
+    return _all_spans(*chain_of(loops, segment), layer)
 
 
 Chain = tuple[tuple[LoopClass, int, frozenset[str]], ...]
 Bounds = tuple[tuple[str, int], ...]
 
 
-def _key(loops: Sequence[SharedLoop], segment: Segment) -> tuple[Chain, Bounds]:
+def chain_of(loops: Sequence[SharedLoop], segment: Segment) -> tuple[Chain, Bounds]:
     """Return what the steps of loops depend on."""
     dims = loops[0].cuts.dims
     whole = tuple((layer, segment.layer_of[layer].bounds[d]) for layer, d in dims.items())
@@ -163,7 +163,7 @@ def check_count(loop: SharedLoop, chunks: int) -> None:
 
 
 @lru_cache(maxsize=1024)
-def _all_steps(chain: Chain, whole: Bounds) -> Sequence[Step]:
+def all_steps(chain: Chain, whole: Bounds) -> Sequence[Step]:
     """Return the steps of loops that cut together; those of one dimension occur in many trees."""
     loops = [SharedLoop(i, tile, cuts, anew, "") for i, (cuts, tile, anew) in enumerate(chain)]
     state = {layer: (0, bound) for layer, bound in whole}
@@ -173,7 +173,7 @@ def _all_steps(chain: Chain, whole: Bounds) -> Sequence[Step]:
 @lru_cache(maxsize=4096)
 def _all_spans(chain: Chain, whole: Bounds, layer: str) -> Sequence[tuple[tuple[int, ...], Span]]:
     """Return what the steps leave of one layer."""
-    found = ((step.at, step.spans[layer]) for step in _all_steps(chain, whole))
+    found = ((step.at, step.spans[layer]) for step in all_steps(chain, whole))
     return [(at, span) for at, span in found if span[0] < span[1]]
 
 

@@ -286,8 +286,9 @@ class SegmentSearch:
                 heap.clear()
                 break
             if isinstance(head, Opened):
-                heappop(heap)
-                for each in self.windows.candidates(head):
+                found = list(self.windows.candidates(head))
+                heapreplace(heap, (head.bound, next(order), head))
+                for each in found:
                     heappush(heap, (each.bound, next(order), each))
                 continue
             self.turns.refine(head, value, stop)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.kernels.types import Floats
+from tilewright.kernels.types import Floats, Ints
 from tilewright.mapper.fused.search.branch import keeps_of
 from tilewright.mapper.fused.search.candidate import Candidate, Turns, Windowed
 from tilewright.mapper.fused.search.known import Sources
@@ -35,16 +35,36 @@ MANY = 64  # bypass choices of a layer that are bounded for all spatial choices 
 CLOSE = 1e-13  # what the closed form may be wrong by, relative
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Opened:
-    """Loops with windows whose order is not decided: what they cost at least, and where."""
+    """Loops with windows whose sizes and order are not decided, below the same held tiles.
 
-    bound: float
-    layers: tuple[float, ...]
+    Attributes
+    ----------
+    bounds : array
+        What they cost at least, the lowest first.
+    at : array of int
+        Which of all loops with windows each of them is.
+    layers : list of array
+        By layer what it costs at least below every choice of loops with windows.
+    holding, places, shape
+        What is the same for all.
+    taken : int
+        How many have been tried.
+    """
+
+    bounds: Floats
+    at: Ints
+    layers: list[Floats]
     holding: Holding
     places: dict[int, int]
     shape: Shape
-    windowing: Windowing
+    taken: int = 0
+
+    @property
+    def bound(self) -> float:
+        """What those that have not been tried cost at least."""
+        return float(self.bounds[self.taken]) if self.taken < len(self.bounds) else inf
 
 
 class WindowCandidates:
@@ -107,12 +127,12 @@ class WindowCandidates:
         """Yield what may cost less than some value and has some extents above the windows."""
         layers = self.of_layers(holding, sources, shape)
         bounds = np.sum(layers, axis=0) + self.apart(holding, places)
-        wanted = bounds < most
+        wanted = np.flatnonzero(bounds < most)
         search = self.search
-        search.least = min(search.least, float(bounds[~wanted].min(initial=inf)))
-        for at in np.flatnonzero(wanted).tolist():
-            own = tuple(float(each[at]) for each in layers)
-            yield Opened(float(bounds[at]), own, holding, places, shape, self.every[at])
+        search.least = min(search.least, float(bounds[bounds >= most].min(initial=inf)))
+        if len(wanted):
+            at = wanted[np.argsort(bounds[wanted], kind="stable")]
+            yield Opened(bounds[at], at, layers, holding, places, shape)
 
     def apart(self, holding: Holding, places: dict[int, int]) -> Floats:
         """Return what is minimised of held tiles, where that is not part of the branches."""
@@ -248,19 +268,22 @@ class WindowCandidates:
         return (energy + pj) * (1 - CLOSE), max(cycles, *loads, 0.0) * (1 - CLOSE)
 
     def candidates(self, opened: Opened) -> Iterator[Candidate]:
-        """Yield the orders of loops whose tiles fit."""
+        """Take the loops of the lowest bound, and yield those orders whose tiles fit."""
         search, p = self.search, self.problem
+        at = int(opened.at[opened.taken])
+        windowing, bounds = self.every[at], [float(each[at]) for each in opened.layers]
+        opened.taken += 1
         places, shape, holding = opened.places, opened.shape, opened.holding
         sources = search.sources({**places, **{h.tile: h.memory for h in holding.held}})
         iterations = p.iterations(shape)
-        for order in p.windows.orders(opened.windowing):
-            kept = p.windows.kept(opened.windowing, order)
+        for order in p.windows.orders(windowing):
+            kept = p.windows.kept(windowing, order)
             need = np.array(self.reserved(places, shape, kept)) + np.array(holding.bits)
             rooms = np.array(search.chunks.capacity) - need
             if (rooms < 0).any():
                 continue
             search.candidates += 1
-            apart, begun = self.moves(opened, kept)
+            apart, begun = self.moves(opened, windowing, kept)
             yield Candidate(
                 holding=holding,
                 places=places,
@@ -272,8 +295,8 @@ class WindowCandidates:
                 begun=begun,
                 rooms=tuple(tuple(row) for row in rooms.tolist()),
                 apart=apart,
-                bounds=list(opened.layers),
-                windowed=Windowed(opened.windowing, order),
+                bounds=list(bounds),
+                windowed=Windowed(windowing, order),
             )
 
     def reserved(self, places: dict[int, int], shape: Shape, kept: KeptWords) -> list[list[float]]:
@@ -301,7 +324,9 @@ class WindowCandidates:
                 for places in p.places():
                     yield self.reserved(places, shape, kept)
 
-    def moves(self, opened: Opened, kept: KeptWords) -> tuple[float, tuple[Begun, ...]]:
+    def moves(
+        self, opened: Opened, windowing: Windowing, kept: KeptWords
+    ) -> tuple[float, tuple[Begun, ...]]:
         """Return what held and refetched tiles move: apart from the layers, or for each turn."""
         search, p = self.search, self.problem
         energy, loads = search.bounds.held(opened.holding)
@@ -322,7 +347,7 @@ class WindowCandidates:
             return apart, search.begun(opened.holding, 1)
         begun = []
         for i in range(len(p.layers)):
-            turns = sum(n for n, _ in p.windows.turns(opened.windowing, i))
+            turns = sum(n for n, _ in p.windows.turns(windowing, i))
             turns *= p.iterations(opened.shape)
             begun.append((energy[i] / turns, tuple(cycles / turns for cycles in loads[i])))
         return 0.0, tuple(begun)
