@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tilewright.mapper.fused.results.edges import UnfusedEdge
-from tilewright.mapper.fused.search.segment_search import SegmentSearch
 from tilewright.mapper.fused.space.partition import Names, Part
-from tilewright.mapper.fused.space.segment_problem import SegmentProblem
 from tilewright.mapper.fused.why_not import unfused_edges
 from tilewright.mapping.fused.connections.connected_layers import traced
 from tilewright.model.energy import read_cost, write_cost
@@ -71,17 +68,7 @@ def smallest_tiles(search: FusedNetworkSearch, both: list[Names]) -> tuple[str |
     memories = search.architecture.memories
     best: tuple[int, str] | None = None
     for own in both:
-        problem = SegmentProblem(search.segments[own], search.architecture)
-        if not problem.possible:
-            continue
-        segment = SegmentSearch(problem, search.chunks)
-        shape = segment.shapes[-1]
-        every: Iterable[Sequence[Sequence[float]]] = itertools.chain(
-            (segment.reserved(places, shape) for places in problem.places()),
-            segment.windows.smallest(shape),
-        )
-        for reserved in every:
-            taken = [max(bits) for bits in zip(*reserved, strict=True)]
+        for taken in search.smallest_rooms(own):
             m = max(range(len(taken)), key=taken.__getitem__)
             entry = int(taken[m]), memories[m].name
             best = entry if best is None else min(best, entry)

@@ -13,7 +13,9 @@ from tilewright.mapper.fused.search.apart import Apart, layers_apart
 from tilewright.mapper.fused.search.branch_bounds import BranchBounds
 from tilewright.mapper.fused.search.chunks import Chunks
 from tilewright.mapper.fused.search.known import KnownChunks
+from tilewright.mapper.fused.search.segment_search import SegmentSearch
 from tilewright.mapper.fused.segment_task import Outcome, Task
+from tilewright.mapper.fused.space.around import Room
 from tilewright.mapper.fused.space.partition import (
     Names,
     Part,
@@ -65,6 +67,20 @@ class FusedNetworkSearch:
         self.group: dict[Names, list[tuple[Part, Names]]] = {}
         self.parts: list[Part] = []
         self.apart: dict[object, float] = {}
+        self._rooms: dict[Names, list[Room]] = {}
+
+    def smallest_rooms(self, names: Names) -> list[Room]:
+        """Return the bits of each memory that the smallest tiles in a segment take, in each way.
+
+        None where there is no memory for some of them.
+        """
+        first = self.group[names][0][1]
+        if first not in self._rooms:
+            problem = SegmentProblem(self.segments[first], self.architecture)
+            self._rooms[first] = (
+                SegmentSearch(problem, self.chunks).smallest_rooms() if problem.possible else []
+            )
+        return self._rooms[first]
 
     def list_segments(self) -> None:
         """List the segments of all parts of the graph, and bound them."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from math import inf, isinf
 from typing import TYPE_CHECKING, NamedTuple
 
+from tilewright.architecture.machine import Memory
 from tilewright.errors import InputError
 from tilewright.mapper.fused.results.edges import (
     COST,
@@ -22,7 +22,7 @@ from tilewright.mapper.fused.results.edges import (
     edges_among,
     others_that_read,
 )
-from tilewright.mapper.fused.search.segment_search import SegmentSearch
+from tilewright.mapper.fused.space.around import Room
 from tilewright.mapper.fused.space.partition import Names, Part, most_layers
 from tilewright.mapper.fused.space.segment_problem import SegmentProblem
 from tilewright.mapper.objective.tolerances import TOLERANCE
@@ -133,7 +133,7 @@ def searched(
             found = (problem.tiles[i] for i in problem.intermediates)
             homeless = homeless or tuple(tile.name for tile in found if not tile.memories)
             continue
-        if lack := lacking(SegmentSearch(problem, search.chunks)):
+        if lack := lacking(search.architecture.memories, search.smallest_rooms(own)):
             if full is None or lack.needed * full.bits < full.needed * lack.bits:
                 full = lack
             continue
@@ -181,20 +181,13 @@ def searched(
     )
 
 
-def lacking(search: SegmentSearch) -> Lack | None:
+def lacking(memories: Sequence[Memory], rooms: Sequence[Room]) -> Lack | None:
     """Return what the smallest tiles of exchanged tensors lack, or None where they fit.
 
     Of several memories that may hold them, it is for the one that lacks least.
     """
-    memories = search.problem.architecture.memories
-    smallest = search.shapes[-1]
     best: Lack | None = None
-    every: Iterable[Sequence[Sequence[float]]] = itertools.chain(
-        (search.reserved(places, smallest) for places in search.problem.places()),
-        search.windows.smallest(smallest),
-    )
-    for reserved in every:
-        taken = [max(bits) for bits in zip(*reserved, strict=True)]
+    for taken in rooms:
         full = [
             Lack(memory.name, int(bits), memory.capacity_bits)
             for memory, bits in zip(memories, taken, strict=True)

@@ -153,6 +153,8 @@ class SegmentSearch:
         capacity = np.array(self.room)
         taken = places if grouping.crowded else {}
         need = np.array([self.reserved(taken, shape, units) for shape in self.shapes])
+        if not (need <= capacity).all(axis=(1, 2)).any():
+            return  # bounds take searches
         apart_at_least = -inf if self.groups.hold(units) else self.apart
         most *= self.close
         bound_of = self.bounds.least(places, stop, again=len(units) < len(p.layers))
@@ -221,6 +223,15 @@ class SegmentSearch:
                     bits[memory] += p.bits(tile, shape, memory)
             result.append(tuple(bits))
         return result
+
+    def smallest_rooms(self) -> list[Room]:
+        """Return the bits of each memory that the smallest exchanged tiles take, in each way."""
+        shape = self.shapes[-1]
+        every: Iterator[Sequence[Sequence[float]]] = itertools.chain(
+            (self.reserved(places, shape) for places in self.problem.places()),
+            self.windows.smallest(shape),
+        )
+        return [tuple(max(bits) for bits in zip(*own, strict=True)) for own in every]
 
     def solve(self, most: float, stop: Callable[[], bool]) -> BestTree:
         """Return the best candidate that costs less than some value, and a bound of all.

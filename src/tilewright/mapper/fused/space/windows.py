@@ -11,7 +11,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from math import prod
 
 from tilewright.architecture.machine import Architecture
@@ -21,7 +21,7 @@ from tilewright.mapper.problem.lattice import divisors
 from tilewright.mapping.fused.connections.loop_classes import LoopClass, loop_class
 from tilewright.mapping.fused.connections.segments import Segment
 from tilewright.mapping.fused.counts import Moved
-from tilewright.mapping.fused.scopes import SharedLoop, resolve_fused
+from tilewright.mapping.fused.scopes import Resolved, SharedLoop, SharedStore, resolve_fused
 from tilewright.mapping.fused.tree import (
     RECOMPUTE,
     REFETCH,
@@ -133,13 +133,24 @@ class KeptWords:
     words : dict of str to (int, int)
         Of each tensor as a whole along all other shared dimensions: words that are held while a
         layer uses it, and otherwise.
-    moves : tuple of Moved
-        Of tensors that are refetched, between the outermost memory (named ``above``) and their own
-        (``here``).
+    stores : list of SharedStore
+        What holds them, in `resolved`.
+    resolved : Resolved
+        A tree with these loops.
     """
 
     words: dict[str, tuple[int, int]]
-    moves: tuple[Moved, ...]
+    stores: list[SharedStore]
+    resolved: Resolved
+
+    @cached_property
+    def moves(self) -> tuple[Moved, ...]:
+        """What moves of tensors that are refetched.
+
+        Between the outermost memory, named ``above``, and their own, ``here``.
+        """
+        moves = (move for store in self.stores for move in store_moves(store, self.resolved))
+        return tuple(moves)
 
 
 class Windowings:
@@ -297,5 +308,4 @@ class Windowings:
         for store in own:
             counts = store_counts(store, resolved)
             words[store.tensor] = counts.peak, counts.carried
-        moves = (move for store in own for move in store_moves(store, resolved))
-        return KeptWords(words, tuple(moves))
+        return KeptWords(words, own, resolved)
