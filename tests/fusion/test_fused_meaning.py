@@ -12,7 +12,9 @@ from fused_cases import random_machine, random_segment, random_tree
 from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.counts import Counts
 from tilewright.document import Document
+from tilewright.errors import MappingError
 from tilewright.fusion import FusedEvaluation, evaluate, parse_fused, simulate
+from tilewright.mapping.fused.notation.text import fused_text, parse_fused_text
 from tilewright.mapping.fused.tree import Branch, Fuse, FusedMapping
 from tilewright.mapping.nodes import Mapping, Store
 from tilewright.model.count import count
@@ -247,3 +249,24 @@ def test_traffic_of_fused_chains_in_rtl(
     dram = evaluate(found, arch, mapping).tensors["DRAM"].values()
     assert sum(part.reads for part in dram) * 16 == to_buffer
     assert sum(part.writes for part in dram) * 16 == to_memory
+
+
+def test_nodes_have_to_suit_the_turns_that_use_them() -> None:
+    # turns of the first layer have 4, 2 and 2 rows; there are elements for 2
+    arch = machine()
+    arch = Architecture("array", (*arch.levels[:2], Array("PE", {"X": 2}), arch.levels[2]))
+    spatial = [{"spatial": "P", "tile": 1, "axis": "X"}]
+    first = {"layer": "a", "nodes": spatial}
+    tree = [
+        {"store": "DRAM"},
+        {"for": "b.P", "tile": 2},
+        {"store": "GLB", "tensors": ["H"]},
+        {"fuse": [first, {"layer": "b", "nodes": spatial}]},
+    ]
+    with pytest.raises(MappingError, match="axis X of 'PE' need 4 elements, it has 2"):
+        priced(window(), arch, tree)
+    first["turns"] = [{"bounds": {"P": 4}, "nodes": [{"for": "P", "tile": 2}, *spatial]}]
+    found = priced(window(), arch, tree)
+    assert found.counts.layers["a"].operations == 64
+    text = fused_text(found.mapping, found.segment, arch)
+    assert parse_fused_text(text, window(), arch)[1] == found.mapping

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tilewright.architecture.machine import Architecture, Array, Memory
@@ -243,11 +243,10 @@ def split_among(pipe: LayerPipeline, resolved: Resolved, architecture: Architect
 
 def check_leaf(leaf: Leaf, resolved: Resolved, architecture: Architecture) -> None:
     """Refuse what is wrong with a layer's own nodes."""
-    check_nodes(leaf, largest_turn(leaf, resolved.segment), f"{leaf.node}.nodes", resolved,
-                architecture)  # fmt: skip
-    if not leaf.turns:
-        return
-    every = turn_extents(leaf, resolved.segment)
+    every = turn_extents(leaf, resolved.segment) if leaf.turns else []
+    usual = [extents for extents in every if leaf.turn_of(extents) is None]
+    for extents in largest(usual) if usual else [largest_turn(leaf, resolved.segment)]:
+        check_nodes(leaf, extents, f"{leaf.node}.nodes", resolved, architecture)
     for n, turn in enumerate(leaf.turns):
         path = f"{leaf.node}.turns[{n}]"
         own = [extents for extents in every if leaf.turn_of(extents) is turn]
@@ -257,6 +256,13 @@ def check_leaf(leaf: Leaf, resolved: Resolved, architecture: Architecture) -> No
             raise fault(f"{message}; its turns have {known_extents(every, turn)}", path)
         for extents in own:
             check_nodes(leaf, extents, f"{path}.nodes", resolved, architecture)
+
+
+def largest(every: Sequence[dict[str, int]]) -> Iterator[dict[str, int]]:
+    """Yield the extents of turns that no other turn has as much of in every dimension."""
+    for own in every:
+        if not any(own != other and all(n <= other[d] for d, n in own.items()) for other in every):
+            yield own
 
 
 def known_extents(every: Sequence[dict[str, int]], turn: Turn) -> str:
