@@ -75,7 +75,7 @@ def windows(random: Random) -> Segment:
     return segment(parse_network(Document(data, "net")), [layer["name"] for layer in layers])
 
 
-def buffered(random: Random, *, limited: bool = False) -> Architecture:
+def buffered(random: Random, *, limited: bool = False, leakage: float = 0.0) -> Architecture:
     """Return a machine with a buffer of a few words; with `limited`, its ports are."""
     words = random.choice((3, 4, 5, 6, 8, 10, 14))
     rates = (0.5, 1.0, 2.0) if limited else (None,)
@@ -86,6 +86,6 @@ def buffered(random: Random, *, limited: bool = False) -> Architecture:
                    shared_bandwidth=random.choice(rates)),
             Memory("GLB", 16, capacity_bits=16 * words, read_energy=6.0, write_energy=5.0,
                    read_bandwidth=random.choice(rates), write_bandwidth=random.choice(rates)),
-            Compute("MAC", energy=random.choice((1.0, 40.0))),
+            Compute("MAC", energy=random.choice((1.0, 40.0)), leakage=leakage),
         ),
     )  # fmt: skip

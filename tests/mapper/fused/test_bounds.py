@@ -43,11 +43,12 @@ def every_candidate(search):
 
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("objective", ["energy", "latency", "edp"])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(8))
 def test_no_candidate_costs_less_than_its_first_bound(seed, objective):
     random = Random(seed)
     if seed % 2:
-        segment, target = windows(random), buffered(random, limited=True)
+        leakage = 100.0 if seed % 4 == 3 else 0.0
+        segment, target = windows(random), buffered(random, limited=True, leakage=leakage)
     else:
         (segment, _), target = chain(random), machine(random)
     search = SegmentSearch(

@@ -32,7 +32,7 @@ from tilewright.mapper.search.confirmed import DisagreementError
 from tilewright.processes import processors
 from tilewright.workload.layer import Network
 
-SHARE = 0.7  # of a limited time, for layers by themselves; what they cost at least bounds segments
+SHARE = 0.5  # of a limited time, for layers by themselves; what they cost at least bounds segments
 SEARCH = 0.95  # of it, until the last search ends
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.kernels.types import Floats, Ints
+from tilewright.kernels.types import Bools, Floats, Ints
 from tilewright.mapper.fused.search.branch import keeps_of
 from tilewright.mapper.fused.search.candidate import Candidate, Turns, Windowed
 from tilewright.mapper.fused.search.known import Sources
@@ -23,6 +23,7 @@ from tilewright.mapper.fused.space.around import Begun
 from tilewright.mapper.fused.space.holding import Holding, holdings, retains_windows
 from tilewright.mapper.fused.space.segment_problem import Shape
 from tilewright.mapper.fused.space.windows import KeptWords, Windowing
+from tilewright.mapper.problem.bypass_choices import KeepChoice
 from tilewright.mapper.problem.widest_choices import widest_choices
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.model.energy import leakage_per_cycle, operation_cost, read_cost, write_cost
@@ -31,7 +32,6 @@ from tilewright.workload.footprint import expression_words, footprint
 if TYPE_CHECKING:
     from tilewright.mapper.fused.search.segment_search import SegmentSearch
 
-MANY = 64  # bypass choices of a layer that are bounded for all spatial choices together
 CLOSE = 1e-13  # what the closed form may be wrong by, relative
 
 
@@ -78,9 +78,10 @@ class WindowCandidates:
         self._onchip: dict[tuple[int, Sources], tuple[float, float]] = {}
         self._factors: dict[tuple[int, int], Floats] = {}
         self.operations: list[Floats] = []
+        self.largest: dict[int, Floats] = {}
 
     def prepare(self) -> None:
-        """List all loops, and the operations of every layer below each."""
+        """List all loops, the operations of every layer below each, and its largest tiles."""
         p = self.problem
         self.every = list(p.windows.every())
         for i, layer in enumerate(p.layers):
@@ -90,6 +91,26 @@ class WindowCandidates:
                 made = [sum(n * x for n, x in w.profiles[k][i]) / bound for w in self.every]
                 share = share * np.array(made)
             self.operations.append(share * layer.operations)
+        for tile in p.intermediates:
+            i, _ = p.tiles[tile].uses[0]
+            largest = np.ones(len(self.every))
+            for k, loop in enumerate(p.windows.loops):
+                bound = p.layers[i].bounds[loop.cuts.dims[p.layers[i].name]]
+                most = np.array([max(x for x, _ in w.profiles[k][i]) for w in self.every])
+                largest = largest * (most / bound)
+            self.largest[tile] = largest
+
+    def fitting(self, holding: Holding, places: dict[int, int], shape: Shape) -> Bools:
+        """Return below which loops there is room for what one turn makes: halos take more."""
+        p = self.problem
+        free = np.array(self.search.chunks.capacity) - np.array(holding.bits)
+        need = np.zeros((len(p.layers), len(free), len(self.every)))
+        for tile, memory in places.items():
+            users = [use[0] for use in p.tiles[tile].uses]
+            bits = p.bits(tile, shape, memory) * (1 - CLOSE) * self.largest[tile]
+            need[min(users) : max(users) + 1, memory] += bits
+        fits: Bools = (need <= free[:, None]).all(axis=(0, 1))
+        return fits
 
     def below(self, most: float, stop: Callable[[], bool]) -> Iterator[Opened]:
         """Yield what may cost less than some value."""
@@ -127,9 +148,10 @@ class WindowCandidates:
         """Yield what may cost less than some value and has some extents above the windows."""
         layers = self.of_layers(holding, sources, shape)
         bounds = np.sum(layers, axis=0) + self.apart(holding, places)
-        wanted = np.flatnonzero(bounds < most)
+        fits = self.fitting(holding, places, shape)
+        wanted = np.flatnonzero(fits & (bounds < most))
         search = self.search
-        search.least = min(search.least, float(bounds[bounds >= most].min(initial=inf)))
+        search.least = min(search.least, float(bounds[fits & (bounds >= most)].min(initial=inf)))
         if len(wanted):
             at = wanted[np.argsort(bounds[wanted], kind="stable")]
             yield Opened(bounds[at], at, layers, holding, places, shape)
@@ -217,23 +239,39 @@ class WindowCandidates:
     def onchip(self, i: int, sources: Sources) -> tuple[float, float]:
         """Return what all turns of a layer cost at least with a free outermost memory.
 
-        In pJ without leakage, and in cycles.
+        In pJ without leakage, and in cycles; where these do not matter, 0.
         """
         key = i, sources
         if key not in self._onchip:
             layer, machine = self.problem.layers[i], self.search.chunks.onchip
             keeps = keeps_of(layer, machine, sources)
             choices = widest_choices(layer, machine)
-            if len(keeps) > MANY:
-                choices = choices.max(axis=0, keepdims=True)
-            bound = Least(layer, machine, choices, sources)
-            # turns may make different spatial choices: no ceilings
-            bound.cycles = bound.cycles * 0.0
-            costs = [bound.cost(keep) for keep in keeps]
-            energy = min((float(pj.min()) for pj, _ in costs), default=inf)
-            cycles = min((float(own.min()) for _, own in costs), default=inf)
-            self._onchip[key] = energy, cycles
+            widest = choices.max(axis=0, keepdims=True)
+            rough = self.cheapest(Least(layer, machine, widest, sources))
+            costs = [rough(keep) for keep in keeps]
+            exact = self.cheapest(Least(layer, machine, choices, sources))
+            least = [inf, inf]
+            for k in range(2):
+                for own, keep in sorted(
+                    zip(costs, keeps, strict=True), key=lambda each: each[0][k]
+                ):
+                    if own[k] >= least[k] * (1 - CLOSE):
+                        break
+                    least = [min(pair) for pair in zip(least, exact(keep), strict=True)]
+            self._onchip[key] = least[0], least[1]
         return self._onchip[key]
+
+    def cheapest(self, bound: Least) -> Callable[[KeepChoice], tuple[float, float]]:
+        """Return what tells the least energy and cycles of a bypass choice."""
+        # turns may make different spatial choices: no ceilings
+        bound.cycles = bound.cycles * 0.0
+        only_energy = self.search.bounds.additive
+
+        def cost(keep: KeepChoice) -> tuple[float, float]:
+            cycles = 0.0 if only_energy else float(bound.time(keep).min())
+            return float(bound.energy(keep).min()), cycles
+
+        return cost
 
     def least(self, places: dict[int, int]) -> Callable[[Holding], float]:
         """Return what tells how much a segment costs at least that holds some tiles."""

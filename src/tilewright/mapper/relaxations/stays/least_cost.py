@@ -172,21 +172,37 @@ class Least:
         -------
         two arrays of choices
         """
-        machine = self.architecture
-        links = [link for t, chain in enumerate(keep) for link in links_of(t, chain, self.compute)]
+        cycles = self.time(keep, pays)
+        energy = self.energy(keep, pays, self.slower(cycles, objective))
+        if leakage := leakage_per_cycle(self.architecture):
+            energy = energy + leakage * cycles
+        return energy, cycles
+
+    def time(self, keep: KeepChoice, pays: Pays | None = None) -> Floats:
+        """Return cycles that no mapping of a bypass choice undercuts."""
+        links = self.links(keep)
         limits = limits_of(self, links)
-        cycles = np.maximum(self.cycles, fewest_cycles(self, limits))
-        for port in ports(machine):
+        cycles: Floats = np.maximum(self.cycles, fewest_cycles(self, limits))
+        for port in ports(self.architecture):
             own = [self.prices.at_port(link, port[0], port[-1]) for link in links]
             prices = [self.prices.load(link, *port) for link in own]
             cycles = np.maximum(cycles, self.least(own, prices, limits, pays))
-        slower = self.slower(cycles, objective)
-        energy = self.work + self.least(
-            links, [self.prices.energy(link) for link in links], limits, pays, slower
-        )
-        if leakage := leakage_per_cycle(machine):
-            energy = energy + leakage * cycles
-        return energy, cycles
+        return cycles
+
+    def energy(
+        self,
+        keep: KeepChoice,
+        pays: Pays | None = None,
+        slower: tuple[Floats, bool] | None = None,
+    ) -> Floats:
+        """Return energy (pJ) without leakage that no mapping of a bypass choice undercuts."""
+        links = self.links(keep)
+        prices = [self.prices.energy(link) for link in links]
+        return self.work + self.least(links, prices, limits_of(self, links), pays, slower)
+
+    def links(self, keep: KeepChoice) -> list[Link]:
+        """Return the links of a bypass choice."""
+        return [link for t, chain in enumerate(keep) for link in links_of(t, chain, self.compute)]
 
     def slower(self, cycles: Floats, objective: Objective | None) -> tuple[Floats, bool] | None:
         """Return `slower` and `limited` of a `Pace`."""
