@@ -13,21 +13,21 @@ from time import perf_counter
 
 from tilewright.architecture.machine import Architecture
 from tilewright.fusion.evaluation import evaluate as evaluate_fused
+from tilewright.mapper.fused.all_sizes import tree_from
 from tilewright.mapper.fused.edge_details import detailed_edges
 from tilewright.mapper.fused.network_search import FusedNetworkSearch
 from tilewright.mapper.fused.results.edges import UnfusedEdge
 from tilewright.mapper.fused.results.result import FusedResult, Unfused
 from tilewright.mapper.fused.results.segment_result import SegmentResult
 from tilewright.mapper.fused.rounds import Rounds
-from tilewright.mapper.fused.search.trees import exchanged, tree_of
+from tilewright.mapper.fused.search.trees import exchanged
 from tilewright.mapper.fused.space.partition import Names, most_layers
-from tilewright.mapper.fused.space.segment_problem import SegmentProblem
 from tilewright.mapper.network.network import map_network
 from tilewright.mapper.network.running.run import UNLIMITED, Run
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.objective.tolerances import TIE, TOLERANCE
 from tilewright.mapper.results.result import LayerResult, NetworkResult
-from tilewright.mapper.results.searched_space import DIVISORS
+from tilewright.mapper.results.searched_space import ALL, DIVISORS
 from tilewright.mapper.search.confirmed import DisagreementError
 from tilewright.processes import processors
 from tilewright.workload.layer import Network
@@ -57,7 +57,7 @@ def map_fused(
     run : Run
         How long everything may take; the rest as for `map_network`, of layers by themselves.
     tiles : str
-        Tile sizes of layers by themselves. Those of fused layers divide.
+        Tile sizes that are tried: ``"divisors"`` or ``"all"``.
 
     Raises
     ------
@@ -73,12 +73,13 @@ def map_fused(
     rounds = Rounds(searching, last, run.workers or processors(), start)
     if not alone.interrupted:
         # with several arrays searches take long
-        rounds.carry_out(hoped=len(architecture.arrays) > 1)
+        rounds.carry_out(hoped=len(architecture.arrays) > 1, all_sizes=tiles == ALL)
     now = perf_counter()
     stopped = alone.stopped or now >= last
     found = result(searching, alone, seconds=now - start, stopped=stopped)
     return replace(
         found,
+        tiles=tiles,
         interrupted=alone.interrupted or rounds.interrupted,
         seconds=perf_counter() - start,
     )
@@ -141,9 +142,7 @@ def confirmed(
         When the model gives it another value.
     """
     segment, outcome = search.segments[names], search.outcomes[names]
-    assert outcome.best is not None
-    problem = SegmentProblem(segment, search.architecture)
-    mapping = tree_of(problem, outcome.best)
+    mapping = tree_from(segment, search, outcome)
     evaluation = evaluate_fused(segment, search.architecture, mapping)
     goal = parse_objective(search.objective)
     exact = sum(goal.value(one.energy_pj, one.cycles) for one in evaluation.layers.values())
@@ -160,7 +159,7 @@ def confirmed(
         mapping=mapping,
         evaluation=evaluation,
         alone=before,
-        exchanged=tuple(exchanged(problem, outcome.best)),
+        exchanged=tuple(exchanged(segment, mapping, search.architecture)),
         value=exact,
         lower_bound=exact if close else min(outcome.bound, exact),
         seconds=outcome.seconds,

@@ -116,8 +116,11 @@ class FusedNetworkSearch:
 
     def kinds(self) -> list[Names]:
         """Return a segment of each kind whose search has not ended."""
-        firsts = (own[0][1] for own in self.alike.values())
-        return [names for names in firsts if not self.outcomes[names].searched]
+        return [names for names in self.every_kind() if not self.outcomes[names].searched]
+
+    def every_kind(self) -> list[Names]:
+        """Return a segment of each kind."""
+        return [own[0][1] for own in self.alike.values()]
 
     def task(self, names: Names, tolerance: float, known: KnownChunks) -> Task:
         """Return what there is to search of a segment."""

@@ -6,14 +6,15 @@ many processes there are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import groupby
 from math import isfinite
 from time import perf_counter
 
+from tilewright.mapper.fused.all_sizes import AllSizes
 from tilewright.mapper.fused.network_search import FusedNetworkSearch
-from tilewright.mapper.fused.search.apart import Apart, least_apart
+from tilewright.mapper.fused.search.apart import Apart, least_apart, least_of_all_sizes
 from tilewright.mapper.fused.search.known import KnownOfLayers
 from tilewright.mapper.fused.segment_task import Answer, Task, solve
 from tilewright.mapper.fused.space.partition import Names
@@ -49,11 +50,15 @@ class Rounds:
         self.known = KnownOfLayers([la for own in search.segments.values() for la in own.layers])
         self.interrupted = False
 
-    def carry_out(self, *, hoped: bool) -> None:
+    def carry_out(self, *, hoped: bool, all_sizes: bool = False) -> None:
         """Search all segments, or those that the bound rests on.
 
-        Trees that are found in little time leave out most searches of the last round.
+        Trees that are found in little time leave out most searches of the last round. With
+        `all_sizes`, tile sizes that do not divide are tried last, in half of a limited time.
         """
+        whole, other = self.last, AllSizes(self.search)
+        if all_sizes:
+            self.last = self.half()
         # searches that take little time do without, unless they may be cut short
         roughly = ROUGHLY if hoped else ROUGHLY[:1] if isfinite(self.last) else ()
         self.helpers = Helpers(self.workers - 1)
@@ -67,9 +72,16 @@ class Rounds:
                         self.others(tolerance)
                 else:
                     self.every(tolerance)
+            self.last = whole
+            if all_sizes and not self.over():
+                self.try_all_sizes(other)
+        except KeyboardInterrupt:
+            self.interrupted = True
         finally:
             self.pool.shutdown(wait=False, cancel_futures=True)
             self.helpers.close()
+        if all_sizes:
+            other.only_floors()
 
     def over(self) -> bool:
         """Whether there is no time left."""
@@ -143,6 +155,26 @@ class Rounds:
                 return
             self.together(list(level), tolerance, self.half())
 
+    def try_all_sizes(self, other: AllSizes) -> None:
+        """Search segments with rounder bounds, bound layers, and change tiles of what is fused."""
+        search, tasks = self.search, other.tasks()
+        budget = Budget(self.half(), len(tasks), self.workers)
+        answers: dict[Names, Answer] = {}
+
+        def one(names: Names, task: Task) -> None:
+            answers[names] = self.helpers.compute(solve, task, stop=budget.take())
+
+        self.finish([self.pool.submit(one, *task) for task in tasks.items()], budget)
+        for names in tasks:
+            if names in answers:
+                other.learn(names, answers[names])
+        other.least = self.answers_of(least_of_all_sizes, other.questions())
+        chosen = dict.fromkeys(
+            search.group[names][0][1] for part in search.parts for names in search.chosen(part)
+        )
+        for names in chosen:
+            other.change_tiles(names, self.over)
+
     def half(self) -> float:
         """Return when half of the time that is left will be over."""
         now = perf_counter()
@@ -175,16 +207,22 @@ class Rounds:
         return bool(late)
 
     def bound_apart(self, questions: Sequence[Apart]) -> None:
-        """Bound layers of segments by themselves; that takes half of the time that is left."""
+        """Bound layers of segments by themselves."""
+        self.search.bound_apart(self.answers_of(least_apart, questions))
+
+    def answers_of(
+        self, bound: Callable[[Apart, Callable[[], bool]], float], questions: Sequence[Apart]
+    ) -> dict[object, float]:
+        """Return bounds of layers; they take half of the time that is left at most."""
         budget = Budget(self.half(), len(questions), self.workers)
         answers: dict[object, float] = {}
 
         def one(question: Apart) -> None:
             stop = budget.take()
-            answers[question.key] = self.helpers.compute(least_apart, question, stop=stop)
+            answers[question.key] = self.helpers.compute(bound, question, stop=stop)
 
         self.finish([self.pool.submit(one, question) for question in questions], budget)
-        self.search.bound_apart(answers)
+        return answers
 
     def finish(self, futures: Sequence[Future[None]], budget: Budget) -> None:
         """Wait for searches, or for Ctrl-C, which ends them."""

@@ -38,6 +38,10 @@ class Outcome:
     candidates, searches : int
         Ways to share loops that had to be looked at, and chunks that were searched.
     seconds : float
+    rounder : bool
+        Whether the best is one of the segment with rounder bounds.
+    tiles : tuple of int, optional
+        Of its tree, where they are others.
     """
 
     best: Candidate | None
@@ -48,6 +52,8 @@ class Outcome:
     candidates: int = 0
     searches: int = 0
     seconds: float = 0.0
+    rounder: bool = False
+    tiles: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from tilewright.mapper.fused.results.segment_result import SegmentResult, shorte
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.objective.tolerances import TIE
 from tilewright.mapper.results.result import LayerResult, NetworkResult
+from tilewright.mapper.results.searched_space import ALL, DIVISORS
 from tilewright.mapper.results.statement import named
 from tilewright.mapper.results.text import aligned, number, percent
 from tilewright.mapping.fused import dump_fused
@@ -25,9 +26,15 @@ SPACE = (
     "again. Loops over windows stand below the others, each once, in any order, in segments with "
     "one fuse node; halos are retained, recomputed or refetched. One memory above the arrays holds "
     "each exchanged tensor; every other tensor is held among the shared loops or by its branch. "
-    "Branches have all their mappings, and other ones for turns of other extents. Shared loops and "
-    "branches have tile sizes that divide (docs/fusion.md)."
+    "Branches have all their mappings, and other ones for turns of other extents. {sizes} "
+    "(docs/fusion.md)."
 )
+SIZES = {
+    DIVISORS: "Shared loops and branches have tile sizes that divide",
+    ALL: "Shared loops and branches have any tile sizes; fused layers cost at least what regular "
+    "mappings of each do",
+}
+SHORT = {DIVISORS: "tile sizes that divide", ALL: "all tile sizes"}
 HEADERS = ("layers", "runs", "alone", "fused", "saved", "words saved", "gap")
 
 
@@ -76,6 +83,8 @@ class FusedResult(NetworkResult):
         Layers that a segment may have.
     variants : tuple of Variant
         What was chosen from, where the network has variants. `bound` is that of all of them.
+    tiles : str
+        Tile sizes that were tried: ``"divisors"`` or ``"all"``.
     """
 
     segments: tuple[SegmentResult, ...] = ()
@@ -84,6 +93,7 @@ class FusedResult(NetworkResult):
     bound: float = 0.0
     most_layers: int = 0
     variants: tuple[Variant, ...] = ()
+    tiles: str = DIVISORS
 
     fused: ClassVar[bool] = True
 
@@ -130,7 +140,7 @@ class FusedResult(NetworkResult):
     @property
     def space(self) -> str:
         """Which mappings the proof is about, in words."""
-        return SPACE.format(most=self.most_layers)
+        return SPACE.format(most=self.most_layers, sizes=SIZES[self.tiles])
 
     def __repr__(self) -> str:
         return (
@@ -174,7 +184,7 @@ class FusedResult(NetworkResult):
         unit = "uJ" if goal.powers == (1.0, 0.0) else goal.unit
         title = (
             f"{self.network.name} on {self.architecture.name}, {goal.least}, fused where that is "
-            f"better, tile sizes that divide ({unit})"
+            f"better, {SHORT[self.tiles]} ({unit})"
         )
         lines = aligned([HEADERS, *self.table()], left=(0,), width=width)
         reasons = [*self.reasons(width), *self.choice(width)]
@@ -219,6 +229,8 @@ class FusedResult(NetworkResult):
             second = "Not proven optimal: the search was interrupted."
         elif self.stopped:
             second = "Not proven optimal: the search was stopped at the time limit."
+        elif all(own.result.proof.optimal for own in self.unfused):
+            second = "Not proven optimal: fused layers may cost less than they do, see the gaps."
         else:
             second = "Not proven optimal: some layers by themselves are not."
         return wrapped(f"{first} {second}{self.open_text()}\nSpace: {self.space}", width)

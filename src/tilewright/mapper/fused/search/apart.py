@@ -32,6 +32,8 @@ from tilewright.mapper.fused.search.branch import BranchSearch
 from tilewright.mapper.fused.space.segment_problem import SegmentProblem
 from tilewright.mapper.network.solution_key import likeness
 from tilewright.mapper.objective.objective import parse_objective
+from tilewright.mapper.search.all_tile_sizes import with_all_sizes
+from tilewright.mapper.search.search import Search
 from tilewright.model.energy import read_cost, write_cost
 from tilewright.workload.footprint import footprint
 from tilewright.workload.layer import Layer
@@ -110,8 +112,8 @@ class Apart:
         """What tells apart layers with different bounds, on one machine."""
         return likeness(self.layer), self.terms
 
-    def priced(self) -> Architecture:
-        """Return the machine with its new prices."""
+    def priced(self, *, keeping: bool = False) -> Architecture:
+        """Return the machine with its new prices; with `keeping`, memories keep what they hold."""
         levels = list(self.architecture.levels)
         for m in (0, *self.holders):
             memory = self.architecture.memories[m]
@@ -125,9 +127,22 @@ class Apart:
                 if own.through == m > 0
             )
             same = {each.name: getattr(memory, each.name) for each in fields(Memory)}
+            if keeping and m > 0:
+                same["must_keep"] = memory.must_keep | self.roles_through(m)
             at = next(i for i, level in enumerate(levels) if level is memory)
             levels[at] = PricedMemory(**same, factors=factors, tiles=tiles)
         return replace(self.architecture, levels=tuple(levels))
+
+    def roles_through(self, m: int) -> frozenset[str]:
+        """Return the roles of which all tensors are exchanged through a memory."""
+        own = [
+            (t.role, terms.through) for t, terms in zip(self.layer.tensors, self.terms, strict=True)
+        ]
+        return frozenset(
+            role
+            for role, at in own
+            if at == m and {(role, m)} == {other for other in own if other[0] == role}
+        )
 
     def factors(self, m: int, terms: Terms) -> tuple[float, float]:
         """Return what reads and writes of a tensor cost times as much in a memory."""
@@ -213,4 +228,15 @@ def least_apart(question: Apart, stop: Callable[[], bool]) -> float:
     room = tuple(inf if m.capacity_bits is None else m.capacity_bits for m in machine.memories)
     through = tuple(terms.through for terms in question.terms)
     found = search.best_in((0,) * len(through), room, stop, through=through)
+    return found.bound - question.exchanged(machine)
+
+
+def least_of_all_sizes(question: Apart, stop: Callable[[], bool]) -> float:
+    """Return what a layer costs at least in any tree of any tile sizes, in pJ.
+
+    Of trees in which it runs as a regular mapping.
+    """
+    machine = question.priced(keeping=True)
+    divided = Search(question.layer, machine, "energy").solve(stop)
+    found = with_all_sizes(question.layer, machine, "energy", divided, stop)
     return found.bound - question.exchanged(machine)

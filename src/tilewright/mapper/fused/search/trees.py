@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
+from tilewright.architecture.machine import Architecture
+from tilewright.fusion.families import families
 from tilewright.mapper.fused.results.segment_result import ExchangedTile
 from tilewright.mapper.fused.search.candidate import Candidate, Turns
 from tilewright.mapper.fused.search.groups import group_below
 from tilewright.mapper.fused.space.segment_problem import SegmentProblem
-from tilewright.mapping.fused import Branch, Fuse, FusedMapping, Halo, Turn
+from tilewright.mapping.fused import Branch, Fuse, FusedMapping, Halo, Segment, Turn
+from tilewright.mapping.fused.scopes import resolve_fused
 from tilewright.mapping.fused.tree import TreeNode
 from tilewright.mapping.nodes import For, Node, Store
-from tilewright.workload.footprint import expression_words
-from tilewright.workload.layer import Layer
+from tilewright.workload.footprint import expression_words, footprint
 
 
 def tree_of(problem: SegmentProblem, best: Candidate) -> FusedMapping:
@@ -87,25 +88,21 @@ def loop(problem: SegmentProblem, d: int, size: int) -> For:
     return For(name, size * shared.scale[last])
 
 
-def exchanged(problem: SegmentProblem, best: Candidate) -> Iterator[ExchangedTile]:
-    """Yield where exchanged tensors live."""
-    unit_of = {i: u for u, unit in enumerate(best.units) for i in unit}
-    for tile, memory in best.places.items():
-        i, t = problem.tiles[tile].uses[0]
-        work = best.turns[unit_of[i]][0].work
-        extents = problem.chunk(i, best.shape).bounds
-        if isinstance(work, Layer):
-            extents = work.bounds
-        tensor = problem.layers[i].tensors[t]
-        yield ExchangedTile(
-            problem.tiles[tile].name,
-            problem.architecture.memories[memory].name,
-            tuple(expression_words(terms, extents) for terms in tensor.expressions),
-            problem.words(tile, problem.bounds),
-        )
-    for unit, own in zip(best.units, best.turns, strict=True):
-        point = own[0].point
-        if point is not None and point.group is not None:
-            for inside in exchanged(group_below(problem, best, unit), point.group):
-                whole = next(t for t, o in enumerate(problem.tiles) if o.name == inside.tensor)
-                yield replace(inside, words=problem.words(whole, problem.bounds))
+def exchanged(
+    segment: Segment, tree: FusedMapping, architecture: Architecture
+) -> Iterator[ExchangedTile]:
+    """Yield where exchanged tensors live, and their largest tiles."""
+    outermost = architecture.memories[0].name
+    inside = {tensor.name: tensor.producer for tensor in segment.intermediates}
+    for store in resolve_fused(tree, segment).stores:
+        maker = inside.get(store.tensor)
+        if maker is None or store.memory == outermost:
+            continue
+        del inside[store.tensor]
+        layer = segment.layer_of[maker.layer]
+        extents = dict(layer.bounds)
+        for family in families(layer, store.loops, segment):
+            extents[family.dimension] = max((b - a for _, (a, b) in family.spans), default=0)
+        words = (expression_words(terms, extents) for terms in layer.output.expressions)
+        whole = footprint(layer.output, layer.bounds)
+        yield ExchangedTile(store.tensor, store.memory, tuple(words), whole)
