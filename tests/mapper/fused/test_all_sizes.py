@@ -25,14 +25,16 @@ ENOUGH = 1 - 1e-9
 
 
 def small(random):
-    """Return a machine whose larger buffer has room for some words."""
+    """Return a machine whose larger buffer has room for some words, without forwarding."""
     machine = random_machine(random)
     words = random.choice((16, 30, 60, 120))
-    levels = tuple(
-        replace(level, capacity_bits=16 * words) if level.name == "L2" else level
-        for level in machine.levels
-    )
-    return replace(machine, levels=levels)
+
+    def own(level):
+        if level.name == "L2":
+            return replace(level, capacity_bits=16 * words)
+        return replace(level, forwarding=False) if level.name == "PE" else level
+
+    return replace(machine, levels=tuple(map(own, machine.levels)))
 
 
 def feed_forward(tokens=197, width=192, hidden=768):
@@ -48,7 +50,7 @@ def feed_forward(tokens=197, width=192, hidden=768):
 
 
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(12))
 def test_no_tree_costs_less_than_the_bound(seed):
     random, objective = Random(seed), ("energy", "edp")[seed % 2]
     network, machine = random_kind(random), small(random)

@@ -70,8 +70,8 @@ class Fused:
     Parameters
     ----------
     tiles : str, optional
-        Tile sizes of layers that stay by themselves, as for `Exact`; by default, and for those
-        that are fused, sizes that divide.
+        ``"divisors"`` (the default) or ``"all"``. With all of them, fused layers are bounded by
+        what each costs at least in any tree.
     """
 
     tiles: str | None = None
