@@ -9,6 +9,7 @@ import pytest
 from several_arrays import several_arrays
 from tilewright.document import Document
 from tilewright.mapper.fused.search.branch import BranchSearch
+from tilewright.mapper.fused.search.chunks import Chunks
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.objective.settings import EVERY_PART
 from tilewright.workload.network import parse_network
@@ -76,3 +77,16 @@ def test_a_chunk_of_one_operation_has_one_mapping(seed):
     rough = search.best_in((0, 0, 0), tuple(search.capacity), never, roughly=True)
     assert rough.value == found.value < inf
     assert rough.bound <= found.bound == found.value
+
+
+def test_no_search_begins_once_it_is_stopped():
+    random = Random(0)
+    machine, layer = several_arrays(random), chunk(random)
+    chunks = Chunks(machine, parse_objective("energy"))
+    kind = chunks.kind(layer, 1.0, (0,) * len(layer.tensors))
+    point = chunks.solve(layer, kind, chunks.capacity, lambda: True)
+    assert point.mapping is None
+    assert chunks.searches == 0
+    found = chunks.solve(layer, kind, chunks.capacity, never)
+    assert found.mapping is not None
+    assert point.bound <= found.value

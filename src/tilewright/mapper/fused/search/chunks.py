@@ -104,6 +104,8 @@ class Chunks:
         point = known.settled(room, roughly=self.roughly)
         if point is not None:
             return point
+        if stop():  # to begin a search takes some time
+            return BranchPoint(inf, known.bound(room), room, (0.0,) * len(room), None)
         if self.long:
             least = self.least(layer, kind, below)
             if least >= below:
