@@ -10,7 +10,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-class Same(Generic[T]):
+class SameObject(Generic[T]):
     """An object that equals itself alone.
 
     Machines are equal whatever the order of their axes, and layers whatever that of their
@@ -24,7 +24,7 @@ class Same(Generic[T]):
         return id(self.of)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and other.of is self.of
+        return isinstance(other, SameObject) and other.of is self.of
 
 
 def kept_for_same(most: int) -> Callable[[Callable[[T], R]], Callable[[T], R]]:
@@ -35,12 +35,12 @@ def kept_for_same(most: int) -> Callable[[Callable[[T], R]], Callable[[T], R]]:
 
     def keeping(function: Callable[[T], R]) -> Callable[[T], R]:
         @lru_cache(maxsize=most)
-        def kept(same: Same[T]) -> R:
+        def kept(same: SameObject[T]) -> R:
             return function(same.of)
 
         @wraps(function)
         def called(value: T) -> R:
-            return kept(Same(value))
+            return kept(SameObject(value))
 
         return called
 
