@@ -46,7 +46,7 @@ class Opened:
     at : array of int
         Which of all loops with windows each of them is.
     layers : list of array
-        By layer what it costs at least below every choice of loops with windows.
+        By layer what it costs at least below each of them.
     holding, places, shape
         What is the same for all.
     taken : int
@@ -154,7 +154,8 @@ class WindowCandidates:
         search.least = min(search.least, float(bounds[fits & (bounds >= most)].min(initial=inf)))
         if len(wanted):
             at = wanted[np.argsort(bounds[wanted], kind="stable")]
-            yield Opened(bounds[at], at, layers, holding, places, shape)
+            own = [each[at] for each in layers]
+            yield Opened(bounds[at], at, own, holding, places, shape)
 
     def apart(self, holding: Holding, places: dict[int, int]) -> Floats:
         """Return what is minimised of held tiles, where that is not part of the branches."""
@@ -308,8 +309,8 @@ class WindowCandidates:
     def candidates(self, opened: Opened) -> Iterator[Candidate]:
         """Take the loops of the lowest bound, and yield those orders whose tiles fit."""
         search, p = self.search, self.problem
-        at = int(opened.at[opened.taken])
-        windowing, bounds = self.every[at], [float(each[at]) for each in opened.layers]
+        windowing = self.every[int(opened.at[opened.taken])]
+        bounds = [float(each[opened.taken]) for each in opened.layers]
         opened.taken += 1
         places, shape, holding = opened.places, opened.shape, opened.holding
         sources = search.sources({**places, **{h.tile: h.memory for h in holding.held}})
