@@ -71,8 +71,8 @@ def held_words(
     if all(follows(family, readers) for family in own):
         return fixed * prod(max(_size(span) for _, span in family.spans) for family in own), 0
     seen = [along(family, readers) for family in own]
-    if not keeps or not any(each.overlap for each in seen):
-        return fixed * prod(each.largest for each in seen), 0
+    if not keeps or not any(overlap for overlap, _ in (each.tiles for each in seen)):
+        return fixed * prod(largest for _, largest in (each.tiles for each in seen)), 0
     if prod(len(each.histograms) for each in seen) > MOST_COMPARED:
         raise InputError(
             f"the shared loops above '{store.memory}' make too many different tiles of "
@@ -151,9 +151,8 @@ class Along:
     dimension: str
     reads: tuple[tuple[str, Tie], ...]
 
-    @cached_property
     def extents(self) -> list[Extent]:
-        """What each step makes and needs."""
+        """Return what each step makes and needs."""
         bound = dict(self.whole)[self.layer]
         found = []
         for step in all_steps(self.chain, self.whole):
@@ -167,14 +166,11 @@ class Along:
         return found
 
     @cached_property
-    def overlap(self) -> bool:
-        """Whether some step needs words that another step has made."""
-        return any(e.need[0] < e.need[1] and e.both != e.made for e in self.extents)
-
-    @cached_property
-    def largest(self) -> int:
-        """The most that a step makes and needs."""
-        return max((_size(e.both) for e in self.extents), default=0)
+    def tiles(self) -> tuple[bool, int]:
+        """Whether some step needs words that another one has made, and the most of one step."""
+        found = self.extents()
+        overlap = any(e.need[0] < e.need[1] and e.both != e.made for e in found)
+        return overlap, max((_size(e.both) for e in found), default=0)
 
     @cached_property
     def histograms(self) -> list[dict[Pattern, int]]:
@@ -182,10 +178,10 @@ class Along:
 
         Words between two neighbouring edges of tiles live alike: they are compared together.
         """
-        found = self.extents
+        found = self.extents()
         edges = np.unique([edge for e in found for span in (e.made, e.both) for edge in span])
         anew = [self.layer in again for _, _, again in self.chain]
-        self._check_steps(len(edges))
+        self._check_steps(len(found), len(edges))
         made, need = (
             (covered([getattr(e, which) for e in found], edges)) for which in ("made", "both")
         )
@@ -224,9 +220,8 @@ class Along:
         rows = [[each.get(pattern, 0) for pattern in self.patterns] for each in self.histograms]
         return np.array(rows, np.int64)
 
-    def _check_steps(self, edges: int) -> None:
+    def _check_steps(self, steps: int, edges: int) -> None:
         """Refuse windows over so many tiles that comparing all takes too long."""
-        steps = len(self.extents)
         if steps * edges > MOST_COMPARED:
             raise InputError(
                 f"the shared loops on {self.layer}.{self.dimension} make {steps} tiles that "

@@ -52,7 +52,7 @@ def refetched_words(store: SharedStore, readers: Sequence[Exchange], segment: Se
     for family in own:
         parts = [
             (extent.at, MadePart(extent.both, Part(extent.made)))
-            for extent in along(family, readers).extents
+            for extent in along(family, readers).extents()
             if extent.both[0] < extent.both[1]
         ]
         trees.append(nested(parts, 0))

@@ -162,7 +162,7 @@ def check_count(loop: SharedLoop, chunks: int) -> None:
         )
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=128)  # a loop over a thousand rows takes a megabyte
 def all_steps(chain: Chain, whole: Bounds) -> Sequence[Step]:
     """Return the steps of loops that cut together; those of one dimension occur in many trees."""
     loops = [SharedLoop(i, tile, cuts, anew, "") for i, (cuts, tile, anew) in enumerate(chain)]
@@ -170,7 +170,7 @@ def all_steps(chain: Chain, whole: Bounds) -> Sequence[Step]:
     return [Step(at, spans) for at, spans in _steps(loops, state, ())]
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def _all_spans(chain: Chain, whole: Bounds, layer: str) -> Sequence[tuple[tuple[int, ...], Span]]:
     """Return what the steps leave of one layer."""
     found = ((step.at, step.spans[layer]) for step in all_steps(chain, whole))

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from tilewright.mapper.fused.search.groups import SolvedGroup
 
 
+# that are kept: those of a layer of a thousand rows take some megabytes each
+MOST_SEARCHES = 128
+
+
 class Chunks:
     """Searches of chunks on one machine, with all that they have found.
 
@@ -128,7 +132,11 @@ class Chunks:
     def search(self, layer: Layer, kind: Kind) -> BranchSearch:
         """Return the search of a chunk."""
         key = kind.layer, kind.fresh, kind.goal, kind.free
-        if key not in self._searches:
+        found = self._searches.pop(key, None)
+        if found is None:
             machine = self.onchip if kind.free else self.architecture
-            self._searches[key] = BranchSearch(layer, machine, kind.goal, kind.fresh)
-        return self._searches[key]
+            found = BranchSearch(layer, machine, kind.goal, kind.fresh)
+            while len(self._searches) >= MOST_SEARCHES:
+                del self._searches[next(iter(self._searches))]
+        self._searches[key] = found  # the last one in the order of use
+        return found

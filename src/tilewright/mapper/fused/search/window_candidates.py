@@ -322,7 +322,7 @@ class WindowCandidates:
             if (rooms < 0).any():
                 continue
             search.candidates += 1
-            apart, begun = self.moves(opened, windowing, kept)
+            apart, begun = self.moves(opened, windowing, order)
             yield Candidate(
                 holding=holding,
                 places=places,
@@ -347,7 +347,7 @@ class WindowCandidates:
             for tile, memory in places.items():
                 users = [use[0] for use in p.tiles[tile].uses]
                 used = min(users) <= i <= max(users)
-                words = kept.words[p.tiles[tile].name][0 if used else 1]
+                words = kept[p.tiles[tile].name][0 if used else 1]
                 whole = p.words(tile, p.bounds)
                 # what is held is the same share of every extent above
                 bits[memory] += p.bits(tile, shape, memory) * words / whole
@@ -364,14 +364,14 @@ class WindowCandidates:
                     yield self.reserved(places, shape, kept)
 
     def moves(
-        self, opened: Opened, windowing: Windowing, kept: KeptWords
+        self, opened: Opened, windowing: Windowing, order: tuple[int, ...]
     ) -> tuple[float, tuple[Begun, ...]]:
         """Return what held and refetched tiles move: apart from the layers, or for each turn."""
         search, p = self.search, self.problem
         energy, loads = search.bounds.held(opened.holding)
         apart = opened.holding.energy
         names = {tile.name: t for t, tile in enumerate(p.tiles)}
-        for move in kept.moves:
+        for move in p.windows.moves(windowing, order):
             i = p.position[move.layer]
             own = [tensor.name for tensor in p.layers[i].tensors].index(move.tensor)
             tile = p.tile_at[i, own]

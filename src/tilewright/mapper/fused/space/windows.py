@@ -11,7 +11,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from math import prod
 
 from tilewright.architecture.machine import Architecture
@@ -124,33 +124,9 @@ class Windowing:
     profiles: tuple[tuple[Profile, ...], ...]
 
 
-@dataclass(frozen=True)
-class KeptWords:
-    """What memories hold of intermediate tensors under loops with windows, and what moves for it.
-
-    Attributes
-    ----------
-    words : dict of str to (int, int)
-        Of each tensor as a whole along all other shared dimensions: words that are held while a
-        layer uses it, and otherwise.
-    stores : list of SharedStore
-        What holds them, in `resolved`.
-    resolved : Resolved
-        A tree with these loops.
-    """
-
-    words: dict[str, tuple[int, int]]
-    stores: list[SharedStore]
-    resolved: Resolved
-
-    @cached_property
-    def moves(self) -> tuple[Moved, ...]:
-        """What moves of tensors that are refetched.
-
-        Between the outermost memory, named ``above``, and their own, ``here``.
-        """
-        moves = (move for store in self.stores for move in store_moves(store, self.resolved))
-        return tuple(moves)
+KeptWords = dict[str, tuple[int, int]]
+"""Of each intermediate tensor, as a whole along all other shared dimensions: words that are held
+while a layer uses it, and otherwise."""
 
 
 class Windowings:
@@ -296,6 +272,26 @@ class Windowings:
         return [For(self.loops[k].name, windowing.tiles[k]) for k in order]
 
     def _kept(self, windowing: Windowing, order: tuple[int, ...]) -> KeptWords:
+        found = {}
+        resolved, own = self._held(windowing, order)
+        for store in own:
+            counts = store_counts(store, resolved)
+            found[store.tensor] = counts.peak, counts.carried
+        return found
+
+    def moves(self, windowing: Windowing, order: tuple[int, ...]) -> Iterator[Moved]:
+        """Yield what moves of tensors that are refetched.
+
+        Between the outermost memory, named ``above``, and their own, ``here``.
+        """
+        resolved, own = self._held(windowing, order)
+        for store in own:
+            yield from store_moves(store, resolved)
+
+    def _held(
+        self, windowing: Windowing, order: tuple[int, ...]
+    ) -> tuple[Resolved, list[SharedStore]]:
+        """Return a tree of these loops, and what holds intermediate tensors below them."""
         inside = tuple(tensor.name for tensor in self.segment.intermediates)
         outside = tuple(t.name for t in self.segment.tensors if t.name not in inside)
         top: list[TreeNode] = [Store("above", (*outside, *windowing.refetched))]
@@ -303,9 +299,4 @@ class Windowings:
         branches = Fuse(tuple(Branch(name) for name in self.names))
         tree = FusedMapping((*top, *loops, Store("here", inside), branches), windowing.halos)
         resolved = resolve_fused(tree, self.segment)
-        own = [store for store in resolved.stores if store.memory == "here"]
-        words = {}
-        for store in own:
-            counts = store_counts(store, resolved)
-            words[store.tensor] = counts.peak, counts.carried
-        return KeptWords(words, own, resolved)
+        return resolved, [store for store in resolved.stores if store.memory == "here"]
