@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from math import inf
+from math import inf, prod
 from typing import TYPE_CHECKING
 
 from tilewright.architecture.machine import Architecture
@@ -13,14 +13,14 @@ from tilewright.mapper.fused.search.known import Kind, KnownChunks, SolvedChunk,
 from tilewright.mapper.fused.space.around import NOTHING_BEGUN, Begun, Room
 from tilewright.mapper.network.solution_key import likeness
 from tilewright.mapper.objective.objective import Objective
+from tilewright.mapper.problem.lattice import divisor_count
 from tilewright.workload.layer import Layer
 
 if TYPE_CHECKING:
     from tilewright.mapper.fused.search.groups import SolvedGroup
 
 
-# that are kept: those of a layer of a thousand rows take some megabytes each
-MOST_SEARCHES = 128
+MOST_SHAPES = 1 << 22  # of all searches that are kept: tables take some hundred bytes for each
 
 
 class Chunks:
@@ -136,7 +136,14 @@ class Chunks:
         if found is None:
             machine = self.onchip if kind.free else self.architecture
             found = BranchSearch(layer, machine, kind.goal, kind.fresh)
-            while len(self._searches) >= MOST_SEARCHES:
-                del self._searches[next(iter(self._searches))]
+            room = MOST_SHAPES - shapes_of(found) - sum(map(shapes_of, self._searches.values()))
+            while room < 0 and self._searches:
+                first = next(iter(self._searches))
+                room += shapes_of(self._searches.pop(first))
         self._searches[key] = found  # the last one in the order of use
         return found
+
+
+def shapes_of(search: BranchSearch) -> int:
+    """Return how many tile shapes the layer of a search has."""
+    return prod(map(divisor_count, search.layer.bounds.values()))
