@@ -143,6 +143,7 @@ class Windowings:
             outermost.may_store(tensor.role) for layer in segment.layers for tensor in layer.tensors
         )
         self.kept = cache(self._kept)
+        self.moves = cache(self._moves)
         self.profiles = cache(self._profiles)
 
     def every(self) -> Iterator[Windowing]:
@@ -279,14 +280,15 @@ class Windowings:
             found[store.tensor] = counts.peak, counts.carried
         return found
 
-    def moves(self, windowing: Windowing, order: tuple[int, ...]) -> Iterator[Moved]:
-        """Yield what moves of tensors that are refetched.
+    def _moves(self, windowing: Windowing, order: tuple[int, ...]) -> tuple[Moved, ...]:
+        """Return what moves of tensors that are refetched.
 
         Between the outermost memory, named ``above``, and their own, ``here``.
         """
+        if not windowing.refetched:
+            return ()
         resolved, own = self._held(windowing, order)
-        for store in own:
-            yield from store_moves(store, resolved)
+        return tuple(move for store in own for move in store_moves(store, resolved))
 
     def _held(
         self, windowing: Windowing, order: tuple[int, ...]
