@@ -10,6 +10,7 @@ from fused_cases import random_kind, random_machine, random_tree
 from tilewright.document import Document
 from tilewright.errors import InputError
 from tilewright.fusion import evaluate
+from tilewright.mapper.fused.all_sizes import AllSizes
 from tilewright.mapper.fused.network import map_fused
 from tilewright.mapper.fused.space.rounder_segments import (
     cut_down,
@@ -113,3 +114,28 @@ def test_tiles_of_a_tree_are_read_and_changed_in_order():
     assert with_tiles(own.mapping, tiles) == own.mapping
     assert tiles_of(with_tiles(own.mapping, [n + 1 for n in tiles])) == [n + 1 for n in tiles]
     assert tiles_of(cut_down(own.mapping, own.segment)) == tiles
+
+
+def test_an_interrupted_change_of_tiles_keeps_what_is_better(monkeypatch):
+    change, cost = AllSizes.change_tiles, AllSizes.cost
+    better: list[float] = []
+
+    def changed(self, names, stop):
+        before = self.search.outcomes[names].value
+
+        def until_better(self, segment, tree):
+            if better:
+                raise KeyboardInterrupt
+            found = cost(self, segment, tree)
+            if found < before * ENOUGH:
+                better.append(found)
+            return found
+
+        monkeypatch.setattr(AllSizes, "cost", until_better)
+        change(self, names, stop)
+
+    monkeypatch.setattr(AllSizes, "change_tiles", changed)
+    found = tw.map(feed_forward(), "eyeriss", fuse=True, tiles="all", cache=False)
+    assert found.interrupted
+    assert [found.segments[0].value] == pytest.approx(better)
+    assert not found.optimal

@@ -1,8 +1,8 @@
 """Trees whose tile sizes need not divide, after those that do.
 
 Each segment is searched once more with rounder bounds, and the tree is cut down to the true ones.
-Then tile sizes of what is fused are changed one by one as long as that helps. No search proves
-anything of these trees: what layers cost at least by themselves bounds them all.
+Then tile sizes of what is fused are changed one by one as long as that helps. All these trees cost
+at least what each of their layers costs in any tree.
 """
 
 from __future__ import annotations
@@ -12,12 +12,9 @@ from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from tilewright.errors import InputError
 from tilewright.fusion.evaluation import evaluate
-from tilewright.mapper.fused.search.apart import Apart, layers_apart
-from tilewright.mapper.fused.search.branch_bounds import BranchBounds
+from tilewright.mapper.fused.search.apart import Apart
 from tilewright.mapper.fused.search.trees import tree_of
 from tilewright.mapper.fused.segment_task import Answer, Outcome, Task
 from tilewright.mapper.fused.space.partition import Names
@@ -68,27 +65,17 @@ class AllSizes:
         """Replace bounds that hold for tile sizes that divide alone."""
         search = self.search
         for names in search.every_kind():
-            segment, known = search.segments[names], search.outcomes[names]
-            problem = SegmentProblem(segment, search.architecture)
-            if problem.possible:
-                bounds = BranchBounds(problem, search.chunks, (), np.zeros(0, np.int64))
-                floor = search.floor(segment, bounds)
-                if every := self.apart(names):
-                    least = (min(self.least.get(way.key, -inf) for way in ways) for ways in every)
-                    floor = max(floor, sum(least))
-                search.learn(names, replace(known, bound=min(floor, known.value), least=floor))
-
-    def apart(self, names: Names) -> list[list[Apart]]:
-        """Return the layers of a segment that are bounded by themselves; none where that fails."""
-        problem = SegmentProblem(self.search.segments[names], self.search.architecture)
-        bounds = BranchBounds(problem, self.search.chunks, (), np.zeros(0, np.int64))
-        possible = problem.possible and bounds.additive and not problem.windows.loops
-        return list(layers_apart(problem)) if possible else []
+            known, floor = search.outcomes[names], search.unsearched(search.segments[names]).bound
+            if every := search.ways_apart(names, shared=False):
+                least = (min(self.least.get(way.key, -inf) for way in ways) for ways in every)
+                floor = max(floor, sum(least))
+            search.learn(names, replace(known, bound=min(floor, known.value), least=floor))
 
     def questions(self) -> list[Apart]:
         """Return the layers that are bounded by themselves."""
-        kinds = self.search.every_kind()
-        every = (way for names in kinds for ways in self.apart(names) for way in ways)
+        search = self.search
+        kinds = (search.ways_apart(names, shared=False) for names in search.every_kind())
+        every = (way for kind in kinds for ways in kind for way in ways)
         return list({way.key: way for way in every}.values())
 
     def tasks(self) -> dict[Names, Task]:
@@ -135,19 +122,21 @@ class AllSizes:
         segment = search.segments[names]
         tree = tree_from(segment, search, known)
         tiles, value, since, at = tiles_of(tree), known.value, 0, 0
-        while since < len(tiles):
-            better = False
-            for size in nearby(tiles[at]):
-                if stop():
-                    break
-                tried = [*tiles[:at], size, *tiles[at + 1 :]]
-                cost = self.cost(segment, with_tiles(tree, tried))
-                if cost < value * (1 - TIE):
-                    tiles, value, better = tried, cost, True
-            since = 0 if better else since + 1
-            at = (at + 1) % len(tiles)
-        if value < known.value:
-            search.learn(names, replace(known, tiles=tuple(tiles), value=value))
+        try:
+            while since < len(tiles) and not stop():
+                better = False
+                for size in nearby(tiles[at]):
+                    tried = [*tiles[:at], size, *tiles[at + 1 :]]
+                    cost = self.cost(segment, with_tiles(tree, tried))
+                    if cost < value * (1 - TIE):
+                        tiles, value, better = tried, cost, True
+                    if stop():
+                        break
+                since = 0 if better else since + 1
+                at = (at + 1) % len(tiles)
+        finally:  # Ctrl-C loses nothing
+            if value < known.value:
+                search.learn(names, replace(known, tiles=tuple(tiles), value=value))
 
     def cost(self, segment: Segment, tree: FusedMapping) -> float:
         """Return what is minimised; infinite where the tree cannot be carried out."""

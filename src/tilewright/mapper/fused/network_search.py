@@ -154,16 +154,16 @@ class FusedNetworkSearch:
         """Return what no fused mapping of a segment undercuts, without any search."""
         return bounds.least_of_layers(self.least_alone(segment))
 
-    def ways_apart(self, names: Names) -> list[list[Apart]]:
+    def ways_apart(self, names: Names, *, shared: bool = True) -> list[list[Apart]]:
         """Return the layers of a segment that are bounded by themselves; none where that fails.
 
-        And none where no two layers read one tensor: then the proven costs of layers say nearly as
-        much, and these bounds would take the time of searches.
+        If `shared`, none where no two layers read one tensor, either: then the proven costs of
+        layers say nearly as much, and these bounds would take the time of searches.
         """
         problem = SegmentProblem(self.segments[names], self.architecture)
         bounds = BranchBounds(problem, self.chunks, (), np.zeros(0, np.int64))
         possible = problem.possible and bounds.additive and not problem.windows.loops
-        possible = possible and bool(bounds.shared)
+        possible = possible and (not shared or bool(bounds.shared))
         return list(layers_apart(problem)) if possible else []
 
     def questions(self, segments: Iterable[Names]) -> list[Apart]:

@@ -168,7 +168,8 @@ class Rounds:
         for names in tasks:
             if names in answers:
                 other.learn(names, answers[names])
-        other.least = self.answers_of(least_of_all_sizes, other.questions())
+        if not self.interrupted:
+            other.least = self.answers_of(least_of_all_sizes, other.questions())
         chosen = dict.fromkeys(
             search.group[names][0][1] for part in search.parts for names in search.chosen(part)
         )
