@@ -23,7 +23,10 @@ from tilewright.mapper.explain.explain import explain_layer
 from tilewright.mapper.explain.explanation import Explanation
 from tilewright.mapper.explain.relaxed_machines import limits
 from tilewright.mapper.network.layer_search import check_possible
+from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.results.dataflow import dataflow
+from tilewright.mapper.search.questions.restricted import afresh
+from tilewright.mapper.search.search import Search
 from tilewright.mapping.validity import check
 from tilewright.workload.layer import Layer, Tensor
 
@@ -341,6 +344,16 @@ def test_the_same_explanation_comes_twice() -> None:
         for key in ("seconds", "search_seconds", "cached"):
             data["optimum"]["proof"].pop(key)
     assert once == twice
+
+
+def test_searches_at_the_same_time_share_nothing_that_changes() -> None:
+    # each gives numbers to what it finds: with those of two threads mixed, tables did not fit
+    (layer,) = (each for each in tw.load_workload("alexnet").layers if each.name == "conv3")
+    search = Search(layer, tw.load_architecture("eyeriss"), "energy")
+    one, two = (afresh(search, parse_objective("energy"), inf) for _ in range(2))
+    for name in ("fitting", "reuse", "inner"):
+        known = [getattr(each.tables, name) for each in (search, one, two)]
+        assert len({id(each) for each in known}) == 3
 
 
 def test_a_stopped_explanation_says_what_is_not_proven(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -373,6 +373,10 @@ class Tables:
     reuse: Reuse = field(default_factory=Reuse)
     inner: Known = field(default_factory=dict)
 
+    def anew(self) -> Tables:
+        """Return the same with nothing found yet, for a search in another thread."""
+        return Tables(self.space, self.of_memory, self.energy, self.slides, self.settings)
+
     def fill(self, plan: Plan, choices: Ints, jointly: bool, most: float) -> None:
         """Fill the tables of a bypass choice for its mappings of up to `most` pJ.
 

@@ -20,9 +20,11 @@ SpatialSet = frozenset[str]
 def afresh(search: Search, objective: Objective, below: float) -> Search:
     """Return a search of the same space that has found nothing yet.
 
-    It finds mappings up to a value only.
+    It finds mappings up to a value only, and shares nothing that changes: both may run at the same
+    time.
     """
     part = copy(search)
+    part.tables = search.tables.anew()
     part.aim(objective)
     part.best[0] = below
     return part
