@@ -46,6 +46,7 @@ COMMANDS = {
     "pipeline": f"{TILEWRIGHT} evaluate ffn.yaml split.yaml pipeline.yaml",
     "fused frontier": f"{TILEWRIGHT} frontier ffn.yaml split.yaml --over GLB --traffic DRAM --fuse",
     "fuse": f"{TILEWRIGHT} map bert_base tpu-v1 --fuse --no-cache",
+    "fused pareto": f"{TILEWRIGHT} map bert_base eyeriss --fuse --pareto",
     "explain fused": f"{TILEWRIGHT} explain bert_base eyeriss --fuse",
     "fused variants": f"{sys.executable} attention.py",
     "statistics": f"{TILEWRIGHT} evaluate resnet50 maestro-256 kc-p --layer conv4_2.3x3 "

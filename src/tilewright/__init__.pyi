@@ -56,6 +56,7 @@ from tilewright.interop.maestro.syntax import Dataflow as Dataflow
 from tilewright.layout.result import LayoutResult as LayoutResult
 from tilewright.mapper.explain.explanation import Explanation as Explanation
 from tilewright.mapper.fused.results.explanation import FusedExplanation as FusedExplanation
+from tilewright.mapper.fused.results.front_result import FusedFront as FusedFront
 from tilewright.mapper.fused.results.frontier_result import FusedFrontier as FusedFrontier
 from tilewright.mapper.network.front_of_network import NetworkFront as NetworkFront
 from tilewright.mapper.results.frontier import Frontier as Frontier

@@ -40,7 +40,6 @@ def net(tmp_path: Path) -> str:
         ("--layout", ["best"]),
         ("--report", ["out.html"]),
         ("--output", ["out.yaml"]),
-        ("--fuse", []),
         ("--no-cache", []),
     ],
 )

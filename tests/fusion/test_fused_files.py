@@ -152,7 +152,7 @@ def test_trees_read_back_as_they_were_written(seed: int) -> None:
     found = segment(network, [layer.name for layer in network.layers])
     machine = random_machine(random)
     tree = random_tree(random, found, ("retain", "recompute"))
-    written = dump_fused([(found, tree)], {}, network, machine.name)
+    written = dump_fused([(found, tree)], [], network, machine.name)
     assert parse_fused(parse(written), network, machine).segments == ((found, tree),)
     shown = fused_text(tree, found, machine)
     assert parse_fused_text(shown, network, machine) == (found, tree)

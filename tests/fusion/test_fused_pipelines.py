@@ -177,7 +177,7 @@ def test_files_and_text_are_read_back(seed: int) -> None:
     machine = splittable(random, random_machine(random))
     tree = random_tree(random, own, ("retain", "recompute"))
     mapping = FusedMapping(pipelined(random, tree.nodes), tree.halos)
-    text = dump_fused([(own, mapping)], {}, network)
+    text = dump_fused([(own, mapping)], [], network)
     assert parse_fused(parse(text, "x"), network, machine).segments[0][1] == mapping
     assert parse_fused_text(fused_text(mapping, own, machine), network, machine)[1] == mapping
 

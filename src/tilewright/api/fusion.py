@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from collections.abc import Mapping as MappingOf
 from math import inf
 from os import PathLike, fspath
 from pathlib import Path
@@ -26,6 +27,7 @@ from tilewright.errors import InputError, MappingError
 from tilewright.fusion import evaluation
 from tilewright.fusion.result import FusedEvaluation, FusedNetworkEvaluation
 from tilewright.mapper.network.running.progress import counted
+from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapping.fused.connections.connected_layers import segment
 from tilewright.mapping.fused.connections.segments import Segment
 from tilewright.mapping.fused.notation.files import is_fused, parse_fused
@@ -146,7 +148,9 @@ def fused_frontier(
         raise InputError("has no effect with 'traffic': words are minimised", key="objective")
     network = the_network(workload)
     machine = the_searched_architecture(architecture)
-    check_fuse(network, machine, objective, "throughput")
+    check_fuse(network, machine, "throughput")
+    if parse_objective(objective).limited:
+        raise InputError("limits cannot go with sizes of fused layers", key="objective")
     from tilewright.mapper.fused.frontier import fused_frontier as descend
 
     end = perf_counter() + (inf if time_limit is None else time_limit)
@@ -210,7 +214,9 @@ class _Fused:
             raise MappingError(fault.message, source=document.source, line=line, key=key) from None
 
     def others(
-        self, segments: list[Segment], mappings: dict[str, Mapping] | Any
+        self,
+        segments: list[Segment],
+        mappings: MappingOf[str, tuple[tuple[Mapping, int | None], ...]],
     ) -> tuple[list[tuple[Evaluation, int]], list[str]]:
         """Return what the layers cost that run alone, how often, and those without a mapping."""
         fused: Counter[str] = Counter()
@@ -226,9 +232,16 @@ class _Fused:
                     f"{fused[layer.name]} times in the segments",
                     key="segments",
                 )
-            if times and layer.name in mappings:
-                found.append((self.alone(layer, mappings[layer.name]), times))
-            elif times:
+            for mapping, runs in mappings.get(layer.name, ()) if times else ():
+                if (runs or 0) > times:
+                    raise InputError(
+                        f"layer '{layer.name}' has {times} runs left for the last of its mappings, "
+                        f"found {runs}",
+                        key=f"mappings.{layer.name}",
+                    )
+                found.append((self.alone(layer, mapping), times if runs is None else runs))
+                times -= times if runs is None else runs
+            if times:
                 missing.append(layer.name)
         return found, missing
 

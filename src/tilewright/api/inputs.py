@@ -18,7 +18,7 @@ from tilewright.errors import InputError, nearest
 from tilewright.frontends.load import Options, is_live, load_model, options_of
 from tilewright.mapper.network.cache import Cache, user_cache
 from tilewright.mapper.objective.objective import ACCEPTED, parse_objective
-from tilewright.mapper.results.searched_space import ALL, TILES
+from tilewright.mapper.results.searched_space import ALL, DIVISORS, TILES
 from tilewright.mapping.given import ConstraintsLike, given_constraints
 from tilewright.text import say
 from tilewright.workload.layer import Layer, Network
@@ -123,7 +123,7 @@ def check_together(
         )
 
 
-def check_fuse(network: Network, machine: Architecture, objective: str, latency: str) -> None:
+def check_fuse(network: Network, machine: Architecture, latency: str) -> None:
     """Refuse to fuse layers where nothing connects them, and what does not go with that."""
     if latency != "throughput":
         raise InputError("has no effect with 'fuse': leave out one of the two", key="latency")
@@ -134,15 +134,13 @@ def check_fuse(network: Network, machine: Architecture, objective: str, latency:
             "are imported have it",
             key="fuse",
         )
-    if parse_objective(objective).limited:
-        raise InputError("limits cannot go with fused layers", key="objective")
     memories = {memory.name for memory in machine.memories}
     for statement in machine.statements:
-        if statement.at in memories:
-            # shared nodes would have to keep to it as well
+        if statement.at in memories and not {*statement.keys} <= {"keep", "bypass"}:
+            # loops that layers share would have to keep to it as well
             raise InputError(
-                f"takes constraints on arrays only; found one on '{statement.at}': "
-                f"{statement.words()}",
+                "takes constraints on arrays, and 'keep' and 'bypass' of memories; found one on "
+                f"'{statement.at}': {statement.words()}",
                 key="fuse",
             )
     if any(array.forwarding for array in machine.arrays):
@@ -156,6 +154,23 @@ def check_fuse(network: Network, machine: Architecture, objective: str, latency:
             f"memories of '{machine.name}' retain words, which is not searched; accepted: a "
             "machine with 'retention: tile' in every memory",
             key="fuse",
+        )
+
+
+def check_limits_of_fused(objective: str, tiles: str | None) -> None:
+    """Refuse limits of fused layers where totals within them are not searched."""
+    goal = parse_objective(objective)
+    if goal.powers not in ((1.0, 0.0), (0.0, 1.0)):
+        raise InputError(
+            "with fused layers, limits go with energy or latency alone: "
+            "'energy, latency<=1e6' or 'latency, energy<=2e9'",
+            key="objective",
+        )
+    if tiles == ALL:
+        raise InputError(
+            "within limits, fused layers are searched with tile sizes that divide; accepted: "
+            f"{DIVISORS}",
+            key="tiles",
         )
 
 

@@ -208,15 +208,45 @@ def test_segments_that_the_bound_does_not_rest_on_need_no_search(seed):
     assert searched[1] <= searched[0]
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_constraints_say_what_memories_store_as_their_attributes_do(seed):
+    random = Random(seed)
+    sizes = [random.choice((2, 3, 4, 6)) for _ in range(3)]
+    found = network(random.choice((2, 4, 6)), sizes)
+    target = limited(random, machine(random))
+    role, keeps = random.choice("IWO"), random.random() < 0.5
+    levels = [
+        level
+        if level.name != "GLB"
+        else replace(level, must_keep=level.must_keep | {role})
+        if keeps
+        else replace(level, must_keep=level.must_keep - {role}, keep=frozenset("IWO") - {role})
+        for level in target.levels
+    ]
+    said = replace(target, levels=tuple(levels))
+    if not keeps:
+        free = [
+            replace(level, must_keep=level.must_keep - {role}) if level.name == "GLB" else level
+            for level in target.levels
+        ]
+        target = replace(target, levels=tuple(free))
+    try:
+        wanted = map_fused(found, said, "energy")
+    except NoMappingError:
+        pytest.skip("no layer fits")
+    constraint = f"GLB.{'keep' if keeps else 'bypass'}={role}"
+    given = tilewright.map(found, target, fuse=True, constraints=constraint, cache=False)
+    assert given.optimal
+    assert isclose(given.value, wanted.value)
+
+
 def test_layers_that_nothing_connects_are_refused():
     with pytest.raises(InputError, match="does not say how its layers are connected"):
         tilewright.map("alexnet", "tpu-v1", fuse=True)
     with pytest.raises(InputError, match="has no effect with 'fuse'"):
         tilewright.map("bert_base", "tpu-v1", fuse=True, strategy="decoupled")
-    with pytest.raises(InputError, match="constraints on arrays only; found one on 'UB'"):
-        tilewright.map("bert_base", "tpu-v1", fuse=True, constraints="UB.bypass=O")
-    with pytest.raises(InputError, match="limits cannot go with fused layers"):
-        tilewright.map("bert_base", "tpu-v1", "energy, latency<=1e9", fuse=True)
+    with pytest.raises(InputError, match="'keep' and 'bypass' of memories; found one on 'UB'"):
+        tilewright.map("bert_base", "tpu-v1", fuse=True, constraints="UB.tile.M=4")
 
 
 def _data(text):

@@ -19,6 +19,7 @@ from tilewright.api.inputs import (
 from tilewright.document import describe
 from tilewright.errors import InputError
 from tilewright.mapper.network.running.progress import Progress, watching
+from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapping.constraints import under
 from tilewright.mapping.given import ConstraintsLike, check_own_names
 
@@ -101,6 +102,8 @@ def explain(
         if useless := [key for key, is_given in given.items() if is_given]:
             key = useless[0]
             raise InputError("has no effect with 'fuse': leave out one of the two", key=key)
+        if parse_objective(objective).limited:
+            raise InputError("limits cannot go with the reasons of fused layers", key="objective")
         from tilewright.api.mapper.search import map as map_workload
         from tilewright.mapper.fused.results.explanation import FusedExplanation
         from tilewright.mapper.fused.results.result import FusedResult

@@ -9,6 +9,7 @@ from tilewright.api.inputs import (
     CacheLike,
     WorkloadLike,
     check_fuse,
+    check_limits_of_fused,
     check_options,
     check_together,
     the_architecture,
@@ -62,7 +63,8 @@ def map(
         What to minimise for each layer: ``"energy"`` (pJ), ``"latency"`` (cycles), ``"edp"``,
         ``"ed2p"`` or a product of powers such as ``"energy*latency^0.5"``. After a comma a second
         one that decides between equals (else the other one of energy and cycles), and
-        limits: ``"energy, latency<=1e6"`` is the least energy within a million cycles. ``"dmc"``:
+        limits: ``"energy, latency<=1e6"`` is the least energy within a million cycles. They hold
+        for each layer, and with `Fused` for the network as a whole. ``"dmc"``:
         MARVEL's data-movement cost, in blocks per operation; what comes after a comma (else
         energy) decides between the mappings of the best off-chip tile.
     search : Exact, Uniform, Fused or Heuristic, optional
@@ -155,7 +157,12 @@ def map_fused_layers(
     network: Network, machine: Architecture, objective: str, how: Fused, kind: str, run: Run
 ) -> NetworkResult:
     """Find which layers share loops, and the best tree of each segment of them."""
-    check_fuse(network, machine, objective, kind)
+    check_fuse(network, machine, kind)
+    if parse_objective(objective).limited:
+        check_limits_of_fused(objective, how.tiles)
+        from tilewright.mapper.fused.trading.trade_offs import map_within
+
+        return map_within(network, machine, objective, run=run)
     from tilewright.mapper.fused.network import map_fused
     from tilewright.mapper.fused.variants import map_variants
 

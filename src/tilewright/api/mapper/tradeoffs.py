@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tilewright.api.inputs import (
     ArchitectureLike,
     WorkloadLike,
+    check_fuse,
     check_options,
     the_constraints,
     the_layer,
@@ -17,12 +18,14 @@ from tilewright.api.inputs import (
     the_searched_architecture,
 )
 from tilewright.errors import InputError
-from tilewright.mapper.network.running.progress import counted
+from tilewright.mapper.network.running.progress import Progress, counted, watching
+from tilewright.mapper.network.running.run import Run
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapping.constraints import under
 from tilewright.mapping.given import ConstraintsLike, check_own_names
 
 if TYPE_CHECKING:
+    from tilewright.mapper.fused.results.front_result import FusedFront
     from tilewright.mapper.network.front_of_network import NetworkFront
     from tilewright.mapper.results.frontier import Frontier
     from tilewright.mapper.search.questions.front import Front
@@ -36,8 +39,10 @@ def pareto(
     layer: str | None = None,
     constraints: ConstraintsLike = None,
     time_limit: float | None = None,
+    workers: int | None = None,
     progress: bool = False,
-) -> Front | NetworkFront:
+    fuse: bool = False,
+) -> Front | NetworkFront | FusedFront:
     """Find every trade-off of energy against cycles, and prove that none is missing.
 
     Tile sizes divide; mappings with others, as `map` finds them, may be better in both.
@@ -58,14 +63,19 @@ def pareto(
         What the mappings must satisfy besides the constraints of the machine, as in `map`.
     time_limit : float, optional
         Seconds, more than 0; the result has the points found until then.
+    workers : int, optional
+        With `fuse`, segments searched at the same time; by default the number of processors.
     progress : bool
         Whether to show the number of points on the standard error stream.
+    fuse : bool
+        Whether layers that exchange tensors may be fused; the workload says how they are connected.
 
     Returns
     -------
-    Front or NetworkFront
+    Front, NetworkFront or FusedFront
         Mapping and evaluation of each point of one layer, or the totals of each point of a network
-        with the mappings of its layers; the least energy first.
+        with the mappings of its layers; the least energy first. With `fuse` the points that were
+        found, and how much less energy others may have at most.
 
     Raises
     ------
@@ -74,11 +84,19 @@ def pareto(
     NoMappingError
         When no mapping can run a layer, or none is within the limits.
     """
-    check_options(limits, time_limit, None)
+    check_options(limits, time_limit, workers)
+    if workers is not None and not fuse:
+        raise InputError("has no effect without 'fuse'", key="workers")
     network = the_network(workload, layer)
     machine = the_searched_architecture(architecture)
     check_own_names(machine, network.layers)
     machine = under(machine, the_constraints(constraints, machine, network.layers))
+    if fuse:
+        check_fuse(network, machine, "throughput")
+        from tilewright.mapper.fused.trading.trade_offs import trade_off_front
+
+        run = Run(time_limit, workers, watching() if progress else Progress())
+        return trade_off_front(network, machine, parse_objective(limits), run=run)
     from tilewright.mapper.network.front_of_network import map_network_front
     from tilewright.mapper.network.network import map_front
 

@@ -151,6 +151,7 @@ def map_command(workload: Workload, arch: Machine, wanted: Wanted, files: Files)
         front = tilewright.pareto(
             workload, arch, wanted.objective,
             layer=wanted.layer, constraints=constraints, time_limit=limit, progress=True,
+            fuse=wanted.fuse,
         )  # fmt: skip
         put_result(front, files.json)
         return INTERRUPTED if front.interrupted else 0
@@ -235,7 +236,6 @@ def check_for_pareto(wanted: Wanted, files: Files) -> None:
         "layout": "words are counted, not blocks",
         "trace": "energy is traded against throughput latency alone",
         "figures": "--json has all points",
-        "fuse": "layers are mapped by themselves",
         "no_cache": "fronts are not kept",
     }
     needless = {"tiles": DIVISORS, "latency": "throughput"}

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tilewright.layout.result import LayoutResult
     from tilewright.mapper.explain.explanation import Explanation
     from tilewright.mapper.fused.results.explanation import FusedExplanation
+    from tilewright.mapper.fused.results.front_result import FusedFront
     from tilewright.mapper.fused.results.frontier_result import FusedFrontier
     from tilewright.mapper.fused.results.result import FusedResult
     from tilewright.mapper.network.front_of_network import NetworkFront
@@ -67,6 +68,7 @@ def put_mappings(
 def put_result(
     result: Front
     | NetworkFront
+    | FusedFront
     | Explanation
     | LayoutResult
     | Differences

@@ -26,6 +26,7 @@ from tilewright.mapper.fused.space.partition import (
     Names,
     Part,
     best_packing,
+    in_order,
     packed,
     parts_of,
     segments_of,
@@ -238,7 +239,7 @@ class _Descent:
                 if name not in fused:
                     taken = max(taken, self.alone_at(part, name, bits).bits[0])
                     layers[part.layer_of[name]] += part.repeat
-            for names in sorted(chosen, key=lambda own: min(map(part.names.index, own))):
+            for names in in_order(part, chosen):
                 tree = self.known[self.alike[names]]
                 taken = max(taken, tree.used)
                 segments.append(self.segment_point(names, tree))

@@ -8,7 +8,8 @@ those that gain most together are chosen.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 from tilewright.architecture.machine import Architecture
@@ -21,7 +22,7 @@ from tilewright.mapper.fused.results.result import FusedResult, Unfused
 from tilewright.mapper.fused.results.segment_result import SegmentResult
 from tilewright.mapper.fused.rounds import Rounds
 from tilewright.mapper.fused.search.trees import exchanged
-from tilewright.mapper.fused.space.partition import Names, most_layers
+from tilewright.mapper.fused.space.partition import Names, in_order
 from tilewright.mapper.network.network import map_network
 from tilewright.mapper.network.running.run import UNLIMITED, Run
 from tilewright.mapper.objective.objective import parse_objective
@@ -65,47 +66,82 @@ def map_fused(
         When no mapping can run one of the layers.
     """
     start = perf_counter()
+    found = search_fused(network, architecture, objective, run=run, tiles=tiles)
+    return replace(
+        result(found),
+        tiles=tiles,
+        interrupted=found.interrupted,
+        seconds=perf_counter() - start,
+    )
+
+
+@dataclass(frozen=True)
+class SearchedNetwork:
+    """What is known of a network after a search.
+
+    Attributes
+    ----------
+    search : FusedNetworkSearch
+        Of its segments.
+    alone : NetworkResult
+        Of layers by themselves.
+    interrupted, stopped : bool
+        Whether Ctrl-C or the time limit ended it.
+    """
+
+    search: FusedNetworkSearch
+    alone: NetworkResult
+    interrupted: bool
+    stopped: bool
+
+
+def search_fused(
+    network: Network,
+    architecture: Architecture,
+    objective: str,
+    *,
+    run: Run = UNLIMITED,
+    tiles: str = DIVISORS,
+    before: Callable[[FusedNetworkSearch], None] = lambda search: None,
+) -> SearchedNetwork:
+    """Search layers by themselves, then all segments of them; see `map_fused`.
+
+    `before` is called before segments are searched.
+    """
+    start = perf_counter()
     last = start + run.seconds * SEARCH
     first = replace(run, time_limit=run.share(SHARE))
     alone = map_network(network, architecture, objective, run=first, tiles=tiles)
     searching = FusedNetworkSearch(network, architecture, alone.objective, alone.layers)
     searching.list_segments()
+    before(searching)
     rounds = Rounds(searching, last, run.workers or processors(), start)
     if not alone.interrupted:
-        # with several arrays searches take long
-        rounds.carry_out(hoped=len(architecture.arrays) > 1, all_sizes=tiles == ALL)
-    now = perf_counter()
-    stopped = alone.stopped or now >= last
-    found = result(searching, alone, seconds=now - start, stopped=stopped)
-    return replace(
-        found,
-        tiles=tiles,
+        with run.progress.working(rounds.state):
+            # with several arrays searches take long
+            rounds.carry_out(hoped=len(architecture.arrays) > 1, all_sizes=tiles == ALL)
+    return SearchedNetwork(
+        searching,
+        alone,
         interrupted=alone.interrupted or rounds.interrupted,
-        seconds=perf_counter() - start,
+        stopped=alone.stopped or perf_counter() >= last,
     )
 
 
-def result(
-    search: FusedNetworkSearch,
-    alone: NetworkResult,
-    *,
-    seconds: float,
-    stopped: bool,
-) -> FusedResult:
+def result(found: SearchedNetwork) -> FusedResult:
     """Return what was chosen, as the model values it."""
+    search, alone = found.search, found.alone
     segments = []
     unfused: Counter[str] = Counter()
     edges: list[UnfusedEdge] = []
-    bound = 0.0
     for part in search.parts:
         sets = search.chosen(part)
-        bound += search.bound(part) * part.repeat
         edges += detailed_edges(search, part, sets)
         fused = frozenset[str]().union(*sets)
         for name in part.names:
             if name not in fused:
                 unfused[part.layer_of[name]] += part.repeat
-        for names in sorted(sets, key=lambda own: min(part.names.index(n) for n in own)):
+        for names in in_order(part, sets):
             own = (part.layer_of[layer.name] for layer in search.segments[names].layers)
             before = tuple(search.alone[layer] for layer in own)
             segments.append(confirmed(search, names, before))
@@ -119,15 +155,15 @@ def result(
         architecture=search.architecture,
         objective=search.objective,
         layers=alone.layers,
-        seconds=seconds,
+        seconds=0.0,
         interrupted=alone.interrupted,
         unmapped=alone.unmapped,
-        stopped=stopped,
+        stopped=found.stopped,
         segments=tuple(segments),
         unfused=layers,
         unfused_edges=tuple(edges),
-        bound=bound,
-        most_layers=min(most_layers(part) for part in search.parts),
+        bound=search.bound_of_all(),
+        most_layers=search.most_layers(),
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from tilewright.architecture.machine import Architecture
 from tilewright.mapper.fused.search.apart import Apart, layers_apart
 from tilewright.mapper.fused.search.branch_bounds import BranchBounds
+from tilewright.mapper.fused.search.candidate import Candidate
 from tilewright.mapper.fused.search.chunks import Chunks
 from tilewright.mapper.fused.search.known import KnownChunks
 from tilewright.mapper.fused.search.segment_search import SegmentSearch
@@ -20,12 +21,14 @@ from tilewright.mapper.fused.space.partition import (
     Names,
     Part,
     best_packing,
+    most_layers,
     packed,
     parts_of,
     segments_of,
 )
 from tilewright.mapper.fused.space.segment_problem import SegmentProblem, alike
 from tilewright.mapper.objective.objective import parse_objective
+from tilewright.mapper.objective.tolerances import TIE
 from tilewright.mapper.results.result import LayerResult
 from tilewright.mapping.fused import Segment
 from tilewright.workload.layer import Network
@@ -97,6 +100,16 @@ class FusedNetworkSearch:
                 self.segments[names] = segment
                 first = own[0][1]
                 self.outcomes[names] = self.outcomes.get(first) or self.unsearched(segment)
+
+    def know(self, names: Names, bound: float, best: Candidate | None, value: float) -> None:
+        """Take over of a segment what other searches say: a bound, and a tree with its value."""
+        most = self.most(names)
+        if value >= most:
+            best, value = None, inf
+        least = max(bound, self.outcomes[names].bound)
+        ended = least >= min(value, most) * (1 - TIE)
+        bound = inf if ended and best is None else min(least, value)
+        self.learn(names, Outcome(best, value, bound, least, searched=ended))
 
     def unknown(self, names: Names) -> float:
         """Return by how much the layers of segments that are alike may cost less than is known."""
@@ -219,6 +232,14 @@ class FusedNetworkSearch:
         """Return what a part costs at least, or some of its layers when no others join them."""
         least, gains = self.most_gained(part, among)
         return least - sum(gains[names] for names in self.hoped(part, among))
+
+    def bound_of_all(self) -> float:
+        """Return what the network costs at least, all runs counted."""
+        return sum(self.bound(part) * part.repeat for part in self.parts)
+
+    def most_layers(self) -> int:
+        """Return how many layers a segment may have in every part."""
+        return min(most_layers(part) for part in self.parts)
 
     def hoped(self, part: Part, among: Names | None = None) -> list[Names]:
         """Return the segments that would save most together, were their bounds attained."""

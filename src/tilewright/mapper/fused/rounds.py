@@ -49,6 +49,13 @@ class Rounds:
         self.since = since
         self.known = KnownOfLayers([la for own in search.segments.values() for la in own.layers])
         self.interrupted = False
+        self.ended = 0  # searches of segments so far
+
+    def state(self) -> str:
+        """Return in a line how far the work is."""
+        kinds = len(self.search.alike)
+        named = f"{kinds} different segments" if kinds > 1 else "1 segment"
+        return f"fused layers: {named}, {self.ended} searches ended"
 
     def carry_out(self, *, hoped: bool, all_sizes: bool = False) -> None:
         """Search all segments, or those that the bound rests on.
@@ -193,6 +200,7 @@ class Rounds:
         def one(names: Names, task: Task, weight: float) -> None:
             _, stop = budget.shares(weight)
             answers[names] = self.helpers.compute(solve, task, stop=stop)
+            self.ended += 1
             if stop():
                 late.append(names)
 

@@ -183,8 +183,9 @@ class FusedResult(NetworkResult):
         goal = parse_objective(self.objective)
         unit = "uJ" if goal.powers == (1.0, 0.0) else goal.unit
         title = (
-            f"{self.network.name} on {self.architecture.name}, {goal.least}, fused where that is "
-            f"better, {SHORT[self.tiles]} ({unit})"
+            f"{self.network.name} on {self.architecture.name}, {goal.least}"
+            f"{' in total' if goal.limited else ''}, fused where that is better, "
+            f"{SHORT[self.tiles]} ({unit})"
         )
         lines = aligned([HEADERS, *self.table()], left=(0,), width=width)
         reasons = [*self.reasons(width), *self.choice(width)]
@@ -229,6 +230,8 @@ class FusedResult(NetworkResult):
             second = "Not proven optimal: the search was interrupted."
         elif self.stopped:
             second = "Not proven optimal: the search was stopped at the time limit."
+        elif parse_objective(self.objective).limited:
+            second = "Not proven optimal. The gaps of segments and layers are those without limits."
         elif all(own.result.proof.optimal for own in self.unfused):
             second = "Not proven optimal: fused layers may cost less than they do, see the gaps."
         else:
@@ -252,7 +255,7 @@ class FusedResult(NetworkResult):
         """Return the mappings as the text of a file, which `evaluate` reads."""
         return dump_fused(
             [(s.segment, s.mapping) for s in self.segments],
-            {u.result.layer.name: u.result.mapping for u in self.unfused},
+            [(u.result.layer.name, u.result.mapping, u.repeat) for u in self.unfused],
             self.network,
             self.architecture.name,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tilewright.errors import InputError
@@ -98,6 +98,11 @@ def part_of(nodes: Sequence[Node], block: Block | None) -> Part:
 def most_layers(part: Part) -> int:
     """Return how many layers of a part a segment may have."""
     return ALL_LAYERS if len(part.names) <= ALL_LAYERS else MOST_LAYERS
+
+
+def in_order(part: Part, sets: Iterable[Names]) -> list[Names]:
+    """Return sets of layers in the order of their first ones."""
+    return sorted(sets, key=lambda own: min(part.names.index(name) for name in own))
 
 
 def segments_of(part: Part, network: Network) -> Iterator[Segment]:

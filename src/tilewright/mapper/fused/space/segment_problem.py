@@ -12,6 +12,7 @@ from tilewright.architecture.machine import Architecture, Memory
 from tilewright.mapper.fused.space.around import Around
 from tilewright.mapper.fused.space.windows import Extents, Windowings, window_loops
 from tilewright.mapper.network.solution_key import likeness
+from tilewright.mapper.problem.bypass_choices import narrowed
 from tilewright.mapper.problem.link_costs import ports, segment_of
 from tilewright.mapping.fused.connections.segments import Access, Segment, SharedTensor, Tie
 from tilewright.model.energy import element_bits, read_cost, word_ratio, write_cost
@@ -97,6 +98,8 @@ class SegmentProblem:
         self._sources = dict(around.sources) if around else {}
         self.architecture = architecture
         self.layers = segment.layers
+        # constraints on what memories store name the tensors of each layer
+        self.machines = tuple(narrowed(architecture, layer) for layer in self.layers)
         self.position = {layer.name: i for i, layer in enumerate(self.layers)}
         self.shared = tuple(shared_dimensions(segment))
         self.bounds: Shape = tuple(d.bound for d in self.shared)
@@ -216,9 +219,9 @@ class SegmentProblem:
     def may_hold(self, m: int, use: tuple[int, int], source: int) -> bool:
         """Whether a memory may hold a tensor for its branches, passing those further out."""
         role = self.tensor(use).role
-        passed = self.architecture.memories[source + 1 : m]
-        return self.architecture.memories[m].may_store(role) and not any(
-            role in memory.must_keep for memory in passed
+        memories = self.machines[use[0]].memories
+        return memories[m].may_store(role) and not any(
+            role in memory.must_keep for memory in memories[source + 1 : m]
         )
 
     def further(self, use: tuple[int, int], source: int) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from collections.abc import Mapping as Dict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +28,11 @@ from tilewright.mapping.names import find_memory, unknown
 from tilewright.mapping.nodes import For, Mapping, Node, Store
 from tilewright.workload.layer import Layer, Network
 
-SEGMENT_KEYS = ("mapping", "halos", "layer", "layers", "architecture", "workload")
+SEGMENT_KEYS = ("mapping", "halos", "runs", "layer", "layers", "architecture", "workload")
 FILE_KEYS = ("segments", "mappings", "architecture", "workload")
 BRANCH_KEYS = ("layer", "nodes", "turns")
 TURN_KEYS = ("bounds", "nodes")
+RUN_KEYS = ("runs", "mapping")
 TOGETHER = ("fuse", "pipeline")  # branches one after the other, or at the same time
 
 
@@ -43,12 +44,13 @@ class FusedFile:
     ----------
     segments : tuple of (Segment, FusedMapping)
         The layers that are fused, and how.
-    mappings : mapping of str to Mapping
-        The mappings of other layers, by name of the layer.
+    mappings : mapping of str to tuple of (Mapping, int or None)
+        The mappings of other layers, by name of the layer, and how many runs take each; None for
+        all that are left.
     """
 
     segments: tuple[tuple[Segment, FusedMapping], ...]
-    mappings: Dict[str, Mapping]
+    mappings: Dict[str, tuple[tuple[Mapping, int | None], ...]]
 
 
 def is_fused(data: Any) -> bool:
@@ -119,34 +121,64 @@ class Reader:
                 listed = f"accepted: {', '.join(accepted)}{nearest(str(key), accepted)}"
                 raise self.document.error(f"unknown key '{key}'; {listed}", (*path, key))
 
-    def mappings(self, data: Any) -> dict[str, Mapping]:
+    def mappings(self, data: Any) -> dict[str, tuple[tuple[Mapping, int | None], ...]]:
         """Read the mappings of layers that are not fused."""
         if not isinstance(data, dict):
             message = f"expected layer names with a list of nodes each, found {describe(data)}"
             raise self.document.error(message, ("mappings",))
         layers = {layer.name: layer for layer in self.network.layers}
-        found = {}
+        found: dict[str, tuple[tuple[Mapping, int | None], ...]] = {}
         for name, items in data.items():
             path: KeyPath = ("mappings", name)
             if name not in layers:
                 raise self.document.error(f"no layer '{name}'{nearest(name, layers)}", path)
-            if not isinstance(items, list):
-                message = f"expected a list of nodes, found {describe(items)}"
-                raise self.document.error(message, path)
-            nodes = (
-                read_node(self.document, (*path, i), layers[name], self.architecture)
-                for i in range(len(items))
-            )
-            found[name] = Mapping(tuple(nodes))
+            several = isinstance(items, list) and bool(items)
+            if several and all(isinstance(item, dict) and "runs" in item for item in items):
+                found[name] = tuple(
+                    self.some_runs((*path, i), layers[name]) for i in range(len(items))
+                )
+            else:
+                found[name] = ((self.alone(path, layers[name]), None),)
         return found
+
+    def alone(self, path: KeyPath, layer: Layer) -> Mapping:
+        """Read the mapping of a layer by itself."""
+        items = at(self.document, path)
+        if not isinstance(items, list):
+            message = f"expected a list of nodes, found {describe(items)}"
+            raise self.document.error(message, path)
+        nodes = (
+            read_node(self.document, (*path, i), layer, self.architecture)
+            for i in range(len(items))
+        )
+        return Mapping(tuple(nodes))
+
+    def some_runs(self, path: KeyPath, layer: Layer) -> tuple[Mapping, int]:
+        """Read a mapping that some runs of a layer take."""
+        item = at(self.document, path)
+        self.check_keys(item, RUN_KEYS, path)
+        if "mapping" not in item:
+            raise self.document.error("expected a mapping beside 'runs'", path)
+        runs = self.runs(path, layer.repeat, f"layer '{layer.name}'")
+        return self.alone((*path, "mapping"), layer), runs
+
+    def runs(self, path: KeyPath, most: int, of: str) -> int:
+        """Read how many runs take a mapping."""
+        runs = at(self.document, path)["runs"]
+        if not isinstance(runs, int) or isinstance(runs, bool) or not 1 <= runs <= most:
+            message = f"expected a number of runs from 1 to {most}, which {of} has, found "
+            raise self.document.error(message + describe(runs), (*path, "runs"))
+        return runs
 
     def segment(self, path: KeyPath) -> tuple[Segment, FusedMapping]:
         """Read one segment and how it runs."""
         data = at(self.document, path)
         halos: Any = {}
+        counted = None
         if isinstance(data, dict):
             self.check_keys(data, SEGMENT_KEYS, path)
             halos = data.get("halos", {})
+            counted = path if "runs" in data else None
             path, data = (*path, "mapping"), data.get("mapping")
         if not isinstance(data, list):
             raise self.document.error(f"expected a list of nodes, found {describe(data)}", path)
@@ -160,6 +192,8 @@ class Reader:
         except InputError as failure:
             named = (place for name, place in places.items() if f"'{name}'" in failure.message)
             raise self.document.error(failure.message, next(named, path)) from None
+        if counted is not None:
+            found = replace(found, repeat=self.runs(counted, found.repeat, "the segment"))
         nodes = self.nodes(path, found)
         return found, FusedMapping(nodes, self.halos(halos, (*path[:-1], "halos"), found))
 
@@ -327,7 +361,7 @@ def _branch_data(branch: Branch, found: Segment) -> Any:
 
 def dump_fused(
     segments: Iterable[tuple[Segment, FusedMapping]],
-    mappings: Dict[str, Mapping],
+    mappings: Iterable[tuple[str, Mapping, int]],
     network: Network,
     architecture: str = "",
 ) -> str:
@@ -337,8 +371,8 @@ def dump_fused(
     ----------
     segments : iterable of (Segment, FusedMapping)
         What is fused, and how.
-    mappings : mapping of str to Mapping
-        The other layers.
+    mappings : iterable of (str, Mapping, int)
+        The other layers: name, mapping, and how many runs take it.
     network : Network
         The network.
     architecture : str
@@ -347,13 +381,27 @@ def dump_fused(
     layers = {layer.name: layer for layer in network.layers}
     data: dict[str, Any] = {"architecture": architecture} if architecture else {}
     data["workload"] = network.name
-    data["segments"] = [_in_lines(fused_data(mapping, own)) for own, mapping in segments]
-    if mappings:
+    data["segments"] = [
+        _in_lines(fused_data(mapping, own) | _runs_of(own, network)) for own, mapping in segments
+    ]
+    others: dict[str, list[tuple[Any, int]]] = {}
+    for name, mapping, runs in mappings:
+        nodes = one_per_line(mapping_data(mapping, layers[name]))
+        others.setdefault(name, []).append((nodes, runs))
+    if others:
         data["mappings"] = {
-            name: one_per_line(mapping_data(mapping, layers[name]))
-            for name, mapping in mappings.items()
+            name: every[0][0]
+            if len(every) == 1
+            else [{"runs": runs, "mapping": nodes} for nodes, runs in every]
+            for name, every in others.items()
         }
     return yaml_text(data)
+
+
+def _runs_of(own: Segment, network: Network) -> dict[str, int]:
+    """Return how many runs a segment has, where these are not all."""
+    names = [layer.name for layer in own.layers]
+    return {} if segment(network, names).repeat == own.repeat else {"runs": own.repeat}
 
 
 def _in_lines(data: Any) -> Any:

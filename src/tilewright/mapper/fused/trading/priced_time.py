@@ -1,0 +1,17 @@
+"""Machines on which time costs energy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tilewright.architecture.machine import Architecture
+from tilewright.model.energy import PJ_PER_MJ
+
+
+def with_priced_time(architecture: Architecture, price: float) -> Architecture:
+    """Return a machine on which each cycle takes so many pJ more: its compute unit leaks them."""
+    compute = architecture.compute
+    power = price * architecture.clock_hz / PJ_PER_MJ / architecture.instances(compute.name)
+    leaking = replace(compute, leakage=compute.leakage + power)
+    levels = (leaking if level is compute else level for level in architecture.levels)
+    return replace(architecture, levels=tuple(levels))
