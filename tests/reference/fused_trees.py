@@ -12,10 +12,14 @@ import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from math import inf, prod
+from random import Random
 
 from tilewright.architecture.machine import Architecture
 from tilewright.counts import Counts
+from tilewright.errors import MappingError
 from tilewright.fusion.count import count_fused
+from tilewright.fusion.evaluation import evaluate
+from tilewright.fusion.result import FusedEvaluation
 from tilewright.mapping.fused import Branch, Fuse, FusedMapping, Segment
 from tilewright.mapping.fused.scopes import resolve_fused
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
@@ -459,3 +463,22 @@ def bits_of(layer: Layer, branch: tuple[Node, ...], machine: Architecture) -> di
         else:
             left[node.dimension] = node.tile
     return used
+
+
+def random_costs(
+    random: Random, found: Segment, target: Architecture, shared: list[str], count: int
+) -> Iterator[FusedEvaluation]:
+    """Yield what random trees of a segment cost, of those that fit."""
+    prefixes = list(every_prefix(found, target, shared))
+    for _ in range(count):
+        nodes = random.choice(prefixes)
+        extents, _, sources = state_of(nodes, found, target)
+        branches = []
+        for layer in found.layers:
+            box = {d: extents.get((layer.name, d), n) for d, n in layer.bounds.items()}
+            own = itertools.islice(every_branch(layer, box, target, sources[layer.name]), 200)
+            branches.append(Branch(layer.name, random.choice(list(own))))
+        try:
+            yield evaluate(found, target, FusedMapping((*nodes, Fuse(tuple(branches)))))
+        except MappingError:
+            continue

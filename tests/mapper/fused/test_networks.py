@@ -1,6 +1,5 @@
 """Networks with what is fused: values are those of the model, and never above those without."""
 
-import itertools
 from dataclasses import replace
 from math import inf, isclose
 from random import Random
@@ -11,12 +10,12 @@ import pytest
 import tilewright
 import tilewright as tw
 from fused_chains import chain, machine, network
-from fused_trees import every_branch, every_prefix, state_of
+from fused_trees import random_costs
 from several_arrays import several_arrays
 from tilewright.architecture.files import load_architecture
 from tilewright.architecture.machine import Architecture, Compute, Memory
 from tilewright.document import Document
-from tilewright.errors import InputError, MappingError, NoMappingError
+from tilewright.errors import InputError, NoMappingError
 from tilewright.fusion import evaluate
 from tilewright.mapper.fused.network import map_fused
 from tilewright.mapper.fused.network_search import FusedNetworkSearch
@@ -26,7 +25,7 @@ from tilewright.mapper.fused.search.segment_search import SegmentSearch
 from tilewright.mapper.fused.space.segment_problem import SegmentProblem
 from tilewright.mapper.network.network import map_network
 from tilewright.mapper.objective.objective import parse_objective
-from tilewright.mapping.fused import Branch, Fuse, FusedMapping, parse_fused
+from tilewright.mapping.fused import parse_fused
 from tilewright.report.page import html
 from tilewright.workload.network import parse_network
 
@@ -84,20 +83,8 @@ def trees_above_the_bound(random: Random, seed: int) -> int:
     goal = parse_objective(OBJECTIVES[seed % len(OBJECTIVES)])
     search = SegmentSearch(SegmentProblem(found, target), Chunks(target, goal))
     bound = search.solve(inf, lambda: False).bound
-    prefixes = list(every_prefix(found, target, shared))
     trees = 0
-    for _ in range(60):
-        nodes = random.choice(prefixes)
-        extents, _, sources = state_of(nodes, found, target)
-        branches = []
-        for layer in found.layers:
-            box = {d: extents.get((layer.name, d), n) for d, n in layer.bounds.items()}
-            own = itertools.islice(every_branch(layer, box, target, sources[layer.name]), 200)
-            branches.append(Branch(layer.name, random.choice(list(own))))
-        try:
-            cost = evaluate(found, target, FusedMapping((*nodes, Fuse(tuple(branches)))))
-        except MappingError:
-            continue
+    for cost in random_costs(random, found, target, shared, 60):
         trees += 1
         value = sum(goal.value(one.energy_pj, one.cycles) for one in cost.layers.values())
         assert value >= bound * (1 - 1e-12)
@@ -168,7 +155,7 @@ def test_totals_and_bounds_without_some_layers_say_so(count, monkeypatch):
         missing = tuple(result.layer for result in whole.layers[count:])
         return replace(whole, layers=whole.layers[:count], unmapped=missing, stopped=True)
 
-    monkeypatch.setattr("tilewright.mapper.fused.network.map_network", stopped)
+    monkeypatch.setattr("tilewright.mapper.fused.whole_search.map_network", stopped)
     found = map_fused(network(4, [2, 3, 4]), machine(Random(1)), "energy")
     assert (found.stopped, found.optimal) == (True, False)
     missing = [layer.name for layer in found.unmapped]

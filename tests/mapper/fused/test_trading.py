@@ -1,6 +1,5 @@
 """Energy against cycles with fused layers: limits of totals, and fronts."""
 
-import itertools
 from dataclasses import replace
 from math import inf, isclose
 from random import Random
@@ -9,14 +8,17 @@ import pytest
 
 import tilewright
 from fused_chains import machine, network
-from fused_trees import every_branch, every_prefix, state_of
-from tilewright.architecture.machine import Architecture, Compute, Memory
+from fused_trees import random_costs
+from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.document import parse
-from tilewright.errors import InputError, MappingError, NoMappingError
+from tilewright.errors import InputError, NoMappingError
 from tilewright.fusion.evaluation import evaluate
+from tilewright.mapper.fused.network import map_fused, result
+from tilewright.mapper.fused.rounds import Rounds
 from tilewright.mapper.fused.trading.half_planes import HalfPlanes, union
 from tilewright.mapper.fused.trading.priced_time import with_priced_time
-from tilewright.mapping.fused import Branch, Fuse, FusedMapping, segment
+from tilewright.mapper.fused.whole_search import search_fused
+from tilewright.mapping.fused import segment
 from tilewright.mapping.fused.notation.files import parse_fused
 from tilewright.model.energy import leakage_per_cycle
 from tilewright.workload.network import parse_network
@@ -41,27 +43,6 @@ def problem(random):
     return found, replace(target, levels=tuple(levels))
 
 
-def random_trees(random, found, target, count):
-    """Yield energy and cycles of random trees of all layers of a chain."""
-    names = [node.name for node in found.graph.nodes]
-    own = segment(found, names)
-    prefixes = list(every_prefix(own, target, ["M"]))
-    for _ in range(count):
-        nodes = random.choice(prefixes)
-        extents, _, sources = state_of(nodes, own, target)
-        branches = []
-        for layer in own.layers:
-            box = {d: extents.get((layer.name, d), n) for d, n in layer.bounds.items()}
-            every = itertools.islice(every_branch(layer, box, target, sources[layer.name]), 200)
-            branches.append(Branch(layer.name, random.choice(list(every))))
-        try:
-            cost = evaluate(own, target, FusedMapping((*nodes, Fuse(tuple(branches)))))
-        except MappingError:
-            continue
-        layers = cost.layers.values()
-        yield sum(la.energy_pj for la in layers), sum(la.cycles for la in layers)
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_no_mapping_is_below_the_bounds_of_a_front(seed):
     random = Random(seed)
@@ -70,7 +51,10 @@ def test_no_mapping_is_below_the_bounds_of_a_front(seed):
         front = tilewright.pareto(found, target, fuse=True)
     except NoMappingError:
         pytest.skip("no layer fits")
-    for energy, cycles in random_trees(random, found, target, 80):
+    own = segment(found, [node.name for node in found.graph.nodes])
+    for cost in random_costs(random, own, target, ["M"], 80):
+        layers = cost.layers.values()
+        energy, cycles = sum(la.energy_pj for la in layers), sum(la.cycles for la in layers)
         assert energy >= front.planes.least_energy(cycles) * (1 - 1e-12)
         assert cycles >= front.planes.cycles * (1 - 1e-12)
         points = zip(front.totals(), front.gaps, strict=True)
@@ -212,3 +196,48 @@ def test_a_limited_time_leaves_a_front_that_holds():
     assert front.seconds < 6.0
     assert 0.0 <= max(front.gaps) <= 1.0
     assert "No mapping" in front.statement() or "Mappings may" in front.statement()
+
+
+def two_arrays(random):
+    """Return a machine of two arrays that leaks."""
+    return Architecture(
+        "two-arrays",
+        (
+            Memory("DRAM", 16, read_energy=100.0, write_energy=100.0, shared_bandwidth=0.5),
+            Memory(
+                "GLB", 16, capacity_bits=16 * random.choice((24, 40, 80)), read_energy=6.0,
+                write_energy=6.0, shared_bandwidth=random.choice((1.0, 2.0)), leakage=2e3,
+            ),
+            Array("PE", {"X": 2}, hop_energy=0.5),
+            Memory("RF", 16, capacity_bits=16 * 4, read_energy=1.0, write_energy=1.0),
+            Array("SIMD", {"X": 2}),
+            Compute("MAC", energy=1.0, leakage=random.choice((0.0, 4e3))),
+        ),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", [pytest.param(0, marks=pytest.mark.slow), 1, 2, 3])
+def test_leakage_is_bounded_apart_with_several_arrays(seed):
+    random = Random(seed)
+    found = network(random.choice((4, 6)), [random.choice((4, 6, 8)) for _ in range(3)])
+    target = two_arrays(random)
+    plain = result(search_fused(found, target, "energy"))
+    known = map_fused(found, target, "energy")
+    assert known.optimal
+    assert known.value == pytest.approx(plain.value)
+
+
+def test_an_interrupted_search_without_leakage_gives_what_it_has(monkeypatch):
+    target = two_arrays(Random(1))
+    found = network(4, [4, 8, 4])
+    whole = map_fused(found, target, "energy")
+
+    def stop(self, **how):
+        self.interrupted = True
+
+    monkeypatch.setattr(Rounds, "carry_out", stop)
+    cut = map_fused(found, target, "energy")
+    assert cut.interrupted
+    assert cut.architecture == target
+    assert cut.lower_bound <= whole.value <= cut.value
+    assert cut.energy_pj == pytest.approx(cut.value)

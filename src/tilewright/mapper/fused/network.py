@@ -8,8 +8,7 @@ those that gain most together are chosen.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import perf_counter
 
 from tilewright.architecture.machine import Architecture
@@ -20,21 +19,17 @@ from tilewright.mapper.fused.network_search import FusedNetworkSearch
 from tilewright.mapper.fused.results.edges import UnfusedEdge
 from tilewright.mapper.fused.results.result import FusedResult, Unfused
 from tilewright.mapper.fused.results.segment_result import SegmentResult
-from tilewright.mapper.fused.rounds import Rounds
 from tilewright.mapper.fused.search.trees import exchanged
 from tilewright.mapper.fused.space.partition import Names, in_order
-from tilewright.mapper.network.network import map_network
+from tilewright.mapper.fused.trading.leaking import search_least
+from tilewright.mapper.fused.whole_search import SearchedNetwork
 from tilewright.mapper.network.running.run import UNLIMITED, Run
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.objective.tolerances import TIE, TOLERANCE
-from tilewright.mapper.results.result import LayerResult, NetworkResult
-from tilewright.mapper.results.searched_space import ALL, DIVISORS
+from tilewright.mapper.results.result import LayerResult
+from tilewright.mapper.results.searched_space import DIVISORS
 from tilewright.mapper.search.confirmed import DisagreementError
-from tilewright.processes import processors
 from tilewright.workload.layer import Network
-
-SHARE = 0.5  # of a limited time, for layers by themselves; what they cost at least bounds segments
-SEARCH = 0.95  # of it, until the last search ends
 
 
 def map_fused(
@@ -66,65 +61,12 @@ def map_fused(
         When no mapping can run one of the layers.
     """
     start = perf_counter()
-    found = search_fused(network, architecture, objective, run=run, tiles=tiles)
+    found = search_least(network, architecture, objective, run=run, tiles=tiles)
     return replace(
         result(found),
         tiles=tiles,
         interrupted=found.interrupted,
         seconds=perf_counter() - start,
-    )
-
-
-@dataclass(frozen=True)
-class SearchedNetwork:
-    """What is known of a network after a search.
-
-    Attributes
-    ----------
-    search : FusedNetworkSearch
-        Of its segments.
-    alone : NetworkResult
-        Of layers by themselves.
-    interrupted, stopped : bool
-        Whether Ctrl-C or the time limit ended it.
-    """
-
-    search: FusedNetworkSearch
-    alone: NetworkResult
-    interrupted: bool
-    stopped: bool
-
-
-def search_fused(
-    network: Network,
-    architecture: Architecture,
-    objective: str,
-    *,
-    run: Run = UNLIMITED,
-    tiles: str = DIVISORS,
-    before: Callable[[FusedNetworkSearch], None] = lambda search: None,
-) -> SearchedNetwork:
-    """Search layers by themselves, then all segments of them; see `map_fused`.
-
-    `before` is called before segments are searched.
-    """
-    start = perf_counter()
-    last = start + run.seconds * SEARCH
-    first = replace(run, time_limit=run.share(SHARE))
-    alone = map_network(network, architecture, objective, run=first, tiles=tiles)
-    searching = FusedNetworkSearch(network, architecture, alone.objective, alone.layers)
-    searching.list_segments()
-    before(searching)
-    rounds = Rounds(searching, last, run.workers or processors(), start)
-    if not alone.interrupted:
-        with run.progress.working(rounds.state):
-            # with several arrays searches take long
-            rounds.carry_out(hoped=len(architecture.arrays) > 1, all_sizes=tiles == ALL)
-    return SearchedNetwork(
-        searching,
-        alone,
-        interrupted=alone.interrupted or rounds.interrupted,
-        stopped=alone.stopped or perf_counter() >= last,
     )
 
 

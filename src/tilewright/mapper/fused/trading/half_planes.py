@@ -16,7 +16,8 @@ class HalfPlanes:
     Attributes
     ----------
     lines : dict of float to float
-        What no mapping undercuts at a price, in pJ, by pJ per cycle.
+        What no mapping undercuts at a price, in pJ, by pJ per cycle. A negative price takes off
+        energy that cycles have: leakage.
     cycles : float
         No mapping has fewer.
     """
@@ -50,14 +51,13 @@ class HalfPlanes:
         """Return the energy in pJ that no mapping with at most so many cycles undercuts."""
         if cycles < self.cycles:
             return inf
-        # a price of nothing takes nothing off, however many cycles there are
-        bounds = (bound - price * cycles if price else bound for price, bound in self.lines.items())
-        return max(bounds, default=0.0)
+        bounds = (bound - price * cycles for price, bound in self.lines.items() if price > 0.0)
+        return max(self.at(0.0), *bounds, 0.0)
 
     def fewest_cycles(self, energy: float) -> float:
         """Return the cycles that no mapping with at most so much energy undercuts."""
         bounds = [(bound - energy) / price for price, bound in self.lines.items() if price > 0.0]
-        return inf if energy < self.lines.get(0.0, 0.0) else max([self.cycles, *bounds])
+        return inf if energy < self.at(0.0) else max([self.cycles, *bounds])
 
 
 def union(every: list[HalfPlanes]) -> HalfPlanes:

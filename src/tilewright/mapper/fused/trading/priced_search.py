@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import inf, isfinite
 
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import NoMappingError
 from tilewright.fusion.evaluation import evaluate as evaluate_fused
 from tilewright.fusion.result import FusedEvaluation
-from tilewright.mapper.fused.network import SearchedNetwork, search_fused
 from tilewright.mapper.fused.network_search import FusedNetworkSearch
 from tilewright.mapper.fused.search.candidate import Candidate
 from tilewright.mapper.fused.search.trees import tree_of
@@ -17,6 +17,7 @@ from tilewright.mapper.fused.space.partition import Names
 from tilewright.mapper.fused.space.segment_problem import SegmentProblem
 from tilewright.mapper.fused.trading.half_planes import HalfPlanes
 from tilewright.mapper.fused.trading.priced_time import with_priced_time
+from tilewright.mapper.fused.whole_search import SearchedNetwork, search_fused
 from tilewright.mapper.network.front_of_network import map_network_front
 from tilewright.mapper.network.running.run import Run
 from tilewright.mapper.network.solution_key import likeness
@@ -64,7 +65,9 @@ class PricedSearch:
         What was found for each layer by itself, on the machine itself.
     of_layers : dict of str to HalfPlanes
     found : dict of float to SearchedNetwork
-        The search at each price, that of the energy alone first.
+        The search at each price.
+    last : SearchedNetwork or None
+        The last search, also if it had no mapping of some layers.
     """
 
     network: Network
@@ -75,11 +78,17 @@ class PricedSearch:
     layers: dict[str, list[LayerResult]] = field(default_factory=dict)
     of_layers: dict[str, HalfPlanes] = field(default_factory=dict)
     found: dict[float, SearchedNetwork] = field(default_factory=dict)
+    last: SearchedNetwork | None = None
 
     @property
     def first(self) -> FusedNetworkSearch:
         """The search for the least energy."""
         return self.found[0.0].search
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended the last search."""
+        return self.last is not None and self.last.interrupted
 
     def at(self, price: float) -> SearchedNetwork:
         """Return the search at a price, or for the least energy if there was no time for it."""
@@ -93,19 +102,11 @@ class PricedSearch:
         NoMappingError
             When no mapping can run one of the layers, or none was found in time.
         """
-        machine, objective = self.architecture, "energy"
-        if price == inf:
-            objective = "latency"
-        elif price > 0.0:
-            machine = with_priced_time(machine, price)
-
-        def know(search: FusedNetworkSearch) -> None:
-            for names in search.kinds():
-                if names in self.of_segments:
-                    best, value = self.best(names, price)
-                    search.know(names, self.of_segments[names].at(price), best, value)
-
+        objective = "latency" if price == inf else "energy"
+        machine = self.architecture if price == inf else with_priced_time(self.architecture, price)
+        know = partial(self.know, price)
         found = search_fused(self.network, machine, objective, run=run, before=know)
+        self.last = found
         if found.alone.unmapped:
             name = found.alone.unmapped[0].name
             raise NoMappingError(
@@ -129,6 +130,13 @@ class PricedSearch:
                     self.on_the_machine(replace(point, layer=layer)) for point in front.points
                 ]
         return found.interrupted
+
+    def know(self, price: float, search: FusedNetworkSearch) -> None:
+        """Tell a search at a price what earlier ones have found."""
+        for names in search.kinds():
+            if names in self.of_segments:
+                best, value = self.best(names, price)
+                search.know(names, self.of_segments[names].at(price), best, value)
 
     def best(self, names: Names, price: float) -> tuple[Candidate | None, float]:
         """Return the best tree of a segment so far at a price, and what it costs there."""

@@ -18,12 +18,14 @@ from tilewright.errors import NoMappingError
 from tilewright.mapper.fused.results.front_result import FusedFront
 from tilewright.mapper.fused.results.result import FusedResult, Variant
 from tilewright.mapper.fused.trading.half_planes import union
+from tilewright.mapper.fused.trading.leaking import apart
 from tilewright.mapper.fused.trading.priced_search import PricedSearch
 from tilewright.mapper.fused.trading.totals import PooledTotals, totals_of
 from tilewright.mapper.network.running.progress import Progress
 from tilewright.mapper.network.running.run import UNLIMITED, Run
 from tilewright.mapper.objective.objective import Objective, parse_objective
 from tilewright.mapper.objective.tolerances import TIE, TOLERANCE
+from tilewright.model.energy import leakage_per_cycle
 from tilewright.workload.layer import Network
 
 FIRST, REST = 0.35, 0.3  # of a limited time: for the least energy, and of what is left for others
@@ -67,6 +69,8 @@ class TradeOffSearch:
 
     def carry_out(self, goal: Objective) -> None:
         """Search for the totals within some limits, or for all of them if there are none."""
+        if apart(self.architecture):
+            self.solve(-leakage_per_cycle(self.architecture))
         self.solve(0.0)
         price: float | None = inf
         while price is not None and not self.over() and len(self.tried) < MOST_PRICES:
@@ -100,12 +104,12 @@ class TradeOffSearch:
     def solve(self, price: float) -> None:
         """Search all variants at a price."""
         self.tried.add(price)
-        share = self.left() * (FIRST if price == 0.0 else REST)
+        share = self.left() * (FIRST if price <= 0.0 else REST)
         end = perf_counter() + share
         for i, own in enumerate(self.known):
             limit = (end - perf_counter()) / (len(self.known) - i) if isfinite(end) else None
             run = replace(self.run, time_limit=limit)
-            if price in (0.0, inf):
+            if price <= 0.0 or price == inf:
                 found = own.solve(price, run)
             else:
                 # results at odd prices are of no use to others, and say little
