@@ -184,7 +184,7 @@ def number(value: float) -> str:
 
 def percent(share: float) -> str:
     """Return a share in percent; what is not zero does not look like it."""
-    return f"{share:.1%}" if share == 0 or share >= 0.0005 else "<0.1%"
+    return f"{share:.1%}" if share == 0 or abs(share) >= 0.0005 else "<0.1%"
 
 
 def say(message: str) -> None:

@@ -189,6 +189,7 @@ class _Fused:
         document = load(fspath(mapping)) if isinstance(mapping, str | PathLike) else mapping
         if not isinstance(document, Document):
             document = Document(document, "mapping")
+        self.choose_variant(document)
         found = parse_fused(document, self.network, self.architecture)
         whole = isinstance(document.data, dict) and "segments" in document.data
         segments = []
@@ -201,6 +202,13 @@ class _Fused:
         return FusedNetworkEvaluation(
             self.network, self.architecture, tuple(segments), tuple(layers), tuple(missing)
         )
+
+    def choose_variant(self, document: Document) -> None:
+        """Take the variant of the network that a file names, if it names one."""
+        named = document.data.get("workload") if isinstance(document.data, dict) else None
+        for variant in self.network.variants:
+            if variant.name == named:
+                self.network = variant
 
     def one(
         self, document: Document, start: KeyPath, own: Segment, tree: FusedMapping

@@ -123,8 +123,12 @@ def check_together(
         )
 
 
-def check_fuse(network: Network, machine: Architecture, latency: str) -> None:
+def check_fuse(
+    network: Network, machine: Architecture, latency: str, layer: str | None = None
+) -> None:
     """Refuse to fuse layers where nothing connects them, and what does not go with that."""
+    if layer is not None:
+        raise InputError("has no effect with 'fuse': leave out one of the two", key="layer")
     if latency != "throughput":
         raise InputError("has no effect with 'fuse': leave out one of the two", key="latency")
     if network.graph is None:

@@ -77,7 +77,7 @@ def test_segments_exchange_what_nobody_else_reads():
 def test_ctrl_c_gives_the_best_so_far(monkeypatch):
     solve, count = SegmentSearch.solve, itertools.count()
 
-    def interrupted(self, most, stop):
+    def interrupted(self, most, stop, soon=None):
         if next(count) == 1:
             raise KeyboardInterrupt
         return solve(self, most, stop)

@@ -1,5 +1,6 @@
 """Energy against cycles with fused layers: limits of totals, and fronts."""
 
+import json
 from dataclasses import replace
 from math import inf, isclose
 from random import Random
@@ -16,6 +17,7 @@ from tilewright.fusion.evaluation import evaluate
 from tilewright.mapper.fused.network import map_fused, result
 from tilewright.mapper.fused.rounds import Rounds
 from tilewright.mapper.fused.trading.half_planes import HalfPlanes, union
+from tilewright.mapper.fused.trading.priced_search import PricedSearch
 from tilewright.mapper.fused.trading.priced_time import with_priced_time
 from tilewright.mapper.fused.whole_search import search_fused
 from tilewright.mapping.fused import segment
@@ -241,3 +243,114 @@ def test_an_interrupted_search_without_leakage_gives_what_it_has(monkeypatch):
     assert cut.architecture == target
     assert cut.lower_bound <= whole.value <= cut.value
     assert cut.energy_pj == pytest.approx(cut.value)
+
+
+def test_a_front_of_a_machine_of_several_arrays_that_leaks():
+    target = two_arrays(Random(2))
+    found = network(4, [4, 6, 4])
+    front = tilewright.pareto(found, target, fuse=True)
+    least = map_fused(found, target, "energy")
+    assert front.totals()[0][0] == pytest.approx(least.value)
+    assert front.gaps[0] == 0.0
+    assert all(price >= 0.0 for price in (own["pj_per_cycle"] for own in front.to_dict()["bounds"]))
+
+
+TWICE = """
+name: net
+inputs: {x: [8, 8], y: [8, 8]}
+layers:
+- {name: up, op: matmul, M: 8, K: 8, N: 16, repeat: 2}
+- {name: down, op: matmul, M: 8, K: 16, N: 8, repeat: 2}
+graph:
+- {layer: up, name: one, tensors: {I: x}}
+- {layer: down, name: two, tensors: {I: one}}
+- {layer: up, name: three, tensors: {I: y}}
+- {layer: down, name: four, tensors: {I: three}}
+outputs: [two, four]
+"""
+
+
+def test_segments_that_are_alike_have_the_names_of_their_own_layers():
+    network, (_, target) = parse_network(parse(TWICE, "net")), blocks()
+    found = tilewright.map(network, target, "energy, latency<=1e9", fuse=True)
+    names = {name for own in found.to_dict()["segments"] for name in own["layers"]}
+    assert names <= {"one", "two", "three", "four"}
+    assert len(found.segments) > 1
+    assert {name for own in found.segments for name in own.evaluation.layers} == names
+    table = found.text()
+    assert "energy (uJ)" in table
+    assert "saved" not in table
+
+
+VARIANTS = """
+name: net
+variants:
+  small:
+    inputs: {x: [8, 8]}
+    layers:
+    - {name: up, op: matmul, M: 8, K: 8, N: 16, tensors: {I: x, O: h}}
+    - {name: down, op: matmul, M: 8, K: 16, N: 8, tensors: {I: h, O: y}}
+  large:
+    inputs: {x: [8, 8]}
+    layers:
+    - {name: up, op: matmul, M: 8, K: 8, N: 32, tensors: {I: x, O: h}}
+    - {name: down, op: matmul, M: 8, K: 32, N: 8, tensors: {I: h, O: y}}
+"""
+
+
+def test_a_variant_that_no_limit_allows_has_no_value():
+    network, (_, target) = parse_network(parse(VARIANTS, "net")), blocks()
+    fewest = [tilewright.map(own, target, "latency", fuse=True).value for own in network.variants]
+    least, most = sorted(fewest)
+    found = tilewright.map(network, target, f"energy, latency<={(least + most) / 2}", fuse=True)
+    values = {own["name"]: own["value"] for own in json.loads(found.to_json())["variants"]}
+    assert values["large"] is None
+    assert values["small"] == found.value
+    assert "large none" in found.text()
+    # the file names the variant that it is of
+    again = tilewright.evaluate_fused(network, target, parse(found.mapping_file(), "mappings"))
+    assert again.energy_pj == pytest.approx(found.energy_pj)
+    front = tilewright.pareto(network, target, fuse=True)
+    assert front.to_dict()["points"][0]["variant"] in values
+
+
+def test_a_variant_that_was_not_searched_leaves_no_bound(monkeypatch):
+    network, (_, target) = parse_network(parse(VARIANTS, "net")), blocks()
+    solve = PricedSearch.solve
+
+    def only_first(self, price, run):
+        found = solve(self, price, run)
+        return replace(found, interrupted=True)
+
+    monkeypatch.setattr(PricedSearch, "solve", only_first)
+    found = tilewright.map(network, target, "energy, latency<=1e9", fuse=True)
+    assert found.interrupted
+    assert found.lower_bound == 0.0
+
+
+def test_an_interrupted_search_that_has_nothing_says_so(monkeypatch):
+    network, target = blocks()
+
+    def stop(self, price, run):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(PricedSearch, "solve", stop)
+    with pytest.raises(KeyboardInterrupt):
+        tilewright.pareto(network, target, fuse=True)
+
+
+def test_a_limit_is_as_good_as_the_front():
+    network, target = blocks()
+    front = tilewright.pareto(network, target, fuse=True)
+    for energy, cycles in front.totals()[:: max(1, len(front) // 3)]:
+        found = tilewright.map(network, target, f"energy, latency<={cycles}", fuse=True)
+        assert found.value <= energy * (1 + 1e-3)
+
+
+def test_a_front_is_complete_where_nothing_can_be_fused():
+    layers = "- {name: one, op: matmul, M: 8, K: 8, N: 16, tensors: {I: x, O: y}}"
+    network = parse_network(parse(f"name: n\ninputs: {{x: [8, 8]}}\nlayers:\n{layers}", "net"))
+    _, target = blocks()
+    front = tilewright.pareto(network, target, fuse=True)
+    assert front.optimal
+    assert front.totals() == tilewright.pareto(network, target).totals()

@@ -134,7 +134,8 @@ def map(
         progress = watching() if progress else Progress()
     run = Run(time_limit, workers, progress, kept)
     if isinstance(how, Fused):
-        return map_fused_layers(network, machine, objective, how, kind, run)
+        check_fuse(network, machine, kind, layer)
+        return map_fused_layers(network, machine, objective, how, run)
     if isinstance(how, Uniform):
         return map_in_one_style(network, machine, objective, how, kind, run)
     return map_exactly(network, machine, objective, how, kind, run)
@@ -154,10 +155,9 @@ def map_in_one_style(
 
 
 def map_fused_layers(
-    network: Network, machine: Architecture, objective: str, how: Fused, kind: str, run: Run
+    network: Network, machine: Architecture, objective: str, how: Fused, run: Run
 ) -> NetworkResult:
     """Find which layers share loops, and the best tree of each segment of them."""
-    check_fuse(network, machine, kind)
     if parse_objective(objective).limited:
         check_limits_of_fused(objective, how.tiles)
         from tilewright.mapper.fused.trading.trade_offs import map_within

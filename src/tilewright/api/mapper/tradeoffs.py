@@ -92,7 +92,7 @@ def pareto(
     check_own_names(machine, network.layers)
     machine = under(machine, the_constraints(constraints, machine, network.layers))
     if fuse:
-        check_fuse(network, machine, "throughput")
+        check_fuse(network, machine, "throughput", layer)
         from tilewright.mapper.fused.trading.trade_offs import trade_off_front
 
         run = Run(time_limit, workers, watching() if progress else Progress())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import replace
 from itertools import groupby
 from math import isfinite
 from time import perf_counter
@@ -198,7 +199,13 @@ class Rounds:
         answers: dict[Names, Answer] = {}
 
         def one(names: Names, task: Task, weight: float) -> None:
-            _, stop = budget.shares(weight)
+            seconds = budget.seconds(weight)
+            end = perf_counter() + seconds
+
+            def stop() -> bool:
+                return budget.halted.is_set() or perf_counter() >= end
+
+            task = replace(task, seconds=seconds)
             answers[names] = self.helpers.compute(solve, task, stop=stop)
             self.ended += 1
             if stop():

@@ -19,6 +19,8 @@ from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.objective.tolerances import TIE
 from tilewright.mapping.fused import Segment
 
+EARLY = 0.7  # of a limited time, after which candidates with groups are listed
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -75,6 +77,8 @@ class Task:
         What an earlier search has found.
     known : KnownChunks
         What is known of chunks.
+    seconds : float
+        That the search may take.
     """
 
     segment: Segment
@@ -85,6 +89,7 @@ class Task:
     alone: float
     earlier: Outcome
     known: KnownChunks = field(default_factory=KnownChunks)
+    seconds: float = inf
 
 
 @dataclass(frozen=True)
@@ -111,7 +116,8 @@ def solve(task: Task, stop: Callable[[], bool]) -> Answer:
         # this leaves out more, but says less of what it leaves out than searches do, which
         # take long with several arrays
         search.apart = task.alone - search.bounds.saved_at_most()
-    best = search.solve(min(most, earlier.value), stop)
+    early = start + task.seconds * EARLY
+    best = search.solve(min(most, earlier.value), stop, lambda: stop() or perf_counter() >= early)
     candidate = best.candidate or (earlier.best if earlier.value < most else None)
     # where there is nothing better, smaller segments say what is possible
     nothing = candidate is None and best.bound >= most * (1 - TIE)

@@ -85,11 +85,12 @@ class Objective:
 
     def within(self, text: str) -> str:
         """Return some words with the limits after them."""
+        limits = []
         if isfinite(self.most_cycles):
-            text += f" within {self.most_cycles:.10g} cycles"
+            limits.append(f"{self.most_cycles:.10g} cycles")
         if isfinite(self.most_energy):
-            text += f" within {self.most_energy:.10g} pJ"
-        return text
+            limits.append(f"{self.most_energy:.10g} pJ")
+        return f"{text} within {' and '.join(limits)}" if limits else text
 
     def value(self, energy_pj: float, cycles: float) -> float:
         """Return what is minimised; infinite beyond a limit."""

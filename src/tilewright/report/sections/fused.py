@@ -13,7 +13,7 @@ from tilewright.mapper.fused.results.segment_result import SegmentResult, shorte
 from tilewright.mapper.results.result import NetworkResult
 from tilewright.mapping.fused.notation.text import fused_text
 from tilewright.report.palette import TENSORS
-from tilewright.report.quantities import SPACE, TIMES, percent, size, whole
+from tilewright.report.quantities import SPACE, TIMES, cycles, energy, percent, size, whole
 from tilewright.report.sections.graph import Link
 from tilewright.report.sections.proof import objective_value
 
@@ -66,7 +66,7 @@ def fused_proof_html(result: FusedResult) -> str:
     words, head, *more = said.split(". ")
     saved = 1 - result.value / result.value_alone if result.value_alone else 0.0
     values = (objective_value(result.objective, v) for v in (result.value_alone, result.value))
-    if result.segments:
+    if result.segments and not result.limited:
         words += f"; {' instead of '.join(reversed(list(values)))}, {percent(saved)} less"
     mark = "proven" if result.optimal else "open"
     label, _, text = space.partition(": ")
@@ -103,11 +103,15 @@ def segment_html(number: int, found: SegmentResult, result: FusedResult) -> str:
         if found.optimal
         else f'<span class="gap">gap {percent(found.gap)}</span>'
     )
+    costs = f"<span>{before} → {after}</span>\n<span>{saved} less</span>{verdict}"
+    if result.limited:
+        # with limits for all together, what each costs at least means little
+        own = found.evaluation
+        costs = f"<span>{energy(own.energy_pj)}</span>\n<span>{cycles(own.cycles)}</span>"
     tree = escape(fused_text(found.mapping, found.segment, result.architecture).rstrip("\n"))
     return f"""
 <details class="layer segment" id="segment-{number}" style="--own: {colour(number)}" open>
-<summary><h3>{escape(shortened(found.names))}{times}</h3><span>{before} → {after}</span>
-<span>{saved} less</span>{verdict}</summary>
+<summary><h3>{escape(shortened(found.names))}{times}</h3>{costs}</summary>
 <div class="columns"><div><h4>Tree</h4><pre class="nest" tabindex="0">{tree}</pre></div>
 <div><h4>Between the layers</h4>{exchanged_html(found)}
 <p class="note">{found.outer_words_saved:,} words less to and from \

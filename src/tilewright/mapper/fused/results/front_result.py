@@ -58,6 +58,8 @@ class FusedFront(TradeOffs):
         Its limits hold for the totals.
     stopped : bool
         Whether the time limit ended the search.
+    exact : bool
+        Whether nothing can be fused, and all trade-offs of layers by themselves are known.
     """
 
     headers: ClassVar[tuple[str, ...]] = HEADERS
@@ -68,6 +70,7 @@ class FusedFront(TradeOffs):
     planes: HalfPlanes
     limits: Objective
     stopped: bool = False
+    exact: bool = False
 
     @classmethod
     def of(
@@ -125,6 +128,9 @@ class FusedFront(TradeOffs):
         """How much less energy than a point a mapping can have that takes fewer cycles than the one
         before it, as a share.
         """  # noqa: D205
+        if self.exact:
+            thinned = max(own.sums.tolerance for own in self.found)
+            return (1 - 1 / (1 + thinned),) * len(self.chosen)
         found, before = [], self.limits.most_cycles
         for point in self.chosen:
             least = self.planes.least_energy(before)
@@ -137,7 +143,7 @@ class FusedFront(TradeOffs):
     def tolerance(self) -> float:
         """The largest of the `gaps`; 1 where mappings may have fewer cycles than any point."""
         last = self.chosen[-1]
-        known = last.cycles <= self.planes.cycles * (1 + TIE)
+        known = self.exact or last.cycles <= self.planes.cycles * (1 + TIE)
         known |= self.planes.fewest_cycles(self.limits.most_energy) >= last.cycles * (1 - TIE)
         return max(self.gaps) if known else 1.0
 
@@ -172,7 +178,7 @@ class FusedFront(TradeOffs):
             ended = f"The search {how}. "
         fewest = self.planes.cycles
         last = self.chosen[-1].cycles
-        if fewest >= last * (1 - TIE):
+        if self.exact or fewest >= last * (1 - TIE):
             quickest = f"No mapping takes fewer than {last:,.0f} cycles."
         else:
             least = f", but no fewer than {fewest:,.0f}" if fewest else ""
@@ -185,10 +191,9 @@ class FusedFront(TradeOffs):
             )
         else:
             beaten = "Proven: no mapping has fewer cycles and less energy than a point."
-        return (
-            f"{ended}{beaten} {quickest} ({len(self)} points from {len(self.planes.lines) + 1} "
-            f"searches, {self.seconds:.1f} s.)"
-        )
+        points = f"{len(self)} points" if len(self) > 1 else "1 point"
+        searches = len(self.planes.lines) + 1
+        return f"{ended}{beaten} {quickest} ({points}, {searches} searches, {self.seconds:.1f} s.)"
 
     def plot(self) -> go.Figure:
         """Return a plot of energy (uJ) against cycles, and of what no mapping undercuts."""

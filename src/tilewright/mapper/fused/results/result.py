@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf, isfinite
 from typing import Any, ClassVar
 
 from tilewright.mapper.fused.results.edges import UnfusedEdge, reasons_text
@@ -36,6 +37,8 @@ SIZES = {
 }
 SHORT = {DIVISORS: "tile sizes that divide", ALL: "all tile sizes"}
 HEADERS = ("layers", "runs", "alone", "fused", "saved", "words saved", "gap")
+WITHIN = ("layers", "runs", "energy (uJ)", "cycles")
+"""Headers where limits hold for all layers together: what each costs alone means little."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,11 @@ class Variant:
     name: str
     value: float
     lower_bound: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data; what is infinite is None: there is no mapping within limits."""
+        known = (number if isfinite(number) else None for number in (self.value, self.lower_bound))
+        return dict(zip(("name", "value", "lower_bound"), (self.name, *known), strict=True))
 
 
 @dataclass(frozen=True, repr=False)
@@ -149,6 +157,24 @@ class FusedResult(NetworkResult):
             f"{'proven optimal' if self.optimal else f'gap {percent(self.gap)}'}>"
         )
 
+    @property
+    def limited(self) -> bool:
+        """Whether limits hold for the totals."""
+        return parse_objective(self.objective).limited
+
+    def table_within(self) -> Iterator[tuple[str, ...]]:
+        """Yield the cells of a table under `WITHIN`: one run of each, and totals."""
+        for s in self.segments:
+            cost = s.evaluation
+            energy = number(cost.energy_pj * 1e-6)
+            yield (shortened(s.names), f"{s.repeat}", energy, f"{cost.cycles:,.0f}")
+            for tile in s.exchanged:
+                yield (f"  {tile}", "", "", "")
+        for u in self.unfused:
+            energy = number(u.result.energy_pj * 1e-6)
+            yield (u.result.layer.name, f"{u.repeat}", energy, f"{u.result.cycles:,.0f}")
+        yield ("total", "", number(self.energy_pj * 1e-6), f"{self.cycles:,.0f}")
+
     def table(self) -> Iterator[tuple[str, ...]]:
         """Yield the cells of a table under `HEADERS`: segments, other layers, totals."""
         for s in self.segments:
@@ -185,9 +211,10 @@ class FusedResult(NetworkResult):
         title = (
             f"{self.network.name} on {self.architecture.name}, {goal.least}"
             f"{' in total' if goal.limited else ''}, fused where that is better, "
-            f"{SHORT[self.tiles]} ({unit})"
+            f"{SHORT[self.tiles]}{'' if goal.limited else f' ({unit})'}"
         )
-        lines = aligned([HEADERS, *self.table()], left=(0,), width=width)
+        rows = [WITHIN, *self.table_within()] if goal.limited else [HEADERS, *self.table()]
+        lines = aligned(rows, left=(0,), width=width)
         reasons = [*self.reasons(width), *self.choice(width)]
         return "\n".join([wrapped(title, width), "", *lines, "", *reasons, self.statement(width)])
 
@@ -196,7 +223,7 @@ class FusedResult(NetworkResult):
         if not self.variants:
             return []
         names = (
-            f"{own.name} {number(self.shown(own.value))}"
+            f"{own.name} {number(self.shown(own.value)) if own.value < inf else 'none'}"
             for own in sorted(self.variants, key=lambda own: own.value)
         )
         return [wrapped(f"best of its variants: {', '.join(names)}", width), ""]
@@ -220,7 +247,10 @@ class FusedResult(NetworkResult):
         """Return in a few sentences what is proven."""
         outermost = self.architecture.memories[0].name
         words = sum(s.outer_words_saved * s.repeat for s in self.segments)
-        if self.segments:
+        if self.limited:
+            fused = sum(len(s.names) * s.repeat for s in self.segments)
+            first = f"{fused} of {self.runs} runs of layers share loops."
+        elif self.segments:
             first = f"{outermost} sends and receives {words:,} fewer words than without fusion."
         else:
             first = self.nothing
@@ -230,8 +260,8 @@ class FusedResult(NetworkResult):
             second = "Not proven optimal: the search was interrupted."
         elif self.stopped:
             second = "Not proven optimal: the search was stopped at the time limit."
-        elif parse_objective(self.objective).limited:
-            second = "Not proven optimal. The gaps of segments and layers are those without limits."
+        elif self.limited:
+            second = "Not proven optimal: other mixtures of mappings may be better."
         elif all(own.result.proof.optimal for own in self.unfused):
             second = "Not proven optimal: fused layers may cost less than they do, see the gaps."
         else:
@@ -272,7 +302,7 @@ class FusedResult(NetworkResult):
             "seconds": self.seconds,
             "space": self.space,
             "segments": [segment.to_dict() for segment in self.segments],
-            **({"variants": [vars(own) for own in self.variants]} if self.variants else {}),
+            **({"variants": [own.to_dict() for own in self.variants]} if self.variants else {}),
             "layers": [u.result.to_dict() | {"repeat": u.repeat} for u in self.unfused],
             "unfused_edges": [edge.to_dict() for edge in self.unfused_edges],
             "unmapped": [layer.name for layer in self.unmapped],

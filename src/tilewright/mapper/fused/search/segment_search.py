@@ -49,11 +49,17 @@ class BestTree:
         What it costs, or that value.
     bound : float
         What no candidate undercuts, up to that.
+    left : tuple of Candidate or Opened
+        Those that may be better, if the search was stopped.
+    rest : float
+        What all others cost at least, up to the value.
     """
 
     candidate: Candidate | None
     value: float
     bound: float
+    left: tuple[Candidate | Opened, ...] = ()
+    rest: float = inf
 
 
 class SegmentSearch:
@@ -233,10 +239,17 @@ class SegmentSearch:
         )
         return [tuple(max(bits) for bits in zip(*own, strict=True)) for own in every]
 
-    def solve(self, most: float, stop: Callable[[], bool]) -> BestTree:
+    def solve(
+        self,
+        most: float,
+        stop: Callable[[], bool],
+        soon: Callable[[], bool] | None = None,
+    ) -> BestTree:
         """Return the best candidate that costs less than some value, and a bound of all.
 
-        The bound is that value where there is none and none was left out.
+        The bound is that value where there is none and none was left out. `soon` tells when to
+        leave the candidates with windows for a while, to list those with groups: without a list
+        there is no bound.
         """
         best = BestTree(None, most, most)
         if self.enough(most):
@@ -252,28 +265,30 @@ class SegmentSearch:
             best = better if better.candidate else replace(best, bound=better.bound)
             if cut or self.enough(best.value):
                 return replace(best, bound=self.floor)  # there may be other candidates
+        best = replace(best, rest=best.bound, left=())
         if self.problem.windows.loops:
-            plain = best.bound
             opened = list(self.windows.below(best.value, stop))
-            cut = stop()
-            better = self.best_of(opened, best.value, stop)
-            best = better if better.candidate else best
-            best = replace(best, bound=self.floor if cut else min(plain, better.bound))
-            if cut:
-                return best
+            if stop():
+                return replace(best, bound=self.floor)
+            better = self.best_of(opened, best.value, soon or stop)
+            rest = min(best.rest, better.rest)
+            best = replace(better if better.candidate else best, rest=rest, left=better.left)
         best = self.grouped(best, stop)
         if self.chunks.tolerance > 0.0:
             best = replace(best, bound=min(best.bound, self.least))  # some were left out
         return best
 
     def grouped(self, best: BestTree, stop: Callable[[], bool]) -> BestTree:
-        """Return the best candidate, groups of layers that share more loops among them."""
-        known = best.bound
+        """Return the best candidate, with groups of layers that share more loops among them.
+
+        And with those that were left for these.
+        """
         found = list(self.groups.below(best.value, stop))
-        cut = stop()
-        better = self.best_of(found, best.value, stop)
-        best = better if better.candidate else best
-        return replace(best, bound=self.floor if cut else min(known, better.bound))
+        if stop():
+            return replace(best, bound=self.floor)
+        better = self.best_of((*best.left, *found), best.value, stop)
+        bound = min(best.rest, better.bound)
+        return replace(better if better.candidate else best, bound=bound)
 
     def enough(self, value: float) -> bool:
         """Whether nothing can be better than a value by more than the tolerance."""
@@ -317,7 +332,9 @@ class SegmentSearch:
                     best, value = head, cost
                 if cost > head.bound * (1 + TIE):
                     bound = min(bound, head.bound)  # the search of a chunk was given up
-        return BestTree(best, value, min(value, bound, *(entry[0] for entry in heap[:1])))
+        rest = min(value, bound)
+        left = tuple(entry[2] for entry in heap)
+        return BestTree(best, value, min([rest, *(each.bound for each in left)]), left, rest)
 
     def cost(self, head: Candidate) -> float:
         """Return what a candidate costs whose branches are solved."""

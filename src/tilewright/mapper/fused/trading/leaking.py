@@ -17,6 +17,7 @@ from tilewright.errors import NoMappingError
 from tilewright.mapper.fused.network_search import FusedNetworkSearch
 from tilewright.mapper.fused.trading.priced_search import PricedSearch
 from tilewright.mapper.fused.whole_search import SearchedNetwork, search_fused
+from tilewright.mapper.network.network import compiled
 from tilewright.mapper.network.running.run import UNLIMITED, Run
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.results.result import LayerResult
@@ -44,6 +45,7 @@ def search_least(
     """Search a network for the least of an objective; see `search_fused`."""
     if parse_objective(objective).powers != (1.0, 0.0) or not apart(architecture):
         return search_fused(network, architecture, objective, run=run, tiles=tiles)
+    compiled()  # counts for no limit
     end = perf_counter() + run.seconds
     known = PricedSearch(network, architecture)
     for price, share in zip((-leakage_per_cycle(architecture), inf), SHARES, strict=True):

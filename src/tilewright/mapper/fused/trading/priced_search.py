@@ -9,7 +9,6 @@ from math import inf, isfinite
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import NoMappingError
 from tilewright.fusion.evaluation import evaluate as evaluate_fused
-from tilewright.fusion.result import FusedEvaluation
 from tilewright.mapper.fused.network_search import FusedNetworkSearch
 from tilewright.mapper.fused.search.candidate import Candidate
 from tilewright.mapper.fused.search.trees import tree_of
@@ -37,13 +36,11 @@ class Tree:
     Attributes
     ----------
     candidate : Candidate
-    evaluation : FusedEvaluation
     energy, cycles : float
         Sums over its layers.
     """
 
     candidate: Candidate
-    evaluation: FusedEvaluation
     energy: float
     cycles: float
 
@@ -68,6 +65,8 @@ class PricedSearch:
         The search at each price.
     last : SearchedNetwork or None
         The last search, also if it had no mapping of some layers.
+    complete : bool
+        Whether `layers` has all trade-offs of each.
     """
 
     network: Network
@@ -79,6 +78,7 @@ class PricedSearch:
     of_layers: dict[str, HalfPlanes] = field(default_factory=dict)
     found: dict[float, SearchedNetwork] = field(default_factory=dict)
     last: SearchedNetwork | None = None
+    complete: bool = False
 
     @property
     def first(self) -> FusedNetworkSearch:
@@ -129,6 +129,7 @@ class PricedSearch:
                 self.layers[layer.name] += [
                     self.on_the_machine(replace(point, layer=layer)) for point in front.points
                 ]
+        self.complete = found.optimal
         return found.interrupted
 
     def know(self, price: float, search: FusedNetworkSearch) -> None:
@@ -137,6 +138,14 @@ class PricedSearch:
             if names in self.of_segments:
                 best, value = self.best(names, price)
                 search.know(names, self.of_segments[names].at(price), best, value)
+
+    def apart_only(self) -> bool:
+        """Whether all trade-offs are known: those of layers by themselves, and none can be fused.
+
+        Totals of many runs are thinned, see `front_totals.thinned`.
+        """
+        bounds = (planes.at(0.0) for planes in self.of_segments.values())
+        return self.complete and all(bound == inf for bound in bounds)
 
     def best(self, names: Names, price: float) -> tuple[Candidate | None, float]:
         """Return the best tree of a segment so far at a price, and what it costs there."""
@@ -165,7 +174,7 @@ class PricedSearch:
             cost = evaluate_fused(segment, self.architecture, tree)
             layers = cost.layers.values()
             energy, cycles = sum(la.energy_pj for la in layers), sum(la.cycles for la in layers)
-            known_trees.append(Tree(outcome.best, cost, energy, cycles))
+            known_trees.append(Tree(outcome.best, energy, cycles))
 
     def tree_of(self, search: FusedNetworkSearch, names: Names, best: Candidate) -> FusedMapping:
         """Return a candidate of a segment, or of one that is alike, as its tree."""

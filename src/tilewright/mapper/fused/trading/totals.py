@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tilewright.fusion.evaluation import evaluate as evaluate_fused
 from tilewright.mapper.fused.results.result import FusedResult, Unfused
 from tilewright.mapper.fused.results.segment_result import SegmentResult
 from tilewright.mapper.fused.search.trees import exchanged
@@ -136,7 +137,7 @@ class PooledTotals:
         return SegmentResult(
             segment=segment,
             mapping=mapping,
-            evaluation=replace(tree.evaluation, segment=segment, mapping=mapping),
+            evaluation=evaluate_fused(segment, known.architecture, mapping, check=False),
             alone=tuple(known.at(price).search.alone[layer] for layer in own),
             exchanged=tuple(exchanged(segment, mapping, known.architecture)),
             value=value,

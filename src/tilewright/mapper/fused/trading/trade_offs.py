@@ -7,7 +7,7 @@ finds one below the line between them, or proves that there is none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from math import inf, isfinite
@@ -21,6 +21,7 @@ from tilewright.mapper.fused.trading.half_planes import union
 from tilewright.mapper.fused.trading.leaking import apart
 from tilewright.mapper.fused.trading.priced_search import PricedSearch
 from tilewright.mapper.fused.trading.totals import PooledTotals, totals_of
+from tilewright.mapper.network.network import compiled
 from tilewright.mapper.network.running.progress import Progress
 from tilewright.mapper.network.running.run import UNLIMITED, Run
 from tilewright.mapper.objective.objective import Objective, parse_objective
@@ -29,6 +30,7 @@ from tilewright.model.energy import leakage_per_cycle
 from tilewright.workload.layer import Network
 
 FIRST, REST = 0.35, 0.3  # of a limited time: for the least energy, and of what is left for others
+AGAIN = 0.7  # of what is left, where that was too little to map every layer
 LEAST = 0.05  # of it: with less time left no other price is tried
 MOST_PRICES = 24
 CLOSE = 1e-3  # prices at which the bound is closer than this are not tried for a front
@@ -51,8 +53,8 @@ class TradeOffSearch:
     ----------
     known : list of PricedSearch
         Of each variant.
-    totals : list of PooledTotals
-        Of each variant, of all that was found so far.
+    totals : list of PooledTotals or None
+        Of each variant, of all that was found so far; None where there is nothing yet.
     interrupted, stopped : bool
         Whether Ctrl-C or the time limit ended a search.
     """
@@ -61,27 +63,58 @@ class TradeOffSearch:
         self.network = network
         self.architecture = architecture
         self.run = run
+        compiled()  # counts for no limit
         self.start = perf_counter()
         self.known = [PricedSearch(own, architecture) for own in network.variants or (network,)]
-        self.totals: list[PooledTotals] = []
+        self.totals: list[PooledTotals | None] = []
         self.tried: set[float] = set()
         self.interrupted = self.stopped = False
+        self.fault: NoMappingError | None = None
 
     def carry_out(self, goal: Objective) -> None:
-        """Search for the totals within some limits, or for all of them if there are none."""
+        """Search for the totals within some limits, or for all of them if there are none.
+
+        Raises
+        ------
+        NoMappingError
+            When no mapping can run one of the layers, or none was found in time.
+        KeyboardInterrupt
+            When Ctrl-C ended the search before there was anything.
+        """
+        try:
+            self.explore(goal)
+        except KeyboardInterrupt:
+            self.interrupted = True
+        if not any(self.totals):
+            if self.interrupted or self.fault is None:
+                raise KeyboardInterrupt
+            raise self.fault
+
+    def explore(self, goal: Objective) -> None:
+        """Search at one price after the other."""
         if apart(self.architecture):
-            self.solve(-leakage_per_cycle(self.architecture))
-        self.solve(0.0)
-        price: float | None = inf
-        while price is not None and not self.over() and len(self.tried) < MOST_PRICES:
-            try:
-                self.solve(price)
-            except NoMappingError:  # no time for all layers; what was found before stays
-                self.stopped = True
-                return
-            if price == inf:
-                self.add_fronts()
+            self.attempt(-leakage_per_cycle(self.architecture), FIRST)
+        if not (self.attempt(0.0, FIRST) or self.attempt(0.0, 1.0)):
+            return
+        if not (self.attempt(inf, REST) or self.over()):
+            self.attempt(inf, AGAIN)
+        self.add_fronts()
+        while not self.over() and len(self.tried) < MOST_PRICES:
             price = self.next_price(goal)
+            if price is None or not self.attempt(price, REST):
+                return
+
+    def attempt(self, price: float, share: float) -> bool:
+        """Search at a price in a part of the time that is left; return whether that had enough."""
+        try:
+            self.solve(price, share)
+        except NoMappingError as fault:
+            self.interrupted |= any(own.interrupted for own in self.known)
+            self.stopped |= not self.interrupted
+            self.fault = fault
+        else:
+            return True
+        return self.interrupted
 
     def add_fronts(self) -> None:
         """Take all trade-offs of layers by themselves."""
@@ -89,7 +122,11 @@ class TradeOffSearch:
             if not self.over():
                 share = self.left() * REST / len(self.known)
                 self.interrupted = own.add_fronts(share if isfinite(share) else None)
-        self.totals = [totals_of(own) for own in self.known if own.found]
+        self.sum_up()
+
+    def sum_up(self) -> None:
+        """Find the totals of all that is known."""
+        self.totals = [totals_of(own) if 0.0 in own.found else None for own in self.known]
 
     def over(self) -> bool:
         """Whether no other price is tried for lack of time."""
@@ -101,11 +138,10 @@ class TradeOffSearch:
         """Return the seconds that are left."""
         return self.run.seconds - (perf_counter() - self.start)
 
-    def solve(self, price: float) -> None:
-        """Search all variants at a price."""
+    def solve(self, price: float, share: float) -> None:
+        """Search all variants at a price, in a part of the time that is left."""
         self.tried.add(price)
-        share = self.left() * (FIRST if price <= 0.0 else REST)
-        end = perf_counter() + share
+        end = perf_counter() + self.left() * share
         for i, own in enumerate(self.known):
             limit = (end - perf_counter()) / (len(self.known) - i) if isfinite(end) else None
             run = replace(self.run, time_limit=limit)
@@ -120,11 +156,11 @@ class TradeOffSearch:
             if found.interrupted:
                 self.interrupted = True
                 break
-        self.totals = [totals_of(own) for own in self.known if own.found]
+        self.sum_up()
 
     def state(self) -> str:
         """Return in a line how far the work is."""
-        points = sum(len(own.sums) for own in self.totals)
+        points = sum(len(own.sums) for own in self.totals if own)
         return f"trade-offs: {len(self.tried)} searches, {points} totals"
 
     def corners(self) -> list[Corner]:
@@ -133,6 +169,7 @@ class TradeOffSearch:
             {
                 (float(energy), float(cycles))
                 for own in self.totals
+                if own
                 for energy, cycles in zip(own.sums.energy, own.sums.cycles, strict=True)
             }
         )
@@ -146,16 +183,42 @@ class TradeOffSearch:
         return hull
 
     def next_price(self, goal: Objective) -> float | None:
-        """Return the price at which the bound is furthest below the line between two corners."""
+        """Return the price at which the bound is furthest below the line between two corners.
+
+        With limits, between the corners around them; other corners only as long as that leaves
+        much unknown, since runs of other prices may be mixed.
+        """
+        price = self.furthest(self.edges(goal), TIE if goal.limited else CLOSE)
+        if price is None and goal.limited and self.gap(goal) > CLOSE:
+            price = self.furthest(pairwise(self.corners()), CLOSE)
+        return price
+
+    def furthest(self, edges: Iterable[tuple[Corner, Corner]], least: float) -> float | None:
+        """Return the price of the edge with the largest gap, if that is more than a share."""
         planes = union([own.planes for own in self.known])
-        best, furthest = None, TIE if goal.limited else CLOSE
-        for one, two in self.edges(goal):
+        best = None
+        for one, two in edges:
             price = (two[0] - one[0]) / (one[1] - two[1])
             value = one[0] + price * one[1]
             gap = 1 - planes.at(price) / value
-            if gap > furthest and price not in self.tried:
-                best, furthest = price, gap
+            if gap > least and price not in self.tried:
+                best, least = price, gap
         return best
+
+    def gap(self, goal: Objective) -> float:
+        """Return what is unknown of the best totals within limits, as a share."""
+        value = min(variant.value for variant, _ in self.within(goal))
+        bound = min(variant.lower_bound for variant, _ in self.within(goal))
+        return 1 - bound / value if 0.0 < value < inf else 1.0
+
+    def within(self, goal: Objective) -> Iterator[tuple[Variant, int]]:
+        """Yield the best of each variant within limits, and which of its totals that is."""
+        for known, totals in zip(self.known, self.totals, strict=True):
+            row, value = (0, inf) if totals is None else best_of(totals, goal)
+            bound = known.planes.least_energy(goal.most_cycles)
+            if goal.powers == (0.0, 1.0):
+                bound = known.planes.fewest_cycles(goal.most_energy)
+            yield Variant(known.network.name, value, min(bound, value)), row
 
     def edges(self, goal: Objective) -> Iterator[tuple[Corner, Corner]]:
         """Yield corners that follow each other; with limits, those that a limit is between."""
@@ -193,25 +256,23 @@ def map_within(
     ------
     NoMappingError
         When no mapping can run one of the layers, or none that was found is within the limits.
+    KeyboardInterrupt
+        When Ctrl-C ended the search before there was one.
     """
     goal = parse_objective(objective)
     search = TradeOffSearch(network, architecture, run)
     search.carry_out(goal)
-    variants, best = [], None
-    for known, totals in zip(search.known, search.totals, strict=False):
-        bound = known.planes.least_energy(goal.most_cycles)
-        if goal.powers == (0.0, 1.0):
-            bound = known.planes.fewest_cycles(goal.most_energy)
-        row, value = best_of(totals, goal)
-        variants.append(Variant(known.network.name, value, min(bound, value)))
-        if value < inf and (best is None or value < best[2]):
-            best = totals, row, value
-    if best is None:
+    found = list(search.within(goal))
+    variants = [variant for variant, _ in found]
+    at = min(range(len(found)), key=lambda i: variants[i].value)
+    totals = search.totals[at]
+    if totals is None or variants[at].value == inf:
+        if search.interrupted:
+            raise KeyboardInterrupt
         raise NoMappingError(nothing_within(search, goal))
-    totals, row, _ = best
-    found = totals.result(row, objective, min(own.lower_bound for own in variants))
+    result = totals.result(found[at][1], objective, min(own.lower_bound for own in variants))
     return replace(
-        found,
+        result,
         seconds=perf_counter() - search.start,
         interrupted=search.interrupted,
         stopped=search.stopped,
@@ -269,7 +330,7 @@ def trade_off_front(
     search = TradeOffSearch(network, architecture, run)
     search.carry_out(replace(limits, most_energy=inf, most_cycles=inf))
     front = FusedFront.of(
-        search.totals,
+        [own for own in search.totals if own],
         union([own.planes for own in search.known]),
         network=network,
         architecture=architecture,
@@ -277,7 +338,10 @@ def trade_off_front(
         seconds=perf_counter() - search.start,
         interrupted=search.interrupted,
         stopped=search.stopped,
+        exact=all(own.apart_only() for own in search.known),
     )
     if not len(front):
+        if search.interrupted:
+            raise KeyboardInterrupt
         raise NoMappingError(nothing_within(search, limits))
     return front

@@ -37,15 +37,19 @@ class Budget:
         """Return what one more search asks whether it has to end."""
         return self.shares()[1]
 
+    def seconds(self, weight: float) -> float:
+        """Return the seconds of one more search."""
+        with self.lock:
+            part = self.workers * weight / max(self.waiting, weight)
+            self.waiting -= weight
+            return max(0.0, self.deadline - perf_counter()) * min(1.0, part)
+
     def shares(
         self, weight: float = 1.0, first: float = 0.5
     ) -> tuple[Callable[[], bool], Callable[[], bool]]:
         """Return the same for the first part of its time, by default half, and for all of it."""
-        with self.lock:
-            now = perf_counter()
-            part = self.workers * weight / max(self.waiting, weight)
-            share = max(0.0, self.deadline - now) * min(1.0, part)
-            self.waiting -= weight
+        share = self.seconds(weight)
+        now = perf_counter()
         return (
             lambda: self.halted.is_set() or perf_counter() >= now + share * first,
             lambda: self.halted.is_set() or perf_counter() >= now + share,
