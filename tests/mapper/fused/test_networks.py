@@ -23,7 +23,9 @@ from tilewright.mapper.fused.rounds import Rounds
 from tilewright.mapper.fused.search.chunks import Chunks
 from tilewright.mapper.fused.search.segment_search import SegmentSearch
 from tilewright.mapper.fused.space.segment_problem import SegmentProblem
+from tilewright.mapper.fused.whole_search import map_alone
 from tilewright.mapper.network.network import map_network
+from tilewright.mapper.network.running.run import Run
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapping.fused import parse_fused
 from tilewright.report.page import html
@@ -193,6 +195,35 @@ def test_segments_that_the_bound_does_not_rest_on_need_no_search(seed):
         searched.append(sum(own.searched for own in search.outcomes.values()))
     assert isclose(*totals)
     assert searched[1] <= searched[0]
+
+
+def test_layers_that_are_nearly_proven_are_not_searched_again(monkeypatch):
+    found, target = network(4, [2, 3, 4]), machine(Random(1))
+    asked = []
+
+    def stopped(some, *args, **options):
+        """Return results with a gap, a little less of it each time."""
+        asked.append([layer.name for layer in some.layers])
+        whole = map_network(some, *args, **options)
+        share = gap / len(asked)
+        layers = [
+            replace(own, proof=own.proof.of(own.proof.value, own.proof.value * (1 - share)))
+            if own.layer.name == "l1"
+            else own
+            for own in whole.layers
+        ]
+        return replace(whole, layers=tuple(layers), stopped=True)
+
+    monkeypatch.setattr("tilewright.mapper.fused.whole_search.map_network", stopped)
+    run = Run(60.0, 1)
+    for gap, times in ((1e-3, 1), (0.5, 2)):
+        asked.clear()
+        alone = map_alone(found, target, "energy", run=run, tiles="divisors")
+        assert asked == [["l0", "l1"], ["l1"]][:times]
+        assert [own.layer.name for own in alone.layers] == ["l0", "l1"]
+        assert alone.layers[0].proof.optimal
+        assert alone.layers[1].proof.gap == pytest.approx(gap / times)
+        assert alone.stopped
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -105,8 +105,5 @@ def map_alone(
 def better(one: LayerResult, two: LayerResult) -> LayerResult:
     """Return the better one of two results of a layer, with the higher bound."""
     best = min(one, two, key=lambda own: own.proof.value)
-    value = best.proof.value
-    bound = min(max(one.proof.lower_bound, two.proof.lower_bound), value)
-    gap = (value - bound) / value if value else 0.0
-    proof = replace(best.proof, lower_bound=bound, gap=gap, optimal=bound >= value)
-    return replace(best, proof=proof)
+    bound = max(one.proof.lower_bound, two.proof.lower_bound)
+    return replace(best, proof=best.proof.of(best.proof.value, bound))

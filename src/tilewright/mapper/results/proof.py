@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
+from tilewright.mapper.objective.tolerances import TIE
 from tilewright.mapper.results.searched_space import DIVISORS, SIZES
 from tilewright.mapper.results.text import percent
 
@@ -72,6 +73,18 @@ class Proof:
     def cached(self) -> bool:
         """Whether this is the result of an earlier search, looked up in the cache."""
         return self.search_seconds is not None
+
+    def of(self, value: float, bound: float) -> Proof:
+        """Return the proof of another value, or with another bound, in the same space."""
+        bound = value if bound >= value * (1 - TIE) else bound
+        return replace(
+            self,
+            optimal=bound == value,
+            lower_bound=bound,
+            value=value,
+            gap=(value - bound) / value if value else 0.0,
+            least_memory=self.least_memory and value == self.value,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the proof as plain data."""

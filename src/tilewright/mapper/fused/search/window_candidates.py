@@ -9,12 +9,14 @@ words from and to the outermost memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import inf, prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tilewright.architecture.machine import Architecture
 from tilewright.kernels.types import Bools, Floats, Ints
 from tilewright.mapper.fused.search.branch import keeps_of
 from tilewright.mapper.fused.search.candidate import Candidate, Turns, Windowed
@@ -28,6 +30,7 @@ from tilewright.mapper.problem.widest_choices import widest_choices
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.model.energy import leakage_per_cycle, operation_cost, read_cost, write_cost
 from tilewright.workload.footprint import expression_words, footprint
+from tilewright.workload.layer import Layer
 
 if TYPE_CHECKING:
     from tilewright.mapper.fused.search.segment_search import SegmentSearch
@@ -75,7 +78,6 @@ class WindowCandidates:
         self.problem = search.problem
         self.first, self.second = search.chunks.objective.powers
         self.every: list[Windowing] = []
-        self._onchip: dict[tuple[int, Sources], tuple[float, float]] = {}
         self._factors: dict[tuple[int, int], Floats] = {}
         self.operations: list[Floats] = []
         self.largest: dict[int, Floats] = {}
@@ -242,37 +244,9 @@ class WindowCandidates:
 
         In pJ without leakage, and in cycles; where these do not matter, 0.
         """
-        key = i, sources
-        if key not in self._onchip:
-            layer, machine = self.problem.layers[i], self.search.chunks.onchip
-            keeps = keeps_of(layer, machine, sources)
-            choices = widest_choices(layer, machine)
-            widest = choices.max(axis=0, keepdims=True)
-            rough = self.cheapest(Least(layer, machine, widest, sources))
-            costs = [rough(keep) for keep in keeps]
-            exact = self.cheapest(Least(layer, machine, choices, sources))
-            least = [inf, inf]
-            for k in range(2):
-                for own, keep in sorted(
-                    zip(costs, keeps, strict=True), key=lambda each: each[0][k]
-                ):
-                    if own[k] >= least[k] * (1 - CLOSE):
-                        break
-                    least = [min(pair) for pair in zip(least, exact(keep), strict=True)]
-            self._onchip[key] = least[0], least[1]
-        return self._onchip[key]
-
-    def cheapest(self, bound: Least) -> Callable[[KeepChoice], tuple[float, float]]:
-        """Return what tells the least energy and cycles of a bypass choice."""
-        # turns may make different spatial choices: no ceilings
-        bound.cycles = bound.cycles * 0.0
-        only_energy = self.search.bounds.additive
-
-        def cost(keep: KeepChoice) -> tuple[float, float]:
-            cycles = 0.0 if only_energy else float(bound.time(keep).min())
-            return float(bound.energy(keep).min()), cycles
-
-        return cost
+        layer = replace(self.problem.layers[i], name="layer", repeat=1)
+        search = self.search
+        return least_on_chip(layer, search.chunks.onchip, sources, search.bounds.additive)
 
     def least(self, places: dict[int, int]) -> Callable[[Holding], float]:
         """Return what tells how much a segment costs at least that holds some tiles."""
@@ -411,3 +385,32 @@ class WindowCandidates:
                 own.append(Turns(times * head.iterations, layer, extents, least))
             result.append(own)
         return result
+
+
+@lru_cache(maxsize=4096)
+def least_on_chip(
+    layer: Layer, machine: Architecture, sources: Sources, only_energy: bool
+) -> tuple[float, float]:
+    """Return what all turns of a layer cost at least: pJ without leakage, and cycles or 0."""
+    keeps = keeps_of(layer, machine, sources)
+    choices = widest_choices(layer, machine)
+    widest = choices.max(axis=0, keepdims=True)
+    rough = Least(layer, machine, widest, sources)
+    costs = [cost_of(rough, keep, only_energy) for keep in keeps]
+    exact = Least(layer, machine, choices, sources)
+    least = [inf, inf]
+    for k in range(2):
+        for own, keep in sorted(zip(costs, keeps, strict=True), key=lambda each: each[0][k]):
+            if own[k] >= least[k] * (1 - CLOSE):
+                break
+            found = cost_of(exact, keep, only_energy)
+            least = [min(pair) for pair in zip(least, found, strict=True)]
+    return least[0], least[1]
+
+
+def cost_of(bound: Least, keep: KeepChoice, only_energy: bool) -> tuple[float, float]:
+    """Return the least energy and cycles of a bypass choice."""
+    # turns may make different spatial choices: no ceilings
+    bound.cycles = bound.cycles * 0.0
+    cycles = 0.0 if only_energy else float(bound.time(keep).min())
+    return float(bound.energy(keep).min()), cycles

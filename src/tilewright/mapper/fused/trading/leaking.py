@@ -79,9 +79,5 @@ def left_off(known: PricedSearch) -> SearchedNetwork:
 def with_leakage(result: LayerResult, architecture: Architecture) -> LayerResult:
     """Return a result of the search without leakage with it; its bound holds."""
     cost = evaluate(result.layer, architecture, result.mapping)
-    value, bound = cost.energy_pj, result.proof.lower_bound
-    proof = replace(
-        result.proof, optimal=False, value=value, lower_bound=bound, gap=(value - bound) / value,
-        least_memory=False,
-    )  # fmt: skip
+    proof = result.proof.of(cost.energy_pj, result.proof.lower_bound)
     return replace(result, evaluation=cost, proof=proof)

@@ -134,6 +134,11 @@ class PricedSearch:
 
     def know(self, price: float, search: FusedNetworkSearch) -> None:
         """Tell a search at a price what earlier ones have found."""
+        for name, result in search.alone.items():
+            if name in self.of_layers:
+                bound = max(self.of_layers[name].at(price), result.proof.lower_bound)
+                proof = result.proof.of(result.proof.value, bound)
+                search.alone[name] = replace(result, proof=proof)
         for names in search.kinds():
             if names in self.of_segments:
                 best, value = self.best(names, price)
@@ -189,15 +194,7 @@ class PricedSearch:
         """Return the same as a result of the search at a price, with a proof of that."""
         alone = self.at(price).search.alone[result.layer.name]
         value = priced(result.evaluation.energy_pj, result.evaluation.cycles, price)
-        bound = min(self.of_layers[result.layer.name].at(price), value)
-        proof = replace(
-            alone.proof,
-            optimal=bound == value,
-            lower_bound=bound,
-            value=value,
-            gap=(value - bound) / value if value else 0.0,
-            least_memory=False,
-        )
+        proof = alone.proof.of(value, self.of_layers[result.layer.name].at(price))
         return replace(result, objective=alone.objective, proof=proof)
 
 
