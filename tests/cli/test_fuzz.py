@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fuzzing import GOOD, KINDS, broken, command_lines, shipped
+from fuzzing import CHAIN, GOOD, KINDS, LEAKING, broken, command_lines, fused_lines, shipped
 from tilewright.cli import main
 
 CASES = int(os.environ.get("TILEWRIGHT_FUZZ", "0"))
@@ -111,3 +111,12 @@ def test_searches_of_broken_files(net: str, machine: str) -> None:
         write(**texts)
         words = ["map", "net.yaml", "machine.yaml", "--time-limit", "0.2", "-o", "out.yaml"]
         run(*words, "--tiles", "divisors", "--json", "out.json")
+
+
+@cases(10)
+@given(
+    fused_lines(), broken(CHAIN), st.sampled_from([GOOD["machine.yaml"], LEAKING]), st.booleans()
+)
+def test_searches_of_fused_layers(words: list[str], net: str, machine: str, whole: bool) -> None:
+    write(net=CHAIN if whole else net, machine=machine)
+    run(*words)

@@ -168,3 +168,54 @@ def command_lines(draw: st.DrawFn) -> list[str]:
         if option in QUICK:
             words += [option, draw(st.sampled_from([QUICK[option], QUICK[option], "0", "x"]))]
     return words
+
+
+CHAIN = """
+name: chain
+inputs: {x: [8, 6]}
+layers:
+- {name: up, op: matmul, M: 8, K: 6, N: 12, repeat: 3}
+- {name: down, op: matmul, M: 8, K: 12, N: 6, repeat: 3}
+- {name: last, op: matmul, M: 8, K: 6, N: 5}
+graph:
+- block: part
+  repeat: 3
+  inputs: {h: x}
+  carry: {h: down}
+  nodes:
+  - {layer: up, name: up, tensors: {I: h}}
+  - {layer: down, name: down, tensors: {I: up}}
+- {layer: last, name: last, tensors: {I: part.down}}
+"""
+LEAKING = """
+name: leaking
+clock: 1 GHz
+levels:
+- {memory: DRAM, word: 16 bits, energy: {read: 100, write: 100}, bandwidth: 1}
+- {memory: GLB, size: 128 B, word: 16 bits, energy: {read: 6, write: 6}, leakage: 2.0e+3}
+- {array: PE, axes: {X: 2}}
+- {memory: RF, size: 8 B, word: 16 bits, energy: {read: 1, write: 1}}
+- {array: LANE, axes: {X: 2}}
+- {compute: MAC, energy: 1}
+"""
+FUSED = (
+    ("--pareto", ()),
+    ("--objective", ("energy, latency<=900", "latency, energy<=1e6", "edp", "edp, latency<=9")),
+    ("--objective", ("energy, latency<=1", "energy, energy<=1e5, latency<=1e4", "latency")),
+    ("--constraint", ("GLB.keep=W", "GLB.bypass=O", "GLB.tile.M=2")),
+    ("--tiles", ("all", "divisors")),
+    ("--json", ("out.json", "-")),
+    ("--output", ("out.yaml",)),
+    ("--report", ("out.html",)),
+    ("--layer", ("up",)),
+)
+
+
+@st.composite
+def fused_lines(draw: st.DrawFn) -> list[str]:
+    """Draw a search of fused layers, with options that it has or that it refuses."""
+    words = ["map", "net.yaml", "machine.yaml", "--fuse", "--time-limit"]
+    words.append(draw(st.sampled_from(["0.2", "1", "3"])))
+    for option, values in draw(st.lists(st.sampled_from(FUSED), max_size=4, unique=True)):
+        words += [option, *([draw(st.sampled_from(values))] if values else [])]
+    return words

@@ -6,15 +6,24 @@ from random import Random
 import pytest
 
 from fused_chains import chain, gated, machine, two_readers
+from fused_trees import random_costs
 from layers_apart import least_of_layers
 from several_arrays import several_arrays
 from tilewright.architecture.machine import Architecture, Compute, Memory
+from tilewright.fusion.evaluation import evaluate
 from tilewright.mapper.fused.network_search import FusedNetworkSearch
 from tilewright.mapper.fused.rounds import Rounds
-from tilewright.mapper.fused.search.apart import Terms, layers_apart
+from tilewright.mapper.fused.search.apart import (
+    Terms,
+    fewest_steps,
+    layers_apart,
+    least_apart,
+)
 from tilewright.mapper.fused.search.chunks import Chunks
 from tilewright.mapper.fused.search.segment_search import SegmentSearch
+from tilewright.mapper.fused.search.trees import tree_of
 from tilewright.mapper.fused.space.segment_problem import SegmentProblem
+from tilewright.mapper.fused.trading.priced_time import with_priced_time
 from tilewright.mapper.network.network import map_network
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapping.fused import Segment, segment
@@ -79,6 +88,43 @@ def test_no_fused_mapping_costs_less(kind, target, whole):
     assert max(ratios) > 0.95  # a bound that says something
 
 
+@pytest.mark.parametrize("kind", ["chain", "two readers", "gated"])
+@pytest.mark.parametrize("target", ["limited", "two"])
+def test_no_layer_of_a_tree_costs_less_than_by_itself(kind, target, whole):
+    closest = 0.0
+    for seed in range(20 if whole else 3):
+        random = Random(seed)
+        found, made = graph(random, kind), MACHINES[target](random)
+        problem = SegmentProblem(found, made)
+        least = {
+            ways[0].layer.name: (
+                min(least_apart(way, never) for way in ways),
+                fewest_steps(ways[0].layer, made),
+            )
+            for ways in layers_apart(problem, each=True)
+        }
+        # every tree that the search looks at, and those of other objectives
+        for objective in ("energy", "latency", "edp"):
+            best = SegmentSearch(problem, Chunks(made, parse_objective(objective))).solve(
+                inf, never
+            )
+            if best.candidate is None:
+                continue
+            cost = evaluate(found, made, tree_of(problem, best.candidate))
+            for name, own in cost.layers.items():
+                energy, cycles = least[name]
+                assert own.energy_pj >= energy * (1 - 1e-12)
+                assert own.cycles >= cycles * (1 - 1e-12)
+                closest = max(closest, energy / own.energy_pj)
+        shared = ["M"]
+        for cost in random_costs(random, found, made, shared, 25) if kind == "chain" else ():
+            for name, own in cost.layers.items():
+                energy, cycles = least[name]
+                assert own.energy_pj >= energy * (1 - 1e-12)
+                assert own.cycles >= cycles * (1 - 1e-12)
+    assert closest > 0.7  # a bound that says something
+
+
 def test_terms_say_what_is_exchanged_and_shared():
     found = gated_feed_forward(tokens=4, width=4, hidden=4)
     own = segment(found, ["gate", "up", "hidden", "down"])
@@ -95,13 +141,22 @@ def test_terms_say_what_is_exchanged_and_shared():
 
 
 @pytest.mark.long
-def test_what_is_found_is_the_same_without_these_bounds(monkeypatch):
+@pytest.mark.parametrize(
+    "case",
+    [
+        ("energy", 0.0),
+        pytest.param(("edp", 0.0), marks=pytest.mark.slow),
+        pytest.param(("energy", 50.0), marks=pytest.mark.slow),
+    ],
+)
+def test_what_is_found_is_the_same_without_these_bounds(case, monkeypatch):
     random = Random(1)
-    found, target = gated(random)[0], several_arrays(random)
-    alone = map_network(found, target, "energy")
+    objective, price = case
+    found, target = gated(random)[0], with_priced_time(several_arrays(random), price)
+    alone = map_network(found, target, objective)
     ends = []
     for used in (True, False):
-        search = FusedNetworkSearch(found, target, "energy", alone.layers)
+        search = FusedNetworkSearch(found, target, objective, alone.layers)
         search.list_segments()
         if not used:
             monkeypatch.setattr(search, "questions", lambda segments: [])

@@ -156,7 +156,7 @@ def map_command(workload: Workload, arch: Machine, wanted: Wanted, files: Files)
         put_result(front, files.json)
         return INTERRUPTED if front.interrupted else 0
     if wanted.fuse:
-        check_for_fusing(files)
+        check_for_fusing(wanted, files)
     network = the_network(workload)
     for line in not_understood(network):
         say(line)
@@ -186,8 +186,10 @@ def all_constraints(
     return [*(load_dataflow(name) for name in dataflows or ()), *(constraints or ())]
 
 
-def check_for_fusing(files: Files) -> None:
-    """Refuse outputs that fused layers have not."""
+def check_for_fusing(wanted: Wanted, files: Files) -> None:
+    """Refuse outputs that fused layers have not, and a single layer."""
+    if wanted.layer is not None:
+        raise InputError("has no effect with --fuse: leave out one of the two", key="--layer")
     for name, file in (("--figures", files.figures), ("--trace", files.trace)):
         if file is not None:
             raise InputError("has no effect with --fuse: --json has the trees", key=name)

@@ -67,8 +67,8 @@ class AllSizes:
         for names in search.every_kind():
             known, floor = search.outcomes[names], search.unsearched(search.segments[names]).bound
             if every := search.ways_apart(names, shared=False):
-                least = (min(self.least.get(way.key, -inf) for way in ways) for ways in every)
-                floor = max(floor, sum(least))
+                least = sum(search.least_apart(ways, self.least) for ways in every)
+                floor = max(floor, least)
             search.learn(names, replace(known, bound=min(floor, known.value), least=floor))
 
     def questions(self) -> list[Apart]:

@@ -21,8 +21,7 @@ from tilewright.mapper.fused.results.result import FusedResult, Unfused
 from tilewright.mapper.fused.results.segment_result import SegmentResult
 from tilewright.mapper.fused.search.trees import exchanged
 from tilewright.mapper.fused.space.partition import Names, in_order
-from tilewright.mapper.fused.trading.leaking import search_least
-from tilewright.mapper.fused.whole_search import SearchedNetwork
+from tilewright.mapper.fused.whole_search import SearchedNetwork, search_fused
 from tilewright.mapper.network.running.run import UNLIMITED, Run
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.objective.tolerances import TIE, TOLERANCE
@@ -61,7 +60,7 @@ def map_fused(
         When no mapping can run one of the layers.
     """
     start = perf_counter()
-    found = search_least(network, architecture, objective, run=run, tiles=tiles)
+    found = search_fused(network, architecture, objective, run=run, tiles=tiles)
     return replace(
         result(found),
         tiles=tiles,

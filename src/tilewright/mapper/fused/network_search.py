@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import inf
 
 import numpy as np
 
 from tilewright.architecture.machine import Architecture
-from tilewright.mapper.fused.search.apart import Apart, layers_apart
+from tilewright.mapper.fused.search.apart import Apart, fewest_steps, layers_apart
 from tilewright.mapper.fused.search.branch_bounds import BranchBounds
 from tilewright.mapper.fused.search.candidate import Candidate
 from tilewright.mapper.fused.search.chunks import Chunks
@@ -31,6 +31,7 @@ from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.objective.tolerances import TIE
 from tilewright.mapper.results.result import LayerResult
 from tilewright.mapping.fused import Segment
+from tilewright.model.energy import leakage_per_cycle
 from tilewright.workload.layer import Network
 
 
@@ -63,7 +64,8 @@ class FusedNetworkSearch:
         self.architecture = architecture
         self.objective = objective
         self.alone = {result.layer.name: result for result in layers}
-        self.chunks = Chunks(architecture, parse_objective(objective))
+        self.goal = parse_objective(objective)
+        self.chunks = Chunks(architecture, self.goal)
         self.segments: dict[Names, Segment] = {}
         self.outcomes: dict[Names, Outcome] = {}
         self.alike: dict[object, list[tuple[Part, Names]]] = {}
@@ -171,13 +173,16 @@ class FusedNetworkSearch:
         """Return the layers of a segment that are bounded by themselves; none where that fails.
 
         If `shared`, none where no two layers read one tensor, either: then the proven costs of
-        layers say nearly as much, and these bounds would take the time of searches.
+        layers say nearly as much of energy, and these bounds would take the time of searches.
         """
         problem = SegmentProblem(self.segments[names], self.architecture)
         bounds = BranchBounds(problem, self.chunks, (), np.zeros(0, np.int64))
-        possible = problem.possible and bounds.additive and not problem.windows.loops
-        possible = possible and (not shared or bool(bounds.shared))
-        return list(layers_apart(problem)) if possible else []
+        possible = problem.possible and not problem.windows.loops
+        if bounds.additive:
+            possible = possible and (not shared or bool(bounds.shared))
+        else:
+            possible = possible and self.goal.powers[0] > 0.0
+        return list(layers_apart(problem, each=not bounds.additive)) if possible else []
 
     def questions(self, segments: Iterable[Names]) -> list[Apart]:
         """Return the layers of some segments that are not yet bounded by themselves."""
@@ -196,10 +201,19 @@ class FusedNetworkSearch:
         for names in self.kinds():
             every = self.ways_apart(names)
             if every and all(way.key in self.apart for ways in every for way in ways):
-                least = sum(min(self.apart[way.key] for way in ways) for ways in every)
+                least = sum(self.least_apart(ways, self.apart) for ways in every)
                 known = self.outcomes[names]
                 bound = max(known.bound, min(least, known.value))
                 self.learn(names, replace(known, bound=bound, least=max(known.least, bound)))
+
+    def least_apart(self, ways: Sequence[Apart], energies: Mapping[object, float]) -> float:
+        """Return what a layer costs at least in any tree, given its energy on all its terms."""
+        energy = min(energies.get(way.key, -inf) for way in ways)
+        leakage = leakage_per_cycle(self.architecture)
+        if self.goal.powers == (1.0, 0.0) and not leakage:
+            return energy
+        cycles = fewest_steps(ways[0].layer, self.architecture)
+        return self.goal.value(max(energy, 0.0) + leakage * cycles, cycles)
 
     def least_alone(self, segment: Segment) -> float:
         """Return what the layers of a segment cost at least by themselves."""

@@ -24,6 +24,7 @@ from tilewright.mapper.search.search import Search
 from tilewright.mapper.search.vast_layers import found_greedily, is_vast
 from tilewright.mapping.nodes import For, Mapping, Node, Store
 from tilewright.mapping.validity import check
+from tilewright.model.count import check_size
 from tilewright.workload.layer import Layer
 
 HASTE = 0.03  # seconds beyond the limit for any mapping of a layer
@@ -41,7 +42,10 @@ def check_possible(layer: Layer, architecture: Architecture) -> None:
     ------
     NoMappingError
         With the memory that excludes every mapping.
+    InputError
+        When the layer is too large to be counted.
     """
+    check_size(layer)
     outermost, *inner = architecture.memories
     nodes: list[Node] = [Store(outermost.name, tuple(t.name for t in layer.tensors))]
     nodes += [For(dimension, 1) for dimension in layer.dimensions]

@@ -238,7 +238,7 @@ class FusedFront(TradeOffs):
             "bounds": [
                 {"pj_per_cycle": price, "energy_pj": bound}
                 for price, bound in sorted(self.planes.lines.items())
-                if price >= 0.0 and isfinite(bound)
+                if isfinite(bound)
             ],
             "points": [
                 {

@@ -17,6 +17,9 @@ things, which prices and a constant account for:
 So a tree costs no less than the best such mappings of its layers, together. That holds with groups
 inside of groups, and for energy without leakage, where costs add up. Windows make tiles of an
 exchanged tensor overlap, so it holds without loops over these.
+
+Other objectives multiply what each layer costs. There, each is bounded for itself: by its energy,
+if others bear all of what it shares with them, and by its steps, whatever ports let through.
 """
 
 from __future__ import annotations
@@ -27,11 +30,12 @@ from dataclasses import dataclass, fields, replace
 from math import inf
 from typing import NamedTuple
 
-from tilewright.architecture.machine import Architecture, Memory
+from tilewright.architecture.machine import Architecture, Array, Memory
 from tilewright.mapper.fused.search.branch import BranchSearch
 from tilewright.mapper.fused.space.segment_problem import SegmentProblem
 from tilewright.mapper.network.solution_key import likeness
 from tilewright.mapper.objective.objective import parse_objective
+from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.search.all_tile_sizes import with_all_sizes
 from tilewright.mapper.search.search import Search
 from tilewright.model.energy import read_cost, write_cost
@@ -48,14 +52,15 @@ class Terms(NamedTuple):
     ----------
     through : int
         Position of the memory that holds it as it is exchanged; 0 for one from outside.
-    readers : int
-        How many uses of it the segment may serve with one tile.
+    readers : float
+        How many uses of it the segment may serve with one tile; infinite where others may bear all
+        of that.
     tiles : int
         Tiles as large as its own that the memory holds while the layer runs.
     """
 
     through: int = 0
-    readers: int = 1
+    readers: float = 1
     tiles: int = 1
 
 
@@ -114,7 +119,10 @@ class Apart:
 
     def priced(self, *, keeping: bool = False) -> Architecture:
         """Return the machine with its new prices; with `keeping`, memories keep what they hold."""
-        levels = list(self.architecture.levels)
+        levels = [
+            level if isinstance(level, Array) else replace(level, leakage=0.0)
+            for level in self.architecture.levels
+        ]
         for m in (0, *self.holders):
             memory = self.architecture.memories[m]
             factors = tuple(
@@ -129,7 +137,8 @@ class Apart:
             same = {each.name: getattr(memory, each.name) for each in fields(Memory)}
             if keeping and m > 0:
                 same["must_keep"] = memory.must_keep | self.roles_through(m)
-            at = next(i for i, level in enumerate(levels) if level is memory)
+            same["leakage"] = 0.0
+            at = next(i for i, own in enumerate(self.architecture.levels) if own is memory)
             levels[at] = PricedMemory(**same, factors=factors, tiles=tiles)
         return replace(self.architecture, levels=tuple(levels))
 
@@ -167,16 +176,19 @@ class Apart:
         return total
 
 
-def layers_apart(problem: SegmentProblem) -> Iterator[list[Apart]]:
+def layers_apart(problem: SegmentProblem, *, each: bool = False) -> Iterator[list[Apart]]:
     """Yield each layer of a segment on all terms that it may have: one of them is those of a tree.
 
-    A layer that neither exchanges nor shares anything has the terms of a layer by itself.
+    A layer that neither exchanges nor shares anything has the terms of a layer by itself. With
+    `each`, the terms bound each layer for itself, not only all of them together.
     """
     for i, layer in enumerate(problem.layers):
         options = []
         for t in range(len(layer.tensors)):
             tile = problem.tiles[problem.tile_at[i, t]]
-            readers = 1 if layer.tensors[t].is_output else len(tile.uses) - tile.made
+            readers: float = 1 if layer.tensors[t].is_output else len(tile.uses) - tile.made
+            if each and readers > 1:
+                readers = inf
             places = tile.memories if tile.intermediate else (0,)
             tiles = 1 + len(beside(problem, (i, t)))
             options.append([Terms(m, readers, tiles) for m in places])
@@ -229,6 +241,11 @@ def least_apart(question: Apart, stop: Callable[[], bool]) -> float:
     through = tuple(terms.through for terms in question.terms)
     found = search.best_in((0,) * len(through), room, stop, through=through)
     return found.bound - question.exchanged(machine)
+
+
+def fewest_steps(layer: Layer, machine: Architecture) -> float:
+    """Return the cycles that a layer takes at least in any tree, whatever ports let through."""
+    return float(Least(layer, machine).cycles.min())
 
 
 def least_of_all_sizes(question: Apart, stop: Callable[[], bool]) -> float:

@@ -16,8 +16,7 @@ class HalfPlanes:
     Attributes
     ----------
     lines : dict of float to float
-        What no mapping undercuts at a price, in pJ, by pJ per cycle. A negative price takes off
-        energy that cycles have: leakage.
+        What no mapping undercuts at a price, in pJ, by pJ per cycle.
     cycles : float
         No mapping has fewer.
     """

@@ -18,7 +18,6 @@ from tilewright.errors import NoMappingError
 from tilewright.mapper.fused.results.front_result import FusedFront
 from tilewright.mapper.fused.results.result import FusedResult, Variant
 from tilewright.mapper.fused.trading.half_planes import union
-from tilewright.mapper.fused.trading.leaking import apart
 from tilewright.mapper.fused.trading.priced_search import PricedSearch
 from tilewright.mapper.fused.trading.totals import PooledTotals, totals_of
 from tilewright.mapper.network.network import compiled
@@ -26,7 +25,6 @@ from tilewright.mapper.network.running.progress import Progress
 from tilewright.mapper.network.running.run import UNLIMITED, Run
 from tilewright.mapper.objective.objective import Objective, parse_objective
 from tilewright.mapper.objective.tolerances import TIE, TOLERANCE
-from tilewright.model.energy import leakage_per_cycle
 from tilewright.workload.layer import Network
 
 FIRST, REST = 0.35, 0.3  # of a limited time: for the least energy, and of what is left for others
@@ -92,8 +90,6 @@ class TradeOffSearch:
 
     def explore(self, goal: Objective) -> None:
         """Search at one price after the other."""
-        if apart(self.architecture):
-            self.attempt(-leakage_per_cycle(self.architecture), FIRST)
         if not (self.attempt(0.0, FIRST) or self.attempt(0.0, 1.0)):
             return
         if not (self.attempt(inf, REST) or self.over()):
@@ -145,7 +141,7 @@ class TradeOffSearch:
         for i, own in enumerate(self.known):
             limit = (end - perf_counter()) / (len(self.known) - i) if isfinite(end) else None
             run = replace(self.run, time_limit=limit)
-            if price <= 0.0 or price == inf:
+            if price in (0.0, inf):
                 found = own.solve(price, run)
             else:
                 # results at odd prices are of no use to others, and say little
