@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.text import aligned, wrapped
+from tilewright.text import aligned, percent, wrapped
 
 HEADERS = ("layer", "repeat", "energy (uJ)", "cycles", "EDP (pJ x cycles)", "utilization", "remark")
 ROWS = [
@@ -53,3 +53,8 @@ def test_lines_that_fit_keep_their_blanks_and_indents_go_on() -> None:
     first, second = wrapped("  " + "word " * 9 + "end", 40).splitlines()
     assert first.startswith("  word")
     assert second.startswith("    word")
+
+
+def test_shares_that_are_not_zero_do_not_look_like_it() -> None:
+    shares = (0.0, 0.0001, -0.0001, 0.0005, -0.45)
+    assert [percent(share) for share in shares] == ["0.0%", "<0.1%", "<0.1%", "0.1%", "-45.0%"]

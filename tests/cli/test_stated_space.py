@@ -50,6 +50,14 @@ def test_options_without_effect_on_trade_offs_are_refused(
     assert f"error: {option}: has no effect with --pareto" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("objective", ["edp", "latency", "energy, edp", "latency, energy<=1e9"])
+def test_products_without_effect_on_trade_offs_are_refused(
+    objective: str, net: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["map", net, "simple", "--pareto", "--objective", objective]) == 2
+    assert "error: --objective: only limits have an effect" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "words",
     [

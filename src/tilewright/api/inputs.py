@@ -17,7 +17,7 @@ from tilewright.document import describe
 from tilewright.errors import InputError, nearest
 from tilewright.frontends.load import Options, is_live, load_model, options_of
 from tilewright.mapper.network.cache import Cache, user_cache
-from tilewright.mapper.objective.objective import ACCEPTED, parse_objective
+from tilewright.mapper.objective.objective import ACCEPTED, parse_objective, usual_second
 from tilewright.mapper.results.searched_space import ALL, DIVISORS, TILES
 from tilewright.mapping.given import ConstraintsLike, given_constraints
 from tilewright.text import say
@@ -175,6 +175,16 @@ def check_limits_of_fused(objective: str, tiles: str | None) -> None:
             "within limits, fused layers are searched with tile sizes that divide; accepted: "
             f"{DIVISORS}",
             key="tiles",
+        )
+
+
+def check_limits_alone(limits: str) -> None:
+    """Refuse a product that is to be minimised where all trade-offs are asked for."""
+    goal = parse_objective(limits)
+    if goal.powers != (1.0, 0.0) or goal.then != usual_second(goal.powers):
+        raise InputError(
+            "only limits have an effect on trade-offs: 'energy, latency<=1e6', or none",
+            key="limits",
         )
 
 

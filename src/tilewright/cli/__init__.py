@@ -47,6 +47,7 @@ OPTIONS = {
     "uniform": "--uniform",
     "fuse": "--fuse",
     "latency": "--latency",
+    "limits": "--objective",
     "layouts": "--layout",
     "banks": "--banks",
     "weight": "--weight",

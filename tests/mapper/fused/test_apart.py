@@ -23,7 +23,7 @@ from tilewright.mapper.fused.search.chunks import Chunks
 from tilewright.mapper.fused.search.segment_search import SegmentSearch
 from tilewright.mapper.fused.search.trees import tree_of
 from tilewright.mapper.fused.space.segment_problem import SegmentProblem
-from tilewright.mapper.fused.trading.priced_time import with_priced_time
+from tilewright.mapper.fused.trade_offs.priced_time import with_priced_time
 from tilewright.mapper.network.network import map_network
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapping.fused import Segment, segment

@@ -1,6 +1,8 @@
 """Segments are searched as tasks of their own: the same anywhere, whatever else is searched."""
 
+import itertools
 import pickle
+from dataclasses import replace
 from math import inf
 from random import Random
 
@@ -10,9 +12,9 @@ from fused_chains import machine, network
 from several_arrays import several_arrays
 from tilewright.mapper.fused.network_search import FusedNetworkSearch
 from tilewright.mapper.fused.rounds import Rounds
-from tilewright.mapper.fused.search.known import KnownOfLayers
+from tilewright.mapper.fused.search.known import KnownChunks, KnownOfLayers
 from tilewright.mapper.fused.search.trees import tree_of
-from tilewright.mapper.fused.segment_task import solve
+from tilewright.mapper.fused.segment_task import Outcome, solve
 from tilewright.mapper.fused.space.segment_problem import SegmentProblem
 from tilewright.mapper.network.network import map_network
 from tilewright.workload.cascades import inverted_bottleneck
@@ -98,3 +100,33 @@ def test_what_is_known_is_told_of_the_layers_that_it_is_about():
     assert own and other
     assert known.about([first, second]).chunks.keys() == answer.found.chunks.keys()
     assert not answer.found.beyond(known.about([first, second])).chunks
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_what_a_search_leaves_undone_is_in_its_bounds(number):
+    found, target, _ = list(problems())[number]
+    search = FusedNetworkSearch(
+        found, target, "energy", map_network(found, target, "energy").layers
+    )
+    search.list_segments()
+    random = Random(number)
+    for names in search.every_kind():
+        task = search.task(names, 0.0, KnownChunks())
+        best = solve(replace(task, most=inf), never).outcome.value
+        if best == inf:
+            continue
+        for _ in range(12):
+            floor = best * random.choice((0.5, 0.9, 0.999, 1.0))
+            calls = itertools.count()
+            stop_at = random.choice((inf, inf, 1, 3, 10, 40, 200))
+            one = replace(
+                task,
+                most=best * random.choice((0.9, 0.99, 1.0, 1.01, 1.5)),
+                tolerance=random.choice((0.0, 0.02, 0.5)),
+                earlier=Outcome(None, inf, floor, floor, searched=False),
+                seconds=random.choice((inf, 0.0)),
+            )
+            ended = solve(one, lambda calls=calls, at=stop_at: next(calls) >= at).outcome
+            assert ended.least <= best * (1 + 1e-12)
+            assert min(ended.bound, one.most) <= best * (1 + 1e-12)
+            assert ended.value >= best * (1 - 1e-12)

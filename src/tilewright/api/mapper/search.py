@@ -160,7 +160,7 @@ def map_fused_layers(
     """Find which layers share loops, and the best tree of each segment of them."""
     if parse_objective(objective).limited:
         check_limits_of_fused(objective, how.tiles)
-        from tilewright.mapper.fused.trading.trade_offs import map_within
+        from tilewright.mapper.fused.trade_offs.trade_off_search import map_within
 
         return map_within(network, machine, objective, run=run)
     from tilewright.mapper.fused.network import map_fused

@@ -11,6 +11,7 @@ from tilewright.api.inputs import (
     ArchitectureLike,
     WorkloadLike,
     check_fuse,
+    check_limits_alone,
     check_options,
     the_constraints,
     the_layer,
@@ -47,7 +48,8 @@ def pareto(
 
     Tile sizes divide; mappings with others, as `map` finds them, may be better in both.
     Of a network with several layers it is that of the totals: each run of a layer has a mapping of
-    its own, and the runs follow each other.
+    its own, and the runs follow each other. With `fuse`, layers may share loops as well; what lies
+    below the points that are found is bounded then.
 
     Parameters
     ----------
@@ -85,6 +87,7 @@ def pareto(
         When no mapping can run a layer, or none is within the limits.
     """
     check_options(limits, time_limit, workers)
+    check_limits_alone(limits)
     if workers is not None and not fuse:
         raise InputError("has no effect without 'fuse'", key="workers")
     network = the_network(workload, layer)
@@ -93,7 +96,7 @@ def pareto(
     machine = under(machine, the_constraints(constraints, machine, network.layers))
     if fuse:
         check_fuse(network, machine, "throughput", layer)
-        from tilewright.mapper.fused.trading.trade_offs import trade_off_front
+        from tilewright.mapper.fused.trade_offs.trade_off_search import trade_off_front
 
         run = Run(time_limit, workers, watching() if progress else Progress())
         return trade_off_front(network, machine, parse_objective(limits), run=run)

@@ -240,25 +240,12 @@ def check_for_pareto(wanted: Wanted, files: Files) -> None:
         "figures": "--json has all points",
         "no_cache": "fronts are not kept",
     }
-    check_limits_alone(wanted.objective)
     needless = {"tiles": DIVISORS, "latency": "throughput"}
     given = vars(wanted) | vars(files)
     for name, reason in reasons.items():
         if given[name] and given[name] != needless.get(name):
             key = f"--{name.replace('_', '-')}"
             raise InputError(f"has no effect with --pareto: {reason}", key=key)
-
-
-def check_limits_alone(objective: str) -> None:
-    """Refuse a product that is to be minimised where all trade-offs are asked for."""
-    from tilewright.mapper.objective.objective import parse_objective, usual_second
-
-    goal = parse_objective(objective)
-    if goal.powers != (1.0, 0.0) or goal.then != usual_second(goal.powers):
-        raise InputError(
-            "only limits have an effect with --pareto: 'energy, latency<=1e6', or none",
-            key="--objective",
-        )
 
 
 def frontier_command(

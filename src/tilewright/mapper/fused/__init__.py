@@ -4,7 +4,7 @@
 which nobody else reads; `network` chooses those that save most together. `network_search` is what
 is known of all segments, `rounds` the order in which they are searched, and `segment_task` the
 search of one, in any process. `space` says what there is to choose from, `search` finds the best
-tree of one segment, `results` are what users receive. `trading` asks for energy and cycles
+tree of one segment, `results` are what users receive. `trade_offs` asks for energy and cycles
 together. `why_not` and `edge_details` say why other layers are not fused; `variants` chooses among
 variants of a network, and `frontier` does all this for every size of a memory.
 

@@ -10,13 +10,12 @@ from tilewright.mapping.fused.connections.segments import (
 )
 from tilewright.mapping.fused.notation.files import (
     FusedFile,
-    dump_fused,
-    fused_data,
     is_fused,
     load_fused,
     parse_fused,
 )
 from tilewright.mapping.fused.notation.text import fused_text, parse_fused_text
+from tilewright.mapping.fused.notation.writing import dump_fused, fused_data
 from tilewright.mapping.fused.tree import (
     HALO_MODES,
     RECOMPUTE,

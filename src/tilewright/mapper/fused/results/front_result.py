@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from tilewright.mapper.fused.results.result import FusedResult
-    from tilewright.mapper.fused.trading.half_planes import HalfPlanes
-    from tilewright.mapper.fused.trading.totals import PooledTotals
+    from tilewright.mapper.fused.trade_offs.half_planes import HalfPlanes
+    from tilewright.mapper.fused.trade_offs.totals import PooledTotals
 
 SHOWN = 20
 HEADERS = ("energy (uJ)", "cycles", "EDP (pJ x cycles)", "fused layers", "gap")
@@ -125,9 +125,10 @@ class FusedFront(TradeOffs):
 
     @cached_property
     def gaps(self) -> tuple[float, ...]:
-        """How much less energy than a point a mapping can have that takes fewer cycles than the one
-        before it, as a share.
-        """  # noqa: D205
+        """By what share a mapping can have less energy than a point, given the one before it.
+
+        Such a mapping takes fewer cycles than the point before.
+        """
         if self.exact:
             thinned = max(own.sums.tolerance for own in self.found)
             return (1 - 1 / (1 + thinned),) * len(self.chosen)

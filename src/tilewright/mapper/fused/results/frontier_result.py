@@ -15,7 +15,7 @@ from tilewright.mapper.results.by_size import BySize
 from tilewright.mapper.results.frontier import Point, words
 from tilewright.mapping.files import mapping_data
 from tilewright.mapping.fused import FusedMapping, Segment
-from tilewright.mapping.fused.notation.files import fused_data
+from tilewright.mapping.fused.notation.writing import fused_data
 from tilewright.text import aligned, wrapped
 from tilewright.workload.layer import Network
 

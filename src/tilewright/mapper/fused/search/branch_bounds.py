@@ -9,20 +9,27 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import inf, prod
 
 import numpy as np
 
+from tilewright.architecture.machine import Architecture
 from tilewright.kernels.types import Floats, Ints
+from tilewright.mapper.fused.search.branch import keeps_of
 from tilewright.mapper.fused.search.chunks import Chunks
 from tilewright.mapper.fused.search.known import Sources
 from tilewright.mapper.fused.space.groups import PRIVATE, Unit
 from tilewright.mapper.fused.space.holding import Holding
 from tilewright.mapper.fused.space.segment_problem import SegmentProblem, Shape
 from tilewright.mapper.objective.objective import Objective, parse_objective
+from tilewright.mapper.problem.bypass_choices import KeepChoice
+from tilewright.mapper.problem.widest_choices import widest_choices
+from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.model.energy import leakage_per_cycle, operation_cost, read_cost, write_cost
+from tilewright.workload.layer import Layer
 
+CLOSE = 1e-13  # what the closed form may be wrong by, relative
 ENERGY, LATENCY = parse_objective("energy"), parse_objective("latency")
 
 
@@ -352,3 +359,32 @@ class BranchBounds:
             else:
                 options.append((p.tiles[tile].source, *p.tiles[tile].memories))
         yield from itertools.product(*options)
+
+
+@lru_cache(maxsize=4096)
+def least_on_chip(
+    layer: Layer, machine: Architecture, sources: Sources, only_energy: bool
+) -> tuple[float, float]:
+    """Return what all turns of a layer cost at least: pJ without leakage, and cycles or 0."""
+    keeps = keeps_of(layer, machine, sources)
+    choices = widest_choices(layer, machine)
+    widest = choices.max(axis=0, keepdims=True)
+    rough = Least(layer, machine, widest, sources)
+    costs = [cost_of(rough, keep, only_energy) for keep in keeps]
+    exact = Least(layer, machine, choices, sources)
+    least = [inf, inf]
+    for k in range(2):
+        for own, keep in sorted(zip(costs, keeps, strict=True), key=lambda each: each[0][k]):
+            if own[k] >= least[k] * (1 - CLOSE):
+                break
+            found = cost_of(exact, keep, only_energy)
+            least = [min(pair) for pair in zip(least, found, strict=True)]
+    return least[0], least[1]
+
+
+def cost_of(bound: Least, keep: KeepChoice, only_energy: bool) -> tuple[float, float]:
+    """Return the least energy and cycles of a bypass choice."""
+    # turns may make different spatial choices: no ceilings
+    bound.cycles = bound.cycles * 0.0
+    cycles = 0.0 if only_energy else float(bound.time(keep).min())
+    return float(bound.energy(keep).min()), cycles

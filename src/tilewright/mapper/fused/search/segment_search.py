@@ -78,7 +78,7 @@ class SegmentSearch:
         How many had to be looked at.
     least : float
         What no fused mapping undercuts, also where that is more than the value that `solve` is
-        given; infinite where none fits. It holds for a search that was not stopped.
+        given; infinite where none fits.
     """
 
     def __init__(
@@ -253,7 +253,7 @@ class SegmentSearch:
         """
         best = BestTree(None, most, most)
         if self.enough(most):
-            return replace(best, bound=self.floor)
+            return self.unfinished(best)
         # first what holds nothing: its value leaves out most of the rest
         for fewest in (True, False):
             self.least = inf
@@ -264,12 +264,12 @@ class SegmentSearch:
             better = self.best_of(found, best.value, stop)
             best = better if better.candidate else replace(best, bound=better.bound)
             if cut or self.enough(best.value):
-                return replace(best, bound=self.floor)  # there may be other candidates
+                return self.unfinished(best)
         best = replace(best, rest=best.bound, left=())
         if self.problem.windows.loops:
             opened = list(self.windows.below(best.value, stop))
             if stop():
-                return replace(best, bound=self.floor)
+                return self.unfinished(best)
             better = self.best_of(opened, best.value, soon or stop)
             rest = min(best.rest, better.rest)
             best = replace(better if better.candidate else best, rest=rest, left=better.left)
@@ -278,6 +278,11 @@ class SegmentSearch:
             best = replace(best, bound=min(best.bound, self.least))  # some were left out
         return best
 
+    def unfinished(self, best: BestTree) -> BestTree:
+        """Return the best so far, where candidates that were not listed may be better."""
+        self.least = self.floor
+        return replace(best, bound=self.floor)
+
     def grouped(self, best: BestTree, stop: Callable[[], bool]) -> BestTree:
         """Return the best candidate, with groups of layers that share more loops among them.
 
@@ -285,7 +290,7 @@ class SegmentSearch:
         """
         found = list(self.groups.below(best.value, stop))
         if stop():
-            return replace(best, bound=self.floor)
+            return self.unfinished(best)
         better = self.best_of((*best.left, *found), best.value, stop)
         bound = min(best.rest, better.bound)
         return replace(better if better.candidate else best, bound=bound)
@@ -334,7 +339,9 @@ class SegmentSearch:
                     bound = min(bound, head.bound)  # the search of a chunk was given up
         rest = min(value, bound)
         left = tuple(entry[2] for entry in heap)
-        return BestTree(best, value, min([rest, *(each.bound for each in left)]), left, rest)
+        least = min((each.bound for each in left), default=inf)
+        self.least = min(self.least, least)
+        return BestTree(best, value, min(rest, least), left, rest)
 
     def cost(self, head: Candidate) -> float:
         """Return what a candidate costs whose branches are solved."""

@@ -10,32 +10,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from math import inf, prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.architecture.machine import Architecture
 from tilewright.kernels.types import Bools, Floats, Ints
-from tilewright.mapper.fused.search.branch import keeps_of
+from tilewright.mapper.fused.search.branch_bounds import CLOSE, least_on_chip
 from tilewright.mapper.fused.search.candidate import Candidate, Turns, Windowed
 from tilewright.mapper.fused.search.known import Sources
 from tilewright.mapper.fused.space.around import Begun
 from tilewright.mapper.fused.space.holding import Holding, holdings, retains_windows
 from tilewright.mapper.fused.space.segment_problem import Shape
 from tilewright.mapper.fused.space.windows import KeptWords, Windowing
-from tilewright.mapper.problem.bypass_choices import KeepChoice
-from tilewright.mapper.problem.widest_choices import widest_choices
-from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.model.energy import leakage_per_cycle, operation_cost, read_cost, write_cost
 from tilewright.workload.footprint import expression_words, footprint
-from tilewright.workload.layer import Layer
 
 if TYPE_CHECKING:
     from tilewright.mapper.fused.search.segment_search import SegmentSearch
-
-CLOSE = 1e-13  # what the closed form may be wrong by, relative
 
 
 @dataclass(eq=False)
@@ -385,32 +377,3 @@ class WindowCandidates:
                 own.append(Turns(times * head.iterations, layer, extents, least))
             result.append(own)
         return result
-
-
-@lru_cache(maxsize=4096)
-def least_on_chip(
-    layer: Layer, machine: Architecture, sources: Sources, only_energy: bool
-) -> tuple[float, float]:
-    """Return what all turns of a layer cost at least: pJ without leakage, and cycles or 0."""
-    keeps = keeps_of(layer, machine, sources)
-    choices = widest_choices(layer, machine)
-    widest = choices.max(axis=0, keepdims=True)
-    rough = Least(layer, machine, widest, sources)
-    costs = [cost_of(rough, keep, only_energy) for keep in keeps]
-    exact = Least(layer, machine, choices, sources)
-    least = [inf, inf]
-    for k in range(2):
-        for own, keep in sorted(zip(costs, keeps, strict=True), key=lambda each: each[0][k]):
-            if own[k] >= least[k] * (1 - CLOSE):
-                break
-            found = cost_of(exact, keep, only_energy)
-            least = [min(pair) for pair in zip(least, found, strict=True)]
-    return least[0], least[1]
-
-
-def cost_of(bound: Least, keep: KeepChoice, only_energy: bool) -> tuple[float, float]:
-    """Return the least energy and cycles of a bypass choice."""
-    # turns may make different spatial choices: no ceilings
-    bound.cycles = bound.cycles * 0.0
-    cycles = 0.0 if only_energy else float(bound.time(keep).min())
-    return float(bound.energy(keep).min()), cycles

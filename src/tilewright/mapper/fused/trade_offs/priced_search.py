@@ -14,8 +14,8 @@ from tilewright.mapper.fused.search.candidate import Candidate
 from tilewright.mapper.fused.search.trees import tree_of
 from tilewright.mapper.fused.space.partition import Names
 from tilewright.mapper.fused.space.segment_problem import SegmentProblem
-from tilewright.mapper.fused.trading.half_planes import HalfPlanes
-from tilewright.mapper.fused.trading.priced_time import with_priced_time
+from tilewright.mapper.fused.trade_offs.half_planes import HalfPlanes
+from tilewright.mapper.fused.trade_offs.priced_time import with_priced_time
 from tilewright.mapper.fused.whole_search import SearchedNetwork, search_fused
 from tilewright.mapper.network.front_of_network import map_network_front
 from tilewright.mapper.network.running.run import Run

@@ -15,9 +15,9 @@ from tilewright.document import parse
 from tilewright.errors import InputError, NoMappingError
 from tilewright.fusion.evaluation import evaluate
 from tilewright.mapper.fused.network import map_fused
-from tilewright.mapper.fused.trading.half_planes import HalfPlanes, union
-from tilewright.mapper.fused.trading.priced_search import PricedSearch
-from tilewright.mapper.fused.trading.priced_time import with_priced_time
+from tilewright.mapper.fused.trade_offs.half_planes import HalfPlanes, union
+from tilewright.mapper.fused.trade_offs.priced_search import PricedSearch
+from tilewright.mapper.fused.trade_offs.priced_time import with_priced_time
 from tilewright.mapping.fused import segment
 from tilewright.mapping.fused.notation.files import parse_fused
 from tilewright.model.energy import leakage_per_cycle

@@ -17,9 +17,9 @@ from tilewright.architecture.machine import Architecture
 from tilewright.errors import NoMappingError
 from tilewright.mapper.fused.results.front_result import FusedFront
 from tilewright.mapper.fused.results.result import FusedResult, Variant
-from tilewright.mapper.fused.trading.half_planes import union
-from tilewright.mapper.fused.trading.priced_search import PricedSearch
-from tilewright.mapper.fused.trading.totals import PooledTotals, totals_of
+from tilewright.mapper.fused.trade_offs.half_planes import union
+from tilewright.mapper.fused.trade_offs.priced_search import PricedSearch
+from tilewright.mapper.fused.trade_offs.totals import PooledTotals, totals_of
 from tilewright.mapper.network.network import compiled
 from tilewright.mapper.network.running.progress import Progress
 from tilewright.mapper.network.running.run import UNLIMITED, Run
@@ -117,7 +117,8 @@ class TradeOffSearch:
         for own in self.known:
             if not self.over():
                 share = self.left() * REST / len(self.known)
-                self.interrupted = own.add_fronts(share if isfinite(share) else None)
+                with self.run.progress.working(self.state):
+                    self.interrupted = own.add_fronts(share if isfinite(share) else None)
         self.sum_up()
 
     def sum_up(self) -> None:

@@ -5,6 +5,6 @@ more, finds the mapping of the least energy plus so many pJ for each cycle (`pri
 no mapping undercuts. Such bounds for several prices bound energy and cycles together
 (`half_planes`): those of whole networks prove what is found, and those of segments and trees of
 earlier prices shorten later searches (`priced_search`). Runs need not agree: `totals` has the sums
-of all that was found for each segment and layer. `trade_offs` chooses the prices. Tested in
-`tests/mapper/fused/test_trading.py` against all trees of small segments.
+of all that was found for each segment and layer. `trade_off_search` chooses the prices.
+Tested in `tests/mapper/fused/test_fused_trade_offs.py` against random trees and unfused fronts.
 """

@@ -22,7 +22,7 @@ from tilewright.mapper.fused.results.result import FusedResult, Unfused
 from tilewright.mapper.fused.results.segment_result import SegmentResult
 from tilewright.mapper.fused.search.trees import exchanged
 from tilewright.mapper.fused.space.partition import Names, Part, in_order
-from tilewright.mapper.fused.trading.priced_search import PricedSearch, Tree, priced
+from tilewright.mapper.fused.trade_offs.priced_search import PricedSearch, Tree, priced
 from tilewright.mapper.network.front_totals import Sums, added, repeated, undominated
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.results.result import LayerResult
