@@ -292,6 +292,7 @@ class SegmentSearch:
         if stop():
             return self.unfinished(best)
         better = self.best_of((*best.left, *found), best.value, stop)
+        self.least = min([self.least, *(each.bound for each in better.left)])
         bound = min(best.rest, better.bound)
         return replace(better if better.candidate else best, bound=bound)
 
@@ -340,7 +341,6 @@ class SegmentSearch:
         rest = min(value, bound)
         left = tuple(entry[2] for entry in heap)
         least = min((each.bound for each in left), default=inf)
-        self.least = min(self.least, least)
         return BestTree(best, value, min(rest, least), left, rest)
 
     def cost(self, head: Candidate) -> float:
