@@ -23,7 +23,7 @@ from tilewright.mapper.relaxations.boxes.spatial_boxes import SpatialBoxes
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.relaxations.stays.least_of_orders import least_sums
 from tilewright.mapper.search.all_tile_sizes import BestOfAllSizes, with_all_sizes
-from tilewright.mapper.search.bounds_of_all_sizes import closed_form
+from tilewright.mapper.search.bounds_of_all_sizes import RegularBounds, closed_form
 from tilewright.mapper.search.rounder_layers import cut_down, rounder
 from tilewright.mapper.search.search import Search
 from tilewright.mapping.nodes import For, Store
@@ -296,5 +296,5 @@ def test_spatial_choices_of_the_least_bounds_are_searched() -> None:
     boxes = closed_form(layer, machine, goal)
     boxes.lower(best.value, lambda: False)
     before = best.value
-    best.climb_from_choices(boxes)
+    best.climb_from_choices(RegularBounds(boxes, goal))
     assert boxes.bound <= best.value < 0.97 * before

@@ -22,12 +22,13 @@ from tilewright.mapper.objective.objective import Objective, parse_objective
 from tilewright.mapper.objective.settings import EVERY_PART, Settings
 from tilewright.mapper.objective.tolerances import TIE
 from tilewright.mapper.problem.bypass_choices import KeepChoice, narrowed
-from tilewright.mapper.relaxations.boxes.spatial_boxes import SpatialBoxes
 from tilewright.mapper.relaxations.nests.regular_bound import tightened
 from tilewright.mapper.relaxations.nests.tiles_to_mapping import BothSides, mappings_of
 from tilewright.mapper.results.proof import UNTRIED
 from tilewright.mapper.results.searched_space import ALL
 from tilewright.mapper.search.bounds_of_all_sizes import (
+    MOST_PROGRAMS,
+    RegularBounds,
     bound_of_all,
     closed_form,
     operations_alone,
@@ -50,6 +51,8 @@ STARTS = 3  # mappings with promising tiles that are improved, and as many that 
 ROUNDER = 8  # layers with rounder bounds that are searched
 CHOICES, EARLY = 8, 4  # spatial choices with which it is looked for, and the first of these
 SUMS = 1 << 18  # of bounds, before other starting points are looked at
+PROGRAMS = 1 << 10  # the same, for memories together
+TURNS = 4  # that better mappings found for a bound make it worth to go on
 FAR = 0.75  # of the best value: with a bound below it, other starting points may be much better
 SMALL = 1 << 12  # operations of a layer whose loops are looked at in other orders at last
 TINY = 1 << 9  # operations of a layer of which other bypass choices are looked at, too
@@ -104,16 +107,20 @@ def with_all_sizes(
         )  # fmt: skip
         return replace(untried(tried, layer, architecture, objective), reason="")
     boxes = divided.closed_form or closed_form(layer, machine, wanted, stop)
+    bounds = RegularBounds(boxes, wanted)
     several = len(architecture.arrays) > 1
-    best.anneal_rounder(boxes, several)
-    bound = boxes.bound
+    best.anneal_rounder(bounds, several)
+    bound = bounds.bound
     least = boxes.costs.least.at(boxes.widest())
     keeps = boxes.keeps(apart=not several and not stop())
     before = best.value
     if settings.regular_bound and not best.reaches(bound):
-        bound, tiles = tightened(least, keeps, wanted, best.value, stop)
+        higher, tiles = tightened(least, keeps, wanted, best.value, stop)
+        bound = max(bound, higher)
         best.climb_from_tiles(tiles, bound)
-    best.climb_from_rounder(boxes, bound)
+    best.join(bounds, bound)
+    bound = max(bound, bounds.bound)
+    best.climb_from_rounder(bounds, bound)
     best.finish(bound)
     if settings.regular_bound and best.value < before * (1 - TIE) and not best.reaches(bound):
         # fewer tiles cost less than what is best now
@@ -123,9 +130,10 @@ def with_all_sizes(
         best.finish(bound)
     if not best.reaches(bound):
         boxes.refine(best.value, stop, SUMS << 2, sized=bound <= boxes.bound)
-        best.climb_from_choices(boxes, CHOICES if bound <= boxes.bound else EARLY)
+        best.climb_from_choices(bounds, CHOICES if bound <= boxes.bound else EARLY)
         boxes.lower(best.value, stop, SUMS << 2)
-        bound = max(bound, boxes.bound)
+        best.join(bounds, bound)
+        bound = max(bound, bounds.bound)
     certain = bound_of_all(layer, machine, wanted, keeps, best.value, stop, settings.shares, boxes)
     if layer.operations <= SMALL and not best.reaches(certain) and not stop():
         others = sorted(keeps)[:OTHERS] if layer.operations <= TINY else []
@@ -222,40 +230,62 @@ class BestOfAllSizes:
             if better and not self.stop() and begun[fits] < STARTS:
                 begun[fits] += self.climb_from(start)
 
-    def anneal_rounder(self, boxes: SpatialBoxes, several: bool) -> None:
-        """Anneal layers with rounder bounds and lower boxes, by turns, until their bound is final.
+    def anneal_rounder(self, bounds: RegularBounds, several: bool) -> None:
+        """Anneal layers with rounder bounds and raise bounds, by turns, until they are final.
 
         Where bounds have few divisors, such mappings are much better, and less has to be bounded
         below them. With several arrays the first one is always worth its time.
         """
+        boxes = bounds.boxes
         if several or boxes.bound < FAR * self.value:
-            self.climb_from_rounder(boxes, boxes.bound, annealed=True, most=1)
+            self.climb_from_rounder(bounds, boxes.bound, annealed=True, most=1)
         boxes.lower(self.value, self.stop, SUMS if several else SUMS >> 2)
-        if boxes.bound < FAR * self.value:
-            self.climb_from_rounder(boxes, boxes.bound, annealed=True)
+        if several:
+            self.join(bounds, bounds.bound, PROGRAMS)
+        if bounds.bound < FAR * self.value:
+            self.climb_from_rounder(bounds, bounds.bound, annealed=True)
         boxes.lower(self.value, self.stop)
-        if several and not self.reaches(boxes.bound):
-            self.climb_from_choices(boxes, EARLY)
-            self.finish(boxes.bound)
+        if several and not self.reaches(bounds.bound):
+            self.climb_from_choices(bounds, EARLY)
+            self.finish(bounds.bound)
+            self.join(bounds, bounds.bound, PROGRAMS << 2)
+            if self.reaches(bounds.bound):
+                return
             boxes.lower(self.value, self.stop)
             boxes.refine(self.value, self.stop, SUMS << 2)
-            self.climb_from_rounder(boxes, boxes.bound, annealed=True)
+            self.climb_from_rounder(bounds, bounds.bound, annealed=True)
             boxes.lower(self.value, self.stop)
 
+    def join(self, bounds: RegularBounds, bound: float, most: int = MOST_PROGRAMS) -> None:
+        """Raise the bound of all memories together, and climb from what it stands for, by turns."""
+        for _ in range(TURNS):
+            if self.reaches(bound):
+                return
+            bounds.join(self.value, self.stop, most)
+            bound = max(bound, bounds.bound)
+            before = self.value
+            for start in islice(bounds.mappings(), STARTS):
+                if self.reaches(bound) or self.stop():
+                    return
+                self.climb_from(start)
+            if self.value == before:
+                return
+
     def climb_from_rounder(
-        self, boxes: SpatialBoxes, bound: float, annealed: bool = False, most: int = ROUNDER
+        self, bounds: RegularBounds, bound: float, annealed: bool = False, most: int = ROUNDER
     ) -> None:
         """Climb from mappings of rounder layers until the best reaches a bound.
 
         Parameters
         ----------
-        boxes : SpatialBoxes
-            The spatial choices whose instances rounder bounds are multiples of.
+        bounds : RegularBounds
+            With the spatial choices whose instances rounder bounds are multiples of.
         annealed : bool
             Whether the layers are annealed: to search them takes long with several arrays.
         most : int
             Layers.
         """
+        boxes = bounds.boxes
         least = boxes.costs.least.at(boxes.widest())
         rounder = rounder_layers(self.layer, least, boxes.values, annealed)
         self.climb_from_layers(islice(rounder, most), bound, annealed)
@@ -276,15 +306,16 @@ class BestOfAllSizes:
             if cut is not None:
                 self.climb_from(cut)
 
-    def climb_from_choices(self, boxes: SpatialBoxes, most: int = CHOICES) -> None:
+    def climb_from_choices(self, bounds: RegularBounds, most: int = CHOICES) -> None:
         """Climb from mappings with the spatial choices for which the bounds are least.
 
         Where a bound is not reached, one of these is often better than any that was found.
         """
+        boxes = bounds.boxes
         widest = boxes.widest()
         order = np.argsort(boxes.values, kind="stable")
         for i in order[boxes.are_single()[order]].tolist():
-            if most == 0 or self.reaches(boxes.bound) or self.stop():
+            if most == 0 or self.reaches(bounds.bound) or self.stop():
                 return
             tried = widest[i].tobytes()
             if tried in self.choices:

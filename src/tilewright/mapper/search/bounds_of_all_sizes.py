@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -13,11 +13,14 @@ from tilewright.mapper.problem.bypass_choices import KeepChoice, keep_choices
 from tilewright.mapper.relaxations.boxes.box_costs import BoxCosts, widest_of
 from tilewright.mapper.relaxations.boxes.halves import halves_of
 from tilewright.mapper.relaxations.boxes.spatial_boxes import SpatialBoxes
+from tilewright.mapper.relaxations.joint.joint_bound import JointBound
 from tilewright.mapper.relaxations.stays.elements import Pays
 from tilewright.mapper.relaxations.stays.least_cost import Least
+from tilewright.mapping.nodes import Mapping
 from tilewright.workload.layer import Layer
 
 MOST_KEEPS = 512  # that are bounded for irregular mappings, too
+MOST_PROGRAMS = 1 << 15  # for the bound of all memories together
 
 
 def closed_form(
@@ -40,6 +43,56 @@ def closed_form(
     finer = partial(halves_of, layer, architecture, every=True)
     keeps = list(keep_choices(layer, architecture))
     return SpatialBoxes(box_costs(layer, architecture), keeps, objective, finer, stop)
+
+
+class RegularBounds:
+    """Bounds of regular mappings: of each memory alone, and of all memories together.
+
+    Parameters
+    ----------
+    boxes : SpatialBoxes
+    objective : Objective
+
+    Attributes
+    ----------
+    boxes : SpatialBoxes
+        Of each memory alone, by spatial choices.
+    """
+
+    def __init__(self, boxes: SpatialBoxes, objective: Objective) -> None:
+        self.boxes, self.objective = boxes, objective
+        self.joint: JointBound | None = None
+        self.left = MOST_PROGRAMS
+
+    @property
+    def bound(self) -> float:
+        """What all regular mappings cost at least, or the least ceiling so far."""
+        return max(self.boxes.bound, self.joint.bound if self.joint else 0.0)
+
+    def join(self, ceiling: float, stop: Callable[[], bool], most: int = MOST_PROGRAMS) -> None:
+        """Raise the bound of all memories together.
+
+        Parameters
+        ----------
+        ceiling : float
+            The best value so far.
+        stop : callable
+            Whether to end with the bound so far.
+        most : int
+            Programs to solve, at most.
+        """
+        if self.left <= 0 or self.bound >= ceiling or stop():
+            return
+        if self.joint is None:
+            costs = self.boxes.costs
+            least = costs.at(costs.boxes(1))
+            self.joint = JointBound(least, costs.halves, self.boxes.keeps(), self.objective)
+        self.left -= self.joint.lower(ceiling, stop, min(most, self.left))
+
+    def mappings(self) -> Iterator[Mapping]:
+        """Yield mappings that the bound of all memories together stands for, best ones first."""
+        if self.joint is not None:
+            yield from self.joint.mappings()
 
 
 def box_costs(layer: Layer, architecture: Architecture) -> BoxCosts:

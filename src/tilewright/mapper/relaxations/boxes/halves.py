@@ -111,6 +111,7 @@ class Halves:
         self.choice = np.arange(len(parts))
         self.holds = bool((self.alone > 1).any())
         self.known: dict[frozenset[str], Floats] = {}
+        self.known_members: dict[int, Ints] = {}
         self.parts = len(parts)  # before single choices are divided
         self.divided: dict[tuple[int, int], tuple[int, int]] = {}  # by part and dimension
 
@@ -136,6 +137,16 @@ class Halves:
         self.working[begin, d] = self.chunks[begin + 1, d] = middle
         self.divided[part, d] = begin, begin + 1
         return begin, begin + 1
+
+    def members(self, part: int) -> Ints:
+        """Return the positions of the choices of a part."""
+        if part not in self.known_members:
+            first, second = self.children[part].tolist()
+            own = np.array([self.single[part]])
+            if first >= 0:
+                own = np.concatenate((self.members(first), self.members(second)))
+            self.known_members[part] = own
+        return self.known_members[part]
 
     def uneven(self, part: int) -> list[int]:
         """Return along which dimensions elements of a single choice may be more or less full."""

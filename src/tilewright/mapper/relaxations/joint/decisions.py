@@ -1,0 +1,297 @@
+"""What the solution of a program has not settled, in the order of what it may be worth."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from math import ceil, exp, floor, inf, log
+from typing import NamedTuple
+
+import numpy as np
+
+from tilewright.mapper.relaxations.joint.extents import Extents
+from tilewright.mapper.relaxations.joint.node import Assumption, BoundNode
+from tilewright.mapper.relaxations.joint.program import Powers
+from tilewright.mapper.relaxations.joint.window_words import Expression, Slide
+
+WHOLE = 1e-6  # of a number that may be whole but for rounding
+APART = 1e-3  # of logarithms that differ
+WORTH = 1e-5  # of the logarithm of a value
+EDGE = 0.1  # of a range, for parts that are not too small
+
+
+class Decision(NamedTuple):
+    """Ways in which something may be, one of which holds for each mapping.
+
+    Attributes
+    ----------
+    name : hashable
+        What it is about.
+    worth : float
+        An estimate of what it raises the bound by, as a logarithm.
+    ways : list of Assumption
+    """
+
+    name: Hashable
+    worth: float
+    ways: list[Assumption]
+
+
+class Decisions:
+    """What is open at a node.
+
+    Parameters
+    ----------
+    extents : Extents
+    node : BoundNode
+    """
+
+    def __init__(self, extents: Extents, node: BoundNode) -> None:
+        self.extents, self.node = extents, node
+        self.windows = extents.windows
+        self.point = node.point
+        self.low, self.high = node.ranges
+        self.shares = self.of_stays()
+
+    def open(self) -> list[Decision]:
+        """Return all, the ones first that may be worth most; whole numbers if nothing else is."""
+        found = [*self.orders(), *self.spaces(), *self.slides(), *self.lines()]
+        found = [own for own in found if own.worth > WORTH]
+        if not found:
+            found = [own for own in self.numbers() if own.worth > WORTH]
+        return sorted(found, key=lambda own: -own.worth)
+
+    def of_stays(self) -> list[float]:
+        """Return the part of the objective that the words of each stay make up."""
+        extents, point = self.extents, self.point
+        shares = [0.0] * len(extents.stays)
+        owner = {v: key[0] for key, v in extents.known_times.items() if key[0] >= 0}
+        owner |= {v: key[0] for key, v in self.windows.known.items() if key[0] >= 0}
+        limits, (energy, cycles) = extents.limits, extents.objective.powers
+        for g, power in (
+            *((g, energy) for g in extents.sums[extents.energy]),
+            *((g, cycles) for g in extents.sums[extents.cycles]),
+        ):
+            for t in range(limits.first[g], limits.first[g + 1]):
+                term = slice(limits.start[t], limits.start[t + 1])
+                variables = limits.variables[limits.begin[g] + limits.slots[term]]
+                value = extents.logs[t] + float(limits.powers[term] @ point[variables])
+                for v in variables.tolist():
+                    if v in owner:
+                        shares[owner[v]] += power * exp(min(0.0, value))
+                        break
+        return shares
+
+    def value(self, powers: Powers) -> float:
+        """Return the logarithm of a product."""
+        return float(sum(power * self.point[i] for i, power in powers.items()))
+
+    def orders(self) -> Iterator[Decision]:
+        """Yield pairs of stays neither of which is inside of the other one."""
+        extents = self.extents
+        count = len(extents.stays)
+        for i in range(count):
+            for k in range(i + 1, count):
+                if extents.stays[i].tensor == extents.stays[k].tensor:
+                    continue
+                differ = [
+                    self.point[extents.extents[i][d]]
+                    - self.point[extents.extents[k][d]]
+                    - self.value(extents.scale(i, k, d))
+                    for d in extents.dimensions
+                ]
+                apart = min(max(differ), -min(differ))
+                share = max(self.shares[i], self.shares[k])
+                ways = [Assumption(inside=((i, k),)), Assumption(inside=((k, i),))]
+                yield Decision(("order", i, k), 2 * apart * share, ways)
+
+    def spaces(self) -> Iterator[Decision]:
+        """Yield parts of spatial choices, none of which has as many elements."""
+        extents = self.extents
+        for k, each in enumerate(extents.halves):
+            part = self.node.parts[k]
+            if each.ranges[part] == 0.0:
+                continue
+            own = extents.elements[k]
+            rows = each.choices[each.members(part)][:, [extents.position[d] for d in own]]
+            more = self.point[list(own.values())] - np.log(rows)
+            missing = float(np.maximum(more, 0.0).sum(axis=1).min())
+            ways = [Assumption(part=((k, int(child)),)) for child in each.children[part]]
+            yield Decision(("space", k), missing, ways)
+
+    def slides(self) -> Iterator[Decision]:
+        """Yield along which dimensions tiles slide, what that takes, and extents of windows."""
+        extents, windows = self.extents, self.windows
+        for i in windows.run:
+            share = self.shares[i]
+            expressions = windows.expressions[extents.stays[i].tensor]
+            if i not in self.node.slides:
+                yield Decision(("slide", i), self.too_few(i) * share, self.ways_to_slide(i))
+            else:
+                slide = self.node.slides[i]
+                yield from self.runs(i, slide)
+                for (a, n, bundle_shared), rate in windows.alone_of(i):
+                    yield from self.extent_of(a, expressions[n], rate, bundle_shared, share)
+            for n, e in enumerate(expressions):
+                if e.two:
+                    m, other = (exp(self.point[extents.extents[i][d]]) for d in e.names)
+                    missing = log(e.words(m, other)) - self.point[windows.words[i, n]]
+                    yield from self.divided(i, e, missing * 0.3 * max(self.shares))
+
+    def too_few(self, i: int) -> float:
+        """Return how far the words sent to a stay are below those of tiles that do not slide."""
+        missing = 0.0
+        for (a, n, _), rate in self.windows.alone_of(i):
+            e = self.windows.expressions[self.extents.stays[a].tensor][n]
+            tile = [exp(self.point[self.extents.extents[i][d]]) for d in e.names]
+            few = log(e.words(*tile) / (tile[0] * tile[1])) - self.point[rate]
+            missing = max(missing, few)
+        return missing
+
+    def ways_to_slide(self, i: int) -> list[Assumption]:
+        """Return the dimensions that a tile may slide along: those of which it has not all."""
+        extents = self.extents
+        every = self.windows.slides(i)
+        own = extents.extents[i]
+        part = [d for d in every if self.low[own[d]] < log(extents.bounds[d]) - WHOLE]
+        found = [Assumption(slide=((i, Slide(d)),)) for d in part or every[:1]]
+        for e in self.windows.expressions[extents.stays[i].tensor]:
+            if e.two and set(e.names) <= set(part):
+                # both have loops around the tile
+                ranges = tuple((own[d], -inf, log(extents.bounds[d] - 1)) for d in e.names)
+                found += [
+                    Assumption(ranges=ranges, slide=((i, Slide(d, back=True)),)) for d in e.names
+                ]
+        return found
+
+    def runs(self, i: int, slide: Slide) -> Iterator[Decision]:
+        """Yield stays outside of a tile that slides, which do not have all of its run."""
+        extents, own = self.extents, self.extents.extents[i]
+        decided = {(a, b) for a, b, _ in self.node.runs}
+        changing = self.windows.changing(i, slide)
+        relevant = extents.least.relevant[extents.stays[i].tensor]
+        known = self.node.inside | extents.inside
+        for k in range(len(extents.stays)):
+            if k == i or (i, k) in decided or (i, k) in known:
+                continue
+            # how much larger the stay is than the tile, as logarithms
+            larger = {
+                q: self.point[extents.extents[k][q]] - self.value(extents.scale(k, i, q))
+                for q in extents.dimensions
+                if q in relevant
+            }
+            beyond = self.point[self.windows.run[i]] - larger[slide.dimension]
+            for d in changing[1:]:
+                beyond = max(beyond, log(exp(self.point[own[d]]) + 1) - larger[d])
+            others = [larger[q] - self.point[own[q]] for q in larger if q not in changing]
+            apart = min(beyond, max(others, default=0.0))
+            if apart <= APART:
+                continue
+            ways = [Assumption(run=((i, k, False),)), Assumption(run=((i, k, True),))]
+            if (k, i) not in known:
+                # it has to be known first which one is outside
+                ways = [way._replace(inside=((k, i),)) for way in ways]
+                ways.append(Assumption(inside=((i, k),)))
+            yield Decision(("run", i, k), 0.5 * apart * self.shares[i], ways)
+
+    def extent_of(
+        self, i: int, e: Expression, rate: int, shared: tuple[int, ...], share: float
+    ) -> Iterator[Decision]:
+        """Yield extents of a window that decide how many words are sent for an iteration."""
+        extents, slide = self.extents, self.node.slides[i]
+        if not e.two or (shared and not e.plain) or (slide.back and slide.dimension in e.names):
+            return
+        ends = []
+        for d, bound in zip(e.names, e.bounds, strict=True):
+            own = self.windows.run[i] if d == slide.dimension else extents.extents[i][d]
+            along = self.point[own] + self.value(extents.along(shared, (d,)))
+            ends.append(min(float(bound), exp(along)))
+        missing = log(e.words(*ends) / (ends[0] * ends[1])) - self.point[rate]
+        yield from self.divided(i, e, missing * share)
+
+    def divided(self, i: int, e: Expression, worth: float) -> Iterator[Decision]:
+        """Yield the extent of a window's dimension with fewer values, divided."""
+        if worth <= WORTH:
+            return
+        ways = []
+        for d in e.names:
+            v = self.extents.extents[i][d]
+            low, high = ceil(exp(self.low[v]) - WHOLE), floor(exp(self.high[v]) + WHOLE)
+            if high > low:
+                ways.append((high / low, low, high, v, d))
+        if ways:
+            _, low, high, v, d = min(ways)
+            middle = min(max(floor(exp(self.point[v]) + WHOLE), low), high - 1)
+            yield Decision(("extent", i, d), worth, at_a_number(v, middle))
+
+    def lines(self) -> Iterator[Decision]:
+        """Yield ranges of energy or cycles, in which a line is far above what it stands for."""
+        for own in self.extents.negative:
+            v = own.variable
+            low, high = float(self.low[v]), float(self.high[v])
+            at = min(max(float(self.point[v]), low), high)
+            number, slope = own.chord(low, high)
+            over = number + slope * at - own.more(at)
+            if over > APART and high - low > APART:
+                middle = min(max(at, low + EDGE * (high - low)), high - EDGE * (high - low))
+                ways = [
+                    Assumption(ranges=((v, -inf, middle),)),
+                    Assumption(ranges=((v, middle, inf),)),
+                ]
+                yield Decision(("line", own.limit), over, ways)
+
+    def numbers(self) -> Iterator[Decision]:
+        """Yield numbers that are not whole: of stays, of iterations of a stay, of steps."""
+        extents = self.extents
+        for i, d, times in extents.rounds():
+            share = self.shares[i] if i >= 0 else max(*extents.objective.powers, 1.0)
+            yield from self.of_times(i, d, times, share)
+        for i in range(len(extents.stays)):
+            for d, v in extents.extents[i].items():
+                number = exp(self.point[v])
+                whole = floor(number + WHOLE)
+                if self.is_whole(i, d) and number - whole > APART:
+                    worth = self.shares[i] * off(number, whole)
+                    yield Decision(("iterations", i, d), worth, at_a_number(v, whole))
+
+    def is_whole(self, i: int, d: str) -> bool:
+        """Whether a stay has a whole number of iterations: of its tile, or of one element above.
+
+        Elements of an array have as many in the mean, which need not be whole.
+        """
+        extents, stay = self.extents, self.extents.stays[i]
+        if d in extents.least.relevant[stay.tensor]:
+            return True
+        return all(
+            d not in own or each.widest[self.node.parts[k], extents.position[d]] == 1
+            for k, (each, own) in enumerate(zip(extents.halves, extents.elements, strict=True))
+            if each.array < extents.segment[stay.receiver]
+        )
+
+    def of_times(self, i: int, d: str, v: int, share: float) -> Iterator[Decision]:
+        """Yield how often a word comes in along a dimension."""
+        extents = self.extents
+        times = exp(self.point[v])
+        whole = floor(times + WHOLE)
+        if times - whole <= APART:
+            return
+        few, often = at_a_number(v, whole)
+        if i >= 0 and self.is_whole(i, d):
+            # stays are as long as that takes, or shorter
+            own, bound = extents.extents[i][d], extents.bounds[d]
+            long = ceil(bound / whole - WHOLE)
+            few = Assumption(ranges=(*few.ranges, (own, log(long), inf)))
+            often = Assumption(ranges=(*often.ranges, (own, -inf, log(max(1, long - 1)))))
+        yield Decision(("times", i, d), share * off(times, whole), [few, often])
+
+
+def off(number: float, whole: int) -> float:
+    """Return how far the nearest whole number is, as a logarithm."""
+    return min(log((whole + 1) / number), log(number / whole)) if whole else 0.0
+
+
+def at_a_number(variable: int, whole: int) -> list[Assumption]:
+    """Return the ways for a variable to be up to a whole number, or more."""
+    return [
+        Assumption(ranges=((variable, -inf, log(whole)),)),
+        Assumption(ranges=((variable, log(whole + 1), inf),)),
+    ]

@@ -1,0 +1,222 @@
+"""What has been decided of the stays of a bypass choice, and what it costs then at least."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+
+from tilewright.kernels.types import Floats
+from tilewright.mapper.relaxations.joint.extents import Extents
+from tilewright.mapper.relaxations.joint.interior_point import least_value
+from tilewright.mapper.relaxations.joint.program import SumLimits
+from tilewright.mapper.relaxations.joint.window_words import Slide
+
+EMPTY = 1e-9
+
+
+class Assumption(NamedTuple):
+    """One of several ways in which something may be.
+
+    Attributes
+    ----------
+    ranges : tuple of (int, float, float)
+        A variable, and between what it is.
+    inside : tuple of (int, int)
+        Pairs of stays, of which the second one is inside of the first one.
+    slide : tuple of (int, Slide)
+        A stay, and how it may slide.
+    run : tuple of (int, int, bool)
+        Of a stay and one outside of it, whether that is part of its run.
+    part : tuple of (int, int)
+        One of the halves, and a part of its spatial choices.
+    """
+
+    ranges: tuple[tuple[int, float, float], ...] = ()
+    inside: tuple[tuple[int, int], ...] = ()
+    slide: tuple[tuple[int, Slide], ...] = ()
+    run: tuple[tuple[int, int, bool], ...] = ()
+    part: tuple[tuple[int, int], ...] = ()
+
+
+class BoundNode(NamedTuple):
+    """What has been decided, and the solution.
+
+    Attributes
+    ----------
+    bound : float
+        Logarithm of what mappings of this kind cost at least.
+    ranges : array of (2, variables)
+    inside, runs : sets
+        As for `Assumption`.
+    slides : dict of int to Slide
+    parts : tuple of int
+        The part of each of the halves.
+    point : array of variables
+        Logarithms, where the bound is reached.
+    """
+
+    bound: float
+    ranges: Floats
+    inside: frozenset[tuple[int, int]]
+    runs: frozenset[tuple[int, int, bool]]
+    slides: dict[int, Slide]
+    parts: tuple[int, ...]
+    point: Floats
+
+
+class Nodes:
+    """The nodes of one bypass choice.
+
+    Parameters
+    ----------
+    extents : Extents
+    ceiling : float
+        A value above which nothing is of interest.
+
+    Attributes
+    ----------
+    root : BoundNode or None
+        Of all mappings, unless none costs less.
+    ceiling : float
+        Its logarithm, of what the program minimises.
+    solved : int
+        How many programs were solved.
+    """
+
+    def __init__(self, extents: Extents, ceiling: float) -> None:
+        self.extents = extents
+        self.first = extents.limits.first.tolist()
+        self.powers = np.zeros(len(extents.program.low))
+        energy, cycles = extents.objective.powers
+        self.powers[extents.energy], self.powers[extents.cycles] = energy, cycles
+        self.solved = 0
+        self.ceiling = self.logarithm(ceiling)
+        self.root = self.begin()
+
+    def lower(self, ceiling: float) -> None:
+        """Let nothing above a lower ceiling be of interest."""
+        self.ceiling = min(self.ceiling, self.logarithm(ceiling))
+
+    def logarithm(self, value: float) -> float:
+        """Return what a value is in the program."""
+        power, less = self.extents.objective.powers[0], self.extents.less
+        if less:
+            return float(power * np.log(value ** (1 / power) + less))
+        return float(np.log(value))
+
+    def value(self, bound: float) -> float:
+        """Return the value of a bound."""
+        power, less = self.extents.objective.powers[0], self.extents.less
+        if less:
+            return float(max(0.0, np.exp(bound / power) - less) ** power)
+        return float(np.exp(bound))
+
+    def begin(self) -> BoundNode | None:
+        """Return the node of all mappings, with the ranges of energy and cycles."""
+        extents = self.extents
+        ranges = np.array([extents.program.low, extents.program.high])
+        objective = extents.objective
+        if objective.most_cycles < inf:
+            most = np.log(objective.most_cycles)
+            ranges[1, extents.cycles] = min(ranges[1, extents.cycles], most)
+        if objective.most_energy < inf:
+            most = np.log(objective.most_energy + extents.less)
+            ranges[1, extents.energy] = min(ranges[1, extents.energy], most)
+        none = BoundNode(
+            bound=-inf,
+            ranges=ranges,
+            inside=frozenset(),
+            runs=frozenset(),
+            slides={},
+            parts=(0,) * len(extents.halves),
+            point=ranges[0],
+        )
+        both = extents.energy, extents.cycles
+        for one, other in (both, both[::-1], both, both[::-1]):
+            if self.powers[one] == 0.0:
+                continue
+            goal = np.zeros(len(self.powers))
+            goal[one] = 1.0
+            bound, _ = self.solve(none, goal, inf)
+            ranges[0, one] = max(ranges[0, one], bound)
+            which = other if self.powers[other] else one
+            taken = self.powers[one] * ranges[0, one] if which == other else 0.0
+            most = (self.ceiling - taken) / self.powers[which]
+            ranges[1, which] = min(ranges[1, which], most)
+            if (ranges[0] > ranges[1] + EMPTY).any():
+                return None
+        return self.child(none, Assumption())
+
+    def child(self, node: BoundNode, way: Assumption) -> BoundNode | None:
+        """Return a node where something more is decided, or None if nothing there costs less."""
+        ranges = node.ranges
+        if way.ranges:
+            ranges = ranges.copy()
+            for i, low, high in way.ranges:
+                ranges[0, i], ranges[1, i] = max(ranges[0, i], low), min(ranges[1, i], high)
+            if (ranges[0] > ranges[1] + EMPTY).any():
+                return None
+        parts = list(node.parts)
+        for k, part in way.part:
+            parts[k] = part
+        new = node._replace(
+            ranges=ranges,
+            inside=node.inside.union(way.inside),
+            runs=node.runs.union(way.run),
+            slides=node.slides | dict(way.slide),
+            parts=tuple(parts),
+        )
+        bound, point = self.solve(new, self.powers, self.ceiling)
+        bound = max(bound, node.bound)
+        return new._replace(bound=bound, point=point) if bound < self.ceiling - EMPTY else None
+
+    def solve(self, node: BoundNode, goal: Floats, ceiling: float) -> tuple[float, Floats]:
+        """Return what a sum of variables is at least, and where."""
+        extents = self.extents
+        ranges, logs, active = node.ranges.copy(), extents.logs.copy(), extents.always.copy()
+        if not self.divide_arrays(node.parts, ranges, logs):
+            return inf, node.point
+        for pair in node.inside:
+            active[extents.within[pair]] = True
+        extents.windows.settle(self.first, node.slides, ranges, logs, active)
+        if (ranges[0] > ranges[1] + EMPTY).any():
+            return inf, node.point
+        for i, k, part in node.runs:
+            active[extents.windows.of_run(i, k, node.slides[i], part)] = True
+        limits = self.with_chords(ranges, logs)
+        np.maximum(ranges[0], ranges[1], out=ranges[1])
+        self.solved += 1
+        return least_value(limits, logs, active, ranges, goal, ceiling)
+
+    def divide_arrays(self, parts: Sequence[int], ranges: Floats, logs: Floats) -> bool:
+        """Set the elements of parts of spatial choices; False if there are none."""
+        extents = self.extents
+        for k, each in enumerate(extents.halves):
+            part = parts[k]
+            for d, variable in extents.elements[k].items():
+                i = extents.position[d]
+                most = min(float(each.working[part, i]), float(extents.bounds[d]))
+                fewest = max(1.0, min(most, float(each.chunks[part, i])))
+                ranges[0, variable] = max(ranges[0, variable], np.log(fewest))
+                ranges[1, variable] = min(ranges[1, variable], np.log(most))
+        for k, some, limit in extents.room:
+            logs[self.first[limit]] = -np.log(extents.halves[k].most(some)[parts[k]])
+        return bool((ranges[0] <= ranges[1] + EMPTY).all())
+
+    def with_chords(self, ranges: Floats, logs: Floats) -> SumLimits:
+        """Return the limits, with lines above what is convex in the ranges of its variable."""
+        extents, limits = self.extents, self.extents.limits
+        if not extents.negative:
+            return limits
+        powers = limits.powers.copy()
+        for own in extents.negative:
+            number, slope = own.chord(*ranges[:, own.variable])
+            terms = slice(limits.first[own.limit], limits.first[own.limit + 1])
+            logs[terms] -= number
+            begin, end = limits.start[terms.start], limits.start[terms.stop]
+            variables = limits.variables[limits.begin[own.limit] + limits.slots[begin:end]]
+            powers[begin:end][variables == own.variable] = -slope
+        return limits._replace(powers=powers)

@@ -1,0 +1,188 @@
+"""The bound of all memories together: below every regular mapping, and close to the best one."""
+
+from __future__ import annotations
+
+from itertools import islice
+from math import inf
+from random import Random
+
+import pytest
+
+import tilewright as tw
+from every_size import every_front, every_nest, is_regular
+from tilewright.architecture.machine import Architecture, Array, Compute, Memory
+from tilewright.mapper.objective.objective import parse_objective
+from tilewright.mapper.problem.bypass_choices import KeepChoice, keep_choices, narrowed
+from tilewright.mapper.relaxations.joint.joint_bound import JointBound
+from tilewright.mapper.search.bounds_of_all_sizes import box_costs, closed_form
+from tilewright.mapping.nodes import Spatial
+from tilewright.workload.layer import Layer
+
+ENOUGH = 1 << 20
+EXPRESSIONS = [
+    ("O[M,N] += I[M,K] * W[K,N]", {"M": (1, 2, 3), "N": (2, 3), "K": (2, 3, 5)}),
+    ("O[K,P] += I[P+R] * W[K,R]", {"K": (1, 2), "P": (2, 3, 4, 5), "R": (2, 3)}),
+    ("O[K,P] += I[2*P+R] * W[K,R]", {"K": (1, 2), "P": (2, 3, 4), "R": (2, 3)}),
+    ("O[P] += I[P+R] * W[R]", {"P": (3, 4, 5, 6), "R": (2, 3, 4)}),
+    ("O[P] += I[P+2*R] * W[R]", {"P": (3, 4, 5), "R": (2, 3, 4)}),
+    ("O[P,Q] += I[P+R,Q+S] * W[R,S]", {"P": (2, 3), "Q": (2,), "R": (2,), "S": (2,)}),
+    ("O[P+R] += I[P] * W[R]", {"P": (2, 3, 4), "R": (2, 3)}),
+]
+
+
+def problem(random: Random) -> tuple[Layer, Architecture]:
+    """Return a tiny layer, and a machine of three memories with one array or two."""
+    expression, choices = random.choice(EXPRESSIONS)
+    layer = tw.einsum(expression, **{d: random.choice(own) for d, own in choices.items()})
+    levels: list[Memory | Array] = [Memory("DRAM", 8, read_energy=32.0, write_energy=16.0)]
+    for name in ("L1", "L0"):
+        kept = random.choice(["IWO", "IWO", "IW", "O"])
+        levels.append(
+            Memory(
+                name, 8, capacity_bits=8 * random.choice([3, 4, 5, 7]),
+                read_energy=random.choice([1.0, 2.0, 8.0]),
+                write_energy=random.choice([1.0, 4.0]), keep=frozenset(kept),
+                must_keep=frozenset(random.choice(["", kept])),
+            )
+        )  # fmt: skip
+    for name, at in zip(
+        "AB", sorted(random.sample([1, 2, 3], random.choice([1, 1, 2]))), strict=False
+    ):
+        array = Array(
+            name, {"X": random.choice([2, 3])}, multicast=random.random() < 0.6,
+            reduction=random.random() < 0.7, hop_energy=random.choice([0.0, 1.0]),
+        )  # fmt: skip
+        levels.insert(at + len(levels) - 3, array)
+    leakage = random.choice([0.0, 0.0, 5.0])
+    return layer, Architecture("tiny", (*levels, Compute("MAC", leakage=leakage)))
+
+
+def bounded(
+    layer: Layer, machine: Architecture, objective: str, ceiling: float = inf
+) -> JointBound:
+    """Return the bound of everything below a ceiling."""
+    machine, goal = narrowed(machine, layer), parse_objective(objective)
+    costs = box_costs(layer, machine)
+    keeps: list[tuple[float, KeepChoice]] = [(0.0, own) for own in keep_choices(layer, machine)]
+    joint = JointBound(costs.at(costs.boxes(1)), costs.halves, keeps, goal)
+    joint.lower(ceiling, lambda: False, ENOUGH)
+    return joint
+
+
+def compare(seed: int, most: int) -> float | None:
+    """Compare the bound with all regular mappings that use all arrays, if there are not too many.
+
+    Return how much of the best value it is.
+    """
+    layer, machine = problem(Random(seed))
+    arrays = {array.name for array in machine.arrays}
+    nests = list(islice(every_nest(layer, machine), most + 1))
+    used = [
+        nest
+        for nest in nests
+        if is_regular(nest, layer)
+        and {loop.array for loop in nest if isinstance(loop, Spatial)} == arrays
+    ]
+    if len(nests) > most or not used:
+        return None
+    front = every_front(layer, machine, used)
+    if len(front) == 0:
+        return None
+    shares = []
+    for text in ("energy", "edp", "latency", "energy*latency^0.5"):
+        best = float(parse_objective(text).values(front[:, 0], front[:, 1]).min())
+        joint = bounded(layer, machine, text, 1.3 * best)
+        assert joint.bound <= best * (1 + 1e-9)
+        shares.append(joint.bound / best)
+    return min(shares)
+
+
+@pytest.mark.long
+def test_no_regular_mapping_costs_less(whole: bool) -> None:
+    found = [compare(seed, 300) for seed in range(200 if whole else 40)]
+    shares = [share for share in found if share is not None]
+    assert len(shares) > (20 if whole else 4)
+    assert sum(shares) > 0.85 * len(shares)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(200, 1200))
+def test_no_regular_mapping_of_many_machines_costs_less(seed: int) -> None:
+    compare(seed, 2000)
+
+
+def test_a_tile_may_come_back_to_the_words_that_it_has() -> None:
+    """A step of R takes the tile to the word that the last step of P has left there."""
+    layer = tw.einsum("O[K,P] += I[P+R] * W[K,R]", K=2, P=2, R=3)
+    levels = (
+        Memory("DRAM", 8, read_energy=32.0, write_energy=16.0),
+        Array("A", {"X": 3}, multicast=False, reduction=False),
+        Memory("L1", 8, 32, read_energy=2.0, write_energy=1.0, must_keep=frozenset("IWO")),
+        Memory(
+            "L0", 8, 32, read_energy=1.0, write_energy=4.0, keep=frozenset("IW"),
+            must_keep=frozenset("IW"),
+        ),
+    )  # fmt: skip
+    machine = Architecture("back", (*levels, Compute("MAC")))
+    nests = [nest for nest in every_nest(layer, machine) if is_regular(nest, layer)]
+    best = float(every_front(layer, machine, nests)[:, 0].min())
+    assert best == 670.0
+    assert 0.95 * best < bounded(layer, machine, "energy", 2 * best).bound <= best * (1 + 1e-9)
+
+
+def buffers(sizes: tuple[int, int], unit: Array, bandwidth: float) -> Architecture:
+    """Return a machine with a buffer for inputs and one for outputs."""
+    levels = (
+        Memory("DRAM", 16, read_energy=100.0, write_energy=100.0, shared_bandwidth=bandwidth),
+        Memory(
+            "IN", 16, 8 * sizes[0], read_energy=6.0, write_energy=6.0, keep=frozenset("IW"),
+            must_keep=frozenset("IW"), shared_bandwidth=4 * bandwidth,
+        ),
+        Memory(
+            "OUT", 32, 8 * sizes[1], read_energy=8.0, write_energy=8.0, keep=frozenset("O"),
+            must_keep=frozenset("O"),
+        ),
+    )  # fmt: skip
+    return Architecture("buffers", (*levels, unit, Compute("MAC", energy=0.2)))
+
+
+def test_energy_and_cycles_of_all_memories_have_the_same_tiles() -> None:
+    """What each memory and port costs alone is no bound of what all cost together."""
+    layer = tw.einsum("O[M,N] += I[M,K] * W[K,N]", M=1024, N=768, K=512)
+    machine = buffers((8192, 8192), Array("A", {"X": 8, "Y": 8}), 8.0)
+    value = tw.map(layer, machine, "edp", cache=False).layers[0].proof.value
+    boxes = closed_form(layer, narrowed(machine, layer), parse_objective("edp"))
+    boxes.lower(value, lambda: False)
+    joint = bounded(layer, machine, "edp", 1.1 * value)
+    assert boxes.bound < 0.95 * value
+    assert 0.975 * value < joint.bound <= value * (1 + 1e-9)
+
+
+def test_limits_of_energy_and_cycles_hold_for_the_bound() -> None:
+    layer = tw.einsum("O[M,N] += I[M,K] * W[K,N]", M=64, N=48, K=32)
+    machine = buffers((512, 512), Array("A", {"X": 4}), 1.0)
+    free = tw.map(layer, machine, "energy", cache=False).layers[0].evaluation
+    fast = tw.map(layer, machine, "latency", cache=False).layers[0].evaluation
+    within = (free.cycles + 2 * fast.cycles) / 3
+    text = f"energy, latency<={within}"
+    least = tw.map(layer, machine, text, cache=False).layers[0].evaluation.energy_pj
+    bound = bounded(layer, machine, text, 2 * least).bound
+    assert bound <= least * (1 + 1e-9)
+    assert bound > bounded(layer, machine, "energy", 2 * least).bound
+    assert (
+        bounded(layer, machine, f"energy, latency<={fast.cycles / 2}", 2 * least).bound == 2 * least
+    )
+
+
+def test_a_search_in_parts_ends_with_the_same_bound() -> None:
+    layer, machine = problem(Random(3))
+    whole = bounded(layer, machine, "edp", 1e9)
+    narrow, goal = narrowed(machine, layer), parse_objective("edp")
+    costs = box_costs(layer, narrow)
+    keeps = [(0.0, own) for own in keep_choices(layer, narrow)]
+    parts = JointBound(costs.at(costs.boxes(1)), costs.halves, keeps, goal)
+    bounds = [0.0]
+    while not parts.settled and parts.lower(1e9, lambda: False, 20):
+        bounds.append(parts.bound)
+    assert bounds == sorted(bounds)
+    assert parts.bound == pytest.approx(whole.bound, rel=1e-4)
