@@ -75,7 +75,7 @@ def least_value(
 ) -> tuple[float, Floats]:
     """Return what a sum of variables is at least if sums of terms are at most 1, and where.
 
-    SumLimits are convex in logarithms. So for any point and any multipliers, their sum with the goal
+    Limits are convex in logarithms. So for any point and any multipliers, their sum with the goal
     is no less than its tangent, and the least of that in the ranges of all variables is a bound
     (Boyd, Vandenberghe, Convex Optimization, 2004, 5.2). Each step tries one, so that nothing
     depends on how well the method converges. It is that of Mehrotra (SIAM J. Optimization 2, 1992),

@@ -154,8 +154,7 @@ class Open:
         decisions = Decisions(self.nodes.extents, self.node).open()
         for decision in sorted(decisions, key=lambda own: -self.expected(own)):
             known = self.gains.get(decision.name, UNKNOWN)
-            expected = self.expected(decision)
-            if tried and (tried >= TRIED or (known.tried >= KNOWN and expected <= most)):
+            if tried and (tried >= TRIED or known.tried >= KNOWN):
                 continue
             if tried and stop():
                 break
