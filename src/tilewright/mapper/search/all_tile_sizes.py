@@ -264,7 +264,7 @@ class BestOfAllSizes:
             bounds.join(self.value, self.stop, most)
             bound = max(bound, bounds.bound)
             before = self.value
-            for start in islice(bounds.mappings(), STARTS):
+            for start in islice(bounds.mappings(), 2 * STARTS):
                 if self.reaches(bound) or self.stop():
                     return
                 self.climb_from(start)

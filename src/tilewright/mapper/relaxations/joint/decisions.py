@@ -89,9 +89,10 @@ class Decisions:
         """Yield pairs of stays neither of which is inside of the other one."""
         extents = self.extents
         count = len(extents.stays)
+        known = self.node.inside | extents.inside
         for i in range(count):
             for k in range(i + 1, count):
-                if extents.stays[i].tensor == extents.stays[k].tensor:
+                if (i, k) in known or (k, i) in known:
                     continue
                 differ = [
                     self.point[extents.extents[i][d]]
@@ -249,9 +250,14 @@ class Decisions:
             for d, v in extents.extents[i].items():
                 number = exp(self.point[v])
                 whole = floor(number + WHOLE)
-                if self.is_whole(i, d) and number - whole > APART:
+                if self.is_whole(i, d) and self.is_between(v, number, whole):
                     worth = self.shares[i] * off(number, whole)
                     yield Decision(("iterations", i, d), worth, at_a_number(v, whole))
+
+    def is_between(self, v: int, number: float, whole: int) -> bool:
+        """Whether a variable is above a whole number, and may still be it or the next one."""
+        low, high = exp(self.low[v]), exp(self.high[v])
+        return number - whole > APART and low <= whole + WHOLE and high >= whole + 1 - WHOLE
 
     def is_whole(self, i: int, d: str) -> bool:
         """Whether a stay has a whole number of iterations: of its tile, or of one element above.
@@ -272,7 +278,7 @@ class Decisions:
         extents = self.extents
         times = exp(self.point[v])
         whole = floor(times + WHOLE)
-        if times - whole <= APART:
+        if not self.is_between(v, times, whole):
             return
         few, often = at_a_number(v, whole)
         if i >= 0 and self.is_whole(i, d):

@@ -70,6 +70,7 @@ class JointBound:
     ) -> None:
         self.least, self.halves, self.objective = least, halves, objective
         self.bound, self.settled = min((own for own, _ in keeps), default=inf), False
+        self.last: Open | None = None
         self.serial = count()
         self.waiting: list[tuple[float, int, KeepChoice | Open]] = [
             (own, next(self.serial), keep) for own, keep in keeps
@@ -111,7 +112,7 @@ class JointBound:
             children = own.divided(stop)
             if children is None:
                 heapq.heappush(self.waiting, (least, next(self.serial), own))
-                self.settled = not stop()
+                self.settled, self.last = not stop(), own
                 continue
             solved += own.nodes.solved - before
             for child in children:
@@ -121,10 +122,10 @@ class JointBound:
         return solved
 
     def mappings(self) -> Iterator[Mapping]:
-        """Yield mappings that what is waiting stands for, those of the least bounds first."""
+        """Yield mappings that nodes stand for, that of the bound first, then by their bounds."""
         waiting = sorted(self.waiting, key=lambda entry: entry[:2])
         opened = [own for _, _, own in waiting if isinstance(own, Open)]
-        opened.sort(key=lambda own: own.nodes.value(own.node.bound))
+        opened.sort(key=lambda own: (own is not self.last, own.nodes.value(own.node.bound)))
         yield from mappings_of((own.nodes.extents, own.node) for own in opened)
 
     def add(self, own: Open, least: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from enum import Enum, auto
 from itertools import product
 from math import ceil, exp, floor, prod
 
@@ -12,21 +13,29 @@ from tilewright.mapper.relaxations.nests.tiles_to_mapping import on_axes
 from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.mapping.relevance import in_letters
 
+
+class Chunks(Enum):
+    """How tiles are rounded.
+
+    Down to a whole number, to a multiple of the elements further in, or so that chunks are as long
+    as each other.
+    """
+
+    WHOLE = auto()
+    MULTIPLE = auto()
+    EVEN = auto()
+
+
 NEARLY = 1e-3  # of a number that may be whole but for what the solution leaves open
 
 
-def mapping_of(extents: Extents, node: BoundNode, even: bool) -> Mapping | None:
+def mapping_of(extents: Extents, node: BoundNode, chunks: Chunks) -> Mapping | None:
     """Return a mapping whose stays have the extents of a node, about, or None if there is none.
 
     It may be too large, or have less reuse than the node, since its tiles are rounded.
-
-    Parameters
-    ----------
-    even : bool
-        Whether chunks are as long as each other, or the last one may be short.
     """
     try:
-        return Mapping(tuple(Path(extents, node, even).nodes()))
+        return Mapping(tuple(Path(extents, node, chunks).nodes()))
     except Idle:
         return None
 
@@ -42,11 +51,11 @@ class Path:
     ----------
     extents : Extents
     node : BoundNode
-    even : bool
+    chunks : Chunks
     """
 
-    def __init__(self, extents: Extents, node: BoundNode, even: bool) -> None:
-        self.extents, self.node, self.even = extents, node, even
+    def __init__(self, extents: Extents, node: BoundNode, chunks: Chunks) -> None:
+        self.extents, self.node, self.chunks = extents, node, chunks
         self.layer, self.machine = extents.least.layer, extents.least.architecture
         self.shape = dict(self.layer.bounds)
         self.arrays = 0  # that lie behind
@@ -61,7 +70,7 @@ class Path:
         while left or below:
             above = [i for i in left if self.segment(i) == self.arrays]
             if not above and self.arrays < len(extents.arrays):
-                yield from self.unrolled()
+                yield from self.across()
                 for i in [i for i in below if self.segment(i) == self.arrays]:
                     below.remove(i)
                     yield self.store(i)
@@ -73,7 +82,7 @@ class Path:
             else:
                 below.append(i)
         while self.arrays < len(extents.arrays):
-            yield from self.unrolled()
+            yield from self.across()
 
     def segment(self, i: int) -> int:
         """Return how many arrays are above the memory of a stay."""
@@ -106,24 +115,34 @@ class Path:
             own = {self.extents.extents[i][d]: 1.0}
             between = self.extents.along(range(self.arrays, self.segment(i)), (d,))
             number = exp(sum(self.node.point[v] for v in (*own, *between)))
-            yield from self.loop(d, max(1, floor(number * (1 + NEARLY))))
+            tile = max(1, floor(number * (1 + NEARLY)))
+            if self.chunks is Chunks.MULTIPLE:
+                inside = prod(self.unrolled(k)[d] for k in self.extents.arrays[self.arrays :])
+                tile = max(tile // inside * inside, min(tile, inside))
+            yield from self.loop(d, tile)
 
     def loop(self, d: str, tile: int) -> Iterator[For]:
         """Yield a loop whose chunks are no longer than a number."""
         shape = self.shape[d]
         if tile < shape:
-            self.shape[d] = ceil(shape / ceil(shape / tile)) if self.even else tile
+            if self.chunks is Chunks.EVEN:
+                tile = ceil(shape / ceil(shape / tile))
+            self.shape[d] = tile
             yield For(d, self.shape[d])
 
-    def unrolled(self) -> Iterator[Spatial]:
-        """Yield the loops of the next array."""
-        array = self.machine.arrays[self.arrays]
+    def unrolled(self, array: int) -> dict[str, int]:
+        """Return the elements of an array along each dimension."""
         wanted = dict.fromkeys(self.layer.bounds, 1)
         for k, each in enumerate(self.extents.halves):
-            if each.array == self.arrays:
+            if each.array == array:
                 for d, v in self.extents.elements[k].items():
                     wanted[d] *= ceil(exp(self.node.point[v]) * (1 - NEARLY))
-        wanted = {d: min(n, self.shape[d]) for d, n in wanted.items()}
+        return wanted
+
+    def across(self) -> Iterator[Spatial]:
+        """Yield the loops of the next array."""
+        array = self.machine.arrays[self.arrays]
+        wanted = {d: min(n, self.shape[d]) for d, n in self.unrolled(self.arrays).items()}
         factors = on_axes(array, in_letters(self.machine, self.layer), wanted)
         if factors is None:
             raise Idle
@@ -140,8 +159,8 @@ class Path:
 def mappings_of(nodes: Iterable[tuple[Extents, BoundNode]]) -> Iterator[Mapping]:
     """Yield the different mappings of some nodes."""
     seen = set()
-    for (extents, node), even in product(nodes, (False, True)):
-        mapping = mapping_of(extents, node, even)
+    for (extents, node), chunks in product(nodes, Chunks):
+        mapping = mapping_of(extents, node, chunks)
         if mapping is not None and mapping not in seen:
             seen.add(mapping)
             yield mapping
