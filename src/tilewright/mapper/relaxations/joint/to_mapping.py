@@ -14,7 +14,7 @@ from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.mapping.relevance import in_letters
 
 
-class Chunks(Enum):
+class TileRounding(Enum):
     """How tiles are rounded.
 
     Down to a whole number, to a multiple of the elements further in, or so that chunks are as long
@@ -29,7 +29,7 @@ class Chunks(Enum):
 NEARLY = 1e-3  # of a number that may be whole but for what the solution leaves open
 
 
-def mapping_of(extents: Extents, node: BoundNode, chunks: Chunks) -> Mapping | None:
+def mapping_of(extents: Extents, node: BoundNode, chunks: TileRounding) -> Mapping | None:
     """Return a mapping whose stays have the extents of a node, about, or None if there is none.
 
     It may be too large, or have less reuse than the node, since its tiles are rounded.
@@ -51,10 +51,10 @@ class Path:
     ----------
     extents : Extents
     node : BoundNode
-    chunks : Chunks
+    chunks : TileRounding
     """
 
-    def __init__(self, extents: Extents, node: BoundNode, chunks: Chunks) -> None:
+    def __init__(self, extents: Extents, node: BoundNode, chunks: TileRounding) -> None:
         self.extents, self.node, self.chunks = extents, node, chunks
         self.layer, self.machine = extents.least.layer, extents.least.architecture
         self.shape = dict(self.layer.bounds)
@@ -116,7 +116,7 @@ class Path:
             between = self.extents.along(range(self.arrays, self.segment(i)), (d,))
             number = exp(sum(self.node.point[v] for v in (*own, *between)))
             tile = max(1, floor(number * (1 + NEARLY)))
-            if self.chunks is Chunks.MULTIPLE:
+            if self.chunks is TileRounding.MULTIPLE:
                 inside = prod(self.unrolled(k)[d] for k in self.extents.arrays[self.arrays :])
                 tile = max(tile // inside * inside, min(tile, inside))
             yield from self.loop(d, tile)
@@ -125,7 +125,7 @@ class Path:
         """Yield a loop whose chunks are no longer than a number."""
         shape = self.shape[d]
         if tile < shape:
-            if self.chunks is Chunks.EVEN:
+            if self.chunks is TileRounding.EVEN:
                 tile = ceil(shape / ceil(shape / tile))
             self.shape[d] = tile
             yield For(d, self.shape[d])
@@ -159,7 +159,7 @@ class Path:
 def mappings_of(nodes: Iterable[tuple[Extents, BoundNode]]) -> Iterator[Mapping]:
     """Yield the different mappings of some nodes."""
     seen = set()
-    for (extents, node), chunks in product(nodes, Chunks):
+    for (extents, node), chunks in product(nodes, TileRounding):
         mapping = mapping_of(extents, node, chunks)
         if mapping is not None and mapping not in seen:
             seen.add(mapping)
