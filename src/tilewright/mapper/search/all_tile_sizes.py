@@ -118,7 +118,9 @@ def with_all_sizes(
         higher, tiles = tightened(least, keeps, wanted, best.value, stop)
         bound = max(bound, higher)
         best.climb_from_tiles(tiles, bound)
-    best.join(bounds, bound)
+    # with windows it takes long, and rounder layers come first
+    slides = any(least.windows)
+    best.join(bounds, bound, PROGRAMS if slides else MOST_PROGRAMS)
     bound = max(bound, bounds.bound)
     best.climb_from_rounder(bounds, bound)
     best.finish(bound)
