@@ -25,7 +25,8 @@ from tilewright.mapper.relaxations.stays.links import Link, Price
 from tilewright.model.energy import leakage_per_cycle
 
 NARROW = 1e-9
-MOST_CYCLES, MOST_ENERGY = 14.0, 60.0  # logarithms of times the least that is known
+LEAST, MOST = -60.0, 700.0  # logarithms of energy and cycles, before anything is known of them
+TOO_LARGE = 60.0  # logarithm of a tile, in rooms that there are
 
 
 class Negative(NamedTuple):
@@ -88,6 +89,8 @@ class Extents:
         Of which of the halves elements along some dimensions are limited together, and where.
     cycles, energy : int
         Variables.
+    leakage : float
+        In pJ a cycle.
     less : float
         Energy that is to be taken off, in pJ: without cycles it is no part of the program.
     negative : list of Negative
@@ -119,16 +122,17 @@ class Extents:
         self.windows = WindowWords(self)
         leakage = leakage_per_cycle(least.architecture)
         energy, cycles = objective.powers
+        self.leakage = leakage
         self.timed = cycles > 0 or leakage > 0 or objective.most_cycles < inf
         fewest = log(max(1.0, float(least.cycles[0])))
-        self.cycles = program.variable(fewest, fewest + MOST_CYCLES)
-        self.energy = program.variable(0.0, MOST_ENERGY)
+        self.cycles = program.variable(fewest, MOST)
+        self.energy = program.variable(log(least.work) if least.work > 0 else LEAST, MOST)
         self.sums |= {self.cycles: [], self.energy: []}
         self.add_room()
         if self.timed:
             self.add_time()
         if energy > 0 or objective.most_energy < inf:
-            self.add_energy(leakage)
+            self.add_energy()
         self.limits, self.logs, self.always = program.compiled()
 
     def add_arrays(self) -> None:
@@ -263,7 +267,8 @@ class Extents:
         """Return the part of some room that a tile takes."""
         word = self.least.rooms.bits(self.stays[i])
         alone = [self.extent(i, d) for d in self.windows.alone[self.stays[i].tensor]]
-        return Term(log(word / bits), product(*alone, *self.windows.tile(i)))
+        number = log(word / bits) if bits > 0 else TOO_LARGE
+        return Term(number, product(*alone, *self.windows.tile(i)))
 
     def add_time(self) -> None:
         """Let cycles be those of the operations and of each port at least."""
@@ -277,13 +282,13 @@ class Extents:
             if terms:
                 self.at_most(terms, constant, self.cycles)
 
-    def add_energy(self, leakage: float) -> None:
+    def add_energy(self) -> None:
         """Let energy be at least what all words, operations and cycles cost."""
         prices = [self.least.prices.energy(link) for link in self.links]
         terms, constant = self.costs(self.links, prices)
         constant += self.least.work
-        if leakage > 0:
-            terms.append(Term(log(leakage), {self.cycles: 1.0}))
+        if self.leakage > 0:
+            terms.append(Term(log(self.leakage), {self.cycles: 1.0}))
         if constant < 0 and not self.timed:
             self.less, constant = -constant, 0.0
         self.at_most(terms, constant, self.energy)

@@ -118,13 +118,7 @@ class Nodes:
         """Return the node of all mappings, with the ranges of energy and cycles."""
         extents = self.extents
         ranges = np.array([extents.program.low, extents.program.high])
-        objective = extents.objective
-        if objective.most_cycles < inf:
-            most = np.log(objective.most_cycles)
-            ranges[1, extents.cycles] = min(ranges[1, extents.cycles], most)
-        if objective.most_energy < inf:
-            most = np.log(objective.most_energy + extents.less)
-            ranges[1, extents.energy] = min(ranges[1, extents.energy], most)
+        self.limit(ranges)
         none = BoundNode(
             bound=-inf,
             ranges=ranges,
@@ -134,21 +128,38 @@ class Nodes:
             parts=(0,) * len(extents.halves),
             point=ranges[0],
         )
+        if (ranges[0] > ranges[1] + EMPTY).any():
+            return None
         both = extents.energy, extents.cycles
-        for one, other in (both, both[::-1], both, both[::-1]):
+        for one in (*both, *both):
             if self.powers[one] == 0.0:
                 continue
             goal = np.zeros(len(self.powers))
             goal[one] = 1.0
             bound, _ = self.solve(none, goal, inf)
             ranges[0, one] = max(ranges[0, one], bound)
-            which = other if self.powers[other] else one
-            taken = self.powers[one] * ranges[0, one] if which == other else 0.0
-            most = (self.ceiling - taken) / self.powers[which]
-            ranges[1, which] = min(ranges[1, which], most)
+            self.limit(ranges)
             if (ranges[0] > ranges[1] + EMPTY).any():
                 return None
         return self.child(none, Assumption())
+
+    def limit(self, ranges: Floats) -> None:
+        """Set the most energy and cycles that the ceiling, limits and leakage leave possible."""
+        extents, objective = self.extents, self.extents.objective
+        energy, cycles = extents.energy, extents.cycles
+        for one, other in ((energy, cycles), (cycles, energy)):
+            if self.powers[one] > 0:
+                taken = self.powers[other] * ranges[0, other]
+                ranges[1, one] = min(ranges[1, one], (self.ceiling - taken) / self.powers[one])
+        if objective.most_energy < inf:
+            most = np.log(objective.most_energy + extents.less)
+            ranges[1, energy] = min(ranges[1, energy], most)
+        if objective.most_cycles < inf:
+            ranges[1, cycles] = min(ranges[1, cycles], np.log(objective.most_cycles))
+        if extents.leakage > 0 and (self.powers[energy] > 0 or objective.most_energy < inf):
+            # what leaks is a part of the energy
+            most = ranges[1, energy] - np.log(extents.leakage)
+            ranges[1, cycles] = min(ranges[1, cycles], most)
 
     def child(self, node: BoundNode, way: Assumption) -> BoundNode | None:
         """Return a node where something more is decided, or None if nothing there costs less."""
