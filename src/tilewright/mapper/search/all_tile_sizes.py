@@ -51,7 +51,7 @@ STARTS = 3  # mappings with promising tiles that are improved, and as many that 
 ROUNDER = 8  # layers with rounder bounds that are searched
 CHOICES, EARLY = 8, 4  # spatial choices with which it is looked for, and the first of these
 SUMS = 1 << 18  # of bounds, before other starting points are looked at
-PROGRAMS = 1 << 10  # the same, for memories together
+PROGRAMS = 1 << 8  # the same, for memories together
 TURNS = 4  # that better mappings found for a bound make it worth to go on
 FAR = 0.75  # of the best value: with a bound below it, other starting points may be much better
 SMALL = 1 << 12  # operations of a layer whose loops are looked at in other orders at last
@@ -250,7 +250,7 @@ class BestOfAllSizes:
         if several and not self.reaches(bounds.bound):
             self.climb_from_choices(bounds, EARLY)
             self.finish(bounds.bound)
-            self.join(bounds, bounds.bound, PROGRAMS << 2)
+            self.join(bounds, bounds.bound, PROGRAMS << 4)
             if self.reaches(bounds.bound):
                 return
             boxes.lower(self.value, self.stop)
