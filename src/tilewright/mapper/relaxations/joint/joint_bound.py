@@ -8,6 +8,7 @@ from itertools import count
 from math import inf
 from typing import NamedTuple
 
+from tilewright.kernels.kernel import interruptible
 from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.problem.bypass_choices import KeepChoice
 from tilewright.mapper.relaxations.boxes.halves import Halves
@@ -77,6 +78,7 @@ class JointBound:
         ]
         heapq.heapify(self.waiting)
 
+    @interruptible()
     def lower(self, ceiling: float, stop: Callable[[], bool], most: int) -> int:
         """Go on until all that may be below a ceiling is settled; return how much it took.
 
