@@ -69,8 +69,9 @@ SOME = ("conv1", "conv2_1.3x3", "conv3_1.3x3", "conv3_1.shortcut", "conv5_2.redu
 BOUNDS: tuple[tuple[str, dict[str, bool]], ...] = (
     ("everything", {}),
     ("enumerated bound of regular mappings", {"regular_bound": False}),
+    ("bound of all memories together", {"joint_bound": False}),
     ("shares of single elements", {"shares": False}),
-    ("both", {"regular_bound": False, "shares": False}),
+    ("all three", {"regular_bound": False, "joint_bound": False, "shares": False}),
 )
 
 

@@ -52,7 +52,7 @@ def test_bounds_of_all_tile_sizes_are_no_higher_without_a_part() -> None:
     machine = narrowed(load_architecture("simple"), PRIMES)
     even = searched(PRIMES, EVERY_PART)
     whole = with_all_sizes(PRIMES, machine, "edp", even)
-    for part in ("regular_bound", "shares"):
+    for part in ("regular_bound", "joint_bound", "shares"):
         found = with_all_sizes(PRIMES, machine, "edp", even, settings=without(part))
         assert found.bound <= whole.bound * (1 + 1e-12)
         assert found.irregular_bound <= whole.irregular_bound * (1 + 1e-12)

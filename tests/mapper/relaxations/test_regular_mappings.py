@@ -20,6 +20,7 @@ from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.results import regular
 from tilewright.mapping.nodes import For, Mapping, Spatial, Store
 from tilewright.workload.layer import Layer
+from two_memories import small_array, two_memories
 
 MOST = 700  # loop nests
 FEW, MANY = (85, 114, 140), range(200, 1200)
@@ -97,21 +98,8 @@ def layered(seed: int) -> tuple[Layer, Architecture]:
         ("O[K,P] += I[2*P+R] * W[K,R]", {"K": (1, 2), "P": (2, 3, 4, 5), "R": (2, 3)}),
     ])  # fmt: skip
     layer = tw.einsum(expression, **{d: random.choice(own) for d, own in choices.items()})
-    levels: list[Memory | Array] = [Memory("DRAM", 8, read_energy=32.0, write_energy=16.0)]
-    for name in ("L1", "L0"):
-        kept = random.choice(["IWO", "IWO", "IW", "O"])
-        levels.append(
-            Memory(
-                name, 8, capacity_bits=8 * random.choice([3, 4, 5, 7]),
-                read_energy=random.choice([1.0, 2.0, 8.0]),
-                write_energy=random.choice([1.0, 4.0]), keep=frozenset(kept),
-                must_keep=frozenset(random.choice(["", kept])),
-            )
-        )  # fmt: skip
-    array = Array(
-        "A", {"X": random.choice([2, 3])}, multicast=random.random() < 0.6,
-        reduction=random.random() < 0.7, hop_energy=random.choice([0.0, 1.0]),
-    )  # fmt: skip
+    levels = two_memories(random)
+    array = small_array("A", random)
     levels.insert(random.choice([1, 3]), array)
     return layer, Architecture("layered", (*levels, Compute("MAC")))
 

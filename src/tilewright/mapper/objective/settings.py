@@ -54,6 +54,9 @@ class Settings:
     regular_bound : bool
         Tile sizes that do not divide: bound regular mappings by enumerating tiles
         (`relaxations/nests/`), and begin with tiles that it finds promising.
+    joint_bound : bool
+        Tile sizes that do not divide: bound regular mappings with all memories, energy and cycles
+        together (`relaxations/joint/`), and begin with the mappings that this stands for.
     shares : bool
         Tile sizes that do not divide: bound all mappings also by the share that each element of an
         array pays of a word (`relaxations/stays/elements.py: Pays.EITHER`).
@@ -73,6 +76,7 @@ class Settings:
     dives: bool = True
     canonical: bool = True
     regular_bound: bool = True
+    joint_bound: bool = True
     shares: bool = True
 
 

@@ -107,7 +107,7 @@ def with_all_sizes(
         )  # fmt: skip
         return replace(untried(tried, layer, architecture, objective), reason="")
     boxes = divided.closed_form or closed_form(layer, machine, wanted, stop)
-    bounds = RegularBounds(boxes, wanted)
+    bounds = RegularBounds(boxes, wanted, settings.joint_bound)
     several = len(architecture.arrays) > 1
     best.anneal_rounder(bounds, several)
     bound = bounds.bound
@@ -120,7 +120,7 @@ def with_all_sizes(
         best.climb_from_tiles(tiles, bound)
     # with windows it takes long, and rounder layers come first
     slides = any(least.windows)
-    best.join(bounds, bound, PROGRAMS if slides else MOST_PROGRAMS)
+    best.climb_from_joint_bound(bounds, bound, PROGRAMS if slides else MOST_PROGRAMS)
     bound = max(bound, bounds.bound)
     best.climb_from_rounder(bounds, bound)
     best.finish(bound)
@@ -134,7 +134,7 @@ def with_all_sizes(
         boxes.refine(best.value, stop, SUMS << 2, sized=bound <= boxes.bound)
         best.climb_from_choices(bounds, CHOICES if bound <= boxes.bound else EARLY)
         boxes.lower(best.value, stop, SUMS << 2)
-        best.join(bounds, bound)
+        best.climb_from_joint_bound(bounds, bound)
         bound = max(bound, bounds.bound)
     certain = bound_of_all(layer, machine, wanted, keeps, best.value, stop, settings.shares, boxes)
     if layer.operations <= SMALL and not best.reaches(certain) and not stop():
@@ -243,14 +243,14 @@ class BestOfAllSizes:
             self.climb_from_rounder(bounds, boxes.bound, annealed=True, most=1)
         boxes.lower(self.value, self.stop, SUMS if several else SUMS >> 2)
         if several:
-            self.join(bounds, bounds.bound, PROGRAMS)
+            self.climb_from_joint_bound(bounds, bounds.bound, PROGRAMS)
         if bounds.bound < FAR * self.value:
             self.climb_from_rounder(bounds, bounds.bound, annealed=True)
         boxes.lower(self.value, self.stop)
         if several and not self.reaches(bounds.bound):
             self.climb_from_choices(bounds, EARLY)
             self.finish(bounds.bound)
-            self.join(bounds, bounds.bound, PROGRAMS << 4)
+            self.climb_from_joint_bound(bounds, bounds.bound, PROGRAMS << 4)
             if self.reaches(bounds.bound):
                 return
             boxes.lower(self.value, self.stop)
@@ -258,12 +258,14 @@ class BestOfAllSizes:
             self.climb_from_rounder(bounds, bounds.bound, annealed=True)
             boxes.lower(self.value, self.stop)
 
-    def join(self, bounds: RegularBounds, bound: float, most: int = MOST_PROGRAMS) -> None:
+    def climb_from_joint_bound(
+        self, bounds: RegularBounds, bound: float, most: int = MOST_PROGRAMS
+    ) -> None:
         """Raise the bound of all memories together, and climb from what it stands for, by turns."""
         for _ in range(TURNS):
             if self.reaches(bound):
                 return
-            bounds.join(self.value, self.stop, most)
+            bounds.lower_jointly(self.value, self.stop, most)
             bound = max(bound, bounds.bound)
             before = self.value
             for start in islice(bounds.mappings(), 2 * STARTS):

@@ -52,6 +52,8 @@ class RegularBounds:
     ----------
     boxes : SpatialBoxes
     objective : Objective
+    joint : bool
+        Whether the second one is on.
 
     Attributes
     ----------
@@ -59,17 +61,17 @@ class RegularBounds:
         Of each memory alone, by spatial choices.
     """
 
-    def __init__(self, boxes: SpatialBoxes, objective: Objective) -> None:
+    def __init__(self, boxes: SpatialBoxes, objective: Objective, joint: bool = True) -> None:
         self.boxes, self.objective = boxes, objective
         self.joint: JointBound | None = None
-        self.left = MOST_PROGRAMS
+        self.left = MOST_PROGRAMS if joint else 0
 
     @property
     def bound(self) -> float:
         """What all regular mappings cost at least, or the least ceiling so far."""
         return max(self.boxes.bound, self.joint.bound if self.joint else 0.0)
 
-    def join(self, ceiling: float, stop: Callable[[], bool], most: int = MOST_PROGRAMS) -> None:
+    def lower_jointly(self, ceiling: float, stop: Callable[[], bool], most: int) -> None:
         """Raise the bound of all memories together.
 
         Parameters

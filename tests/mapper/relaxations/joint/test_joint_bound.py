@@ -6,6 +6,7 @@ from itertools import islice
 from math import inf
 from random import Random
 
+import numpy as np
 import pytest
 
 import tilewright as tw
@@ -13,10 +14,12 @@ from every_size import every_front, every_nest, is_regular
 from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.problem.bypass_choices import KeepChoice, keep_choices, narrowed
+from tilewright.mapper.relaxations.joint import node
 from tilewright.mapper.relaxations.joint.joint_bound import JointBound
 from tilewright.mapper.search.bounds_of_all_sizes import box_costs, closed_form
 from tilewright.mapping.nodes import Spatial
 from tilewright.workload.layer import Layer
+from two_memories import small_array, two_memories
 
 ENOUGH = 1 << 20
 EXPRESSIONS = [
@@ -34,38 +37,23 @@ def problem(random: Random) -> tuple[Layer, Architecture]:
     """Return a tiny layer, and a machine of three memories with one array or two."""
     expression, choices = random.choice(EXPRESSIONS)
     layer = tw.einsum(expression, **{d: random.choice(own) for d, own in choices.items()})
-    levels: list[Memory | Array] = [Memory("DRAM", 8, read_energy=32.0, write_energy=16.0)]
-    for name in ("L1", "L0"):
-        kept = random.choice(["IWO", "IWO", "IW", "O"])
-        levels.append(
-            Memory(
-                name, 8, capacity_bits=8 * random.choice([3, 4, 5, 7]),
-                read_energy=random.choice([1.0, 2.0, 8.0]),
-                write_energy=random.choice([1.0, 4.0]), keep=frozenset(kept),
-                must_keep=frozenset(random.choice(["", kept])),
-            )
-        )  # fmt: skip
-    for name, at in zip(
-        "AB", sorted(random.sample([1, 2, 3], random.choice([1, 1, 2]))), strict=False
-    ):
-        array = Array(
-            name, {"X": random.choice([2, 3])}, multicast=random.random() < 0.6,
-            reduction=random.random() < 0.7, hop_energy=random.choice([0.0, 1.0]),
-        )  # fmt: skip
-        levels.insert(at + len(levels) - 3, array)
+    levels = two_memories(random)
+    places = sorted(random.sample([1, 2, 3], random.choice([1, 1, 2])))
+    for name, at in zip("AB", places, strict=False):
+        levels.insert(at + len(levels) - 3, small_array(name, random))
     leakage = random.choice([0.0, 0.0, 5.0])
     return layer, Architecture("tiny", (*levels, Compute("MAC", leakage=leakage)))
 
 
 def bounded(
-    layer: Layer, machine: Architecture, objective: str, ceiling: float = inf
+    layer: Layer, machine: Architecture, objective: str, ceiling: float, most: int = ENOUGH
 ) -> JointBound:
     """Return the bound of everything below a ceiling."""
     machine, goal = narrowed(machine, layer), parse_objective(objective)
     costs = box_costs(layer, machine)
     keeps: list[tuple[float, KeepChoice]] = [(0.0, own) for own in keep_choices(layer, machine)]
     joint = JointBound(costs.at(costs.boxes(1)), costs.halves, keeps, goal)
-    joint.lower(ceiling, lambda: False, ENOUGH)
+    joint.lower(ceiling, lambda: False, most)
     return joint
 
 
@@ -186,3 +174,12 @@ def test_a_search_in_parts_ends_with_the_same_bound() -> None:
         bounds.append(parts.bound)
     assert bounds == sorted(bounds)
     assert parts.bound == pytest.approx(whole.bound, rel=1e-4)
+
+
+def test_a_program_of_which_nothing_is_known_leaves_nothing_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    layer, machine = problem(Random(3))
+    rng = np.random.default_rng(0)
+    monkeypatch.setattr(node, "least_value", lambda *given: (-inf, rng.uniform(*given[3])))
+    assert bounded(layer, machine, "edp", 1e9, most=3000).bound == 0.0

@@ -20,9 +20,14 @@ WITHOUT_TABLES = "GLB.even=true"
 def is_compiled() -> bool:
     """Whether there is machine code of the search as it stands in the source."""
     from tilewright.mapper.engine import expand as walk
+    from tilewright.mapper.relaxations.joint import interior_point
     from tilewright.mapper.relaxations.nests import together as nest_together
 
-    kernels: tuple[Any, ...] = (walk.expand, nest_together.least_together)
+    kernels: tuple[Any, ...] = (
+        walk.expand,
+        nest_together.least_together,
+        interior_point.converge,
+    )
     if not can_keep():
         return all(kernel.signatures for kernel in kernels)
     return all(kernel._cache.is_there for kernel in kernels)
@@ -85,15 +90,18 @@ def compile_rest() -> None:
 
 
 def compile_tiles() -> None:
-    """Find the lower bound of all tile sizes for a tiny layer."""
+    """Find the lower bounds of all tile sizes for a tiny layer."""
     from tilewright.mapper.objective.objective import parse_objective
     from tilewright.mapper.problem.bypass_choices import keep_choices
     from tilewright.mapper.relaxations.nests.regular_bound import tightened
     from tilewright.mapper.relaxations.stays.least_cost import Least
+    from tilewright.mapper.search.bounds_of_all_sizes import RegularBounds, closed_form
 
-    layer, machine = tiny_problem(None)
+    (layer, machine), goal = tiny_problem(None), parse_objective("edp")
     keep = next(iter(keep_choices(layer, machine)))
-    tightened(Least(layer, machine), [(1.0, keep)], parse_objective("edp"), inf, lambda: False)
+    tightened(Least(layer, machine), [(1.0, keep)], goal, inf, lambda: False)
+    bounds = RegularBounds(closed_form(layer, machine, goal), goal)
+    bounds.lower_jointly(inf, lambda: False, 1)
 
 
 def tiny_problem(constraint: str | None) -> tuple[Any, Any]:

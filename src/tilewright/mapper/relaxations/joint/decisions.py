@@ -1,4 +1,4 @@
-"""What the solution of a program has not settled, in the order of what it may be worth."""
+"""What the solution of a program has not settled, and what that may be worth."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ class Decisions:
         self.shares = self.of_stays()
 
     def open(self) -> list[Decision]:
-        """Return all, the ones first that may be worth most; whole numbers if nothing else is."""
+        """Return all that may be worth something; whole numbers if nothing else is."""
         found = [*self.orders(), *self.spaces(), *self.slides(), *self.lines()]
         found = [own for own in found if own.worth > WORTH]
         if not found:
             found = [own for own in self.numbers() if own.worth > WORTH]
-        return sorted(found, key=lambda own: -own.worth)
+        return found
 
     def of_stays(self) -> list[float]:
         """Return the part of the objective that the words of each stay make up."""
@@ -130,8 +130,8 @@ class Decisions:
             else:
                 slide = self.node.slides[i]
                 yield from self.runs(i, slide)
-                for (a, n, bundle_shared), rate in windows.alone_of(i):
-                    yield from self.extent_of(a, expressions[n], rate, bundle_shared, share)
+                for n, shared, rate in windows.rates_of(i):
+                    yield from self.extent_of(i, expressions[n], rate, shared, share)
             for n, e in enumerate(expressions):
                 if e.two:
                     m, other = (exp(self.point[extents.extents[i][d]]) for d in e.names)
@@ -141,8 +141,8 @@ class Decisions:
     def too_few(self, i: int) -> float:
         """Return how far the words sent to a stay are below those of tiles that do not slide."""
         missing = 0.0
-        for (a, n, _), rate in self.windows.alone_of(i):
-            e = self.windows.expressions[self.extents.stays[a].tensor][n]
+        for n, _, rate in self.windows.rates_of(i):
+            e = self.windows.expressions[self.extents.stays[i].tensor][n]
             tile = [exp(self.point[self.extents.extents[i][d]]) for d in e.names]
             few = log(e.words(*tile) / (tile[0] * tile[1])) - self.point[rate]
             missing = max(missing, few)

@@ -85,7 +85,7 @@ class Extents:
         For each stay the variable of each dimension's extent.
     elements : list of dict of str to int
         For each of the halves the variable of the elements at work along each dimension.
-    room : list of (int, frozenset of str, int)
+    together : list of (int, frozenset of str, int)
         Of which of the halves elements along some dimensions are limited together, and where.
     cycles, energy : int
         Variables.
@@ -120,12 +120,10 @@ class Extents:
         self.add_arrays()
         self.add_stays()
         self.windows = WindowWords(self)
-        leakage = leakage_per_cycle(least.architecture)
+        self.leakage = leakage_per_cycle(least.architecture)
         energy, cycles = objective.powers
-        self.leakage = leakage
-        self.timed = cycles > 0 or leakage > 0 or objective.most_cycles < inf
-        fewest = log(max(1.0, float(least.cycles[0])))
-        self.cycles = program.variable(fewest, MOST)
+        self.timed = cycles > 0 or self.leakage > 0 or objective.most_cycles < inf
+        self.cycles = program.variable(log(least.cycles[0]), MOST)
         self.energy = program.variable(log(least.work) if least.work > 0 else LEAST, MOST)
         self.sums |= {self.cycles: [], self.energy: []}
         self.add_room()
@@ -139,7 +137,7 @@ class Extents:
         """Add elements at work."""
         least, program = self.least, self.program
         self.elements: list[dict[str, int]] = []
-        self.room: list[tuple[int, frozenset[str], int]] = []
+        self.together: list[tuple[int, frozenset[str], int]] = []
         relevant = [own & frozenset(self.dimensions) for own in least.relevant]
         every = frozenset(self.dimensions)
         for k, each in enumerate(self.halves):
@@ -150,7 +148,7 @@ class Extents:
                 along = {own[d]: 1.0 for d in self.dimensions if d in some and d in own}
                 if len(along) > 1:
                     limited = program.limit(Term(0.0, along))
-                    self.room.append((k, some, limited))
+                    self.together.append((k, some, limited))
         for d in self.dimensions:
             along = self.along(self.arrays, (d,))
             if len(along) > 1:
@@ -295,18 +293,12 @@ class Extents:
 
     def at_most(self, terms: Sequence[Term], constant: float, variable: int) -> None:
         """Let the sum of terms and a number be at most what a variable stands for."""
-        if constant < 0:
-            limit = self.program.limit(
-                *(Term(term.log, product(term.powers, {variable: -1.0})) for term in terms)
-            )
-            self.negative.append(Negative(limit, variable, log(-constant)))
-            self.sums[variable].append(limit)
-            return
         every = [*terms, Term(log(constant), {})] if constant > 0 else terms
         own = {variable: -1.0}
-        self.sums[variable].append(
-            self.program.limit(*(Term(term.log, product(term.powers, own)) for term in every))
-        )
+        limit = self.program.limit(*(Term(t.log, product(t.powers, own)) for t in every))
+        self.sums[variable].append(limit)
+        if constant < 0:
+            self.negative.append(Negative(limit, variable, log(-constant)))
 
     def costs(self, links: Sequence[Link], prices: Sequence[Price]) -> tuple[list[Term], float]:
         """Return what words of links cost, as terms and a number."""

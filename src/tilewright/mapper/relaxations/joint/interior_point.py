@@ -16,7 +16,7 @@ NARROW = 1e-8  # range of a variable that has one value
 TINY = 1e-13
 # products of slacks and multipliers together at the end; fewer near the ceiling
 CLOSE, CLOSER, NEAR = 1e-5, 1e-10, 1e-4
-ROUNDING = 1e-13  # of each part of the bound
+ROUNDING = 1e-12  # of each part of the bound, whose gradient is multiplied by ranges
 INSIDE = 0.99  # of the way to the boundary
 EDGE = 1e-12, 1e-14  # of a range, and at least
 FIRST = 0.1  # slack at least, and its product with a multiplier, at first

@@ -125,10 +125,9 @@ class JointBound:
 
     def mappings(self) -> Iterator[Mapping]:
         """Yield mappings that nodes stand for, that of the bound first, then by their bounds."""
-        waiting = sorted(self.waiting, key=lambda entry: entry[:2])
-        opened = [own for _, _, own in waiting if isinstance(own, Open)]
-        opened.sort(key=lambda own: (own is not self.last, own.nodes.value(own.node.bound)))
-        yield from mappings_of((own.nodes.extents, own.node) for own in opened)
+        nodes = [(at, own) for _, at, own in self.waiting if isinstance(own, Open)]
+        nodes.sort(key=lambda p: (p[1] is not self.last, p[1].nodes.value(p[1].node.bound), p[0]))
+        yield from mappings_of((own.nodes.extents, own.node) for _, own in nodes)
 
     def add(self, own: Open, least: float) -> None:
         """Add a node, whose mappings cost no less than those that it is a part of."""
@@ -168,7 +167,7 @@ class Open:
                 known.gain + gain, known.worth + decision.worth, known.tried + 1
             )
             tried += 1
-            if gain > most:
+            if tried == 1 or gain > most:
                 most, best = gain, left
             if not left:
                 break
@@ -187,6 +186,8 @@ class Open:
 
     def gain(self, left: Sequence[BoundNode]) -> float:
         """Return what nodes raise the bound by: the least of them, and a little of the most."""
+        if self.node.bound == -inf:
+            return 0.0
         gains = [node.bound - self.node.bound for node in left]
         if len(gains) < 2:
             gains.append(self.nodes.ceiling - self.node.bound)

@@ -213,7 +213,7 @@ class Nodes:
                 fewest = max(1.0, min(most, float(each.chunks[part, i])))
                 ranges[0, variable] = max(ranges[0, variable], np.log(fewest))
                 ranges[1, variable] = min(ranges[1, variable], np.log(most))
-        for k, some, limit in extents.room:
+        for k, some, limit in extents.together:
             logs[self.first[limit]] = -np.log(extents.halves[k].most(some)[parts[k]])
         return bool((ranges[0] <= ranges[1] + EMPTY).all())
 

@@ -14,11 +14,11 @@ from tilewright.mapper.relaxations.joint.program import (
     logarithm,
     product,
 )
+from tilewright.mapper.windows.pairs import most_pairs, sliding
+from tilewright.workload.layer import Term as IndexTerm
 
 if TYPE_CHECKING:
     from tilewright.mapper.relaxations.joint.extents import Extents
-from tilewright.mapper.windows.pairs import most_pairs, sliding
-from tilewright.workload.layer import Term as IndexTerm
 
 CLOSE = 1e-9
 
@@ -85,7 +85,7 @@ class Slide(NamedTuple):
     back: bool = False
 
 
-class Bundle:
+class WindowLimits:
     """The limits of something that is at least the words of m x n iterations, or these per one.
 
     Parameters
@@ -139,12 +139,9 @@ class Bundle:
             for own, bound, n in zip(self.sides, e.bounds, least, strict=True)
         ]
         (variable,) = self.own
-        if self.each:
-            fewest = e.words(*most) / prod(most)
-            along = e.words(most[0], least[1]) / most[0], e.words(least[0], most[1]) / most[1]
-        else:
-            fewest = e.words(*least)
-            along = e.words(most[0], least[1]) / most[0], e.words(least[0], most[1]) / most[1]
+        # words of a tile grow with its sides, and words for an iteration fall
+        fewest = e.words(*most) / prod(most) if self.each else e.words(*least)
+        along = e.words(most[0], least[1]) / most[0], e.words(least[0], most[1]) / most[1]
         low[variable] = max(low[variable], log(fewest) - 1e-12)
         for limit, number in zip(self.single, along, strict=True):
             logs[terms[limit]] = log(number)
@@ -173,6 +170,15 @@ class WindowWords:
         Dimensions of each tensor that are in no expression with others.
     run : dict of int to int
         For each stay of a tensor with windows the variable of its run's iterations.
+    words : dict of (int, int) to int
+        For each stay and expression the variable of the words of its tile.
+    longer, several : dicts of (int, str)
+        Limits of a run along a dimension: it has the tile's iterations, or more.
+    beyond, more, same : dicts of (int, int, str) to int
+        Limits of one stay and another one around it, see `of_run`: it has all of a run, more of a
+        dimension than the tile, or as much.
+    known : dict of (int, int, tuple of int, int) to int
+        Variables of rates, by stay, tensor, arrays that share, and expression.
     """
 
     def __init__(self, extents: Extents) -> None:
@@ -191,8 +197,8 @@ class WindowWords:
         self.longer: dict[tuple[int, str], list[int]] = {}
         self.several: dict[tuple[int, str], int] = {}
         self.words: dict[tuple[int, int], int] = {}
-        self.tiles: list[Bundle] = []
-        self.every: list[tuple[int, str, bool, Bundle]] = []
+        self.tiles: list[WindowLimits] = []
+        self.every: list[tuple[int, str, bool, WindowLimits]] = []
         self.still: list[tuple[int, frozenset[str], int]] = []
         self.known: dict[tuple[int, int, tuple[int, ...], int], int] = {}
         for i, stay in enumerate(extents.stays):
@@ -202,7 +208,7 @@ class WindowWords:
                 self.words[i, n] = words
                 if e.two:
                     tile = [extents.extent(i, d) for d in e.names]
-                    self.tiles.append(Bundle(extents, e, {words: 1.0}, tile, each=False))
+                    self.tiles.append(WindowLimits(extents, e, {words: 1.0}, tile, each=False))
                 else:
                     for d in e.names:
                         program.limit(Term(0.0, product(extents.extent(i, d), {words: -1.0})))
@@ -236,6 +242,7 @@ class WindowWords:
                 extents.program.limit(inside, always=False),
                 extents.program.limit(Term(-log(extents.bounds[d]), along), always=False),
             ]
+            # of regular mappings, each element takes a second step, if there is one
             several = Term(0.0, {run: -1.0})
             self.several[i, d] = extents.program.limit(inside, several, always=False)
 
@@ -277,12 +284,12 @@ class WindowWords:
         (names,) = (e.names for e in expressions if slide.dimension in e.names)
         return [slide.dimension, *(d for d in names if d != slide.dimension)]
 
-    def alone_of(self, i: int) -> list[tuple[tuple[int, int, tuple[int, ...]], int]]:
-        """Return stay, expression and arrays of the rates of a stay with two terms, by variable."""
+    def rates_of(self, i: int) -> list[tuple[int, tuple[int, ...], int]]:
+        """Return expressions of two dimensions, arrays that share, and the variables of rates."""
         return [
-            ((a, n, shared), rate)
-            for (a, t, shared, n), rate in self.known.items()
-            if a == i and self.expressions[t][n].two
+            (n, shared, rate)
+            for (own, t, shared, n), rate in self.known.items()
+            if own == i and self.expressions[t][n].two
         ]
 
     def tile(self, i: int) -> list[dict[int, float]]:
@@ -321,12 +328,12 @@ class WindowWords:
         own = {rate: 1.0}
         along = [extents.along(shared, (d,)) for d in e.names]
         if i < 0:
-            self.every.append((-1, "", False, Bundle(extents, e, own, along, each=True)))
+            self.every.append((-1, "", False, WindowLimits(extents, e, own, along, each=True)))
             return
         tile = [product(extents.extent(i, d), a) for d, a in zip(e.names, along, strict=True)]
         others = frozenset(self.slides(i)) - set(e.names)
         for d in others:
-            self.every.append((i, d, False, Bundle(extents, e, own, tile, each=True)))
+            self.every.append((i, d, False, WindowLimits(extents, e, own, tile, each=True)))
         if others and not shared:
             still = product({self.words[i, n]: 1.0}, *map(inverse, (*tile, own)))
             limit = extents.program.limit(Term(0.0, still), always=False)
@@ -337,7 +344,7 @@ class WindowWords:
                 continue
             sides = list(tile)
             sides[k] = product({self.run[i]: 1.0}, along[k])
-            self.every.append((i, d, True, Bundle(extents, e, own, sides, each=True)))
+            self.every.append((i, d, True, WindowLimits(extents, e, own, sides, each=True)))
 
     def settle(
         self,
