@@ -241,3 +241,18 @@ def test_dividing_wide_combinations_loses_nothing(
     assert search.together.all.apart
     assert found.finished
     assert found.value == pytest.approx(expected.value, rel=1e-9)
+
+
+def test_combinations_are_found_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many are tried at once, the same ones are found, in the same order."""
+    layer, machine = conv2d(K=2, C=2, P=4, Q=2, R=4, S=2), parse_architecture(parse(ARRAYS_ALONE))
+    space = Search(layer, machine, "energy").space
+    whole = combinations(space)
+    assert whole is not None
+    monkeypatch.setattr("tilewright.mapper.bounds.combinations.AT_ONCE", 1)
+    again = combinations(space)
+    assert again is not None
+    assert len(again.kind) > 8
+    for own, other in zip(whole, again, strict=True):
+        np.testing.assert_array_equal(own, other)
+    assert combined(space, True, len(whole.kind) - 1) is None

@@ -17,6 +17,7 @@ from tilewright.mapper.problem.tensor_costs import Chain
 
 MOST = 1 << 17  # combinations that are told apart
 MOST_TRIED = 64  # times as many are tried
+AT_ONCE = 1 << 16  # of these, so that they take little room
 
 
 class Combinations(NamedTuple):
@@ -115,19 +116,17 @@ def combined(
         most_shared = np.ones((len(classes), nt))
         np.maximum.at(most_shared, at, sp.unroll_sharing[begin:end])
         reused = np.stack([classes[:, ~patterns[:, t]].prod(axis=1) for t in range(nt)], axis=1)
-        before, new = np.divmod(np.arange(len(used) * len(classes)), len(classes))
-        together = used[before] * classes[new]
-        can = (whole % together == 0).all(axis=1)
+        after = None
         if within is not None:
             into = np.zeros(len(classes), np.int64)
             into[at] = within.kind_of[begin:end]
-            wider = longer(within.kind[:, : k + 1], wider, into.max() + 1)[before, into[new]]
-            can &= wider >= 0
-        fits = np.flatnonzero(can)
-        if len(fits) > most:
+            after = longer(within.kind[:, : k + 1], wider, into.max() + 1)[:, into]
+        pairs = those_that_fit(used, classes, whole, after, most)
+        if pairs is None:
             return None
-        before, new, used = before[fits], new[fits], together[fits]
-        wider = wider[fits] if within is not None else wider
+        before, new = pairs
+        used = used[before] * classes[new]
+        wider = wider if after is None else after[before, new]
         reuse = np.concatenate((reuse[before], reused[new][:, None]), axis=1)
         sharing = np.concatenate((sharing[before], most_shared[new][:, None]), axis=1)
         factors = np.concatenate((factors[before], classes[new][:, None]), axis=1)
@@ -143,6 +142,38 @@ def combined(
         group=group.ravel(),
         apart=apart,
     )
+
+
+def those_that_fit(
+    used: Ints, classes: Ints, whole: Ints, after: Ints | None, most: int
+) -> tuple[Ints, Ints] | None:
+    """Return which combinations go with which classes, or None if there are too many.
+
+    Parameters
+    ----------
+    used : array of (combinations, groups)
+        Products of factors.
+    classes : array of (classes, groups)
+        The same, of one more array.
+    whole : array of groups
+        What they divide together.
+    after : array of (combinations, classes), optional
+        Not negative where there is a wider combination.
+    """
+    found: list[tuple[Ints, Ints]] = []
+    number = 0
+    step = max(1, AT_ONCE // len(classes))
+    for begin in range(0, len(used), step):
+        together = used[begin : begin + step, None] * classes
+        can = (whole % together == 0).all(axis=2)
+        if after is not None:
+            can &= after[begin : begin + step] >= 0
+        before, new = np.nonzero(can)
+        found.append((before + begin, new))
+        number += len(new)
+        if number > most:
+            return None
+    return np.concatenate([own for own, _ in found]), np.concatenate([own for _, own in found])
 
 
 def longer(kind: Ints, begun: Ints, classes: int) -> Ints:

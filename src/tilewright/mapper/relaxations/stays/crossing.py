@@ -84,6 +84,12 @@ class Crossing:
                 to[e, 2] = np.where(stay.windows.in_rows(e), to[e, 0], 1.0)
         self.ways = ways
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its arrays."""
+        arrays = self.prices, self.caps, self.tiles, self.elements
+        return sum(own.nbytes for own in arrays)
+
     def least(self, times: Sequence[tuple[float, Floats | float, float]]) -> Floats:
         """Return the least total, with prices multiplied.
 

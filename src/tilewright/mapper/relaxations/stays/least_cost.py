@@ -24,6 +24,7 @@ from tilewright.mapper.relaxations.stays.at_once import (
 )
 from tilewright.mapper.relaxations.stays.crossing import Crossing
 from tilewright.mapper.relaxations.stays.elements import Pace, Pays, by_element, mixes
+from tilewright.mapper.relaxations.stays.kept import Kept
 from tilewright.mapper.relaxations.stays.links import Link, Price, Prices, links_of
 from tilewright.mapper.relaxations.stays.orders import Orders
 from tilewright.mapper.relaxations.stays.rooms import Rooms
@@ -121,9 +122,9 @@ class Least:
             repeat * windows.most for repeat, windows in zip(repeats, self.windows, strict=True)
         ]
         self.work = layer.operations * operation_cost(architecture, layer)
-        self.known: dict[object, Floats] = {}
+        self.known: Kept[Floats] = Kept(bytes_of)
         self.rooms = Rooms(layer, architecture, self.windows, fewest, self.unrolled)
-        self.crossings: dict[object, Crossing | None] = {}
+        self.crossings: Kept[Crossing | None] = Kept(bytes_of)
         self.orders: dict[object, Orders] = {}
 
     def at(
@@ -381,3 +382,8 @@ class Least:
         """Whether some array that a link crosses, or none at all, brings a word to several."""
         crossed = range(outside, self.segment[link.receiver])
         return not crossed or any(self.unrolled.shares(link.tensor, k) for k in crossed)
+
+
+def bytes_of(value: Floats | Crossing | None) -> int:
+    """Return the bytes of an array, or of the arrays of a crossing."""
+    return 0 if value is None else value.nbytes
