@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tilewright.mapper.search.questions.front import Front
 
 # of the time of a layer, for tile sizes that divide: usually, and where there are few
-HALF, LESS = 0.5, 0.3
+FIRST = 0.3
 
 
 def map_network(
@@ -261,14 +261,11 @@ class NetworkSearch:
     def begin(self, layer: Layer, budget: Budget) -> None:
         """Search sizes that divide, and go on to the end where time is not limited.
 
-        Where all tile sizes are asked for, the other half of the time is theirs, or more of it
-        where bounds have few divisors: other sizes are much better there.
+        Where all tile sizes are asked for, most of the time is theirs: other sizes may be much
+        better, and what bounds them bounds those that divide.
         """
         key = likeness(layer)
-        from tilewright.mapper.search.rounder_layers import has_few_divisors
-
-        few = self.tiles == ALL and has_few_divisors(layer)
-        part, stop = budget.shares(self.weights[key], LESS if few else HALF)
+        part, stop = budget.shares(self.weights[key], FIRST)
         if stop():
             return
         first = part if self.tiles == ALL else stop

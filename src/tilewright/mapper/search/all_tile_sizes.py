@@ -51,6 +51,8 @@ STARTS = 3  # mappings with promising tiles that are improved, and as many that 
 ROUNDER = 8  # layers with rounder bounds that are searched
 CHOICES, EARLY = 8, 4  # spatial choices with which it is looked for, and the first of these
 SUMS = 1 << 18  # of bounds, before other starting points are looked at
+HIGHER = 1.01  # than bounds by spatial choices: not worth it to divide these further
+RISES = 1.0005  # times the bound before: as long as it does, more of these are solved
 PROGRAMS = 1 << 8  # the same, for memories together
 TURNS = 4  # that better mappings found for a bound make it worth to go on
 FAR = 0.75  # of the best value: with a bound below it, other starting points may be much better
@@ -131,7 +133,7 @@ def with_all_sizes(
         best.climb_from_tiles(tiles, bound)
         best.finish(bound)
     if not best.reaches(bound):
-        boxes.refine(best.value, stop, SUMS << 2, sized=bound <= boxes.bound)
+        boxes.refine(best.value, stop, SUMS << 2, sized=bound <= boxes.bound * HIGHER)
         best.climb_from_choices(bounds, CHOICES if bound <= boxes.bound else EARLY)
         boxes.lower(best.value, stop, SUMS << 2)
         best.climb_from_joint_bound(bounds, bound)
@@ -250,13 +252,16 @@ class BestOfAllSizes:
         if several and not self.reaches(bounds.bound):
             self.climb_from_choices(bounds, EARLY)
             self.finish(bounds.bound)
-            self.climb_from_joint_bound(bounds, bounds.bound, PROGRAMS << 4)
+            before = 0.0
+            while bounds.bound > before * RISES and not self.reaches(bounds.bound):
+                before = bounds.bound
+                self.climb_from_joint_bound(bounds, before, PROGRAMS << 4)
             if self.reaches(bounds.bound):
                 return
             boxes.lower(self.value, self.stop)
-            boxes.refine(self.value, self.stop, SUMS << 2)
+            boxes.refine(self.value, self.stop, SUMS)
             self.climb_from_rounder(bounds, bounds.bound, annealed=True)
-            boxes.lower(self.value, self.stop)
+            boxes.lower(self.value, self.stop, SUMS)
 
     def climb_from_joint_bound(
         self, bounds: RegularBounds, bound: float, most: int = MOST_PROGRAMS

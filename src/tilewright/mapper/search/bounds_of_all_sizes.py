@@ -11,6 +11,7 @@ from tilewright.architecture.machine import Architecture
 from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.problem.bypass_choices import KeepChoice, keep_choices
 from tilewright.mapper.relaxations.boxes.box_costs import BoxCosts, widest_of
+from tilewright.mapper.relaxations.boxes.boxes_left import BoxesLeft
 from tilewright.mapper.relaxations.boxes.halves import halves_of
 from tilewright.mapper.relaxations.boxes.spatial_boxes import SpatialBoxes
 from tilewright.mapper.relaxations.joint.joint_bound import JointBound
@@ -64,12 +65,13 @@ class RegularBounds:
     def __init__(self, boxes: SpatialBoxes, objective: Objective, joint: bool = True) -> None:
         self.boxes, self.objective = boxes, objective
         self.joint: JointBound | None = None
+        self.reached = 0.0  # by joint bounds before
         self.left = MOST_PROGRAMS if joint else 0
 
     @property
     def bound(self) -> float:
         """What all regular mappings cost at least, or the least ceiling so far."""
-        return max(self.boxes.bound, self.joint.bound if self.joint else 0.0)
+        return max(self.boxes.bound, self.reached, self.joint.bound if self.joint else 0.0)
 
     def lower_jointly(self, ceiling: float, stop: Callable[[], bool], most: int) -> None:
         """Raise the bound of all memories together.
@@ -85,11 +87,16 @@ class RegularBounds:
         """
         if self.left <= 0 or self.bound >= ceiling or stop():
             return
-        if self.joint is None:
+        # what is settled may have more to it with all spatial choices, see `SpatialBoxes.refine`
+        joint = self.joint
+        if joint is None or (joint.settled and joint.halves is not self.boxes.halves):
+            self.reached = self.bound
             costs = self.boxes.costs
             least = costs.at(costs.boxes(1))
-            self.joint = JointBound(least, costs.halves, self.boxes.keeps(), self.objective)
-        self.left -= self.joint.lower(ceiling, stop, min(most, self.left))
+            self.joint = joint = JointBound(
+                least, costs.halves, self.boxes.keeps(), self.objective, BoxesLeft(self.boxes)
+            )
+        self.left -= joint.lower(ceiling, stop, min(most, self.left))
 
     def mappings(self) -> Iterator[Mapping]:
         """Yield mappings that the bound of all memories together stands for, best ones first."""

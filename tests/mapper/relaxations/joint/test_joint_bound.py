@@ -14,6 +14,8 @@ from every_size import every_front, every_nest, is_regular
 from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.problem.bypass_choices import KeepChoice, keep_choices, narrowed
+from tilewright.mapper.relaxations.boxes.boxes_left import BoxesLeft, Floors
+from tilewright.mapper.relaxations.boxes.halves import halves_of
 from tilewright.mapper.relaxations.joint import node
 from tilewright.mapper.relaxations.joint.joint_bound import JointBound
 from tilewright.mapper.search.bounds_of_all_sizes import box_costs, closed_form
@@ -46,10 +48,22 @@ def problem(random: Random) -> tuple[Layer, Architecture]:
 
 
 def bounded(
-    layer: Layer, machine: Architecture, objective: str, ceiling: float, most: int = ENOUGH
+    layer: Layer,
+    machine: Architecture,
+    objective: str,
+    ceiling: float,
+    most: int = ENOUGH,
+    boxed: bool = False,
 ) -> JointBound:
-    """Return the bound of everything below a ceiling."""
+    """Return the bound of everything below a ceiling, perhaps of what other bounds leave."""
     machine, goal = narrowed(machine, layer), parse_objective(objective)
+    if boxed:
+        boxes = closed_form(layer, machine, goal)
+        boxes.lower(ceiling, lambda: False)
+        every = boxes.costs.at(boxes.costs.boxes(1))
+        joint = JointBound(every, boxes.halves, boxes.keeps(), goal, BoxesLeft(boxes))
+        joint.lower(ceiling, lambda: False, most)
+        return joint
     costs = box_costs(layer, machine)
     keeps: list[tuple[float, KeepChoice]] = [(0.0, own) for own in keep_choices(layer, machine)]
     joint = JointBound(costs.at(costs.boxes(1)), costs.halves, keeps, goal)
@@ -81,6 +95,8 @@ def compare(seed: int, most: int) -> float | None:
         best = float(parse_objective(text).values(front[:, 0], front[:, 1]).min())
         joint = bounded(layer, machine, text, 1.3 * best)
         assert joint.bound <= best * (1 + 1e-9)
+        left = bounded(layer, machine, text, 1.3 * best, boxed=True)
+        assert joint.bound * (1 - 1e-4) <= left.bound <= best * (1 + 1e-9)
         shares.append(joint.bound / best)
     return min(shares)
 
@@ -183,3 +199,24 @@ def test_a_program_of_which_nothing_is_known_leaves_nothing_out(
     rng = np.random.default_rng(0)
     monkeypatch.setattr(node, "least_value", lambda *given: (-inf, rng.uniform(*given[3])))
     assert bounded(layer, machine, "edp", 1e9, most=3000).bound == 0.0
+
+
+def test_floors_are_those_of_boxes_with_a_choice_in_common() -> None:
+    layer = tw.einsum("O[M,N] += I[M,K] * W[K,N]", M=6, N=4, K=5)
+    levels = (Memory("DRAM", 8), Array("A", {"X": 4}), Array("B", {"X": 3, "Y": 2}), Compute("MAC"))
+    halves = halves_of(layer, Architecture("two", levels), every=True)
+    rng = np.random.default_rng(0)
+    boxes = np.column_stack([rng.integers(each.parts, size=12) for each in halves])
+    values = rng.permutation(12).astype(float)
+    floors = Floors(halves, boxes, values)
+    members = [[set(each.members(p)) for p in range(each.parts)] for each in halves]
+    nothing = 0
+    for parts in np.ndindex(*(each.parts for each in halves)):
+        common = [
+            value
+            for box, value in zip(boxes, values, strict=True)
+            if all(own[p] & own[q] for own, p, q in zip(members, parts, box, strict=True))
+        ]
+        assert floors.least(parts) == min(common, default=inf)
+        nothing += not common
+    assert nothing > 0

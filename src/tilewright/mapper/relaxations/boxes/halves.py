@@ -138,6 +138,22 @@ class Halves:
         self.divided[part, d] = begin, begin + 1
         return begin, begin + 1
 
+    def spans(self) -> tuple[Ints, Ints]:
+        """Return where the choices of each part begin and end, in an order in which no parts mix.
+
+        Parts of single choices that were divided have those of the choice.
+        """
+        number = np.ones(self.parts, np.int64)
+        for level in self.levels:
+            first, second = self.children[level].T
+            number[level] = number[first] + number[second]
+        begin = np.zeros(self.parts, np.int64)
+        for level in reversed(self.levels):
+            first, second = self.children[level].T
+            begin[first] = begin[level]
+            begin[second] = begin[level] + number[first]
+        return begin[self.choice], (begin + number)[self.choice]
+
     def members(self, part: int) -> Ints:
         """Return the positions of the choices of a part."""
         if part not in self.known_members:

@@ -10,8 +10,10 @@ import numpy as np
 
 from tilewright.mapper.relaxations.joint.extents import Extents
 from tilewright.mapper.relaxations.joint.node import Assumption, BoundNode
-from tilewright.mapper.relaxations.joint.program import Powers
-from tilewright.mapper.relaxations.joint.window_words import Expression, Slide
+from tilewright.mapper.relaxations.joint.program import Powers, span
+from tilewright.mapper.relaxations.joint.tiles_that_return import Back
+from tilewright.mapper.relaxations.joint.window_limits import Expression
+from tilewright.mapper.relaxations.joint.window_words import Slide
 
 WHOLE = 1e-6  # of a number that may be whole but for rounding
 APART = 1e-3  # of logarithms that differ
@@ -130,6 +132,9 @@ class Decisions:
             else:
                 slide = self.node.slides[i]
                 yield from self.runs(i, slide)
+                if slide.back is Back.ANY:
+                    few = self.too_few(i) * share
+                    yield Decision(("return", i), few, self.ways_to_return(i, slide.dimension))
                 for n, shared, rate in windows.rates_of(i):
                     yield from self.extent_of(i, expressions[n], rate, shared, share)
             for n, e in enumerate(expressions):
@@ -160,15 +165,21 @@ class Decisions:
                 # both have loops around the tile
                 ranges = tuple((own[d], -inf, log(extents.bounds[d] - 1)) for d in e.names)
                 found += [
-                    Assumption(ranges=ranges, slide=((i, Slide(d, back=True)),)) for d in e.names
+                    Assumption(ranges=ranges, slide=((i, Slide(d, Back.ANY)),))
+                    for d in e.names
+                    if self.ways_to_return(i, d)
                 ]
         return found
+
+    def ways_to_return(self, i: int, d: str) -> list[Assumption]:
+        """Return the ways in which runs along a dimension may end where others begin."""
+        ways = self.windows.returning[i, d].ways(self.low, self.high)
+        return [Assumption(slide=((i, Slide(d, back)),)) for back in ways]
 
     def runs(self, i: int, slide: Slide) -> Iterator[Decision]:
         """Yield stays outside of a tile that slides, which do not have all of its run."""
         extents, own = self.extents, self.extents.extents[i]
         decided = {(a, b) for a, b, _ in self.node.runs}
-        changing = self.windows.changing(i, slide)
         relevant = extents.least.relevant[extents.stays[i].tensor]
         known = self.node.inside | extents.inside
         for k in range(len(extents.stays)):
@@ -181,9 +192,10 @@ class Decisions:
                 if q in relevant
             }
             beyond = self.point[self.windows.run[i]] - larger[slide.dimension]
-            for d in changing[1:]:
+            for d in self.windows.next(i, slide):
                 beyond = max(beyond, log(exp(self.point[own[d]]) + 1) - larger[d])
-            others = [larger[q] - self.point[own[q]] for q in larger if q not in changing]
+            others = [larger[q] - self.point[own[q]] for q in larger if q != slide.dimension]
+            others.append(larger[slide.dimension] - self.point[self.windows.run[i]])
             apart = min(beyond, max(others, default=0.0))
             if apart <= APART:
                 continue
@@ -199,7 +211,11 @@ class Decisions:
     ) -> Iterator[Decision]:
         """Yield extents of a window that decide how many words are sent for an iteration."""
         extents, slide = self.extents, self.node.slides[i]
-        if not e.two or (shared and not e.plain) or (slide.back and slide.dimension in e.names):
+        if not e.two or (shared and not e.plain):
+            return
+        if slide.returns and slide.dimension in e.names:
+            if e.plain and slide.back is not Back.ANY:
+                yield from self.of_returns(i, e, rate, shared, share)
             return
         ends = []
         for d, bound in zip(e.names, e.bounds, strict=True):
@@ -209,13 +225,26 @@ class Decisions:
         missing = log(e.words(*ends) / (ends[0] * ends[1])) - self.point[rate]
         yield from self.divided(i, e, missing * share)
 
-    def divided(self, i: int, e: Expression, worth: float) -> Iterator[Decision]:
-        """Yield the extent of a window's dimension with fewer values, divided."""
+    def of_returns(
+        self, i: int, e: Expression, rate: int, shared: tuple[int, ...], share: float
+    ) -> Iterator[Decision]:
+        """Yield extents of a window, or of its run, that decide how many words return."""
+        slide = self.node.slides[i]
+        own = self.windows.returning[i, slide.dimension]
+        few = own.words(slide.back, np.maximum(self.point, 0.0))
+        missing = log(few) - self.point[rate]
+        missing -= self.value(self.extents.along(shared, e.names))
+        yield from self.divided(i, e, missing * share, *own.m)
+
+    def divided(
+        self, i: int, e: Expression, worth: float, run: int | None = None
+    ) -> Iterator[Decision]:
+        """Yield the extent of a window's dimension, or the run, with the fewest values, divided."""
         if worth <= WORTH:
             return
         ways = []
-        for d in e.names:
-            v = self.extents.extents[i][d]
+        variables = {d: self.extents.extents[i][d] for d in e.names}
+        for d, v in (variables if run is None else variables | {"": run}).items():
             low, high = ceil(exp(self.low[v]) - WHOLE), floor(exp(self.high[v]) + WHOLE)
             if high > low:
                 ways.append((high / low, low, high, v, d))
@@ -227,11 +256,13 @@ class Decisions:
     def lines(self) -> Iterator[Decision]:
         """Yield ranges of energy or cycles, in which a line is far above what it stands for."""
         for own in self.extents.negative:
-            v = own.variable
-            low, high = float(self.low[v]), float(self.high[v])
-            at = min(max(float(self.point[v]), low), high)
+            low, high = span(own.product, self.low, self.high)
+            at = min(max(self.value(own.product), low), high)
             number, slope = own.chord(low, high)
             over = number + slope * at - own.more(at)
+            v = next(iter(own.product))
+            low, high = float(self.low[v]), float(self.high[v])
+            at = min(max(float(self.point[v]), low), high)
             if over > APART and high - low > APART:
                 middle = min(max(at, low + EDGE * (high - low)), high - EDGE * (high - low))
                 ways = [

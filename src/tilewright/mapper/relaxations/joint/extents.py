@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from math import inf, log, prod
+from math import exp, inf, log, prod
 from typing import NamedTuple
 
 from numpy import logaddexp
@@ -13,6 +13,7 @@ from tilewright.mapper.problem.bypass_choices import KeepChoice
 from tilewright.mapper.problem.link_costs import ports
 from tilewright.mapper.relaxations.boxes.halves import Halves
 from tilewright.mapper.relaxations.joint.program import (
+    Powers,
     Program,
     Term,
     inverse,
@@ -30,17 +31,19 @@ TOO_LARGE = 60.0  # logarithm of a tile, in rooms that there are
 
 
 class Negative(NamedTuple):
-    """A sum of terms that may be as much as a variable stands for, and a number more.
+    """A sum of terms that may be as much as a product, and a number more.
 
     Attributes
     ----------
-    limit, variable : int
+    limit : int
+    product : mapping of int to float
+        Variables that no term has otherwise, the most important one first.
     log : float
         Logarithm of the number.
     """
 
     limit: int
-    variable: int
+    product: Powers
     log: float
 
     def more(self, value: float) -> float:
@@ -272,13 +275,31 @@ class Extents:
         """Let cycles be those of the operations and of each port at least."""
         least = self.least
         steps = {self.times(-1, d, self.arrays): 1.0 for d in self.dimensions}
-        self.at_most([Term(log(least.architecture.compute.cycles), steps)], 0.0, self.cycles)
+        cycles = {self.cycles: 1.0}
+        self.at_most([Term(log(least.architecture.compute.cycles), steps)], 0.0, cycles)
         for port in ports(least.architecture):
             own = [least.prices.at_port(link, port[0], port[-1]) for link in self.links]
             prices = [least.prices.load(link, *port) for link in own]
             terms, constant = self.costs(own, prices)
             if terms:
-                self.at_most(terms, constant, self.cycles)
+                self.at_port(terms, constant, port[-1])
+
+    def at_port(self, terms: Sequence[Term], constant: float, above: int) -> None:
+        """Let cycles be those of a port in each instance below some arrays at least, on average.
+
+        One that has most iterations of each dimension has its share of the words, or more.
+        """
+        most = {self.cycles: 1.0}
+        if constant >= 0:
+            # of words that need not be read, an instance may have any part: all count then
+            number = log(prod(array.elements for array in self.least.architecture.arrays[:above]))
+            for d in self.dimensions:
+                if self.along(range(above), (d,)):
+                    most[self.times(-1, d, range(above))] = -1.0
+                    number -= log(self.bounds[d])
+            terms = [Term(term.log + number, term.powers) for term in terms]
+            constant *= exp(number)
+        self.at_most(terms, constant, most)
 
     def add_energy(self) -> None:
         """Let energy be at least what all words, operations and cycles cost."""
@@ -289,16 +310,16 @@ class Extents:
             terms.append(Term(log(self.leakage), {self.cycles: 1.0}))
         if constant < 0 and not self.timed:
             self.less, constant = -constant, 0.0
-        self.at_most(terms, constant, self.energy)
+        self.at_most(terms, constant, {self.energy: 1.0})
 
-    def at_most(self, terms: Sequence[Term], constant: float, variable: int) -> None:
-        """Let the sum of terms and a number be at most what a variable stands for."""
+    def at_most(self, terms: Sequence[Term], constant: float, most: Powers) -> None:
+        """Let the sum of terms and a number be at most a product, which begins with what counts."""
         every = [*terms, Term(log(constant), {})] if constant > 0 else terms
-        own = {variable: -1.0}
+        own = inverse(most)
         limit = self.program.limit(*(Term(t.log, product(t.powers, own)) for t in every))
-        self.sums[variable].append(limit)
+        self.sums[next(iter(most))].append(limit)
         if constant < 0:
-            self.negative.append(Negative(limit, variable, log(-constant)))
+            self.negative.append(Negative(limit, most, log(-constant)))
 
     def costs(self, links: Sequence[Link], prices: Sequence[Price]) -> tuple[list[Term], float]:
         """Return what words of links cost, as terms and a number."""

@@ -96,8 +96,9 @@ def least_value(
     """
     number, count = len(goal), len(active)
     free = ranges[1] - ranges[0] > NARROW
-    place = np.where(free, np.cumsum(free) - 1, -1)
     size = int(free.sum())
+    place = np.full(number, -1)
+    place[limits.order[free[limits.order]]] = np.arange(size)
     slack, slack_change, multiplier, multiplier_change, value, aim = np.zeros((6, count))
     side, side_change, side_aim = np.zeros((3, 2, number))
     side[:] = 1.0
@@ -280,7 +281,7 @@ def evaluate(
             for w in range(v, end):
                 k = place[limits.variables[w]]
                 if k >= 0:
-                    matrix[i, k] += own * step.slope[w]
+                    matrix[min(i, k), max(i, k)] += own * step.slope[w]
     bound = total - ROUNDING * size
     for i in range(len(goal)):
         own = step.gradient[i]

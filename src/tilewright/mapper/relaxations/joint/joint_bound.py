@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import count
 from math import inf
 from typing import NamedTuple
 
+import numpy as np
+
 from tilewright.kernels.kernel import interruptible
 from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.problem.bypass_choices import KeepChoice
+from tilewright.mapper.relaxations.boxes.boxes_left import BoxesLeft, Floors
 from tilewright.mapper.relaxations.boxes.halves import Halves
 from tilewright.mapper.relaxations.joint.decisions import Decision, Decisions
 from tilewright.mapper.relaxations.joint.extents import Extents
@@ -19,8 +23,9 @@ from tilewright.mapper.relaxations.joint.to_mapping import mappings_of
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapping.nodes import Mapping
 
-TRIED = 6  # decisions at a node of which the best is taken
-KNOWN = 4  # times that one was tried, before it is known what it is worth
+MOST_BEGUN = 64  # parts of spatial choices to begin with
+TRIED = 3  # decisions at a node of which the best is taken
+KNOWN = 2  # times that one was tried, before it is known what it is worth
 CLOSE = 1e-9
 
 
@@ -53,6 +58,8 @@ class JointBound:
     keeps : sequence of (float, bypass choice)
         With what they cost at least, as far as that is known.
     objective : Objective
+    left : BoxesLeft, optional
+        The parts of spatial choices that may be below the ceiling, with what is known of them.
 
     Attributes
     ----------
@@ -68,12 +75,13 @@ class JointBound:
         halves: Sequence[Halves],
         keeps: Sequence[tuple[float, KeepChoice]],
         objective: Objective,
+        left: BoxesLeft | None = None,
     ) -> None:
-        self.least, self.halves, self.objective = least, halves, objective
+        self.least, self.halves, self.objective, self.left = least, halves, objective, left
         self.bound, self.settled = min((own for own, _ in keeps), default=inf), False
         self.last: Open | None = None
         self.serial = count()
-        self.waiting: list[tuple[float, int, KeepChoice | Open]] = [
+        self.waiting: list[tuple[float, int, KeepChoice | Begin | Open]] = [
             (own, next(self.serial), keep) for own, keep in keeps
         ]
         heapq.heapify(self.waiting)
@@ -102,26 +110,56 @@ class JointBound:
             if self.bound >= ceiling * (1 - CLOSE) or solved >= most or stop():
                 return solved
             least, _, own = heapq.heappop(self.waiting)
-            if not isinstance(own, Open):
-                extents = Extents(self.least, self.halves, own, self.objective)
-                nodes = Nodes(extents, ceiling)
-                solved += nodes.solved
-                if nodes.root is not None:
-                    self.add(Open(nodes, nodes.root, {}), least)
-                continue
-            own.nodes.lower(ceiling)
-            before = own.nodes.solved
-            children = own.divided(stop)
-            if children is None:
-                heapq.heappush(self.waiting, (least, next(self.serial), own))
-                self.settled, self.last = not stop(), own
-                continue
-            solved += own.nodes.solved - before
-            for child in children:
-                self.add(child, least)
+            if isinstance(own, Open):
+                solved += self.divide(own, least, ceiling, stop)
+            elif isinstance(own, Begin):
+                solved += self.open(own, least, ceiling)
+            else:
+                solved += self.begin(own, least, ceiling)
         if not self.waiting:
             self.bound = ceiling
         return solved
+
+    def begin(self, keep: KeepChoice, least: float, ceiling: float) -> int:
+        """Begin with a bypass choice, and return how many programs that took."""
+        floors = Floors(self.halves, np.zeros((1, len(self.halves)), np.int64), np.array([least]))
+        if self.left is not None:
+            floors = self.left.of(keep, ceiling)
+        if len(floors.values) == 0:
+            return 0
+        nodes = Nodes(Extents(self.least, self.halves, keep, self.objective), ceiling, floors)
+        if nodes.none is not None:
+            if len(floors.values) <= MOST_BEGUN:
+                boxes, values = floors.boxes.tolist(), floors.values.tolist()
+            else:
+                boxes, values = [[0] * len(self.halves)], [float(floors.values.min())]
+            for parts, value in zip(boxes, values, strict=True):
+                way = Assumption(part=tuple(enumerate(parts)))
+                self.add(Begin(nodes, nodes.none, way), max(least, value))
+        return nodes.solved
+
+    def open(self, own: Begin, least: float, ceiling: float) -> int:
+        """Solve the program of some spatial choices, and return how many that took."""
+        before = own.nodes.solved
+        own.nodes.lower(ceiling)
+        node = own.nodes.child(own.none, own.way)
+        if node is not None:
+            self.add(Open(own.nodes, node, {}), max(least, own.nodes.value(node.bound)))
+        return own.nodes.solved - before
+
+    def divide(self, own: Open, least: float, ceiling: float, stop: Callable[[], bool]) -> int:
+        """Divide a node, or settle it; return how many programs that took."""
+        before = own.nodes.solved
+        own.nodes.lower(ceiling)
+        children = own.divided(stop)
+        if children is None:
+            self.add(own, least)
+            self.settled, self.last = not stop(), own
+            return 0
+        for child in children:
+            # its mappings cost no less than those that it is a part of
+            self.add(child, max(least, child.nodes.value(child.node.bound)))
+        return own.nodes.solved - before
 
     def mappings(self) -> Iterator[Mapping]:
         """Yield mappings that nodes stand for, that of the bound first, then by their bounds."""
@@ -129,10 +167,27 @@ class JointBound:
         nodes.sort(key=lambda p: (p[1] is not self.last, p[1].nodes.value(p[1].node.bound), p[0]))
         yield from mappings_of((own.nodes.extents, own.node) for _, own in nodes)
 
-    def add(self, own: Open, least: float) -> None:
-        """Add a node, whose mappings cost no less than those that it is a part of."""
-        value = max(least, own.nodes.value(own.node.bound))
-        heapq.heappush(self.waiting, (value, next(self.serial), own))
+    def add(self, own: Begin | Open, least: float) -> None:
+        """Add what costs no less than that."""
+        heapq.heappush(self.waiting, (least, next(self.serial), own))
+
+
+@dataclass(frozen=True)
+class Begin:
+    """Some spatial choices of which nothing is solved yet.
+
+    Attributes
+    ----------
+    nodes : Nodes
+    none : BoundNode
+        Where nothing is decided.
+    way : Assumption
+        The parts of spatial choices.
+    """
+
+    nodes: Nodes
+    none: BoundNode
+    way: Assumption
 
 
 class Open:

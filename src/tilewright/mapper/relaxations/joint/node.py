@@ -9,9 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.kernels.types import Floats
+from tilewright.mapper.relaxations.boxes.boxes_left import Floors
 from tilewright.mapper.relaxations.joint.extents import Extents
 from tilewright.mapper.relaxations.joint.interior_point import least_value
-from tilewright.mapper.relaxations.joint.program import SumLimits
+from tilewright.mapper.relaxations.joint.program import SumLimits, span
 from tilewright.mapper.relaxations.joint.window_words import Slide
 
 EMPTY = 1e-9
@@ -75,26 +76,28 @@ class Nodes:
     extents : Extents
     ceiling : float
         A value above which nothing is of interest.
+    floors : Floors
+        What parts of spatial choices cost at least, as far as that is known.
 
     Attributes
     ----------
-    root : BoundNode or None
-        Of all mappings, unless none costs less.
+    none : BoundNode or None
+        Where nothing is decided or known, unless no mapping costs less than the ceiling.
     ceiling : float
         Its logarithm, of what the program minimises.
     solved : int
         How many programs were solved.
     """
 
-    def __init__(self, extents: Extents, ceiling: float) -> None:
-        self.extents = extents
+    def __init__(self, extents: Extents, ceiling: float, floors: Floors) -> None:
+        self.extents, self.floors = extents, floors
         self.first = extents.limits.first.tolist()
         self.powers = np.zeros(len(extents.program.low))
         energy, cycles = extents.objective.powers
         self.powers[extents.energy], self.powers[extents.cycles] = energy, cycles
         self.solved = 0
         self.ceiling = self.logarithm(ceiling)
-        self.root = self.begin()
+        self.none = self.begin()
 
     def lower(self, ceiling: float) -> None:
         """Let nothing above a lower ceiling be of interest."""
@@ -141,7 +144,7 @@ class Nodes:
             self.limit(ranges)
             if (ranges[0] > ranges[1] + EMPTY).any():
                 return None
-        return self.child(none, Assumption())
+        return none
 
     def limit(self, ranges: Floats) -> None:
         """Set the most energy and cycles that the ceiling, limits and leakage leave possible."""
@@ -180,8 +183,16 @@ class Nodes:
             slides=node.slides | dict(way.slide),
             parts=tuple(parts),
         )
+        floor = node.bound
+        if way.part or floor == -inf:
+            least = self.floors.least(parts)
+            if least == inf:
+                return None
+            floor = max(floor, self.logarithm(least) if least > 0 else -inf)
+            if floor >= self.ceiling - EMPTY:
+                return None
         bound, point = self.solve(new, self.powers, self.ceiling)
-        bound = max(bound, node.bound)
+        bound = max(bound, floor)
         return new._replace(bound=bound, point=point) if bound < self.ceiling - EMPTY else None
 
     def solve(self, node: BoundNode, goal: Floats, ceiling: float) -> tuple[float, Floats]:
@@ -224,10 +235,10 @@ class Nodes:
             return limits
         powers = limits.powers.copy()
         for own in extents.negative:
-            number, slope = own.chord(*ranges[:, own.variable])
+            number, slope = own.chord(*span(own.product, *ranges))
             terms = slice(limits.first[own.limit], limits.first[own.limit + 1])
             logs[terms] -= number
             begin, end = limits.start[terms.start], limits.start[terms.stop]
             variables = limits.variables[limits.begin[own.limit] + limits.slots[begin:end]]
-            powers[begin:end][variables == own.variable] = -slope
+            powers[begin:end][np.isin(variables, list(own.product))] *= slope
         return limits._replace(powers=powers)

@@ -46,6 +46,8 @@ class SumLimits(NamedTuple):
         The variables of all terms, as positions among those of the limit.
     powers : array
         Of these.
+    order : array of variables
+        In which to eliminate variables, so that few others depend on each other.
     """
 
     first: Ints
@@ -54,6 +56,7 @@ class SumLimits(NamedTuple):
     start: Ints
     slots: Ints
     powers: Floats
+    order: Ints
 
 
 class Program:
@@ -87,6 +90,29 @@ class Program:
         self.always.append(always)
         return len(self.limits) - 1
 
+    def order(self) -> Ints:
+        """Return all variables, each time the one with the fewest that it has limits with.
+
+        Those depend on each other afterwards (Tinney, Walker, Proceedings of the IEEE 55, 1967).
+        """
+        others: list[set[int]] = [set() for _ in self.low]
+        for terms in self.limits:
+            own = {i for term in terms for i in term.powers}
+            for i in own:
+                others[i] |= own
+        for i, own in enumerate(others):
+            own.discard(i)
+        found: list[int] = []
+        left = set(range(len(others)))
+        while left:
+            least = min(left, key=lambda i: (len(others[i]), i))
+            found.append(least)
+            left.discard(least)
+            for i in others[least]:
+                others[i] |= others[least]
+                others[i] -= {i, least}
+        return np.array(found, np.int64)
+
     def compiled(self) -> tuple[SumLimits, Floats, Bools]:
         """Return the limits, the logarithms of the numbers of their terms, and which always hold.
 
@@ -109,9 +135,14 @@ class Program:
                 start.append(len(slots))
             first.append(len(logs))
         limits = SumLimits(
-            np.array(first), np.array(begin), np.array(variables, np.int64), np.array(start),
-            np.array(slots, np.int64), np.array(powers, np.float64),
-        )  # fmt: skip
+            first=np.array(first),
+            begin=np.array(begin),
+            variables=np.array(variables, np.int64),
+            start=np.array(start),
+            slots=np.array(slots, np.int64),
+            powers=np.array(powers, np.float64),
+            order=self.order(),
+        )
         return limits, np.array(logs), np.array(self.always)
 
 
@@ -142,3 +173,9 @@ def united(terms: Iterable[Term]) -> tuple[list[Term], float]:
         found[key] = found.get(key, 0.0) + exp(term.log)
     constant = found.pop((), 0.0)
     return [Term(log(number), dict(key)) for key, number in found.items()], constant
+
+
+def span(powers: Powers, low: Floats, high: Floats) -> tuple[float, float]:
+    """Return between what the logarithm of a product is in the ranges of its variables."""
+    ends = [(power * low[i], power * high[i]) for i, power in powers.items()]
+    return float(sum(map(min, ends))), float(sum(map(max, ends)))

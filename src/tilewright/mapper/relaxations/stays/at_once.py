@@ -18,7 +18,7 @@ from tilewright.mapper.relaxations.stays.unrolled import whole_at_least
 from tilewright.mapper.windows.step_sets import fewest_remainders
 
 if TYPE_CHECKING:
-    from tilewright.kernels.types import Floats
+    from tilewright.kernels.types import Bools, Floats
     from tilewright.mapper.relaxations.stays.least_cost import Least
     from tilewright.mapper.relaxations.stays.links import Link, Price
     from tilewright.workload.layer import Term
@@ -156,19 +156,44 @@ def sharing_a_window(
     """Return how many iterations of two dimensions read a word at a time, in the mean."""
     names = [term.dimension for term in terms]
     whole, other = (least.layer.bounds[d] for d in names)
-    common = gcd(*(term.coefficient for term in terms))
-    first, second = (term.coefficient // common for term in terms)
     along = [least.unrolled.sharing_windows(t, frozenset([d]), arrays) for d in names]
     m, n = (np.minimum(own, bound) for own, bound in zip(along, (whole, other), strict=True))
     others_of = [least.unrolled.others(t, d, arrays) for d in names]
     most = [own * n for own, n in zip(least.unrolled.most_of(names), others_of, strict=True)]
     # bounds of boxes are of regular mappings
     regular = [(own == 1.0) & bool(least.most) for own in others_of]
+    words = words_of_sets(terms, (whole, other), (m, n), most, regular)
+    return np.asarray(whole * other / words)
+
+
+def words_of_sets(
+    terms: tuple[Term, ...],
+    bounds: tuple[int, int],
+    along: Sequence[Floats],
+    most: Sequence[Floats],
+    regular: Sequence[Bools],
+) -> Floats:
+    """Return the words that elements read at a time, of all times together, at least.
+
+    Parameters
+    ----------
+    terms : pair of Term
+        Of the window.
+    bounds : pair of int
+    along : pair of arrays of choices
+        Elements that read at a time along each dimension, at most.
+    most : pair of arrays of choices
+        Times of different iterations of each, at most.
+    regular : pair of arrays of choices
+        Whether nothing but regular loops over time divides these.
+    """
+    (m, n), (whole, other) = along, bounds
+    common = gcd(*(term.coefficient for term in terms))
+    first, second = (term.coefficient // common for term in terms)
     # where a set A of i meets those j whose b*j has one remainder for a, it needs |A| + |B| - 1
     # words; each pair of sets meets once, see `step_sets`
     sets, others = np.ceil(whole / m), np.ceil(other / n)
     classes = fewest_remainders(other, first, n, most[1], regular[1])
     words = sets * other + classes * (whole - sets)
     classes = fewest_remainders(whole, second, m, most[0], regular[0])
-    words = np.maximum(words, others * whole + classes * (other - others))
-    return np.asarray(whole * other / words)
+    return np.asarray(np.maximum(words, others * whole + classes * (other - others)))

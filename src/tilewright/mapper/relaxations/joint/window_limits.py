@@ -1,0 +1,271 @@
+"""Limits of the words of windows, in tiles and for an iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from math import exp, floor, gcd, inf, log, prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilewright.kernels.types import Bools, Floats
+from tilewright.mapper.relaxations.joint.program import (
+    Powers,
+    Term,
+    inverse,
+    logarithm,
+    product,
+)
+from tilewright.mapper.relaxations.stays.at_once import words_of_sets
+from tilewright.mapper.windows.pairs import most_pairs
+from tilewright.workload.layer import Term as IndexTerm
+
+if TYPE_CHECKING:
+    from tilewright.mapper.relaxations.joint.extents import Extents
+
+CLOSE = 1e-9
+
+
+class Expression:
+    """An index expression of several dimensions.
+
+    Attributes
+    ----------
+    names : list of str
+    bounds : list of int
+    two : bool
+        Whether these are two, the first one times a and the other one times b without a common
+        divisor.
+    plain : bool
+        Whether a and b are 1, so that any sets of m and n iterations have m + n - 1 words or more.
+    least : float
+        Words that come in for each iteration at least, whatever the loops.
+    """
+
+    def __init__(self, terms: Sequence[IndexTerm], bounds: dict[str, int]) -> None:
+        self.terms = terms
+        self.names = [term.dimension for term in terms]
+        self.bounds = [bounds[d] for d in self.names]
+        self.two = len(terms) == 2
+        first, second = (abs(term.coefficient) for term in terms[:2])
+        common = gcd(first, second)
+        self.a, self.b = first // common, second // common
+        self.plain = self.two and self.a == self.b == 1
+        # each word that comes in serves no more iterations than it has
+        self.least = 1.0 / most_pairs(terms, bounds)
+        if self.two:
+            self.least = max(self.least, self.words(*self.bounds) / prod(self.bounds))
+
+    def apart(self) -> Expression:
+        """Return one of which any sets of m and n iterations have all the words, or more."""
+        if self.plain:
+            return self
+        found = copy(self)
+        # that many sums at least, whatever is added
+        found.a = found.b = 1
+        return found
+
+    def words(self, m: float, n: float) -> float:
+        """Return the words of m iterations of the first dimension and n of the second one."""
+        return m * n - max(0.0, m - self.b) * max(0.0, n - self.a)
+
+    def sums(self, m: float, n: float) -> list[tuple[float, float]]:
+        """Return what m and n count for at least, in two ways, from some m and n on.
+
+        With m of b or more and n of a or more, words are  a m + b n - a b.
+        """
+        if m < self.b - CLOSE or n < self.a - CLOSE:
+            return []
+        return [
+            (self.a * max(0.0, 1 - self.b / m), self.b),
+            (self.a, self.b * max(0.0, 1 - self.a / n)),
+        ]
+
+
+class WindowLimits:
+    """The limits of something that is at least the words of m x n iterations, or these per one.
+
+    Parameters
+    ----------
+    extents : Extents
+    expression : Expression
+    own : mapping of int to float
+        The variable.
+    sides : pair of mappings of int to float
+        m and n.
+    each : bool
+        Whether it is for each iteration.
+    """
+
+    def __init__(
+        self,
+        extents: Extents,
+        expression: Expression,
+        own: Powers,
+        sides: Sequence[Powers],
+        each: bool,
+    ) -> None:
+        self.expression, self.own, self.each, self.sides = expression, own, each, sides
+        program, none = extents.program, inverse(own)
+        first, second = sides
+        if each:
+            # words / (m n) = a / n + b / m - a b / (m n)
+            first, second = inverse(second), inverse(first)
+        m, n = product(first, none), product(second, none)
+        self.single = [
+            program.limit(Term(0.0, m), always=False),
+            program.limit(Term(0.0, n), always=False),
+        ]
+        self.double = [program.limit(Term(0.0, m), Term(0.0, n), always=False) for _ in range(2)]
+        self.whole = -1 if each else program.limit(Term(0.0, product(m, second)), always=False)
+
+    def settle(
+        self, terms: Sequence[int], low: Floats, high: Floats, logs: Floats, active: Bools
+    ) -> None:
+        """Set the numbers of terms for the ranges of variables, and raise the variable's own.
+
+        Parameters
+        ----------
+        terms : sequence of int
+            Where the terms of each limit begin.
+        """
+        e = self.expression
+        least = [max(1.0, exp(reach(own, low))) for own in self.sides]
+        most = [
+            max(n, min(float(bound), exp(reach(own, high))))
+            for own, bound, n in zip(self.sides, e.bounds, least, strict=True)
+        ]
+        (variable,) = self.own
+        # words of a tile grow with its sides, and words for an iteration fall
+        fewest = e.words(*most) / prod(most) if self.each else e.words(*least)
+        along = e.words(most[0], least[1]) / most[0], e.words(least[0], most[1]) / most[1]
+        low[variable] = max(low[variable], log(fewest) - 1e-12)
+        for limit, number in zip(self.single, along, strict=True):
+            logs[terms[limit]] = log(number)
+            active[limit] = True
+        for limit, numbers in zip(self.double, e.sums(*least), strict=False):
+            logs[terms[limit]], logs[terms[limit] + 1] = map(logarithm, numbers)
+            active[limit] = True
+        if self.whole >= 0 and (most[0] <= e.b + CLOSE or most[1] <= e.a + CLOSE):
+            active[self.whole] = True
+
+
+class StepLimits:
+    """The limits of what several elements receive together at a step of a sliding tile.
+
+    A tile of p iterations of one dimension and r of the other one slides by r. Of each of these,
+    the last p' of p have a word that the tile did not have, where p' is p, or what a step counts of
+    the slide if that is less (two such words differ, or are of iterations that far apart). The
+    words of E elements that lie next to each other along the slide are others, too. Those of D more
+    along the other dimension, each p or more further on, have p' more each, beyond the last one.
+    If steps count the same, p' is 1, and p or r more are beyond it.
+
+    Parameters
+    ----------
+    extents : Extents
+    expression : Expression
+    d : str
+        The dimension along which it slides.
+    rate : int
+        The variable of words that are sent for an iteration.
+    tile : pair of mappings of int to float
+        The iterations of each dimension of an element's tile.
+    along : pair of mappings of int to float
+        The elements along each.
+    """
+
+    def __init__(
+        self,
+        extents: Extents,
+        expression: Expression,
+        d: str,
+        rate: int,
+        tile: Sequence[Powers],
+        along: Sequence[Powers],
+    ) -> None:
+        k = expression.names.index(d)
+        self.counts = (expression.a, expression.b)[k]
+        self.plain = expression.plain
+        self.tile = tile[1 - k], tile[k]
+        self.others = along[1 - k]
+        own = inverse(product({rate: 1.0}, self.tile[0]))
+        first = Term(0.0, product(own, inverse(along[1 - k])))
+        second = Term(0.0, product(own, inverse(product(self.tile[1], along[k]))))
+        self.limit = extents.program.limit(first, second, always=False)
+
+    def settle(
+        self,
+        terms: Sequence[int],
+        low: Floats,
+        high: Floats,
+        logs: Floats,
+        active: Bools,
+        part: float = 1.0,
+    ) -> None:
+        """Set the numbers of terms for the ranges of variables, where a part of the steps count."""
+        p, r = (exp(reach(own, low)) for own in self.tile)
+        new = min(p, float(self.counts))
+        beyond = min(p, r) if self.plain else new
+        others = 1 - exp(-max(0.0, reach(self.others, low)))
+        at = terms[self.limit]
+        logs[at], logs[at + 1] = logarithm(part * new), logarithm(part * others * beyond)
+        active[self.limit] = True
+
+
+class SetLimits:
+    """The limit of what elements read of a window at a time, whichever iterations loops give them.
+
+    Parameters
+    ----------
+    extents : Extents
+    expression : Expression
+    rate : int
+        The variable of words that are sent for an iteration.
+    shared : sequence of int
+        Arrays whose elements share words.
+    """
+
+    def __init__(
+        self, extents: Extents, expression: Expression, rate: int, shared: Sequence[int]
+    ) -> None:
+        self.extents, self.expression, self.rate = extents, expression, rate
+        apart = [k for k in extents.arrays if k not in shared]
+        self.along = [extents.along(shared, (d,)) for d in expression.names]
+        self.apart = [extents.along(apart, (d,)) for d in expression.names]
+        self.known: dict[tuple[float, ...], float] = {}
+
+    def settle(
+        self, terms: Sequence[int], low: Floats, high: Floats, logs: Floats, active: Bools
+    ) -> None:
+        """Raise the range of the rate for those of the elements at work."""
+        e = self.expression
+        along = [floor(exp(reach(own, high)) + CLOSE) for own in self.along]
+        apart = [floor(exp(reach(own, high)) + CLOSE) for own in self.apart]
+        # an element that has most has no more steps than this
+        most = [
+            floor(min(bound / exp(reach(own | other, low)), self.steps(d, high)) + CLOSE) * n
+            for d, bound, own, other, n in zip(
+                e.names, e.bounds, self.along, self.apart, apart, strict=True
+            )
+        ]
+        key = *along, *most, *apart
+        if key not in self.known:
+            m, n = (np.array([min(own, bound)]) for own, bound in zip(along, e.bounds, strict=True))
+            sets = [np.array([float(number)]) for number in most]
+            regular = [np.array([number == 1]) for number in apart]
+            whole, other = e.bounds
+            words = words_of_sets(tuple(e.terms), (whole, other), (m, n), sets, regular)
+            self.known[key] = log(float(words[0]) / (whole * other)) - CLOSE
+        low[self.rate] = max(low[self.rate], self.known[key])
+
+    def steps(self, d: str, high: Floats) -> float:
+        """Return the steps that a dimension has at most, as far as that is decided."""
+        every = self.extents.along(self.extents.arrays, (d,))
+        own = self.extents.known_times.get((-1, d, tuple(sorted(every))))
+        return inf if own is None else exp(high[own])
+
+
+def reach(powers: Powers, ends: Floats) -> float:
+    """Return the logarithm of a product at one end of all ranges."""
+    return float(sum(power * ends[i] for i, power in powers.items()))
