@@ -12,7 +12,7 @@ from tilewright.kernels.types import Floats
 from tilewright.mapper.relaxations.boxes.boxes_left import Floors
 from tilewright.mapper.relaxations.joint.extents import Extents
 from tilewright.mapper.relaxations.joint.interior_point import least_value
-from tilewright.mapper.relaxations.joint.program import SumLimits, span
+from tilewright.mapper.relaxations.joint.program import NodeLimits, span
 from tilewright.mapper.relaxations.joint.window_words import Slide
 
 EMPTY = 1e-9
@@ -92,6 +92,7 @@ class Nodes:
     def __init__(self, extents: Extents, ceiling: float, floors: Floors) -> None:
         self.extents, self.floors = extents, floors
         self.first = extents.limits.first.tolist()
+        self.start = extents.limits.start.tolist()
         self.powers = np.zeros(len(extents.program.low))
         energy, cycles = extents.objective.powers
         self.powers[extents.energy], self.powers[extents.cycles] = energy, cycles
@@ -198,19 +199,30 @@ class Nodes:
     def solve(self, node: BoundNode, goal: Floats, ceiling: float) -> tuple[float, Floats]:
         """Return what a sum of variables is at least, and where."""
         extents = self.extents
-        ranges, logs, active = node.ranges.copy(), extents.logs.copy(), extents.always.copy()
+        ranges, limits = node.ranges.copy(), extents.limits
+        powers, logs, active = limits.powers.copy(), extents.logs.copy(), extents.always.copy()
         if not self.divide_arrays(node.parts, ranges, logs):
             return inf, node.point
         for pair in node.inside:
             active[extents.within[pair]] = True
-        extents.windows.settle(self.first, node.slides, ranges, logs, active)
+        here = NodeLimits(
+            low=ranges[0],
+            high=ranges[1],
+            logs=logs,
+            powers=powers,
+            active=active,
+            first=self.first,
+            start=self.start,
+        )
+        extents.windows.settle(here, node.slides)
         if (ranges[0] > ranges[1] + EMPTY).any():
             return inf, node.point
         for i, k, part in node.runs:
             active[extents.windows.of_run(i, k, node.slides[i], part)] = True
-        limits = self.with_chords(ranges, logs)
+        self.draw_chords(here)
         np.maximum(ranges[0], ranges[1], out=ranges[1])
         self.solved += 1
+        limits = limits._replace(powers=powers)
         return least_value(limits, logs, active, ranges, goal, ceiling)
 
     def divide_arrays(self, parts: Sequence[int], ranges: Floats, logs: Floats) -> bool:
@@ -228,17 +240,13 @@ class Nodes:
             logs[self.first[limit]] = -np.log(extents.halves[k].most(some)[parts[k]])
         return bool((ranges[0] <= ranges[1] + EMPTY).all())
 
-    def with_chords(self, ranges: Floats, logs: Floats) -> SumLimits:
-        """Return the limits, with lines above what is convex in the ranges of its variable."""
-        extents, limits = self.extents, self.extents.limits
-        if not extents.negative:
-            return limits
-        powers = limits.powers.copy()
-        for own in extents.negative:
-            number, slope = own.chord(*span(own.product, *ranges))
+    def draw_chords(self, here: NodeLimits) -> None:
+        """Put lines above what is convex in the ranges of its variables."""
+        limits = self.extents.limits
+        for own in self.extents.negative:
+            number, slope = own.chord(*span(own.product, here.low, here.high))
             terms = slice(limits.first[own.limit], limits.first[own.limit + 1])
-            logs[terms] -= number
+            here.logs[terms] -= number
             begin, end = limits.start[terms.start], limits.start[terms.stop]
             variables = limits.variables[limits.begin[own.limit] + limits.slots[begin:end]]
-            powers[begin:end][np.isin(variables, list(own.product))] *= slope
-        return limits._replace(powers=powers)
+            here.powers[begin:end][np.isin(variables, list(own.product))] *= slope

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import exp, inf, log
 from typing import NamedTuple
 
@@ -57,6 +57,43 @@ class SumLimits(NamedTuple):
     slots: Ints
     powers: Floats
     order: Ints
+
+
+class NodeLimits(NamedTuple):
+    """Ranges of variables at a node of a search, and what limits are there.
+
+    Attributes
+    ----------
+    low, high : arrays of variables
+    logs : array of terms
+        Logarithms of their numbers, -inf for none.
+    powers : array
+        Of the variables of all terms.
+    active : array of limits
+        Whether they hold.
+    first, start : lists of int
+        Where the terms of each limit begin, and the powers of each term.
+    """
+
+    low: Floats
+    high: Floats
+    logs: Floats
+    powers: Floats
+    active: Bools
+    first: Sequence[int]
+    start: Sequence[int]
+
+    def set_numbers(self, limit: int, *numbers: float) -> None:
+        """Let a limit hold, with other numbers of its terms."""
+        at = self.first[limit]
+        for k, number in enumerate(numbers):
+            self.logs[at + k] = logarithm(number)
+        self.active[limit] = True
+
+    def set_powers(self, limit: int, place: int, number: int, power: float) -> None:
+        """Set some powers of the first term of a limit: so many, from one place on."""
+        begin = self.start[self.first[limit]] + place
+        self.powers[begin : begin + number] = power
 
 
 class Program:

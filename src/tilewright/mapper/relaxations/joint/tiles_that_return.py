@@ -7,8 +7,14 @@ from enum import Enum, auto
 from math import exp, log
 from typing import TYPE_CHECKING
 
-from tilewright.kernels.types import Bools, Floats
-from tilewright.mapper.relaxations.joint.program import Powers, Term, inverse, logarithm, product
+from tilewright.kernels.types import Floats
+from tilewright.mapper.relaxations.joint.program import (
+    NodeLimits,
+    Powers,
+    Term,
+    inverse,
+    product,
+)
 
 if TYPE_CHECKING:
     from tilewright.mapper.relaxations.joint.extents import Extents
@@ -164,24 +170,14 @@ class ReturningTile:
                 found.append(Back.BOTH)
         return found
 
-    def settle(
-        self,
-        back: Back,
-        terms: Sequence[int],
-        low: Floats,
-        high: Floats,
-        logs: Floats,
-        active: Bools,
-    ) -> None:
+    def settle(self, back: Back, node: NodeLimits) -> None:
         """Let the limits of one way hold, with numbers for the ranges of variables."""
-        active[self.always[back]] = True
+        node.active[self.always[back]] = True
         for steps in self.steps:
-            steps.settle(terms, low, high, logs, active, self.moving(back, high))
-        if self.rates and back is not Back.ANY:
-            active[self.rates] = True
-            numbers = [logarithm(number) for number in self.numbers(back, low, high)]
+            steps.settle(node, self.moving(back, node.high))
+        if back is not Back.ANY:
             for limit in self.rates:
-                logs[terms[limit] : terms[limit] + len(numbers)] = numbers
+                node.set_numbers(limit, *self.numbers(back, node.low, node.high))
 
     def moving(self, back: Back, high: Floats) -> float:
         """Return the part of iterations whose steps move words, at least: not the first of a run.

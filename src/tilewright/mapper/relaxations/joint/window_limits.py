@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.kernels.types import Bools, Floats
+from tilewright.kernels.types import Floats
 from tilewright.mapper.relaxations.joint.program import (
+    NodeLimits,
     Powers,
     Term,
     inverse,
-    logarithm,
     product,
 )
 from tilewright.mapper.relaxations.stays.at_once import words_of_sets
@@ -113,42 +113,55 @@ class WindowLimits:
             # words / (m n) = a / n + b / m - a b / (m n)
             first, second = inverse(second), inverse(first)
         m, n = product(first, none), product(second, none)
+        # with powers of the other side, of which there are none at first
         self.single = [
-            program.limit(Term(0.0, m), always=False),
-            program.limit(Term(0.0, n), always=False),
+            program.limit(Term(0.0, m | dict.fromkeys(sides[1], 0.0)), always=False),
+            program.limit(Term(0.0, n | dict.fromkeys(sides[0], 0.0)), always=False),
         ]
+        elements = {v for own in extents.elements for v in own.values()}
+        # elements at work are not, in the mean
+        self.are_whole = [len(own) == 1 and not own.keys() & elements for own in sides]
+        self.places = (0, 0) if each else (len(m), len(n))
         self.double = [program.limit(Term(0.0, m), Term(0.0, n), always=False) for _ in range(2)]
         self.whole = -1 if each else program.limit(Term(0.0, product(m, second)), always=False)
 
-    def settle(
-        self, terms: Sequence[int], low: Floats, high: Floats, logs: Floats, active: Bools
-    ) -> None:
-        """Set the numbers of terms for the ranges of variables, and raise the variable's own.
-
-        Parameters
-        ----------
-        terms : sequence of int
-            Where the terms of each limit begin.
-        """
+    def settle(self, node: NodeLimits) -> None:
+        """Set the limits for the ranges of variables, and raise the variable's own."""
         e = self.expression
-        least = [max(1.0, exp(reach(own, low))) for own in self.sides]
+        least = [max(1.0, exp(reach(own, node.low))) for own in self.sides]
         most = [
-            max(n, min(float(bound), exp(reach(own, high))))
+            max(n, min(float(bound), exp(reach(own, node.high))))
             for own, bound, n in zip(self.sides, e.bounds, least, strict=True)
         ]
         (variable,) = self.own
         # words of a tile grow with its sides, and words for an iteration fall
         fewest = e.words(*most) / prod(most) if self.each else e.words(*least)
-        along = e.words(most[0], least[1]) / most[0], e.words(least[0], most[1]) / most[1]
-        low[variable] = max(low[variable], log(fewest) - 1e-12)
-        for limit, number in zip(self.single, along, strict=True):
-            logs[terms[limit]] = log(number)
-            active[limit] = True
+        node.low[variable] = max(node.low[variable], log(fewest) - 1e-12)
+        for k, limit in enumerate(self.single):
+            # words / m fall with m, and grow with n from what they are for the least n on
+            m, n = (most[0], least[1]) if k == 0 else (most[1], least[0])
+            whole = self.are_whole[1 - k]
+            more = growth(m, n, most[1 - k], whole=whole) if e.plain else 0.0
+            words = e.words(m, n) if k == 0 else e.words(n, m)
+            node.set_numbers(limit, words / m / n**more)
+            node.set_powers(limit, self.places[k], len(self.sides[1 - k]), more - self.each)
         for limit, numbers in zip(self.double, e.sums(*least), strict=False):
-            logs[terms[limit]], logs[terms[limit] + 1] = map(logarithm, numbers)
-            active[limit] = True
+            node.set_numbers(limit, *numbers)
         if self.whole >= 0 and (most[0] <= e.b + CLOSE or most[1] <= e.a + CLOSE):
-            active[self.whole] = True
+            node.active[self.whole] = True
+
+
+def growth(m: float, n: float, most: float, *, whole: bool) -> float:
+    """Return a power with which m + n - 1 grows at least, from some n on.
+
+    The logarithm is convex in that of n. So it is the power at the least n, or if that is a whole
+    number, the one from there to the next.
+    """
+    if most < n + 1 - CLOSE:
+        return 0.0
+    if whole and abs(n - round(n)) < CLOSE:
+        return log((m + n) / (m + n - 1)) / log((n + 1) / n)
+    return n / (m + n - 1)
 
 
 class StepLimits:
@@ -194,23 +207,13 @@ class StepLimits:
         second = Term(0.0, product(own, inverse(product(self.tile[1], along[k]))))
         self.limit = extents.program.limit(first, second, always=False)
 
-    def settle(
-        self,
-        terms: Sequence[int],
-        low: Floats,
-        high: Floats,
-        logs: Floats,
-        active: Bools,
-        part: float = 1.0,
-    ) -> None:
-        """Set the numbers of terms for the ranges of variables, where a part of the steps count."""
-        p, r = (exp(reach(own, low)) for own in self.tile)
+    def settle(self, node: NodeLimits, part: float = 1.0) -> None:
+        """Set the limit for the ranges of variables, where a part of the steps count."""
+        p, r = (exp(reach(own, node.low)) for own in self.tile)
         new = min(p, float(self.counts))
         beyond = min(p, r) if self.plain else new
-        others = 1 - exp(-max(0.0, reach(self.others, low)))
-        at = terms[self.limit]
-        logs[at], logs[at + 1] = logarithm(part * new), logarithm(part * others * beyond)
-        active[self.limit] = True
+        others = 1 - exp(-max(0.0, reach(self.others, node.low)))
+        node.set_numbers(self.limit, part * new, part * others * beyond)
 
 
 class SetLimits:
@@ -235,11 +238,9 @@ class SetLimits:
         self.apart = [extents.along(apart, (d,)) for d in expression.names]
         self.known: dict[tuple[float, ...], float] = {}
 
-    def settle(
-        self, terms: Sequence[int], low: Floats, high: Floats, logs: Floats, active: Bools
-    ) -> None:
+    def settle(self, node: NodeLimits) -> None:
         """Raise the range of the rate for those of the elements at work."""
-        e = self.expression
+        e, (low, high, *_) = self.expression, node
         along = [floor(exp(reach(own, high)) + CLOSE) for own in self.along]
         apart = [floor(exp(reach(own, high)) + CLOSE) for own in self.apart]
         # an element that has most has no more steps than this

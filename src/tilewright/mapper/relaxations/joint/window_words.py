@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
-from tilewright.kernels.types import Bools, Floats
 from tilewright.mapper.relaxations.joint.program import (
+    NodeLimits,
     Term,
     inverse,
     product,
@@ -253,14 +253,7 @@ class WindowWords:
             sides[k] = product({self.run[i]: 1.0}, along[k])
             self.every.append((i, d, True, WindowLimits(extents, known, own, sides, each=True)))
 
-    def settle(
-        self,
-        terms: Sequence[int],
-        slides: Mapping[int, Slide],
-        ranges: Floats,
-        logs: Floats,
-        active: Bools,
-    ) -> None:
+    def settle(self, node: NodeLimits, slides: Mapping[int, Slide]) -> None:
         """Set what depends on the ranges of variables and on which dimensions slide.
 
         Parameters
@@ -268,17 +261,16 @@ class WindowWords:
         slides : mapping of int to Slide
             For stays of which it is decided.
         """
-        low, high = ranges
         for tile in self.tiles:
-            tile.settle(terms, low, high, logs, active)
+            tile.settle(node)
         for i, slide in slides.items():
             own = i, slide.dimension
-            active[self.longer[own]] = True
+            node.active[self.longer[own]] = True
             if slide.returns:
-                self.returning[own].settle(slide.back, terms, low, high, logs, active)
+                self.returning[own].settle(slide.back, node)
         for i, d, runs, bundle in self.every:
             known = slides.get(i)
             if i < 0 or (known and known.dimension == d and not (runs and known.returns)):
-                bundle.settle(terms, low, high, logs, active)
+                bundle.settle(node)
         for i, others, limit in self.still:
-            active[limit] = i in slides and slides[i].dimension in others
+            node.active[limit] = i in slides and slides[i].dimension in others
