@@ -21,6 +21,7 @@ from tilewright.mapping.nodes import Mapping
 from tilewright.workload.layer import Layer
 
 MOST_KEEPS = 512  # that are bounded for irregular mappings, too
+HIGHER = 1.002  # than where the bound of all memories together began: enough to begin anew
 MOST_PROGRAMS = 1 << 15  # for the bound of all memories together
 
 
@@ -65,7 +66,7 @@ class RegularBounds:
     def __init__(self, boxes: SpatialBoxes, objective: Objective, joint: bool = True) -> None:
         self.boxes, self.objective = boxes, objective
         self.joint: JointBound | None = None
-        self.reached = 0.0  # by joint bounds before
+        self.reached, self.began = 0.0, 0.0  # by joint bounds before, and where this one begins
         self.left = MOST_PROGRAMS if joint else 0
 
     @property
@@ -87,16 +88,21 @@ class RegularBounds:
         """
         if self.left <= 0 or self.bound >= ceiling or stop():
             return
-        # what is settled may have more to it with all spatial choices, see `SpatialBoxes.refine`
         joint = self.joint
-        if joint is None or (joint.settled and joint.halves is not self.boxes.halves):
-            self.reached = self.bound
+        if joint is None or self.is_behind(joint):
+            self.reached, self.began = self.bound, self.boxes.bound
             costs = self.boxes.costs
             least = costs.at(costs.boxes(1))
             self.joint = joint = JointBound(
                 least, costs.halves, self.boxes.keeps(), self.objective, BoxesLeft(self.boxes)
             )
         self.left -= joint.lower(ceiling, stop, min(most, self.left))
+
+    def is_behind(self, joint: JointBound) -> bool:
+        """Whether it is better to begin anew with what boxes know now."""
+        # what is settled may have more to it with all spatial choices, see `SpatialBoxes.refine`
+        refined = joint.settled and joint.halves is not self.boxes.halves
+        return refined or self.boxes.bound > max(joint.bound, self.began * HIGHER)
 
     def mappings(self) -> Iterator[Mapping]:
         """Yield mappings that the bound of all memories together stands for, best ones first."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from math import exp, floor, gcd, inf, log, prod
+from math import ceil, exp, floor, gcd, inf, log, prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -240,16 +240,11 @@ class SetLimits:
 
     def settle(self, node: NodeLimits) -> None:
         """Raise the range of the rate for those of the elements at work."""
-        e, (low, high, *_) = self.expression, node
-        along = [floor(exp(reach(own, high)) + CLOSE) for own in self.along]
-        apart = [floor(exp(reach(own, high)) + CLOSE) for own in self.apart]
-        # an element that has most has no more steps than this
-        most = [
-            floor(min(bound / exp(reach(own | other, low)), self.steps(d, high)) + CLOSE) * n
-            for d, bound, own, other, n in zip(
-                e.names, e.bounds, self.along, self.apart, apart, strict=True
-            )
-        ]
+        e, low, high = self.expression, node.low, node.high
+        # at some time, more may be at work than in the mean
+        along = [prod(ceil(exp(high[v]) - CLOSE) for v in own) for own in self.along]
+        apart = [prod(ceil(exp(high[v]) - CLOSE) for v in own) for own in self.apart]
+        most = [self.steps(d, high) * n for d, n in zip(e.names, apart, strict=True)]
         key = *along, *most, *apart
         if key not in self.known:
             m, n = (np.array([min(own, bound)]) for own, bound in zip(along, e.bounds, strict=True))
@@ -261,10 +256,13 @@ class SetLimits:
         low[self.rate] = max(low[self.rate], self.known[key])
 
     def steps(self, d: str, high: Floats) -> float:
-        """Return the steps that a dimension has at most, as far as that is decided."""
+        """Return the steps that a dimension has at most, as far as that is decided.
+
+        The elements do not say: a tile of all of them may be there once, and a small one after it.
+        """
         every = self.extents.along(self.extents.arrays, (d,))
         own = self.extents.known_times.get((-1, d, tuple(sorted(every))))
-        return inf if own is None else exp(high[own])
+        return inf if own is None else floor(exp(high[own]) + CLOSE)
 
 
 def reach(powers: Powers, ends: Floats) -> float:
