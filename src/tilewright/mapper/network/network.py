@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from tilewright.mapper.results.ticking import Told
     from tilewright.mapper.search.questions.front import Front
 
-# of the time of a layer, for tile sizes that divide: usually, and where there are few
-FIRST = 0.3
+FIRST = 0.3  # of the time of a layer, for tile sizes that divide
 
 
 def map_network(

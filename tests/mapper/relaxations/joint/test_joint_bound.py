@@ -18,7 +18,7 @@ from tilewright.mapper.relaxations.boxes.boxes_left import BoxesLeft, Floors
 from tilewright.mapper.relaxations.boxes.halves import halves_of
 from tilewright.mapper.relaxations.joint import node
 from tilewright.mapper.relaxations.joint.joint_bound import JointBound
-from tilewright.mapper.search.bounds_of_all_sizes import box_costs, closed_form
+from tilewright.mapper.search.bounds_of_all_sizes import RegularBounds, box_costs, closed_form
 from tilewright.mapping.nodes import Spatial
 from tilewright.workload.layer import Layer
 from two_memories import small_array, two_memories
@@ -220,3 +220,33 @@ def test_floors_are_those_of_boxes_with_a_choice_in_common() -> None:
         assert floors.least(parts) == min(common, default=inf)
         nothing += not common
     assert nothing > 0
+
+
+def test_boxes_that_are_left_stay_as_they_were() -> None:
+    """What is divided later is still a place where a mapping may be."""
+    layer = tw.einsum("O[M,N] += I[M,K] * W[K,N]", M=60, N=48, K=36)
+    machine = buffers((2048, 2048), Array("A", {"X": 8, "Y": 4}), 2.0)
+    machine = narrowed(machine, layer)
+    boxes = closed_form(layer, machine, parse_objective("edp"))
+    (keep,) = boxes.every.keeps
+    value = tw.map(layer, machine, "edp", cache=False).layers[0].proof.value
+    left = BoxesLeft(boxes)
+    before = left.of(keep, value)
+    boxes.lower(value, lambda: False)
+    after = left.of(keep, value)
+    assert len(before.values) > 0
+    np.testing.assert_array_equal(before.boxes, after.boxes)
+
+
+def test_a_bound_that_begins_anew_does_not_fall() -> None:
+    layer = tw.einsum("O[M,N] += I[M,K] * W[K,N]", M=60, N=48, K=36)
+    machine = narrowed(buffers((2048, 2048), Array("A", {"X": 8, "Y": 4}), 2.0), layer)
+    goal = parse_objective("edp")
+    value = tw.map(layer, machine, "edp", cache=False).layers[0].proof.value
+    bounds = RegularBounds(closed_form(layer, machine, goal), goal)
+    bounds.lower_jointly(value, lambda: False, 1)
+    first, before = bounds.joint, bounds.bound
+    bounds.boxes.lower(value, lambda: False)
+    bounds.lower_jointly(value, lambda: False, 1)
+    assert bounds.joint is not first
+    assert before <= bounds.bound <= value * (1 + 1e-9)

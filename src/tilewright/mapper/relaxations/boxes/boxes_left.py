@@ -23,7 +23,9 @@ class BoxesLeft:
 
     def __init__(self, boxes: SpatialBoxes) -> None:
         self.costs, self.every, self.objective = boxes.costs, boxes.every, boxes.objective
-        self.boxes, self.values, self.alive = boxes.boxes, boxes.values, list(boxes.alive)
+        # values are changed in place where boxes are divided
+        self.boxes, self.values = boxes.boxes, boxes.values.copy()
+        self.alive = list(boxes.alive)
         self.position = {keep: i for i, keep in enumerate(self.every.keeps)}
 
     def of(self, keep: KeepChoice, ceiling: float) -> Floors:

@@ -192,7 +192,7 @@ class Decisions:
                 if q in relevant
             }
             beyond = self.point[self.windows.run[i]] - larger[slide.dimension]
-            for d in self.windows.next(i, slide):
+            for d in self.windows.next_loops(i, slide):
                 beyond = max(beyond, log(exp(self.point[own[d]]) + 1) - larger[d])
             others = [larger[q] - self.point[own[q]] for q in larger if q != slide.dimension]
             others.append(larger[slide.dimension] - self.point[self.windows.run[i]])

@@ -281,8 +281,10 @@ class Extents:
             own = [least.prices.at_port(link, port[0], port[-1]) for link in self.links]
             prices = [least.prices.load(link, *port) for link in own]
             terms, constant = self.costs(own, prices)
+            # of first words that need not be read, an instance may have any part
+            above = 0 if any(price.once for price in prices) else port[-1]
             if terms:
-                self.at_port(terms, constant, port[-1])
+                self.at_port(terms, constant, above)
 
     def at_port(self, terms: Sequence[Term], constant: float, above: int) -> None:
         """Let cycles be those of a port in each instance below some arrays at least, on average.
@@ -290,16 +292,13 @@ class Extents:
         One that has most iterations of each dimension has its share of the words, or more.
         """
         most = {self.cycles: 1.0}
-        if constant >= 0:
-            # of words that need not be read, an instance may have any part: all count then
-            number = log(prod(array.elements for array in self.least.architecture.arrays[:above]))
-            for d in self.dimensions:
-                if self.along(range(above), (d,)):
-                    most[self.times(-1, d, range(above))] = -1.0
-                    number -= log(self.bounds[d])
-            terms = [Term(term.log + number, term.powers) for term in terms]
-            constant *= exp(number)
-        self.at_most(terms, constant, most)
+        number = log(prod(array.elements for array in self.least.architecture.arrays[:above]))
+        for d in self.dimensions:
+            if self.along(range(above), (d,)):
+                most[self.times(-1, d, range(above))] = -1.0
+                number -= log(self.bounds[d])
+        terms = [Term(term.log + number, term.powers) for term in terms]
+        self.at_most(terms, constant * exp(number), most)
 
     def add_energy(self) -> None:
         """Let energy be at least what all words, operations and cycles cost."""

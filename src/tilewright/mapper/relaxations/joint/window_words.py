@@ -72,6 +72,13 @@ class WindowWords:
     beyond, within, more, same : dicts of (int, int, str) to int
         Limits of one stay and another one around it, see `of_run`: it has all of a run or no more
         than that, more of a dimension than the tile, or as much.
+    tiles : list of WindowLimits
+        Of the words of tiles.
+    every : list of (int, str, bool, limits)
+        Limits of rates: of which stay, or -1 for operations, along which dimension it slides, and
+        whether that is the window's own, with a run.
+    still : list of (int, set of str, int)
+        Limits of rates of tiles that slide along other dimensions.
     known : dict of (int, int, tuple of int, int) to int
         Variables of rates, by stay, tensor, arrays that share, and expression.
     """
@@ -173,10 +180,10 @@ class WindowWords:
             ]
             return [*found, self.within[i, k, slide.dimension]]
         found = [self.beyond[i, k, slide.dimension]]
-        return found + [self.more[i, k, d] for d in self.next(i, slide)]
+        return found + [self.more[i, k, d] for d in self.next_loops(i, slide)]
 
-    def next(self, i: int, slide: Slide) -> list[str]:
-        """Return the dimension of the next loop outside of a run, if that is known."""
+    def next_loops(self, i: int, slide: Slide) -> list[str]:
+        """Return the dimension of the next loops outside of a run, if that is known."""
         if not slide.returns:
             return []
         expressions = self.expressions[self.extents.stays[i].tensor]
