@@ -485,9 +485,10 @@ def test_a_cache_that_cannot_be_written_is_one_note(
 
 
 def test_results_of_all_tile_sizes_are_kept_though_not_proven(cache_directory: Path) -> None:
-    layer = tw.einsum("O[P,Q] += I[P+R,Q+S] * W[R,S]", P=11, Q=7, R=3, S=3)
-    first, _ = mapped(layer, tiles="all")
-    second, recorder = mapped(layer, tiles="all")
+    layer = tw.einsum("O[P,Q] += I[P+R,Q+S] * W[R,S]", P=13, Q=7, R=3, S=3)
+    machine = tw.load_architecture("eyeriss")
+    first, _ = mapped(layer, architecture=machine, tiles="all")
+    second, recorder = mapped(layer, architecture=machine, tiles="all")
     assert recorder.found == [layer.name]
     assert len(files(cache_directory)) == 2
     kept, proof = second.layers[0].proof, first.layers[0].proof
@@ -499,4 +500,5 @@ def test_results_of_all_tile_sizes_are_kept_though_not_proven(cache_directory: P
         "all",
     )
     assert second.layers[0].mapping == first.layers[0].mapping
-    assert mapped(layer, tiles="divisors")[0].layers[0].proof.tiles != "all"
+    divided, _ = mapped(layer, architecture=machine, tiles="divisors")
+    assert divided.layers[0].proof.tiles != "all"

@@ -48,12 +48,14 @@ from tilewright.model.evaluate import evaluate
 from tilewright.workload.layer import Layer
 
 STARTS = 3  # mappings with promising tiles that are improved, and as many that are too large
+BOUNDED = 8  # mappings that a bound stands for
 ROUNDER = 8  # layers with rounder bounds that are searched
 CHOICES, EARLY = 8, 4  # spatial choices with which it is looked for, and the first of these
 SUMS = 1 << 18  # of bounds, before other starting points are looked at
 HIGHER = 1.01  # than bounds by spatial choices: not worth it to divide these further
 RISES = 1.0005  # times the bound before: as long as it does, more of these are solved
 PROGRAMS = 1 << 8  # the same, for memories together
+CLOSER = 0.1  # part of the way to the best value: as long as it does, more of these are solved
 TURNS = 4  # that better mappings found for a bound make it worth to go on
 FAR = 0.75  # of the best value: with a bound below it, other starting points may be much better
 SMALL = 1 << 12  # operations of a layer whose loops are looked at in other orders at last
@@ -136,8 +138,7 @@ def with_all_sizes(
         boxes.refine(best.value, stop, SUMS << 2, sized=bound <= boxes.bound * HIGHER)
         best.climb_from_choices(bounds, CHOICES if bound <= boxes.bound else EARLY)
         boxes.lower(best.value, stop, SUMS << 2)
-        best.climb_from_joint_bound(bounds, bound)
-        bound = max(bound, bounds.bound)
+        bound = best.settle_jointly(bounds, bound)
     certain = bound_of_all(layer, machine, wanted, keeps, best.value, stop, settings.shares, boxes)
     if layer.operations <= SMALL and not best.reaches(certain) and not stop():
         others = sorted(keeps)[:OTHERS] if layer.operations <= TINY else []
@@ -273,12 +274,23 @@ class BestOfAllSizes:
             bounds.lower_jointly(self.value, self.stop, most)
             bound = max(bound, bounds.bound)
             before = self.value
-            for start in islice(bounds.mappings(), 2 * STARTS):
+            for start in islice(bounds.mappings(), BOUNDED):
                 if self.reaches(bound) or self.stop():
                     return
                 self.climb_from(start)
             if self.value == before:
                 return
+
+    def settle_jointly(self, bounds: RegularBounds, bound: float) -> float:
+        """Go on with the bound of all memories together while it comes closer; return it."""
+        while True:
+            before = bound
+            self.climb_from_joint_bound(bounds, bound)
+            bound = max(bound, bounds.bound)
+            far = self.value - before
+            if self.reaches(bound) or self.stop() or bound - before < CLOSER * far:
+                return bound
+            bounds.allow(PROGRAMS << 5)
 
     def climb_from_rounder(
         self, bounds: RegularBounds, bound: float, annealed: bool = False, most: int = ROUNDER

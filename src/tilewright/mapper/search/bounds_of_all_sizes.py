@@ -98,6 +98,10 @@ class RegularBounds:
             )
         self.left -= joint.lower(ceiling, stop, min(most, self.left))
 
+    def allow(self, programs: int) -> None:
+        """Let the bound of all memories together solve more programs than it has left."""
+        self.left = max(self.left, programs)
+
     def is_behind(self, joint: JointBound) -> bool:
         """Whether it is better to begin anew with what boxes know now."""
         # what is settled may have more to it with all spatial choices, see `SpatialBoxes.refine`

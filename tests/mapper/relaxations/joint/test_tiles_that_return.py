@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from math import log
 from typing import NamedTuple
 
@@ -11,15 +12,18 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.architecture.machine import Architecture, Compute, Memory
+from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.problem.bypass_choices import keep_choices, narrowed
 from tilewright.mapper.relaxations.joint.extents import Extents
 from tilewright.mapper.relaxations.joint.program import Term
-from tilewright.mapper.relaxations.joint.tiles_that_return import Back
+from tilewright.mapper.relaxations.joint.tiles_that_return import Back, ReturningTile
+from tilewright.mapper.results.regular import is_regular_along
 from tilewright.mapper.search.bounds_of_all_sizes import box_costs
+from tilewright.mapping.nodes import For, Spatial
 
 Loops = tuple[tuple[int, int], ...]  # dimension, 0 or 1, and tile
+Nest = tuple[tuple[bool, int, int], ...]  # the same, after whether it is over elements
 
 MACHINE = Architecture(
     "one",
@@ -29,6 +33,7 @@ MACHINE = Architecture(
         Compute("MAC"),
     ),
 )
+SHARED = replace(MACHINE, levels=(MACHINE.levels[0], Array("A", {"X": 3}), *MACHINE.levels[1:]))
 
 
 def nests(whole: tuple[int, int], tile: tuple[int, int]) -> Iterator[Loops]:
@@ -95,13 +100,15 @@ def words_of(
     return total, across, along
 
 
-def program(counts: tuple[int, int], whole: tuple[int, int]) -> tuple[Extents, int]:
+def program(
+    counts: tuple[int, int], whole: tuple[int, int], machine: Architecture = MACHINE
+) -> tuple[Extents, int]:
     """Return the program of a layer with a window, and the stay of its tile."""
     terms = "+".join(f"{c}*{d}" if c > 1 else d for c, d in zip(counts, "PR", strict=True))
     layer = tw.einsum(f"O[P] += I[{terms}] * W[R]", P=whole[0], R=whole[1])
-    least = box_costs(layer, narrowed(MACHINE, layer)).least
-    (keep,) = keep_choices(layer, narrowed(MACHINE, layer))
-    extents = Extents(least, [], keep, parse_objective("energy"))
+    costs = box_costs(layer, narrowed(machine, layer))
+    (keep,) = keep_choices(layer, narrowed(machine, layer))
+    extents = Extents(costs.least, costs.halves, keep, parse_objective("energy"))
     (i,) = (i for i, stay in enumerate(extents.stays) if layer.tensors[stay.tensor].name == "I")
     return extents, i
 
@@ -142,10 +149,13 @@ def compare(counts: tuple[int, int], whole: tuple[int, int], found: Counter[Back
             point[extents.windows.run[i]] = log(run)
             assert back in returning.ways(point, point)
             for limit in returning.always[back]:
-                assert total(extents.program.limits[limit], point) <= 1 + 1e-9
+                assert total(extents.program.limits[limit.limit], point) <= 1 + 1e-9
+            rate = moved[0] / (whole[0] * whole[1])
             if returning.rates:
-                rate = moved[0] / (whole[0] * whole[1])
                 assert returning.words(back, point) <= rate * (1 + 1e-9)
+            for steps in returning.steps:
+                few = steps.words(point) * returning.moving(back, point, point)
+                assert few <= rate * (1 + 1e-9), (counts, whole, loops, back, few, rate)
             found[back] += 1
 
 
@@ -165,3 +175,125 @@ def test_limits_of_tiles_that_return_hold_with_steps(counts: tuple[int, int]) ->
         for r in range(2, 7):
             compare(counts, (p, r), found)
     assert found[Back.ACROSS] > 0
+
+
+def across(whole: tuple[int, int], loops: Loops, elements: int) -> Iterator[Nest]:
+    """Yield loops with one over elements among them."""
+    for k, (d, tile) in enumerate(loops):
+        around = [t for own, t in loops[:k] if own == d]
+        if -(-(around[-1] if around else whole[d]) // tile) <= elements:
+            yield tuple((n == k, own, t) for n, (own, t) in enumerate(loops))
+
+
+def is_regular(whole: tuple[int, int], nest: Nest) -> bool:
+    """Whether loops are regular along both dimensions."""
+    for d in (0, 1):
+        own = [Spatial("D", t, "X", "A") if over else For("D", t) for over, k, t in nest if k == d]
+        if not is_regular_along(own, whole[d]):
+            return False
+    return True
+
+
+def tiles(whole: tuple[int, int], nest: Nest, element: int) -> list[Step]:
+    """Return the tiles of an element, one after the other."""
+    every = [Step((0, 0), whole, -1)]
+    for k, (over, d, tile) in enumerate(nest):
+        found = []
+        for at, size, advanced in every:
+            for n, begin in enumerate(range(0, size[d], tile)):
+                place, part = list(at), list(size)
+                place[d] += begin
+                part[d] = min(tile, size[d] - begin)
+                if not over or n == element:
+                    outermost = advanced if over or n == 0 else k
+                    found.append(Step((place[0], place[1]), (part[0], part[1]), outermost))
+        every = found
+    return every
+
+
+def moved(
+    whole: tuple[int, int], nest: Nest, counts: tuple[int, int], element: int
+) -> tuple[int, bool]:
+    """Return the words that move for an element, and whether its tile returns."""
+    fors = [k for k, (over, _, _) in enumerate(nest) if not over]
+    d = nest[fors[-1]][1]
+    run = max((k + 1 for k in fors if nest[k][1] != d), default=0)
+    total, back = 0, False
+    old: set[int] = set()
+    for at, size, advanced in tiles(whole, nest, element):
+        new = {
+            counts[0] * i + counts[1] * k
+            for i in range(at[0], at[0] + size[0])
+            for k in range(at[1], at[1] + size[1])
+        }
+        back |= new == old and advanced < run
+        total += 0 if new == old else len(new - old) if advanced >= run else len(new)
+        old = new
+    return total, back
+
+
+@pytest.mark.parametrize("counts", [(1, 1), (2, 1), (1, 2), (3, 1), (2, 3)])
+@pytest.mark.parametrize("whole", [(4, 2), (4, 3), (6, 2), (6, 3), (4, 5), (8, 3), (6, 5)])
+def test_tiles_of_elements_that_return_are_in_one_of_the_ways(
+    counts: tuple[int, int], whole: tuple[int, int]
+) -> None:
+    """Elements divide one of the dimensions, so that steps may be longer than a tile."""
+    extents, i = program(counts, whole, SHARED)
+    (elements,) = extents.elements
+    found = 0
+    for tile in np.ndindex(whole):
+        own = tile[0] + 1, tile[1] + 1
+        for loops in nests(whole, own):
+            for nest in across(whole, loops, 3):
+                fors = [k for k, (over, _, _) in enumerate(nest) if not over]
+                if not fors or not is_regular(whole, nest):
+                    continue
+                words, back = moved(whole, nest, counts, 0)
+                if not back:
+                    continue
+                d = nest[fors[-1]][1]
+                returning = extents.windows.returning[i, "PR"[d]]
+                words += sum(moved(whole, nest, counts, element)[0] for element in (1, 2))
+                rate = words / (whole[0] * whole[1])
+                outside = max((k for k in fors if nest[k][1] != d), default=-1)
+                first = tiles(whole, nest, 0)
+                begin = next(n for n, step in enumerate(first[1:], 1) if step.advanced <= outside)
+                point = np.zeros(len(extents.program.low))
+                point[extents.extents[i]["P"]] = log(own[0])
+                point[extents.extents[i]["R"]] = log(own[1])
+                point[extents.windows.run[i]] = log(sum(step.size[d] for step in first[:begin]))
+                high = point.copy()
+                (along,) = (k for over, k, _ in nest if over)
+                high[elements["PR"[along]]] = log(3)
+                assert any(
+                    holds(extents, returning, way, point, high, rate)
+                    for way in returning.ways(point, high)
+                ), (nest, rate)
+                found += 1
+    assert found or counts != (1, 1)
+
+
+def holds(
+    extents: Extents,
+    returning: ReturningTile,
+    back: Back,
+    point: np.ndarray,
+    high: np.ndarray,
+    rate: float,
+) -> bool:
+    """Whether a way has no limits that a tile breaks."""
+    own, other = returning.divided(high)
+    few = [
+        steps.words(point) * returning.moving(back, point, high)
+        for steps in returning.steps
+        if not any(high[v] > 0 for v in steps.divided)
+    ]
+    if returning.rates:
+        numbers = returning.numbers(back, point, high)
+        (p,), (m,) = returning.other, returning.m
+        few.append(numbers[0] / np.exp(point[m]) + numbers[1] / np.exp(point[p]) + numbers[2])
+    return max(few, default=0.0) <= rate * (1 + 1e-9) and all(
+        total(extents.program.limits[limit.limit], point) <= 1 + 1e-9
+        for limit in returning.always[back]
+        if limit.holds(own, other)
+    )

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tilewright.mapper.relaxations.joint.array_chunks import Cut
 from tilewright.mapper.relaxations.joint.extents import Extents
 from tilewright.mapper.relaxations.joint.node import Assumption, BoundNode
 from tilewright.mapper.relaxations.joint.program import Powers, span
@@ -18,6 +19,7 @@ from tilewright.mapper.relaxations.joint.window_words import Slide
 WHOLE = 1e-6  # of a number that may be whole but for rounding
 APART = 1e-3  # of logarithms that differ
 WORTH = 1e-5  # of the logarithm of a value
+LEAST, SEVERAL = 1e-9, 4.0  # by how much a line is too high, and how many times that counts
 EDGE = 0.1  # of a range, for parts that are not too small
 
 
@@ -54,13 +56,18 @@ class Decisions:
         self.low, self.high = node.ranges
         self.shares = self.of_stays()
 
-    def open(self) -> list[Decision]:
-        """Return all that may be worth something; whole numbers if nothing else is."""
-        found = [*self.orders(), *self.spaces(), *self.slides(), *self.lines()]
+    def open(self, close: bool = False) -> list[Decision]:
+        """Return all that may be worth something, whole numbers if nothing else is.
+
+        Where a bound is close to the ceiling, lines may be worth as little as that.
+        """
+        lines = list(self.lines())
+        found = [*self.orders(), *self.spaces(), *self.slides(), *lines]
         found = [own for own in found if own.worth > WORTH]
         if not found:
-            found = [own for own in self.numbers() if own.worth > WORTH]
-        return found
+            found = [*self.numbers(), *self.chunks()]
+            found = [own for own in found if own.worth > WORTH]
+        return [*found, *lines] if close else found
 
     def of_stays(self) -> list[float]:
         """Return the part of the objective that the words of each stay make up."""
@@ -87,21 +94,25 @@ class Decisions:
         """Return the logarithm of a product."""
         return float(sum(power * self.point[i] for i, power in powers.items()))
 
+    def larger(self, i: int, k: int) -> list[float]:
+        """Return how much larger one stay is than another one, as logarithms."""
+        extents = self.extents
+        return [
+            self.point[extents.extents[i][d]]
+            - self.point[extents.extents[k][d]]
+            - self.value(extents.scale(i, k, d))
+            for d in extents.dimensions
+        ]
+
     def orders(self) -> Iterator[Decision]:
         """Yield pairs of stays neither of which is inside of the other one."""
-        extents = self.extents
-        count = len(extents.stays)
-        known = self.node.inside | extents.inside
+        count = len(self.extents.stays)
+        known = self.node.inside | self.extents.inside
         for i in range(count):
             for k in range(i + 1, count):
                 if (i, k) in known or (k, i) in known:
                     continue
-                differ = [
-                    self.point[extents.extents[i][d]]
-                    - self.point[extents.extents[k][d]]
-                    - self.value(extents.scale(i, k, d))
-                    for d in extents.dimensions
-                ]
+                differ = self.larger(i, k)
                 apart = min(max(differ), -min(differ))
                 share = max(self.shares[i], self.shares[k])
                 ways = [Assumption(inside=((i, k),)), Assumption(inside=((k, i),))]
@@ -211,11 +222,15 @@ class Decisions:
     ) -> Iterator[Decision]:
         """Yield extents of a window that decide how many words are sent for an iteration."""
         extents, slide = self.extents, self.node.slides[i]
-        if not e.two or (shared and not e.plain):
+        if not e.two:
             return
+        if not e.plain and (rate, slide.dimension) in self.windows.steps:
+            yield from self.of_steps(i, e, rate, share)
         if slide.returns and slide.dimension in e.names:
             if e.plain and slide.back is not Back.ANY:
                 yield from self.of_returns(i, e, rate, shared, share)
+            return
+        if shared and not e.plain:
             return
         ends = []
         for d, bound in zip(e.names, e.bounds, strict=True):
@@ -224,6 +239,17 @@ class Decisions:
             ends.append(min(float(bound), exp(along)))
         missing = log(e.words(*ends) / (ends[0] * ends[1])) - self.point[rate]
         yield from self.divided(i, e, missing * share)
+
+    def of_steps(self, i: int, e: Expression, rate: int, share: float) -> Iterator[Decision]:
+        """Yield extents of a window that decide how many words are new at each step."""
+        slide = self.node.slides[i]
+        few = self.windows.steps[rate, slide.dimension].words(self.point)
+        run = None
+        if slide.returns:
+            own = self.windows.returning[i, slide.dimension]
+            few *= own.moving(slide.back, self.point, self.point)
+            (run,) = own.m
+        yield from self.divided(i, e, (log(few) - self.point[rate]) * share, run)
 
     def of_returns(
         self, i: int, e: Expression, rate: int, shared: tuple[int, ...], share: float
@@ -263,18 +289,48 @@ class Decisions:
             v = next(iter(own.product))
             low, high = float(self.low[v]), float(self.high[v])
             at = min(max(float(self.point[v]), low), high)
-            if over > APART and high - low > APART:
-                middle = min(max(at, low + EDGE * (high - low)), high - EDGE * (high - low))
+            if over > LEAST and high - low > LEAST:
+                # below it, where a line is that much lower, there is no solution like this one
+                middle = max(at - SEVERAL * over, low + EDGE * (high - low))
+                middle = min(middle, high - LEAST)
                 ways = [
                     Assumption(ranges=((v, -inf, middle),)),
                     Assumption(ranges=((v, middle, inf),)),
                 ]
                 yield Decision(("line", own.limit), over, ways)
 
+    def chunks(self) -> Iterator[Decision]:
+        """Yield chunks of arrays that no loops make."""
+        extents, node = self.extents, self.node
+        known = node.inside | extents.inside
+        power = extents.objective.powers[1]
+        for n, own in enumerate(extents.chunks):
+            for i, k in own.pairs():
+                if (i, k) in known or ((k, i) not in known and min(self.larger(i, k)) > -APART):
+                    powers = power, self.shares[k]
+                    cut = own.cut((i, k), node.parts, self.point, self.high, powers)
+                    if cut is not None:
+                        ways = self.ways_to_cut(cut, known)
+                        yield Decision(("chunks", n, i, k), cut.worth, ways)
+
+    def ways_to_cut(self, cut: Cut, known: frozenset[tuple[int, int]]) -> list[Assumption]:
+        """Return what is left of a solution that no mapping has, and the ways around it."""
+        left = Assumption()
+        others = []
+        if cut.inside not in known:
+            others.append(Assumption(inside=(cut.inside[::-1],)))
+            left = Assumption(inside=(cut.inside,))
+        for v, number in cut.most:
+            less, more = at_a_number(v, number)
+            if self.high[v] >= log(number + 1):
+                others.append(left._replace(ranges=left.ranges + more.ranges))
+                left = left._replace(ranges=left.ranges + less.ranges)
+        return [left, *others]
+
     def numbers(self) -> Iterator[Decision]:
-        """Yield numbers that are not whole: of stays, of iterations of a stay, of steps."""
+        """Yield numbers that are not whole: of times, of steps, of iterations of a stay."""
         extents = self.extents
-        for i, d, times in extents.rounds():
+        for (i, d, _), times in extents.known_times.items():
             share = self.shares[i] if i >= 0 else max(*extents.objective.powers, 1.0)
             yield from self.of_times(i, d, times, share)
         for i in range(len(extents.stays)):
@@ -305,7 +361,11 @@ class Decisions:
         )
 
     def of_times(self, i: int, d: str, v: int, share: float) -> Iterator[Decision]:
-        """Yield how often a word comes in along a dimension."""
+        """Yield how often a word comes in along a dimension.
+
+        Loops over other dimensions do not change that, so it is a whole number, however many
+        elements share the word.
+        """
         extents = self.extents
         times = exp(self.point[v])
         whole = floor(times + WHOLE)

@@ -12,6 +12,7 @@ from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.problem.bypass_choices import KeepChoice
 from tilewright.mapper.problem.link_costs import ports
 from tilewright.mapper.relaxations.boxes.halves import Halves
+from tilewright.mapper.relaxations.joint.array_chunks import ArrayChunks
 from tilewright.mapper.relaxations.joint.program import (
     Powers,
     Program,
@@ -99,6 +100,12 @@ class Extents:
     negative : list of Negative
     sums : dict of int to list of int
         The limits of what energy and cycles are at least.
+    known_times : dict of (int, str, tuple of int) to int
+        Variables of how often words come in, see `times`: by stay, dimension, and the elements at
+        work that share them.
+    more_times : list of (int, int)
+        Rounds of a stay, and how often words come in that not all elements share.
+    chunks : list of ArrayChunks
     within : dict of (int, int) to list of int
         For each pair of stays the limits that hold if the second one is inside of the first one.
     inside : set of (int, int)
@@ -134,6 +141,7 @@ class Extents:
             self.add_time()
         if energy > 0 or objective.most_energy < inf:
             self.add_energy()
+        self.chunks = list(self.divided())
         self.limits, self.logs, self.always = program.compiled()
 
     def add_arrays(self) -> None:
@@ -166,6 +174,7 @@ class Extents:
             for _ in self.stays
         ]
         self.known_times: dict[tuple[int, str, tuple[int, ...]], int] = {}
+        self.more_times: list[tuple[int, int]] = []
         for own, stay in zip(self.extents, self.stays, strict=True):
             outside = self.segment[stay.receiver]
             for d in self.dimensions:
@@ -221,14 +230,17 @@ class Extents:
             if shared != every:
                 rounds = self.times(i, d, range(outside))
                 self.program.limit(Term(0.0, {rounds: 1.0, own: -1.0}))
+                self.more_times.append((rounds, own))
         return self.known_times[key]
 
-    def rounds(self) -> Iterator[tuple[int, str, int]]:
-        """Yield the stays, or -1 for operations, with the variables of whole numbers of times."""
-        for (i, d, shared), own in self.known_times.items():
-            outside = len(self.arrays) if i < 0 else self.segment[self.stays[i].receiver]
-            if len(shared) == len(self.along(range(outside), (d,))):
-                yield i, d, own
+    def divided(self) -> Iterator[ArrayChunks]:
+        """Yield the dimensions that each array may divide, if their steps count."""
+        for d in self.dimensions:
+            every = tuple(sorted(self.along(self.arrays, (d,))))
+            if (-1, d, every) in self.known_times:
+                for array in self.arrays:
+                    if self.along((array,), (d,)):
+                        yield ArrayChunks(self, array, d, self.known_times[-1, d, every])
 
     def extent(self, i: int, d: str) -> dict[int, float]:
         """Return the extent of a dimension of a stay."""

@@ -27,6 +27,7 @@ MOST_BEGUN = 64  # parts of spatial choices to begin with
 TRIED = 3  # decisions at a node of which the best is taken
 KNOWN = 2  # times that one was tried, before it is known what it is worth
 CLOSE = 1e-9
+NEAR = 1e-4  # to the ceiling, as a logarithm
 
 
 class Gains(NamedTuple):
@@ -208,7 +209,8 @@ class Open:
         """Return the nodes of the decision that raises the bound most; None if nothing is open."""
         best: list[BoundNode] = []
         most, tried = -1.0, 0
-        decisions = Decisions(self.nodes.extents, self.node).open()
+        close = self.nodes.ceiling - self.node.bound < NEAR
+        decisions = Decisions(self.nodes.extents, self.node).open(close)
         for decision in sorted(decisions, key=lambda own: -self.expected(own)):
             known = self.gains.get(decision.name, UNKNOWN)
             if tried and (tried >= TRIED or known.tried >= KNOWN):

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf
+from math import exp, inf, log
 from typing import NamedTuple
 
 import numpy as np
 
 from tilewright.kernels.types import Floats
 from tilewright.mapper.relaxations.boxes.boxes_left import Floors
-from tilewright.mapper.relaxations.joint.extents import Extents
+from tilewright.mapper.relaxations.joint.extents import Extents, Negative
 from tilewright.mapper.relaxations.joint.interior_point import least_value
 from tilewright.mapper.relaxations.joint.program import NodeLimits, span
 from tilewright.mapper.relaxations.joint.window_words import Slide
 
 EMPTY = 1e-9
+CLOSE = 1e-13  # to a sum, but for rounding
+WHOLE = 1e-6  # of a number that may be whole but for rounding
 
 
 class Assumption(NamedTuple):
@@ -68,6 +70,49 @@ class BoundNode(NamedTuple):
     point: Floats
 
 
+class Total:
+    """What a sum of terms is at least, with the least of each variable.
+
+    The solution of the program has that too, but for what it leaves open, and lines lie above sums
+    that they stand for.
+
+    Parameters
+    ----------
+    extents : Extents
+    variable : int
+        Energy or cycles, which the sum is a part of.
+    limit : int
+        Where it is limited.
+    less : Negative or None
+        What it may be more than the variable.
+
+    Attributes
+    ----------
+    variable : int
+    """
+
+    def __init__(self, extents: Extents, variable: int, limit: int, less: Negative | None) -> None:
+        self.variable, self.less = variable, 0.0
+        if less is not None:
+            # a line stands for it unless it is a number more than the variable itself
+            self.less = exp(less.log) if len(less.product) == 1 else inf
+        terms = extents.program.limits[limit]
+        first = extents.limits.first[limit]
+        self.terms = slice(first, first + len(terms))
+        self.rising = np.zeros((len(terms), len(extents.program.low)))
+        self.falling = np.zeros_like(self.rising)
+        for k, term in enumerate(terms):
+            for v, power in term.powers.items():
+                if v != variable:
+                    (self.rising if power > 0 else self.falling)[k, v] = power
+
+    def least(self, here: NodeLimits) -> float:
+        """Return the logarithm of the least that the variable is."""
+        logs = here.logs[self.terms] + self.rising @ here.low + self.falling @ here.high
+        total = float(np.exp(logs).sum()) * (1 - CLOSE) - self.less
+        return log(total) if total > 0 else -inf
+
+
 class Nodes:
     """The nodes of one bypass choice.
 
@@ -98,6 +143,12 @@ class Nodes:
         self.powers[extents.energy], self.powers[extents.cycles] = energy, cycles
         self.solved = 0
         self.ceiling = self.logarithm(ceiling)
+        less = {own.limit: own for own in extents.negative}
+        self.totals = [
+            Total(extents, variable, limit, less.get(limit))
+            for variable in (extents.cycles, extents.energy)
+            for limit in extents.sums[variable]
+        ]
         self.none = self.begin()
 
     def lower(self, ceiling: float) -> None:
@@ -203,6 +254,9 @@ class Nodes:
         powers, logs, active = limits.powers.copy(), extents.logs.copy(), extents.always.copy()
         if not self.divide_arrays(node.parts, ranges, logs):
             return inf, node.point
+        inside = node.inside | extents.inside
+        if not all(own.settle(inside, node.parts, ranges) for own in extents.chunks):
+            return inf, node.point
         for pair in node.inside:
             active[extents.within[pair]] = True
         here = NodeLimits(
@@ -214,16 +268,24 @@ class Nodes:
             first=self.first,
             start=self.start,
         )
+        for rounds, own in extents.more_times:
+            ranges[0, own] = max(ranges[0, own], ranges[0, rounds])
         extents.windows.settle(here, node.slides)
         if (ranges[0] > ranges[1] + EMPTY).any():
             return inf, node.point
         for i, k, part in node.runs:
             active[extents.windows.of_run(i, k, node.slides[i], part)] = True
+        for total in self.totals:
+            ranges[0, total.variable] = max(ranges[0, total.variable], total.least(here))
+        least = float(goal @ ranges[0])
+        if least >= ceiling or (ranges[0] > ranges[1] + EMPTY).any():
+            return max(least, ceiling), node.point
         self.draw_chords(here)
         np.maximum(ranges[0], ranges[1], out=ranges[1])
         self.solved += 1
         limits = limits._replace(powers=powers)
-        return least_value(limits, logs, active, ranges, goal, ceiling)
+        bound, point = least_value(limits, logs, active, ranges, goal, ceiling)
+        return max(bound, least), point
 
     def divide_arrays(self, parts: Sequence[int], ranges: Floats, logs: Floats) -> bool:
         """Set the elements of parts of spatial choices; False if there are none."""
@@ -236,6 +298,13 @@ class Nodes:
                 fewest = max(1.0, min(most, float(each.chunks[part, i])))
                 ranges[0, variable] = max(ranges[0, variable], np.log(fewest))
                 ranges[1, variable] = min(ranges[1, variable], np.log(most))
+        for (i, d, shared), own in extents.known_times.items():
+            # a whole number, and more with few elements, or a short stay
+            most = sum(ranges[1, v] for v in shared)
+            if i >= 0:
+                most += ranges[1, extents.extents[i][d]]
+            few = np.ceil(extents.bounds[d] / np.exp(most) - WHOLE)
+            ranges[0, own] = max(ranges[0, own], np.log(max(1.0, few)))
         for k, some, limit in extents.together:
             logs[self.first[limit]] = -np.log(extents.halves[k].most(some)[parts[k]])
         return bool((ranges[0] <= ranges[1] + EMPTY).all())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum, auto
-from math import exp, log
-from typing import TYPE_CHECKING
+from math import exp, inf, log
+from typing import TYPE_CHECKING, NamedTuple
 
 from tilewright.kernels.types import Floats
 from tilewright.mapper.relaxations.joint.program import (
@@ -22,6 +22,25 @@ if TYPE_CHECKING:
 
 CLOSE = 1e-9
 NOT_IN_TWOS = 3  # steps, which are not pairs, nor pairs and more than one
+
+
+class Limit(NamedTuple):
+    """A limit of extents.
+
+    Attributes
+    ----------
+    limit : int
+    of_own, of_other : bool
+        Whether it holds only if no elements divide the run's dimension, or the other one.
+    """
+
+    limit: int
+    of_own: bool
+    of_other: bool
+
+    def holds(self, own: bool, other: bool) -> bool:
+        """Whether it does, if elements divide the run's dimension or the other one."""
+        return not ((self.of_own and own) or (self.of_other and other))
 
 
 class Back(Enum):
@@ -63,6 +82,10 @@ class ReturningTile:
       The last ones may have less than m of d, but more than r.
     - Both: s p is r, m is 2 r, and all moves once, p words with a run.
 
+    Where elements of an array divide d, its steps may be several r, and where they divide the other
+    dimension, those may be several p. Less holds then: steps other than the first of a run move
+    words.
+
     Parameters
     ----------
     extents : Extents
@@ -84,30 +107,34 @@ class ReturningTile:
         self.own = extents.extent(i, d)
         self.other = extents.extent(i, expression.names[1 - k])
         self.m: Powers = {run: 1.0}
-        segment = extents.segment[extents.stays[i].receiver]
+        above = range(extents.segment[extents.stays[i].receiver])
         self.axes = [
             (own[d], len(extents.least.architecture.arrays[each.array].axes))
             for each, own in zip(extents.halves, extents.elements, strict=True)
-            if each.array < segment and d in own
+            if each.array in above and d in own
         ]
+        self.others = list(extents.along(above, (expression.names[1 - k],)))
         self.always = self.of_extents()
         self.rates: list[int] = []
         self.steps: list[StepLimits] = []
 
-    def of_extents(self) -> dict[Back, list[int]]:
+    def of_extents(self) -> dict[Back, list[Limit]]:
         """Return the limits of p, r and m."""
         s, (p, r, m) = log(self.scale), (self.other, self.own, self.m)
         one: Powers = {}
 
-        def within(outer: Powers, bound: int, *terms: tuple[float, Powers]) -> int:
+        def within(outer: Powers, bound: int, *terms: tuple[float, Powers], of: str = "") -> Limit:
             own, less = inverse(outer), log(bound)
             every = (Term(number - less, product(powers, own)) for number, powers in terms)
-            return self.extents.program.limit(*every, always=False)
+            return Limit(self.extents.program.limit(*every, always=False), "d" in of, "o" in of)
 
-        across = within(p, 1, (-s, r))
-        along = [within(r, 1, (s, p)), within(one, self.other_bound, (-s, r), (0.0, p))]
+        across = within(p, 1, (-s, r), of="o")
+        along = [
+            within(r, 1, (s, p), of="d"),
+            within(one, self.other_bound, (-s, r), (0.0, p)),
+        ]
         if s == 0.0 and self.other_bound == NOT_IN_TWOS:
-            along.append(within(r, 1, (log(2), one)))
+            along.append(within(r, 1, (log(2), one), of="d"))
         several = within(m, 1, (log(2), r))
         # of regular mappings, all runs have several steps
         every = [within(m, 1, (0.0, r), (0.0, one))]
@@ -117,28 +144,32 @@ class ReturningTile:
             Back.ANY: [],
             Back.ACROSS: [
                 across,
-                within(m, 1, (s, p), (0.0, one)),
-                within(p, 2, (-s, m)),
+                within(m, 1, (s, p), (0.0, one), of="d"),
+                within(p, 2, (-s, m), of="o"),
             ],
             Back.AFTER_SEVERAL: [
-                within(p, 1, (-s, m), (-s, r)),
+                within(p, 1, (-s, m), (-s, r), of="o"),
                 within(one, self.bound, (s, p), (0.0, r)),
             ],
             Back.AFTER_SHORT: [
                 across,
-                within(m, 1, (s, p), (0.0, r), (0.0, one)),
-                within(one, self.bound, (0.0, m), (s, p), (0.0, one)),
+                within(m, 1, (s, p), (0.0, r), (0.0, one), of="d"),
+                within(one, self.bound, (0.0, m), (s, p), (0.0, one), of="d"),
             ],
             Back.ALONG: [*along, several],
             Back.BOTH: [
                 *along,
                 across,
                 several,
-                within(r, 2, (0.0, m)),
+                within(r, 2, (0.0, m), of="d"),
                 within(one, self.bound, (0.0, m), (0.0, r), (0.0, one)),
             ],
         }
         return {back: [*every, *own] for back, own in found.items()}
+
+    def divided(self, high: Floats) -> tuple[bool, bool]:
+        """Return whether elements of arrays above divide d, and the other dimension."""
+        return any(high[v] > CLOSE for v, _ in self.axes), any(high[v] > CLOSE for v in self.others)
 
     def add_rate(self, rate: int, shared: Sequence[int]) -> None:
         """Add the limit of words sent for an iteration, by those that some arrays share."""
@@ -154,42 +185,60 @@ class ReturningTile:
         """Return those that are possible with the ranges of extents."""
         (p,), (r,) = self.other, self.own
         s, close = self.scale, 1 + CLOSE
-        fewest, most = s * exp(low[p]), s * exp(high[p]) * close
-        least = exp(low[r])
-        longest = min(exp(high[r]), self.bound / 2, s * self.other_bound - fewest) * close
+        own, other = self.divided(high)
+        fewest, most = s * exp(low[p]), inf if other else s * exp(high[p]) * close
+        least, bound = exp(low[r]), self.bound * close
         found = []
         if least <= most:
             found.append(Back.ACROSS)
-            if 2 * fewest + least + 2 <= self.bound * close:
+            if own or 2 * fewest + least + 2 <= bound:
                 found.append(Back.AFTER_SHORT)
-        if 2 * least + 1 <= most and 3 * least + 1 <= self.bound:
+        if 2 * least + 1 <= most and 3 * least + 1 <= bound:
             found.append(Back.AFTER_SEVERAL)
+        # of d, a step has so many iterations at least, and at most
+        fewest = least if own else max(least, fewest)
+        longest = min(exp(high[r]), self.bound / 2, s * (self.other_bound - exp(low[p]))) * close
         if fewest <= longest:
             found.append(Back.ALONG)
-            if least <= most and 3 * max(least, fewest) + 1 <= self.bound * close:
+            if least <= most and 3 * fewest + 1 <= bound:
                 found.append(Back.BOTH)
         return found
 
     def settle(self, back: Back, node: NodeLimits) -> None:
         """Let the limits of one way hold, with numbers for the ranges of variables."""
-        node.active[self.always[back]] = True
+        own, other = self.divided(node.high)
+        for limit in self.always[back]:
+            node.active[limit.limit] = limit.holds(own, other)
         for steps in self.steps:
-            steps.settle(node, self.moving(back, node.high))
+            steps.settle(node, self.moving(back, node.low, node.high))
         if back is not Back.ANY:
-            for limit in self.rates:
-                node.set_numbers(limit, *self.numbers(back, node.low, node.high))
+            for rate in self.rates:
+                node.set_numbers(rate, *self.numbers(back, node.low, node.high))
 
-    def moving(self, back: Back, high: Floats) -> float:
+    def moving(self, back: Back, low: Floats, high: Floats) -> float:
         """Return the part of iterations whose steps move words, at least: not the first of a run.
 
-        Any run has another one, and steps along its dimension save every second run at most.
+        Any run has another step, and steps along its dimension save every second run at most.
         """
-        (r,) = self.own
-        most = exp(high[r])
-        saved = most / (most + 1)
-        if self.bound == NOT_IN_TWOS and most < 1 + CLOSE:
-            saved = 1 / self.bound
-        return 1 - saved / 2 if back is Back.ALONG else 1 - saved
+        (p,), (r,), (m,) = self.other, self.own, self.m
+        longest = exp(high[r])
+        if self.bound == NOT_IN_TWOS and longest < 1 + CLOSE:
+            first = 1 / self.bound
+        else:
+            shorter = self.shorter(high)
+            run = max(exp(low[m]), longest + 1)
+            first = (1 + shorter) * longest / (run + shorter * (longest + 1))
+        if back is Back.ALONG:
+            several = 1.0 if any(self.divided(high)) else exp(low[r] - high[p]) / self.scale
+            first /= 1 + max(1.0, several)
+        return 1 - first
+
+    def shorter(self, high: Floats) -> int:
+        """Return how many shorter runs there may be for each one.
+
+        Of nested chunks, the last one of each may be short; loops have longer ones, too.
+        """
+        return max(1, sum(axes for own, axes in self.axes if high[own] > 0.0))
 
     def words(self, back: Back, point: Floats) -> float:
         """Return the words for an iteration at a point, at least."""
@@ -201,10 +250,13 @@ class ReturningTile:
         """Return of how many parts of m, of p and of one the words for an iteration are the sum."""
         (p,), (r,), (m,) = self.other, self.own, self.m
         fewest, shortest, run = exp(low[p]), exp(low[r]), exp(low[m])
-        # of nested chunks, the last one of each may be short; loops have longer ones, too
-        shorter = max(1, sum(axes for own, axes in self.axes if high[own] > 0.0))
+        shorter = self.shorter(high)
+        own, other = self.divided(high)
         if back is Back.ACROSS:
-            return 1.0, 0.0, (1 - 1 / max(run, fewest + 1)) / self.other_bound
+            run = run if own else max(run, fewest + 1)
+            return 1.0, 0.0, (1 - 1 / run) / self.other_bound
+        if own or other:
+            return 0.0, self.moving(back, low, high), 0.0
         if back is Back.AFTER_SHORT:
             run = max(run, fewest + shortest + 1)
             alike = exp(high[r]) >= fewest

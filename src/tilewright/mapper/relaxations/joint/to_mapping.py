@@ -17,13 +17,14 @@ from tilewright.mapping.relevance import in_letters
 class TileRounding(Enum):
     """How tiles are rounded.
 
-    Down to a whole number, to a multiple of the elements further in, or so that chunks are as long
-    as each other.
+    Down to a whole number, to a multiple of the elements further in, so that chunks are as long as
+    each other, or so that those that an array divides take the fewest steps.
     """
 
     WHOLE = auto()
     MULTIPLE = auto()
     EVEN = auto()
+    FEWEST_STEPS = auto()
 
 
 NEARLY = 1e-3  # of a number that may be whole but for what the solution leaves open
@@ -59,6 +60,11 @@ class Path:
         self.layer, self.machine = extents.least.layer, extents.least.architecture
         self.shape = dict(self.layer.bounds)
         self.arrays = 0  # that lie behind
+        self.best: dict[int, int] = {}
+        if chunks is TileRounding.FEWEST_STEPS:
+            inside = node.inside | extents.inside
+            found = (own.best(inside, node.parts, node.point) for own in extents.chunks)
+            self.best = dict(own for own in found if own is not None)
 
     def nodes(self) -> Iterator[Node]:
         """Yield the nodes of the mapping, from outside in."""
@@ -116,6 +122,7 @@ class Path:
             between = self.extents.along(range(self.arrays, self.segment(i)), (d,))
             number = exp(sum(self.node.point[v] for v in (*own, *between)))
             tile = max(1, floor(number * (1 + NEARLY)))
+            tile = min(tile, self.best.get(self.extents.extents[i][d], tile))
             if self.chunks is TileRounding.MULTIPLE:
                 inside = prod(self.unrolled(k)[d] for k in self.extents.arrays[self.arrays :])
                 tile = max(tile // inside * inside, min(tile, inside))

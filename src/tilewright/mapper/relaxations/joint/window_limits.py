@@ -151,6 +151,29 @@ class WindowLimits:
             node.active[self.whole] = True
 
 
+class WholeSide:
+    """Limits of a window that hold where all of one dimension meets some of the other one.
+
+    Whichever m iterations these are, with steps of a, and n of the first one next to each other:
+    words are n, and a or n more for each of the others, as for m iterations next to each other.
+
+    Parameters
+    ----------
+    limits : WindowLimits
+        Of both sides.
+    divided : mapping of int to float
+        The elements that have different iterations of the first one.
+    """
+
+    def __init__(self, limits: WindowLimits, divided: Powers) -> None:
+        self.limits, self.divided = limits, divided
+
+    def settle(self, node: NodeLimits) -> None:
+        """Set the limits if no elements divide the side."""
+        if reach(self.divided, node.high) < CLOSE:
+            self.limits.settle(node)
+
+
 def growth(m: float, n: float, most: float, *, whole: bool) -> float:
     """Return a power with which m + n - 1 grows at least, from some n on.
 
@@ -169,10 +192,14 @@ class StepLimits:
 
     A tile of p iterations of one dimension and r of the other one slides by r. Of each of these,
     the last p' of p have a word that the tile did not have, where p' is p, or what a step counts of
-    the slide if that is less (two such words differ, or are of iterations that far apart). The
-    words of E elements that lie next to each other along the slide are others, too. Those of D more
-    along the other dimension, each p or more further on, have p' more each, beyond the last one.
-    If steps count the same, p' is 1, and p or r more are beyond it.
+    the slide if that is less (two such words differ, or are of iterations that far apart). So do
+    the others if r is at most half of what a step of the other dimension counts, and some of them
+    if r is less than that, unless elements divide the slide: then a tile moves on by more than r.
+
+    The words of E elements that lie next to each other along the slide are others, too. Those of D
+    more along the other dimension, each p or more further on, have p' more each, beyond the last
+    one. If steps count the same, p' is 1, and p or r more are beyond it. All words of these differ
+    if r is less than their step counts.
 
     Parameters
     ----------
@@ -185,7 +212,9 @@ class StepLimits:
     tile : pair of mappings of int to float
         The iterations of each dimension of an element's tile.
     along : pair of mappings of int to float
-        The elements along each.
+        The elements along each that share words.
+    divided : mapping of int to float
+        All elements along the slide.
     """
 
     def __init__(
@@ -196,24 +225,40 @@ class StepLimits:
         rate: int,
         tile: Sequence[Powers],
         along: Sequence[Powers],
+        divided: Powers,
     ) -> None:
         k = expression.names.index(d)
-        self.counts = (expression.a, expression.b)[k]
+        self.counts, self.across = (expression.a, expression.b)[:: 1 if k == 0 else -1]
         self.plain = expression.plain
         self.tile = tile[1 - k], tile[k]
-        self.others = along[1 - k]
-        own = inverse(product({rate: 1.0}, self.tile[0]))
-        first = Term(0.0, product(own, inverse(along[1 - k])))
-        second = Term(0.0, product(own, inverse(product(self.tile[1], along[k]))))
-        self.limit = extents.program.limit(first, second, always=False)
+        self.others, self.divided = along[1 - k], divided
+        of_one = inverse(self.tile[0])
+        self.iterations: list[Powers] = [
+            {},
+            product(of_one, inverse(self.others)),
+            product(of_one, inverse(self.tile[1]), inverse(along[k])),
+        ]
+        terms = (Term(0.0, product(own, {rate: -1.0})) for own in self.iterations)
+        self.limit = extents.program.limit(*terms, always=False)
 
     def settle(self, node: NodeLimits, part: float = 1.0) -> None:
         """Set the limit for the ranges of variables, where a part of the steps count."""
-        p, r = (exp(reach(own, node.low)) for own in self.tile)
-        new = min(p, float(self.counts))
+        node.set_numbers(self.limit, *(part * n for n in self.numbers(node.low, node.high)))
+
+    def numbers(self, low: Floats, high: Floats) -> tuple[float, float, float]:
+        """Return of how many parts of each product of iterations the new words are the sum."""
+        p, r = (exp(reach(own, low)) for own in self.tile)
+        new, longest = min(p, float(self.counts)), exp(reach(self.tile[1], high))
+        if longest < self.across and reach(self.divided, high) < CLOSE:
+            old = max(0.0, 2 - self.across / longest)
+            return 1 - old, new * old, 0.0
         beyond = min(p, r) if self.plain else new
-        others = 1 - exp(-max(0.0, reach(self.others, node.low)))
-        node.set_numbers(self.limit, part * new, part * others * beyond)
+        return 0.0, new, beyond * (1 - exp(-max(0.0, reach(self.others, low))))
+
+    def words(self, point: Floats) -> float:
+        """Return the words for an iteration at a point, at least, if all steps count."""
+        reached = (exp(reach(own, point)) for own in self.iterations)
+        return sum(n * one for n, one in zip(self.numbers(point, point), reached, strict=True))
 
 
 class SetLimits:

@@ -17,6 +17,7 @@ from tilewright.mapper.relaxations.joint.window_limits import (
     Expression,
     SetLimits,
     StepLimits,
+    WholeSide,
     WindowLimits,
 )
 from tilewright.mapper.windows.pairs import sliding
@@ -79,6 +80,8 @@ class WindowWords:
         whether that is the window's own, with a run.
     still : list of (int, set of str, int)
         Limits of rates of tiles that slide along other dimensions.
+    steps : dict of (int, str) to StepLimits
+        For each rate and dimension along which a tile slides.
     known : dict of (int, int, tuple of int, int) to int
         Variables of rates, by stay, tensor, arrays that share, and expression.
     """
@@ -100,8 +103,11 @@ class WindowWords:
         self.returning: dict[tuple[int, str], ReturningTile] = {}
         self.words: dict[tuple[int, int], int] = {}
         self.tiles: list[WindowLimits] = []
-        self.every: list[tuple[int, str, bool, WindowLimits | StepLimits | SetLimits]] = []
+        self.every: list[
+            tuple[int, str, bool, WindowLimits | WholeSide | StepLimits | SetLimits]
+        ] = []
         self.still: list[tuple[int, frozenset[str], int]] = []
+        self.steps: dict[tuple[int, str], StepLimits] = {}
         self.known: dict[tuple[int, int, tuple[int, ...], int], int] = {}
         for i, stay in enumerate(extents.stays):
             own = self.expressions[stay.tensor]
@@ -239,6 +245,7 @@ class WindowWords:
             if not e.plain:
                 self.every.append((-1, "", False, SetLimits(extents, e, rate, shared)))
             return
+        self.add_instance(i, e, shared, rate)
         alone = [extents.extent(i, d) for d in e.names]
         tile = [product(t, a) for t, a in zip(alone, along, strict=True)]
         others = frozenset(self.slides(i)) - set(e.names)
@@ -250,15 +257,38 @@ class WindowWords:
             self.still.append((i, others, limit))
         above = range(extents.segment[extents.stays[i].receiver])
         for k, d in enumerate(e.names):
-            if shared:
-                steps = StepLimits(extents, e, d, rate, alone, along)
+            divided = extents.along(above, (d,))
+            if shared or not e.plain:
+                steps = StepLimits(extents, e, d, rate, alone, along, divided)
+                self.steps[rate, d] = steps
                 self.every.append((i, d, True, steps))
                 self.returning[i, d].steps.append(steps)
-            if not e.plain and not shared and extents.along(above, (d,)):
+            if not e.plain and not shared and divided:
                 continue
             sides = list(tile)
             sides[k] = product({self.run[i]: 1.0}, along[k])
             self.every.append((i, d, True, WindowLimits(extents, known, own, sides, each=True)))
+
+    def add_instance(self, i: int, e: Expression, shared: tuple[int, ...], rate: int) -> None:
+        """Add the limit of all that the elements which share words ever need of a window.
+
+        They have some of the iterations of each dimension, perhaps apart from each other, and the
+        fewer these are, the less is a word used.
+        """
+        extents = self.extents
+        above = range(extents.segment[extents.stays[i].receiver])
+        apart = [k for k in above if k not in shared]
+        divided = [extents.along(apart, (d,)) for d in e.names]
+        if not any(divided):
+            return
+        sides = [{extents.times(-1, d, apart): 1.0} for d in e.names]
+        limits = WindowLimits(extents, e.apart(), {rate: 1.0}, sides, each=True)
+        self.every.append((-1, "", False, limits))
+        if not e.plain:
+            for k, count in enumerate((e.a, e.b)):
+                if count == 1:
+                    whole = WindowLimits(extents, e, {rate: 1.0}, sides, each=True)
+                    self.every.append((-1, "", False, WholeSide(whole, divided[k])))
 
     def settle(self, node: NodeLimits, slides: Mapping[int, Slide]) -> None:
         """Set what depends on the ranges of variables and on which dimensions slide.
