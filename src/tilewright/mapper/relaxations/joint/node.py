@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.kernels.types import Floats
+from tilewright.kernels.types import Floats, Ints
 from tilewright.mapper.relaxations.boxes.boxes_left import Floors
 from tilewright.mapper.relaxations.joint.extents import Extents, Negative
 from tilewright.mapper.relaxations.joint.interior_point import least_value
@@ -70,6 +70,89 @@ class BoundNode(NamedTuple):
     point: Floats
 
 
+class PartLimits(NamedTuple):
+    """The elements of a part of spatial choices.
+
+    Attributes
+    ----------
+    variables, low, high : arrays of dimensions
+        Variables of the elements along each, and logarithms of the fewest and most.
+    terms, logs : arrays
+        Terms of how many there are along several dimensions together, and their numbers.
+    """
+
+    variables: Ints
+    low: Floats
+    high: Floats
+    terms: Ints
+    logs: Floats
+
+    @classmethod
+    def of(cls, extents: Extents, k: int, part: int, first: Sequence[int]) -> PartLimits:
+        """Return those of a part of one of the halves."""
+        each, own = extents.halves[k], extents.elements[k]
+        at = [extents.position[d] for d in own]
+        bounds = np.array([float(extents.bounds[d]) for d in own])
+        high = np.minimum(each.working[part, at], bounds)
+        low = np.maximum(np.minimum(each.chunks[part, at], high), 1.0)
+        together = [(some, first[limit]) for h, some, limit in extents.together if h == k]
+        most = [float(each.most(some)[part]) for some, _ in together]
+        return cls(
+            variables=np.array(list(own.values()), np.int64),
+            low=np.log(low),
+            high=np.log(high),
+            terms=np.array([term for _, term in together], np.int64),
+            logs=-np.log(most),
+        )
+
+
+class Times(NamedTuple):
+    """How often words come in, as arrays.
+
+    Attributes
+    ----------
+    variables, bounds : arrays
+        Variables, and logarithms of the dimensions' bounds.
+    reduced : array of (times, variables of the program)
+        What is in one of them: the extent of a stay, and the elements that share words.
+    rounds, more : arrays
+        As for `Extents.more_times`.
+    """
+
+    variables: Ints
+    bounds: Floats
+    reduced: Floats
+    rounds: Ints
+    more: Ints
+
+    @classmethod
+    def of(cls, extents: Extents) -> Times:
+        """Return those of a program."""
+        keys = list(extents.known_times)
+        reduced = np.zeros((len(keys), len(extents.program.low)))
+        for row, (i, d, shared) in enumerate(keys):
+            reduced[row, list(shared)] = 1.0
+            if i >= 0:
+                reduced[row, extents.extents[i][d]] = 1.0
+        more = np.array(extents.more_times, np.int64).reshape(-1, 2)
+        return cls(
+            variables=np.array(list(extents.known_times.values()), np.int64),
+            bounds=np.log([float(extents.bounds[d]) for _, d, _ in keys]),
+            reduced=reduced,
+            rounds=more[:, 0],
+            more=more[:, 1],
+        )
+
+
+def line_places(extents: Extents, own: Negative) -> tuple[slice, Ints]:
+    """Return which terms and powers have the product that a line stands for."""
+    limits = extents.limits
+    terms = slice(int(limits.first[own.limit]), int(limits.first[own.limit + 1]))
+    begin, end = limits.start[terms.start], limits.start[terms.stop]
+    variables = limits.variables[limits.begin[own.limit] + limits.slots[begin:end]]
+    return terms, begin + np.flatnonzero(np.isin(variables, list(own.product)))
+
+
 class Total:
     """What a sum of terms is at least, with the least of each variable.
 
@@ -106,10 +189,10 @@ class Total:
                 if v != variable:
                     (self.rising if power > 0 else self.falling)[k, v] = power
 
-    def least(self, here: NodeLimits) -> float:
+    def least(self, logs: Floats, ranges: Floats) -> float:
         """Return the logarithm of the least that the variable is."""
-        logs = here.logs[self.terms] + self.rising @ here.low + self.falling @ here.high
-        total = float(np.exp(logs).sum()) * (1 - CLOSE) - self.less
+        own = logs[self.terms] + self.rising @ ranges[0] + self.falling @ ranges[1]
+        total = float(np.exp(own).sum()) * (1 - CLOSE) - self.less
         return log(total) if total > 0 else -inf
 
 
@@ -143,6 +226,9 @@ class Nodes:
         self.powers[extents.energy], self.powers[extents.cycles] = energy, cycles
         self.solved = 0
         self.ceiling = self.logarithm(ceiling)
+        self.of_parts: dict[tuple[int, int], PartLimits] = {}
+        self.times = Times.of(extents)
+        self.lines = [(own, *line_places(extents, own)) for own in extents.negative]
         less = {own.limit: own for own in extents.negative}
         self.totals = [
             Total(extents, variable, limit, less.get(limit))
@@ -260,27 +346,27 @@ class Nodes:
         for pair in node.inside:
             active[extents.within[pair]] = True
         here = NodeLimits(
-            low=ranges[0],
-            high=ranges[1],
+            low=ranges[0].tolist(),
+            high=ranges[1].tolist(),
             logs=logs,
             powers=powers,
             active=active,
             first=self.first,
             start=self.start,
         )
-        for rounds, own in extents.more_times:
-            ranges[0, own] = max(ranges[0, own], ranges[0, rounds])
         extents.windows.settle(here, node.slides)
-        if (ranges[0] > ranges[1] + EMPTY).any():
-            return inf, node.point
         for i, k, part in node.runs:
             active[extents.windows.of_run(i, k, node.slides[i], part)] = True
+        ranges = np.array([here.low, here.high])
+        if (ranges[0] > ranges[1] + EMPTY).any():
+            return inf, node.point
         for total in self.totals:
-            ranges[0, total.variable] = max(ranges[0, total.variable], total.least(here))
+            least = total.least(logs, ranges)
+            ranges[0, total.variable] = max(ranges[0, total.variable], least)
         least = float(goal @ ranges[0])
         if least >= ceiling or (ranges[0] > ranges[1] + EMPTY).any():
             return max(least, ceiling), node.point
-        self.draw_chords(here)
+        self.draw_chords(here._replace(low=ranges[0].tolist(), high=ranges[1].tolist()))
         np.maximum(ranges[0], ranges[1], out=ranges[1])
         self.solved += 1
         limits = limits._replace(powers=powers)
@@ -289,33 +375,25 @@ class Nodes:
 
     def divide_arrays(self, parts: Sequence[int], ranges: Floats, logs: Floats) -> bool:
         """Set the elements of parts of spatial choices; False if there are none."""
-        extents = self.extents
-        for k, each in enumerate(extents.halves):
-            part = parts[k]
-            for d, variable in extents.elements[k].items():
-                i = extents.position[d]
-                most = min(float(each.working[part, i]), float(extents.bounds[d]))
-                fewest = max(1.0, min(most, float(each.chunks[part, i])))
-                ranges[0, variable] = max(ranges[0, variable], np.log(fewest))
-                ranges[1, variable] = min(ranges[1, variable], np.log(most))
-        for (i, d, shared), own in extents.known_times.items():
-            # a whole number, and more with few elements, or a short stay
-            most = sum(ranges[1, v] for v in shared)
-            if i >= 0:
-                most += ranges[1, extents.extents[i][d]]
-            few = np.ceil(extents.bounds[d] / np.exp(most) - WHOLE)
-            ranges[0, own] = max(ranges[0, own], np.log(max(1.0, few)))
-        for k, some, limit in extents.together:
-            logs[self.first[limit]] = -np.log(extents.halves[k].most(some)[parts[k]])
-        return bool((ranges[0] <= ranges[1] + EMPTY).all())
+        low, high = ranges
+        for own in enumerate(parts):
+            if own not in self.of_parts:
+                self.of_parts[own] = PartLimits.of(self.extents, *own, self.first)
+            limits = self.of_parts[own]
+            variables = limits.variables
+            low[variables] = np.maximum(low[variables], limits.low)
+            high[variables] = np.minimum(high[variables], limits.high)
+            logs[limits.terms] = limits.logs
+        times = self.times
+        # a whole number, and more with few elements, or a short stay
+        fewest = np.ceil(np.exp(times.bounds - times.reduced @ high) - WHOLE)
+        low[times.variables] = np.maximum(low[times.variables], np.log(np.maximum(fewest, 1.0)))
+        low[times.more] = np.maximum(low[times.more], low[times.rounds])
+        return bool((low <= high + EMPTY).all())
 
     def draw_chords(self, here: NodeLimits) -> None:
         """Put lines above what is convex in the ranges of its variables."""
-        limits = self.extents.limits
-        for own in self.extents.negative:
+        for own, terms, powers in self.lines:
             number, slope = own.chord(*span(own.product, here.low, here.high))
-            terms = slice(limits.first[own.limit], limits.first[own.limit + 1])
             here.logs[terms] -= number
-            begin, end = limits.start[terms.start], limits.start[terms.stop]
-            variables = limits.variables[limits.begin[own.limit] + limits.slots[begin:end]]
-            here.powers[begin:end][np.isin(variables, list(own.product))] *= slope
+            here.powers[powers] *= slope

@@ -12,6 +12,7 @@ from tilewright.kernels.record import record
 from tilewright.kernels.types import Bools, Floats, Ints
 
 Powers = Mapping[int, float]  # of exponentials of variables, by position
+Values = Floats | Sequence[float]  # of variables
 
 
 class Term(NamedTuple):
@@ -64,7 +65,7 @@ class NodeLimits(NamedTuple):
 
     Attributes
     ----------
-    low, high : arrays of variables
+    low, high : lists of variables
     logs : array of terms
         Logarithms of their numbers, -inf for none.
     powers : array
@@ -75,8 +76,8 @@ class NodeLimits(NamedTuple):
         Where the terms of each limit begin, and the powers of each term.
     """
 
-    low: Floats
-    high: Floats
+    low: list[float]
+    high: list[float]
     logs: Floats
     powers: Floats
     active: Bools
@@ -212,7 +213,7 @@ def united(terms: Iterable[Term]) -> tuple[list[Term], float]:
     return [Term(log(number), dict(key)) for key, number in found.items()], constant
 
 
-def span(powers: Powers, low: Floats, high: Floats) -> tuple[float, float]:
+def span(powers: Powers, low: Values, high: Values) -> tuple[float, float]:
     """Return between what the logarithm of a product is in the ranges of its variables."""
     ends = [(power * low[i], power * high[i]) for i, power in powers.items()]
     return float(sum(map(min, ends))), float(sum(map(max, ends)))

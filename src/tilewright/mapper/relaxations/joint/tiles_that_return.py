@@ -12,6 +12,7 @@ from tilewright.mapper.relaxations.joint.program import (
     NodeLimits,
     Powers,
     Term,
+    Values,
     inverse,
     product,
 )
@@ -167,7 +168,7 @@ class ReturningTile:
         }
         return {back: [*every, *own] for back, own in found.items()}
 
-    def divided(self, high: Floats) -> tuple[bool, bool]:
+    def divided(self, high: Values) -> tuple[bool, bool]:
         """Return whether elements of arrays above divide d, and the other dimension."""
         return any(high[v] > CLOSE for v, _ in self.axes), any(high[v] > CLOSE for v in self.others)
 
@@ -181,7 +182,7 @@ class ReturningTile:
         terms = (Term(0.0, powers) for powers in parts)
         self.rates.append(self.extents.program.limit(*terms, always=False))
 
-    def ways(self, low: Floats, high: Floats) -> list[Back]:
+    def ways(self, low: Values, high: Values) -> list[Back]:
         """Return those that are possible with the ranges of extents."""
         (p,), (r,) = self.other, self.own
         s, close = self.scale, 1 + CLOSE
@@ -215,7 +216,7 @@ class ReturningTile:
             for rate in self.rates:
                 node.set_numbers(rate, *self.numbers(back, node.low, node.high))
 
-    def moving(self, back: Back, low: Floats, high: Floats) -> float:
+    def moving(self, back: Back, low: Values, high: Values) -> float:
         """Return the part of iterations whose steps move words, at least: not the first of a run.
 
         Any run has another step, and steps along its dimension save every second run at most.
@@ -233,7 +234,7 @@ class ReturningTile:
             first /= 1 + max(1.0, several)
         return 1 - first
 
-    def shorter(self, high: Floats) -> int:
+    def shorter(self, high: Values) -> int:
         """Return how many shorter runs there may be for each one.
 
         Of nested chunks, the last one of each may be short; loops have longer ones, too.
@@ -246,7 +247,7 @@ class ReturningTile:
         numbers = self.numbers(back, point, point)
         return numbers[0] / exp(point[m]) + numbers[1] / exp(point[p]) + numbers[2]
 
-    def numbers(self, back: Back, low: Floats, high: Floats) -> tuple[float, float, float]:
+    def numbers(self, back: Back, low: Values, high: Values) -> tuple[float, float, float]:
         """Return of how many parts of m, of p and of one the words for an iteration are the sum."""
         (p,), (r,), (m,) = self.other, self.own, self.m
         fewest, shortest, run = exp(low[p]), exp(low[r]), exp(low[m])

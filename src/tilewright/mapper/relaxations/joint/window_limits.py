@@ -14,6 +14,7 @@ from tilewright.mapper.relaxations.joint.program import (
     NodeLimits,
     Powers,
     Term,
+    Values,
     inverse,
     product,
 )
@@ -245,7 +246,7 @@ class StepLimits:
         """Set the limit for the ranges of variables, where a part of the steps count."""
         node.set_numbers(self.limit, *(part * n for n in self.numbers(node.low, node.high)))
 
-    def numbers(self, low: Floats, high: Floats) -> tuple[float, float, float]:
+    def numbers(self, low: Values, high: Values) -> tuple[float, float, float]:
         """Return of how many parts of each product of iterations the new words are the sum."""
         p, r = (exp(reach(own, low)) for own in self.tile)
         new, longest = min(p, float(self.counts)), exp(reach(self.tile[1], high))
@@ -300,7 +301,7 @@ class SetLimits:
             self.known[key] = log(float(words[0]) / (whole * other)) - CLOSE
         low[self.rate] = max(low[self.rate], self.known[key])
 
-    def steps(self, d: str, high: Floats) -> float:
+    def steps(self, d: str, high: Values) -> float:
         """Return the steps that a dimension has at most, as far as that is decided.
 
         The elements do not say: a tile of all of them may be there once, and a small one after it.
@@ -310,6 +311,9 @@ class SetLimits:
         return inf if own is None else floor(exp(high[own]) + CLOSE)
 
 
-def reach(powers: Powers, ends: Floats) -> float:
+def reach(powers: Powers, ends: Values) -> float:
     """Return the logarithm of a product at one end of all ranges."""
-    return float(sum(power * ends[i] for i, power in powers.items()))
+    total = 0.0
+    for i, power in powers.items():
+        total += power * ends[i]
+    return total
