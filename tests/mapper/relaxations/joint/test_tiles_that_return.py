@@ -154,7 +154,7 @@ def compare(counts: tuple[int, int], whole: tuple[int, int], found: Counter[Back
             if returning.rates:
                 assert returning.words(back, point) <= rate * (1 + 1e-9)
             for steps in returning.steps:
-                few = steps.words(point) * returning.moving(back, point, point)
+                few = steps.words(point, True) * returning.moving(back, point, point)
                 assert few <= rate * (1 + 1e-9), (counts, whole, loops, back, few, rate)
             found[back] += 1
 
@@ -284,7 +284,7 @@ def holds(
     """Whether a way has no limits that a tile breaks."""
     own, other = returning.divided(high)
     few = [
-        steps.words(point) * returning.moving(back, point, high)
+        steps.words(point, True) * returning.moving(back, point, high)
         for steps in returning.steps
         if not any(high[v] > 0 for v in steps.divided)
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from math import ceil, exp, floor, inf, log
 from typing import NamedTuple
 
@@ -130,7 +130,18 @@ class Decisions:
             more = self.point[list(own.values())] - np.log(rows)
             missing = float(np.maximum(more, 0.0).sum(axis=1).min())
             ways = [Assumption(part=((k, int(child)),)) for child in each.children[part]]
-            yield Decision(("space", k), missing, ways)
+            yield Decision(("space", k), max(missing, self.of_elements(own.values())), ways)
+
+    def of_elements(self, own: Iterable[int]) -> float:
+        """Return what it may be worth to know that elements do not divide windows that return."""
+        undecided = {v for v in own if self.high[v] > APART > self.point[v]}
+        worth = 0.0
+        for i, slide in self.node.slides.items():
+            if slide.returns:
+                returning = self.windows.returning[i, slide.dimension]
+                if undecided.intersection([*returning.others, *(v for v, _ in returning.axes)]):
+                    worth = max(worth, EDGE * self.shares[i])
+        return worth
 
     def slides(self) -> Iterator[Decision]:
         """Yield along which dimensions tiles slide, what that takes, and extents of windows."""
@@ -224,7 +235,7 @@ class Decisions:
         extents, slide = self.extents, self.node.slides[i]
         if not e.two:
             return
-        if not e.plain and (rate, slide.dimension) in self.windows.steps:
+        if (rate, slide.dimension) in self.windows.steps:
             yield from self.of_steps(i, e, rate, share)
         if slide.returns and slide.dimension in e.names:
             if e.plain and slide.back is not Back.ANY:
@@ -243,12 +254,11 @@ class Decisions:
     def of_steps(self, i: int, e: Expression, rate: int, share: float) -> Iterator[Decision]:
         """Yield extents of a window that decide how many words are new at each step."""
         slide = self.node.slides[i]
-        few = self.windows.steps[rate, slide.dimension].words(self.point)
-        run = None
+        few = self.windows.steps[rate, slide.dimension].words(self.point, slide.returns)
+        run = self.windows.run[i]
         if slide.returns:
             own = self.windows.returning[i, slide.dimension]
             few *= own.moving(slide.back, self.point, self.point)
-            (run,) = own.m
         yield from self.divided(i, e, (log(few) - self.point[rate]) * share, run)
 
     def of_returns(

@@ -17,6 +17,7 @@ from tilewright.mapper.relaxations.joint.window_words import Slide
 
 EMPTY = 1e-9
 CLOSE = 1e-13  # to a sum, but for rounding
+BEYOND = 60.0  # logarithm of more steps than there are
 WHOLE = 1e-6  # of a number that may be whole but for rounding
 
 
@@ -51,6 +52,8 @@ class BoundNode(NamedTuple):
     ----------
     bound : float
         Logarithm of what mappings of this kind cost at least.
+    reached : float
+        The same, as far as the program says: floors may be higher.
     ranges : array of (2, variables)
     inside, runs : sets
         As for `Assumption`.
@@ -62,6 +65,7 @@ class BoundNode(NamedTuple):
     """
 
     bound: float
+    reached: float
     ranges: Floats
     inside: frozenset[tuple[int, int]]
     runs: frozenset[tuple[int, int, bool]]
@@ -117,6 +121,13 @@ class Times(NamedTuple):
         What is in one of them: the extent of a stay, and the elements that share words.
     rounds, more : arrays
         As for `Extents.more_times`.
+    steps : array
+        Variables of the steps of each dimension.
+    of_one : float
+        Logarithm of the cycles of a step.
+    divided : list of (float, int, list of int)
+        Logarithms of the bounds of dimensions that arrays may divide, with the variables of their
+        steps and elements.
     """
 
     variables: Ints
@@ -124,6 +135,9 @@ class Times(NamedTuple):
     reduced: Floats
     rounds: Ints
     more: Ints
+    steps: Ints
+    of_one: float
+    divided: list[tuple[float, int, list[int]]]
 
     @classmethod
     def of(cls, extents: Extents) -> Times:
@@ -135,12 +149,22 @@ class Times(NamedTuple):
             if i >= 0:
                 reduced[row, extents.extents[i][d]] = 1.0
         more = np.array(extents.more_times, np.int64).reshape(-1, 2)
+        steps: list[int] = []
+        divided = []
+        for d in extents.dimensions if extents.timed else ():
+            along = list(extents.along(extents.arrays, (d,)))
+            steps.append(extents.known_times[-1, d, tuple(sorted(along))])
+            if along:
+                divided.append((log(extents.bounds[d]), steps[-1], along))
         return cls(
             variables=np.array(list(extents.known_times.values()), np.int64),
             bounds=np.log([float(extents.bounds[d]) for _, d, _ in keys]),
             reduced=reduced,
             rounds=more[:, 0],
             more=more[:, 1],
+            steps=np.array(steps, np.int64),
+            of_one=log(extents.least.architecture.compute.cycles),
+            divided=divided,
         )
 
 
@@ -262,6 +286,7 @@ class Nodes:
         self.limit(ranges)
         none = BoundNode(
             bound=-inf,
+            reached=-inf,
             ranges=ranges,
             inside=frozenset(),
             runs=frozenset(),
@@ -277,7 +302,7 @@ class Nodes:
                 continue
             goal = np.zeros(len(self.powers))
             goal[one] = 1.0
-            bound, _ = self.solve(none, goal, inf)
+            bound = self.solve(none, goal, inf).bound
             ranges[0, one] = max(ranges[0, one], bound)
             self.limit(ranges)
             if (ranges[0] > ranges[1] + EMPTY).any():
@@ -329,20 +354,20 @@ class Nodes:
             floor = max(floor, self.logarithm(least) if least > 0 else -inf)
             if floor >= self.ceiling - EMPTY:
                 return None
-        bound, point = self.solve(new, self.powers, self.ceiling)
-        bound = max(bound, floor)
-        return new._replace(bound=bound, point=point) if bound < self.ceiling - EMPTY else None
+        new = self.solve(new, self.powers, self.ceiling)
+        bound = max(new.bound, floor)
+        return new._replace(bound=bound) if bound < self.ceiling - EMPTY else None
 
-    def solve(self, node: BoundNode, goal: Floats, ceiling: float) -> tuple[float, Floats]:
-        """Return what a sum of variables is at least, and where."""
-        extents = self.extents
+    def solve(self, node: BoundNode, goal: Floats, ceiling: float) -> BoundNode:
+        """Return a node with what a sum of variables is at least, where, and in which ranges."""
+        extents, nothing = self.extents, node._replace(bound=inf)
         ranges, limits = node.ranges.copy(), extents.limits
         powers, logs, active = limits.powers.copy(), extents.logs.copy(), extents.always.copy()
         if not self.divide_arrays(node.parts, ranges, logs):
-            return inf, node.point
+            return nothing
         inside = node.inside | extents.inside
         if not all(own.settle(inside, node.parts, ranges) for own in extents.chunks):
-            return inf, node.point
+            return nothing
         for pair in node.inside:
             active[extents.within[pair]] = True
         here = NodeLimits(
@@ -359,19 +384,36 @@ class Nodes:
             active[extents.windows.of_run(i, k, node.slides[i], part)] = True
         ranges = np.array([here.low, here.high])
         if (ranges[0] > ranges[1] + EMPTY).any():
-            return inf, node.point
+            return nothing
         for total in self.totals:
             least = total.least(logs, ranges)
             ranges[0, total.variable] = max(ranges[0, total.variable], least)
+        self.tighten(ranges)
         least = float(goal @ ranges[0])
         if least >= ceiling or (ranges[0] > ranges[1] + EMPTY).any():
-            return max(least, ceiling), node.point
+            return nothing
         self.draw_chords(here._replace(low=ranges[0].tolist(), high=ranges[1].tolist()))
         np.maximum(ranges[0], ranges[1], out=ranges[1])
         self.solved += 1
         limits = limits._replace(powers=powers)
         bound, point = least_value(limits, logs, active, ranges, goal, ceiling)
-        return max(bound, least), point
+        bound = max(bound, least)
+        return node._replace(bound=bound, reached=bound, point=point, ranges=ranges)
+
+    def tighten(self, ranges: Floats) -> None:
+        """Narrow ranges by what the ceiling leaves: few cycles take many elements."""
+        self.limit(ranges)
+        times, (low, high) = self.times, ranges
+        steps = times.steps
+        if not self.extents.timed or len(steps) == 0:
+            return
+        left = high[self.extents.cycles] - times.of_one - low[steps].sum() + EMPTY
+        most = np.floor(np.exp(np.minimum(left + low[steps], BEYOND)) + WHOLE)
+        high[steps] = np.minimum(high[steps], np.log(np.maximum(most, 1.0)))
+        for bound, step, elements in times.divided:
+            for v in elements:
+                others = sum(high[w] for w in elements if w != v)
+                low[v] = max(low[v], bound - high[step] - others - EMPTY)
 
     def divide_arrays(self, parts: Sequence[int], ranges: Floats, logs: Floats) -> bool:
         """Set the elements of parts of spatial choices; False if there are none."""

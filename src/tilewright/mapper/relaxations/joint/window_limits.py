@@ -202,6 +202,10 @@ class StepLimits:
     one. If steps count the same, p' is 1, and p or r more are beyond it. All words of these differ
     if r is less than their step counts.
 
+    A run of m iterations that does not return begins with a tile of which nothing is there, and the
+    words of p D iterations differ. With p of r or more and steps that count the same, these are no
+    fewer for an iteration than those of other steps, so shorter runs have more words than others.
+
     Parameters
     ----------
     extents : Extents
@@ -216,6 +220,8 @@ class StepLimits:
         The elements along each that share words.
     divided : mapping of int to float
         All elements along the slide.
+    run : int
+        The variable of a run's iterations.
     """
 
     def __init__(
@@ -227,6 +233,7 @@ class StepLimits:
         tile: Sequence[Powers],
         along: Sequence[Powers],
         divided: Powers,
+        run: int,
     ) -> None:
         k = expression.names.index(d)
         self.counts, self.across = (expression.a, expression.b)[:: 1 if k == 0 else -1]
@@ -239,12 +246,36 @@ class StepLimits:
             product(of_one, inverse(self.others)),
             product(of_one, inverse(self.tile[1]), inverse(along[k])),
         ]
-        terms = (Term(0.0, product(own, {rate: -1.0})) for own in self.iterations)
+        self.run = run
+        self.of_run = product({run: -1.0}, inverse(along[k]))
+        none = {rate: -1.0}
+        terms = [Term(0.0, product(own, none)) for own in self.iterations]
         self.limit = extents.program.limit(*terms, always=False)
+        begun = Term(0.0, product(self.of_run, none))
+        self.with_first = extents.program.limit(begun, *terms[1:], always=False)
 
-    def settle(self, node: NodeLimits, part: float = 1.0) -> None:
-        """Set the limit for the ranges of variables, where a part of the steps count."""
-        node.set_numbers(self.limit, *(part * n for n in self.numbers(node.low, node.high)))
+    def settle(self, node: NodeLimits, part: float | None = None) -> None:
+        """Set the limits for the ranges of variables.
+
+        Parameters
+        ----------
+        node : NodeLimits
+        part : float, optional
+            Which part of the steps counts, if runs return.
+        """
+        numbers = self.numbers(node.low, node.high)
+        if part is not None:
+            numbers = numbers[0] * part, numbers[1] * part, numbers[2] * part
+        elif (part := self.after_first(node.low, node.high)) is not None:
+            node.set_numbers(self.with_first, 1.0, part * numbers[1], part * numbers[2])
+        node.set_numbers(self.limit, *numbers)
+
+    def after_first(self, low: Values, high: Values) -> float | None:
+        """Return the part of iterations after the first tile of a run, or None."""
+        longest = exp(reach(self.tile[1], high))
+        if not self.plain or exp(reach(self.tile[0], low)) < longest - CLOSE:
+            return None
+        return max(0.0, 1 - longest / exp(low[self.run]))
 
     def numbers(self, low: Values, high: Values) -> tuple[float, float, float]:
         """Return of how many parts of each product of iterations the new words are the sum."""
@@ -256,10 +287,14 @@ class StepLimits:
         beyond = min(p, r) if self.plain else new
         return 0.0, new, beyond * (1 - exp(-max(0.0, reach(self.others, low))))
 
-    def words(self, point: Floats) -> float:
+    def words(self, point: Floats, returns: bool) -> float:
         """Return the words for an iteration at a point, at least, if all steps count."""
-        reached = (exp(reach(own, point)) for own in self.iterations)
-        return sum(n * one for n, one in zip(self.numbers(point, point), reached, strict=True))
+        numbers = self.numbers(point, point)
+        one, *others = (exp(reach(own, point)) for own in self.iterations)
+        after = numbers[1] * others[0] + numbers[2] * others[1]
+        few = numbers[0] * one + after
+        part = None if returns else self.after_first(point, point)
+        return few if part is None else max(few, exp(reach(self.of_run, point)) + part * after)
 
 
 class SetLimits:

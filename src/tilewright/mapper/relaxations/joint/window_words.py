@@ -259,7 +259,7 @@ class WindowWords:
         for k, d in enumerate(e.names):
             divided = extents.along(above, (d,))
             if shared or not e.plain:
-                steps = StepLimits(extents, e, d, rate, alone, along, divided)
+                steps = StepLimits(extents, e, d, rate, alone, along, divided, self.run[i])
                 self.steps[rate, d] = steps
                 self.every.append((i, d, True, steps))
                 self.returning[i, d].steps.append(steps)
