@@ -165,7 +165,7 @@ def test_energy_and_cycles_of_all_memories_have_the_same_tiles() -> None:
 
 
 def test_limits_of_energy_and_cycles_hold_for_the_bound() -> None:
-    layer = tw.einsum("O[M,N] += I[M,K] * W[K,N]", M=64, N=48, K=32)
+    layer = tw.einsum("O[M,N] += I[M,K] * W[K,N]", M=32, N=24, K=16)
     machine = buffers((512, 512), Array("A", {"X": 4}), 1.0)
     free = tw.map(layer, machine, "energy", cache=False).layers[0].evaluation
     fast = tw.map(layer, machine, "latency", cache=False).layers[0].evaluation
