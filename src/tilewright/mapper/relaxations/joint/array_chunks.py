@@ -312,7 +312,7 @@ class ArrayChunks:
             for v, power, limited in counts:
                 few = np.minimum.accumulate(own.parts(steps) if limited else own.steps())
                 missing = few > exp(point[v]) * (1 + MORE)
-                if missing[place]:
+                if power > 0 and missing[place]:
                     end = own.shortest + int(np.flatnonzero(missing)[-1])
                     worth = power * log(min(few[place] / exp(point[v]), TWICE))
                     limits = [(rounds, whole(point[rounds])), (above, end), *more]

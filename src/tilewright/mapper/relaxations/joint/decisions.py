@@ -67,7 +67,7 @@ class Decisions:
         if not found:
             found = [*self.numbers(), *self.chunks()]
             found = [own for own in found if own.worth > WORTH]
-        return [*found, *lines] if close else found
+        return [*found, *(own for own in lines if own.worth <= WORTH)] if close else found
 
     def of_stays(self) -> list[float]:
         """Return the part of the objective that the words of each stay make up."""

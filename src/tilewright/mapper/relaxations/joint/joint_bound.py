@@ -243,10 +243,9 @@ class Open:
 
     def gain(self, left: Sequence[BoundNode]) -> float:
         """Return what nodes raise the bound by: the least of them, and a little of the most."""
-        reached = self.node.reached
-        if reached == -inf:
+        if self.node.bound == -inf:
             return 0.0
-        gains = [node.reached - reached for node in left]
+        gains = [node.bound - self.node.bound for node in left]
         if len(gains) < 2:
-            gains.append(self.nodes.ceiling - reached)
+            gains.append(self.nodes.ceiling - self.node.bound)
         return min(gains) + 0.1 * max(gains)

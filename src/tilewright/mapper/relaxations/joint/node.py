@@ -52,8 +52,6 @@ class BoundNode(NamedTuple):
     ----------
     bound : float
         Logarithm of what mappings of this kind cost at least.
-    reached : float
-        The same, as far as the program says: floors may be higher.
     ranges : array of (2, variables)
     inside, runs : sets
         As for `Assumption`.
@@ -65,7 +63,6 @@ class BoundNode(NamedTuple):
     """
 
     bound: float
-    reached: float
     ranges: Floats
     inside: frozenset[tuple[int, int]]
     runs: frozenset[tuple[int, int, bool]]
@@ -286,7 +283,6 @@ class Nodes:
         self.limit(ranges)
         none = BoundNode(
             bound=-inf,
-            reached=-inf,
             ranges=ranges,
             inside=frozenset(),
             runs=frozenset(),
@@ -397,23 +393,26 @@ class Nodes:
         self.solved += 1
         limits = limits._replace(powers=powers)
         bound, point = least_value(limits, logs, active, ranges, goal, ceiling)
-        bound = max(bound, least)
-        return node._replace(bound=bound, reached=bound, point=point, ranges=ranges)
+        return node._replace(bound=max(bound, least), point=point, ranges=ranges)
 
     def tighten(self, ranges: Floats) -> None:
-        """Narrow ranges by what the ceiling leaves: few cycles take many elements."""
-        self.limit(ranges)
+        """Raise the elements at work: few cycles, which the ceiling leaves, take many of them.
+
+        Energy and cycles keep their ranges. Programs with narrow ones take longer to solve.
+        """
         times, (low, high) = self.times, ranges
         steps = times.steps
-        if not self.extents.timed or len(steps) == 0:
+        if len(steps) == 0:
             return
-        left = high[self.extents.cycles] - times.of_one - low[steps].sum() + EMPTY
-        most = np.floor(np.exp(np.minimum(left + low[steps], BEYOND)) + WHOLE)
-        high[steps] = np.minimum(high[steps], np.log(np.maximum(most, 1.0)))
+        left = ranges.copy()
+        self.limit(left)
+        most_cycles = left[1, self.extents.cycles] - times.of_one - low[steps].sum() + EMPTY
+        most = np.floor(np.exp(np.minimum(most_cycles + low[steps], BEYOND)) + WHOLE)
+        left[1, steps] = np.minimum(high[steps], np.log(np.maximum(most, 1.0)))
         for bound, step, elements in times.divided:
             for v in elements:
                 others = sum(high[w] for w in elements if w != v)
-                low[v] = max(low[v], bound - high[step] - others - EMPTY)
+                low[v] = max(low[v], bound - left[1, step] - others - EMPTY)
 
     def divide_arrays(self, parts: Sequence[int], ranges: Floats, logs: Floats) -> bool:
         """Set the elements of parts of spatial choices; False if there are none."""

@@ -200,7 +200,7 @@ class StepLimits:
     The words of E elements that lie next to each other along the slide are others, too. Those of D
     more along the other dimension, each p or more further on, have p' more each, beyond the last
     one. If steps count the same, p' is 1, and p or r more are beyond it. All words of these differ
-    if r is less than their step counts.
+    if r is less than what their step counts.
 
     A run of m iterations that does not return begins with a tile of which nothing is there, and the
     words of p D iterations differ. With p of r or more and steps that count the same, these are no
