@@ -149,7 +149,8 @@ class FusedSimulation:
         most = 1
         accesses = self.segment.tensor_of[store.tensor].accesses
         for pipe in self.resolved.pipelines:
-            stages = [pipe.stage[a.layer] for a in accesses if a.layer in pipe.stage]
+            layers = (a.layer for a in accesses if a.layer in store.below)
+            stages = [pipe.stage[layer] for layer in layers if layer in pipe.stage]
             if stages:
                 visited, steps = self.happened.visited[pipe.node], max(stages) - min(stages) + 1
                 most = max(most, most_tiles(visited, len(store.loops), pipe.entered, steps))
