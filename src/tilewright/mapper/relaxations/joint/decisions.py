@@ -2,42 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from math import ceil, exp, floor, inf, log
-from typing import NamedTuple
 
 import numpy as np
 
 from tilewright.mapper.relaxations.joint.array_chunks import Cut
+from tilewright.mapper.relaxations.joint.assumption import Assumption, Decision, at_a_number
 from tilewright.mapper.relaxations.joint.extents import Extents
-from tilewright.mapper.relaxations.joint.node import Assumption, BoundNode
+from tilewright.mapper.relaxations.joint.node import BoundNode
 from tilewright.mapper.relaxations.joint.program import Powers, span
-from tilewright.mapper.relaxations.joint.tiles_that_return import Back
-from tilewright.mapper.relaxations.joint.window_limits import Expression
-from tilewright.mapper.relaxations.joint.window_words import Slide
+from tilewright.mapper.relaxations.joint.windows.limits import Expression
+from tilewright.mapper.relaxations.joint.windows.tiles_that_return import Back
+from tilewright.mapper.relaxations.joint.windows.words import Slide
 
 WHOLE = 1e-6  # of a number that may be whole but for rounding
 APART = 1e-3  # of logarithms that differ
 WORTH = 1e-5  # of the logarithm of a value
 LEAST, SEVERAL = 1e-9, 4.0  # by how much a line is too high, and how many times that counts
 EDGE = 0.1  # of a range, for parts that are not too small
-
-
-class Decision(NamedTuple):
-    """Ways in which something may be, one of which holds for each mapping.
-
-    Attributes
-    ----------
-    name : hashable
-        What it is about.
-    worth : float
-        An estimate of what it raises the bound by, as a logarithm.
-    ways : list of Assumption
-    """
-
-    name: Hashable
-    worth: float
-    ways: list[Assumption]
 
 
 class Decisions:
@@ -394,11 +377,3 @@ class Decisions:
 def off(number: float, whole: int) -> float:
     """Return how far the nearest whole number is, as a logarithm."""
     return min(log((whole + 1) / number), log(number / whole)) if whole else 0.0
-
-
-def at_a_number(variable: int, whole: int) -> list[Assumption]:
-    """Return the ways for a variable to be up to a whole number, or more."""
-    return [
-        Assumption(ranges=((variable, -inf, log(whole)),)),
-        Assumption(ranges=((variable, log(whole + 1), inf),)),
-    ]

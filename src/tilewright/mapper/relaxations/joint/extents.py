@@ -21,7 +21,7 @@ from tilewright.mapper.relaxations.joint.program import (
     product,
     united,
 )
-from tilewright.mapper.relaxations.joint.window_words import WindowWords
+from tilewright.mapper.relaxations.joint.windows.words import WindowWords
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.relaxations.stays.links import Link, Price
 from tilewright.model.energy import leakage_per_cycle

@@ -16,9 +16,10 @@ from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.problem.bypass_choices import KeepChoice
 from tilewright.mapper.relaxations.boxes.boxes_left import BoxesLeft, Floors
 from tilewright.mapper.relaxations.boxes.halves import Halves
-from tilewright.mapper.relaxations.joint.decisions import Decision, Decisions
+from tilewright.mapper.relaxations.joint.assumption import Assumption, Decision
+from tilewright.mapper.relaxations.joint.decisions import Decisions
 from tilewright.mapper.relaxations.joint.extents import Extents
-from tilewright.mapper.relaxations.joint.node import Assumption, BoundNode, Nodes
+from tilewright.mapper.relaxations.joint.node import BoundNode, Nodes
 from tilewright.mapper.relaxations.joint.to_mapping import mappings_of
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapping.nodes import Mapping

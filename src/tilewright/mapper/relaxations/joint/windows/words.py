@@ -1,4 +1,4 @@
-"""Words of sliding windows: of tiles, and what comes in for an iteration."""
+"""The words of windows in the program of a bypass choice."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tilewright.mapper.relaxations.joint.program import (
     inverse,
     product,
 )
-from tilewright.mapper.relaxations.joint.tiles_that_return import Back, ReturningTile
-from tilewright.mapper.relaxations.joint.window_limits import (
+from tilewright.mapper.relaxations.joint.windows.limits import (
     Expression,
     SetLimits,
     StepLimits,
     WholeSide,
     WindowLimits,
 )
+from tilewright.mapper.relaxations.joint.windows.tiles_that_return import Back, ReturningTile
 from tilewright.mapper.windows.pairs import sliding
 
 if TYPE_CHECKING:

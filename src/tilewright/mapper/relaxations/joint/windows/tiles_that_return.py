@@ -19,7 +19,7 @@ from tilewright.mapper.relaxations.joint.program import (
 
 if TYPE_CHECKING:
     from tilewright.mapper.relaxations.joint.extents import Extents
-    from tilewright.mapper.relaxations.joint.window_limits import Expression, StepLimits
+    from tilewright.mapper.relaxations.joint.windows.limits import Expression, StepLimits
 
 CLOSE = 1e-9
 NOT_IN_TWOS = 3  # steps, which are not pairs, nor pairs and more than one

@@ -17,7 +17,7 @@ from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.problem.bypass_choices import keep_choices, narrowed
 from tilewright.mapper.relaxations.joint.extents import Extents
 from tilewright.mapper.relaxations.joint.program import Term
-from tilewright.mapper.relaxations.joint.tiles_that_return import Back, ReturningTile
+from tilewright.mapper.relaxations.joint.windows.tiles_that_return import Back, ReturningTile
 from tilewright.mapper.results.regular import is_regular_along
 from tilewright.mapper.search.bounds_of_all_sizes import box_costs
 from tilewright.mapping.nodes import For, Spatial

@@ -15,7 +15,7 @@ from tilewright.mapper.problem.bypass_choices import keep_choices, narrowed
 from tilewright.mapper.relaxations.boxes.halves import halves_of
 from tilewright.mapper.relaxations.joint.extents import Extents
 from tilewright.mapper.relaxations.joint.program import NodeLimits
-from tilewright.mapper.relaxations.joint.window_limits import WindowLimits, growth
+from tilewright.mapper.relaxations.joint.windows.limits import WindowLimits, growth
 from tilewright.mapper.search.bounds_of_all_sizes import box_costs
 
 MACHINE = Architecture(

@@ -1,0 +1,1 @@
+"""Words of sliding windows: of tiles, and what comes in for an iteration."""
