@@ -45,7 +45,7 @@ class Decisions:
         Where a bound is close to the ceiling, lines may be worth as little as that.
         """
         lines = list(self.lines())
-        found = [*self.orders(), *self.spaces(), *self.slides(), *lines]
+        found = [*self.orders(), *self.spaces(), *self.slides(), *self.sets(), *lines]
         found = [own for own in found if own.worth > WORTH]
         if not found:
             found = [*self.numbers(), *self.chunks()]
@@ -147,6 +147,18 @@ class Decisions:
                     m, other = (exp(self.point[extents.extents[i][d]]) for d in e.names)
                     missing = log(e.words(m, other)) - self.point[windows.words[i, n]]
                     yield from self.divided(i, e, missing * 0.3 * max(self.shares))
+
+    def sets(self) -> Iterator[Decision]:
+        """Yield steps of windows: with as few as that, elements share fewer words."""
+        for own in self.windows.sets:
+            missing = own.least(self.high, self.point) - self.point[own.rate]
+            if missing > WORTH:
+                steps = [v for d in own.expression.names if (v := own.steps(d)) is not None]
+                ways = [(self.high[v] - self.point[v], v) for v in steps]
+                apart, v = max(ways, default=(0.0, 0))
+                if apart > APART:
+                    at = at_a_number(v, floor(exp(self.point[v]) + WHOLE))
+                    yield Decision(("sets", own.rate), missing * max(self.shares), at)
 
     def too_few(self, i: int) -> float:
         """Return how far the words sent to a stay are below those of tiles that do not slide."""

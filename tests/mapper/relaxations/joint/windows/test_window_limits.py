@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import exp, log
 from random import Random
 
@@ -12,10 +13,15 @@ import tilewright as tw
 from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.problem.bypass_choices import keep_choices, narrowed
+from tilewright.mapper.relaxations.boxes.boxes_left import Floors
 from tilewright.mapper.relaxations.boxes.halves import halves_of
+from tilewright.mapper.relaxations.joint.assumption import Assumption
 from tilewright.mapper.relaxations.joint.extents import Extents
+from tilewright.mapper.relaxations.joint.node import Nodes
 from tilewright.mapper.relaxations.joint.program import NodeLimits
 from tilewright.mapper.relaxations.joint.windows.limits import WindowLimits, growth
+from tilewright.mapper.relaxations.joint.windows.tiles_that_return import Back
+from tilewright.mapper.relaxations.joint.windows.words import Slide
 from tilewright.mapper.search.bounds_of_all_sizes import box_costs
 
 MACHINE = Architecture(
@@ -103,3 +109,30 @@ def test_growth_is_no_more_than_the_words_grow() -> None:
                 for k in np.arange(n, 21.0, 1.0 if whole else 0.25):
                     grown = (m + n - 1) * (k / n) ** power
                     assert grown <= (m + k - 1) * (1 + 1e-12)
+
+
+def program(window: str, elements: int, **bounds: int) -> Nodes:
+    """Return the nodes of a layer with one window on an array of one axis."""
+    layer = tw.einsum(f"O[P] += I[{window}] * W[R]", **bounds)
+    levels = (MACHINE.levels[0], Array("A", {"X": elements}), *MACHINE.levels[2:])
+    machine = narrowed(replace(MACHINE, levels=levels), layer)
+    costs = box_costs(layer, machine)
+    (keep,) = keep_choices(layer, machine)
+    extents = Extents(costs.least, costs.halves, keep, parse_objective("edp"))
+    floors = Floors(costs.halves, np.zeros((1, len(costs.halves)), np.int64), np.zeros(1))
+    return Nodes(extents, 1e12, floors)
+
+
+def test_tiles_return_only_where_loops_are_around_the_tiles_of_all_elements() -> None:
+    nodes = program("P+R", 3, P=8, R=3)
+    extents = nodes.extents
+    (stay,) = extents.windows.run
+    (elements,) = extents.along(extents.arrays, ("R",))
+    returns = ((stay, Slide("P", Back.ACROSS)),)
+    assert nodes.none is not None
+    assert nodes.child(nodes.none, Assumption(slide=returns)) is not None
+    # all of R is at work at a time, so that no loop over it can bring a tile back
+    all_at_work = ((elements, log(3), log(3)),)
+    assert nodes.child(nodes.none, Assumption(ranges=all_at_work, slide=returns)) is None
+    slides = ((stay, Slide("P")),)
+    assert nodes.child(nodes.none, Assumption(ranges=all_at_work, slide=slides)) is not None

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tilewright.mapper.relaxations.joint.extents import Extents
 
 CLOSE = 1e-9
+WHOLE = 1e-6  # of a number that may be whole but for rounding
 
 
 class Expression:
@@ -321,11 +322,21 @@ class SetLimits:
 
     def settle(self, node: NodeLimits) -> None:
         """Raise the range of the rate for those of the elements at work."""
-        e, low, high = self.expression, node.low, node.high
+        node.low[self.rate] = max(node.low[self.rate], self.least(node.high, node.high))
+
+    def least(self, high: Values, steps: Values) -> float:
+        """Return the logarithm of the least rate.
+
+        Parameters
+        ----------
+        high, steps : arrays of variables
+            With the most elements at work, and the most steps.
+        """
+        e = self.expression
         # at some time, more may be at work than in the mean
         along = [prod(ceil(exp(high[v]) - CLOSE) for v in own) for own in self.along]
         apart = [prod(ceil(exp(high[v]) - CLOSE) for v in own) for own in self.apart]
-        most = [self.steps(d, high) * n for d, n in zip(e.names, apart, strict=True)]
+        most = [self.most_steps(d, steps) * n for d, n in zip(e.names, apart, strict=True)]
         key = *along, *most, *apart
         if key not in self.known:
             m, n = (np.array([min(own, bound)]) for own, bound in zip(along, e.bounds, strict=True))
@@ -334,16 +345,20 @@ class SetLimits:
             whole, other = e.bounds
             words = words_of_sets(tuple(e.terms), (whole, other), (m, n), sets, regular)
             self.known[key] = log(float(words[0]) / (whole * other)) - CLOSE
-        low[self.rate] = max(low[self.rate], self.known[key])
+        return self.known[key]
 
-    def steps(self, d: str, high: Values) -> float:
+    def steps(self, d: str) -> int | None:
+        """Return the variable of the steps of a dimension, if there is one."""
+        every = self.extents.along(self.extents.arrays, (d,))
+        return self.extents.known_times.get((-1, d, tuple(sorted(every))))
+
+    def most_steps(self, d: str, high: Values) -> float:
         """Return the steps that a dimension has at most, as far as that is decided.
 
         The elements do not say: a tile of all of them may be there once, and a small one after it.
         """
-        every = self.extents.along(self.extents.arrays, (d,))
-        own = self.extents.known_times.get((-1, d, tuple(sorted(every))))
-        return inf if own is None else floor(exp(high[own]) + CLOSE)
+        own = self.steps(d)
+        return inf if own is None else floor(exp(high[own]) + WHOLE)
 
 
 def reach(powers: Powers, ends: Values) -> float:

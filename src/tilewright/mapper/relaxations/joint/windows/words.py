@@ -70,6 +70,9 @@ class WindowWords:
         Limits of a run along a dimension: it has the tile's iterations, or more.
     returning : dict of (int, str) to ReturningTile
         Limits where runs along a dimension end where others begin.
+    looped : dict of (int, str) to int
+        Limits that hold there: a loop on the dimension is around the tiles of all elements.
+    sets : list of SetLimits
     beyond, within, more, same : dicts of (int, int, str) to int
         Limits of one stay and another one around it, see `of_run`: it has all of a run or no more
         than that, more of a dimension than the tile, or as much.
@@ -101,6 +104,8 @@ class WindowWords:
         self.run: dict[int, int] = {}
         self.longer: dict[tuple[int, str], list[int]] = {}
         self.returning: dict[tuple[int, str], ReturningTile] = {}
+        self.looped: dict[tuple[int, str], int] = {}
+        self.sets: list[SetLimits] = []
         self.words: dict[tuple[int, int], int] = {}
         self.tiles: list[WindowLimits] = []
         self.every: list[
@@ -154,6 +159,10 @@ class WindowWords:
         for e in self.expressions[extents.stays[i].tensor]:
             for d in e.names if e.two else ():
                 self.returning[i, d] = ReturningTile(extents, e, i, d, run)
+                if divided := extents.along(above, (d,)):
+                    tile = product(extents.extent(i, d), divided)
+                    number = -log(extents.bounds[d] - 1)
+                    self.looped[i, d] = extents.program.limit(Term(number, tile), always=False)
 
     def add_outside(self, i: int, run: int, k: int) -> None:
         """Add what holds for a stay k around a run: it has all of the run, or is a part of it."""
@@ -243,7 +252,8 @@ class WindowWords:
         if i < 0:
             self.every.append((-1, "", False, WindowLimits(extents, known, own, along, each=True)))
             if not e.plain:
-                self.every.append((-1, "", False, SetLimits(extents, e, rate, shared)))
+                self.sets.append(SetLimits(extents, e, rate, shared))
+                self.every.append((-1, "", False, self.sets[-1]))
             return
         self.add_instance(i, e, shared, rate)
         alone = [extents.extent(i, d) for d in e.names]
@@ -305,6 +315,9 @@ class WindowWords:
             node.active[self.longer[own]] = True
             if slide.returns:
                 self.returning[own].settle(slide.back, node)
+                for d in (slide.dimension, *self.next_loops(i, slide)):
+                    if (i, d) in self.looped:
+                        node.active[self.looped[i, d]] = True
         for i, d, runs, bundle in self.every:
             known = slides.get(i)
             if i < 0 or (known and known.dimension == d and not (runs and known.returns)):
