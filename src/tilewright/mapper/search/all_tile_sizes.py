@@ -123,8 +123,7 @@ def with_all_sizes(
         bound = max(bound, higher)
         best.climb_from_tiles(tiles, bound)
     # with windows it takes long, and rounder layers come first
-    slides = any(least.windows)
-    best.climb_from_joint_bound(bounds, bound, PROGRAMS if slides else MOST_PROGRAMS)
+    best.climb_from_joint_bound(bounds, bound, PROGRAMS if any(least.windows) else MOST_PROGRAMS)
     bound = max(bound, bounds.bound)
     best.climb_from_rounder(bounds, bound)
     best.finish(bound)
@@ -138,6 +137,8 @@ def with_all_sizes(
         boxes.refine(best.value, stop, SUMS << 2, sized=bound <= boxes.bound * HIGHER)
         best.climb_from_choices(bounds, CHOICES if bound <= boxes.bound else EARLY)
         boxes.lower(best.value, stop, SUMS << 2)
+        if settings.regular_bound:
+            bounds.begin_with_choices(bound, best.value, stop)
         bound = best.settle_jointly(bounds, bound)
     certain = bound_of_all(layer, machine, wanted, keeps, best.value, stop, settings.shares, boxes)
     if layer.operations <= SMALL and not best.reaches(certain) and not stop():

@@ -15,6 +15,7 @@ from tilewright.mapper.relaxations.boxes.boxes_left import BoxesLeft
 from tilewright.mapper.relaxations.boxes.halves import halves_of
 from tilewright.mapper.relaxations.boxes.spatial_boxes import SpatialBoxes
 from tilewright.mapper.relaxations.joint.joint_bound import JointBound
+from tilewright.mapper.relaxations.nests.choices_left import choices_left
 from tilewright.mapper.relaxations.stays.elements import Pays
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapping.nodes import Mapping
@@ -23,6 +24,8 @@ from tilewright.workload.layer import Layer
 MOST_KEEPS = 512  # that are bounded for irregular mappings, too
 HIGHER = 1.002  # than where the bound of all memories together began: enough to begin anew
 MOST_PROGRAMS = 1 << 15  # for the bound of all memories together
+NEARLY = 0.99  # of the best value
+ANEW = 1 << 13  # of them at least, where it begins with single spatial choices
 
 
 def closed_form(
@@ -67,7 +70,8 @@ class RegularBounds:
         self.boxes, self.objective = boxes, objective
         self.joint: JointBound | None = None
         self.reached, self.began = 0.0, 0.0  # by joint bounds before, and where this one begins
-        self.left = MOST_PROGRAMS if joint else 0
+        self.on, self.left = joint, MOST_PROGRAMS if joint else 0
+        self.is_last = False  # whether the second one has begun for the last time
 
     @property
     def bound(self) -> float:
@@ -98,12 +102,47 @@ class RegularBounds:
             )
         self.left -= joint.lower(ceiling, stop, min(most, self.left))
 
+    def begin_with_choices(self, bound: float, ceiling: float, stop: Callable[[], bool]) -> None:
+        """Let the bound of all memories together begin anew with single spatial choices.
+
+        The enumerated bound leaves few of them where it is close to the best value, so that there
+        is much less to look at. Nothing changes where it is not.
+
+        Parameters
+        ----------
+        bound : float
+            The enumerated bound.
+        ceiling : float
+            The best value so far.
+        stop : callable
+            Whether there is no time for that.
+        """
+        if not self.on or bound < NEARLY * ceiling or max(bound, self.bound) >= ceiling:
+            return
+        costs = self.boxes.costs
+        least = costs.least.at(self.boxes.widest())
+        left = choices_left(least, self.boxes.keeps(), self.objective, ceiling, stop)
+        if left is None:
+            return
+        self.reached = self.bound if left else ceiling
+        keeps: dict[KeepChoice, float] = {}
+        for own in left:
+            keeps[own.keep] = min(own.value, keeps.get(own.keep, ceiling))
+        every = costs.at(costs.boxes(1))
+        bounds = [(own, keep) for keep, own in keeps.items()]
+        if left:
+            self.joint = JointBound(every, costs.halves, bounds, self.objective, chosen=left)
+        self.allow(ANEW)
+        self.is_last = True
+
     def allow(self, programs: int) -> None:
         """Let the bound of all memories together solve more programs than it has left."""
         self.left = max(self.left, programs)
 
     def is_behind(self, joint: JointBound) -> bool:
         """Whether it is better to begin anew with what boxes know now."""
+        if self.is_last:
+            return False
         # what is settled may have more to it with all spatial choices, see `SpatialBoxes.refine`
         refined = joint.settled and joint.halves is not self.boxes.halves
         return refined or self.boxes.bound > max(joint.bound, self.began * HIGHER)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from math import exp, floor, inf, log, prod
+from math import ceil, exp, floor, inf, log, prod
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -169,6 +169,7 @@ class ArrayChunks:
         self.halves = [k for k, each in enumerate(extents.halves) if each.array == array]
         others = (k for k in extents.arrays if k != array)
         self.others = list(extents.along(others, (d,)))
+        self.own = list(extents.along((array,), (d,)))
         self.above: dict[int, int] = {}
         self.tiles: dict[int, int] = {}
         for i, stay in enumerate(extents.stays):
@@ -191,22 +192,23 @@ class ArrayChunks:
         """Yield stays of the dimension, and those that may be inside of them."""
         for i in (*self.above, *self.tiles):
             for k in self.rounds:
-                if i in self.above or k in self.parts:
+                if i != k and (i in self.above or k in self.parts):
                     yield i, k
 
     def divides(self, parts: Sequence[int], high: Floats) -> bool:
         """Whether the array has several elements along the dimension, and no other one has."""
-        return self.elements(parts) > 1 and all(high[v] < WHOLE for v in self.others)
+        return self.elements(parts, high) > 1 and all(high[v] < WHOLE for v in self.others)
 
-    def elements(self, parts: Sequence[int]) -> int:
-        """Return the most elements along the dimension of parts of spatial choices."""
-        return prod(int(self.every[k].widest[parts[k], self.place]) for k in self.halves)
+    def elements(self, parts: Sequence[int], high: Floats) -> int:
+        """Return the most elements along the dimension of parts of spatial choices, and ranges."""
+        most = prod(int(self.every[k].widest[parts[k], self.place]) for k in self.halves)
+        return min(most, prod(ceil(exp(high[v]) - WHOLE) for v in self.own))
 
     def chunks(self, parts: Sequence[int], pair: Pair, most: Floats) -> DividedChunks | WiderChunks:
         """Return the chunks there may be, with the most of each variable."""
         i, k = pair
         rounds = whole(most[self.rounds[k]])
-        elements, shortest = self.elements(parts), -(-self.bound // rounds)
+        elements, shortest = self.elements(parts, most), -(-self.bound // rounds)
         if i in self.above:
             longest = min(self.bound, whole(most[self.above[i]]))
             return WiderChunks(self.bound, elements, shortest, longest)
@@ -298,8 +300,9 @@ class ArrayChunks:
         most = high.copy()
         most[rounds] = point[rounds]
         here = self.chunks(parts, pair, most)
-        place = min(whole(point[above]), here.longest) - here.shortest
-        if not 0 <= place <= MOST_LISTED:
+        # a solution may have a little less than a whole number
+        place = max(0, min(whole(point[above]), here.longest) - here.shortest)
+        if here.longest < here.shortest or place > MOST_LISTED:
             return None
         here = here._replace(longest=min(here.longest, here.shortest + MOST_LISTED))
         tried: list[tuple[DividedChunks | WiderChunks, list[Pair]]] = [(here, [])]

@@ -242,6 +242,16 @@ class Extents:
                     if self.along((array,), (d,)):
                         yield ArrayChunks(self, array, d, self.known_times[-1, d, every])
 
+    def with_instances(self, instances: Sequence[int]) -> tuple[tuple[int, float, float], ...]:
+        """Return ranges of the elements at work for so many of each dimension, or a part less."""
+        found = []
+        for d in self.dimensions:
+            along = self.along(self.arrays, (d,))
+            most = instances[self.position[d]]
+            fewest = max(1, most - 1) if len(along) == 1 else 1
+            found += [(v, log(fewest), log(most)) for v in along]
+        return tuple(found)
+
     def extent(self, i: int, d: str) -> dict[int, float]:
         """Return the extent of a dimension of a stay."""
         return {self.extents[i][d]: 1.0}

@@ -21,6 +21,7 @@ from tilewright.mapper.relaxations.joint.decisions import Decisions
 from tilewright.mapper.relaxations.joint.extents import Extents
 from tilewright.mapper.relaxations.joint.node import BoundNode, Nodes
 from tilewright.mapper.relaxations.joint.to_mapping import mappings_of
+from tilewright.mapper.relaxations.nests.choices_left import ChoiceLeft
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapping.nodes import Mapping
 
@@ -62,6 +63,8 @@ class JointBound:
     objective : Objective
     left : BoxesLeft, optional
         The parts of spatial choices that may be below the ceiling, with what is known of them.
+    chosen : sequence of ChoiceLeft, optional
+        Single spatial choices, of which one may be below the ceiling, in their place.
 
     Attributes
     ----------
@@ -78,13 +81,17 @@ class JointBound:
         keeps: Sequence[tuple[float, KeepChoice]],
         objective: Objective,
         left: BoxesLeft | None = None,
+        chosen: Sequence[ChoiceLeft] = (),
     ) -> None:
         self.least, self.halves, self.objective, self.left = least, halves, objective, left
-        self.bound, self.settled = min((own for own, _ in keeps), default=inf), False
+        self.chosen: dict[KeepChoice, list[ChoiceLeft]] = {}
+        for own in chosen:
+            self.chosen.setdefault(own.keep, []).append(own)
+        self.bound, self.settled = min((bound for bound, _ in keeps), default=inf), False
         self.last: Open | None = None
         self.serial = count()
         self.waiting: list[tuple[float, int, KeepChoice | Begin | Open]] = [
-            (own, next(self.serial), keep) for own, keep in keeps
+            (bound, next(self.serial), keep) for bound, keep in keeps
         ]
         heapq.heapify(self.waiting)
 
@@ -124,13 +131,19 @@ class JointBound:
 
     def begin(self, keep: KeepChoice, least: float, ceiling: float) -> int:
         """Begin with a bypass choice, and return how many programs that took."""
-        floors = Floors(self.halves, np.zeros((1, len(self.halves)), np.int64), np.array([least]))
+        # where single choices are known to cost more, decisions are taken by what programs say
+        floor = 0.0 if keep in self.chosen else least
+        floors = Floors(self.halves, np.zeros((1, len(self.halves)), np.int64), np.array([floor]))
         if self.left is not None:
             floors = self.left.of(keep, ceiling)
         if len(floors.values) == 0:
             return 0
         nodes = Nodes(Extents(self.least, self.halves, keep, self.objective), ceiling, floors)
-        if nodes.none is not None:
+        if nodes.none is not None and keep in self.chosen:
+            for own in self.chosen[keep]:
+                way = Assumption(ranges=nodes.extents.with_instances(own.instances))
+                self.add(Begin(nodes, nodes.none, way), max(least, own.value))
+        elif nodes.none is not None:
             if len(floors.values) <= MOST_BEGUN:
                 boxes, values = floors.boxes.tolist(), floors.values.tolist()
             else:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from time import perf_counter
 
 import numpy as np
 
@@ -21,7 +22,8 @@ from tilewright.mapper.relaxations.stays.links import Link, Price
 
 MOST_TILES = 200_000  # in the inner memory
 MOST_PAIRS = 5_000_000  # of such tiles and spatial choices that are looked at
-FIRST_PAIRS, PAIRS = 64, 1024  # that get them before time is looked at again
+FIRST_PAIRS = 2  # that get outer tiles before time is looked at again
+QUICK, SLOW = 0.05, 0.15  # seconds after which there are more of them the next time, or fewer
 MOST_LIKELY = 100_000  # that get outer tiles
 MOST_AROUND = 20_000  # spatial choices for which these are bounded first
 SOME = 4  # tiles of each bypass choice that are returned
@@ -61,12 +63,8 @@ def tightened(
         The ceiling where nothing costs less. The best tiles come first.
     """
     lowest = certain = min(bound for bound, _ in bounds)
-    choices = None
-    if len(least.architecture.arrays) == 1:
-        choices = spatial_choices(least)
-        if choices is None:
-            choices = spatial_choices(least, fast_enough(least, objective, ceiling))
-    if choices is None or len(choices[0]) == 0:
+    choices = choices_of(least, objective, ceiling)
+    if choices is None:
         return min(lowest, ceiling), []
     closer = CLOSER
     known: Known = {}
@@ -82,6 +80,16 @@ def tightened(
         if limit == ceiling or (best < limit and found) or stop():
             return certain, found
         closer = 1 + (closer - 1) * 4
+
+
+def choices_of(least: Least, objective: Objective, ceiling: float) -> tuple[Ints, Ints] | None:
+    """Return the spatial choices of the only array, or None if there are too many."""
+    if len(least.architecture.arrays) != 1:
+        return None
+    choices = spatial_choices(least)
+    if choices is None:
+        choices = spatial_choices(least, fast_enough(least, objective, ceiling))
+    return choices if choices is not None and len(choices[0]) else None
 
 
 def fast_enough(least: Least, objective: Objective, ceiling: float) -> Callable[[Ints], Bools]:
@@ -150,6 +158,64 @@ def with_tiles(least: Least, keep: KeepChoice, inners: Inners) -> list[tuple[Nes
     return found
 
 
+class Pairs:
+    """Inner tiles and spatial choices that may cost less than a ceiling.
+
+    Attributes
+    ----------
+    finished : bool
+        Whether these are all of them: there may be too many.
+    choices, actives : arrays
+        As `spatial_choices` returns them.
+    choice, tile, values : arrays of pairs
+        As `likely` returns them, in ascending order of the values.
+    """
+
+    def __init__(
+        self,
+        ns: Nest,
+        tiles: Inner,
+        keep: KeepChoice,
+        spatial: tuple[Ints, Ints],
+        objective: Objective,
+        ceiling: float,
+        least: Least,
+    ) -> None:
+        self.ns, self.tiles, self.goal, self.ceiling = ns, tiles, objective.goal(), ceiling
+        self.choices, self.actives = one_of_mirrored(ns, *spatial)
+        around = around_inner(least, ns, keep, self.actives)
+        choice, tile, values, finished = likely(
+            ns, tiles, self.choices, self.actives, around, self.goal, ceiling, MOST_PAIRS
+        )
+        self.finished = finished and len(choice) <= MOST_LIKELY
+        order = np.argsort(values, kind="stable")
+        self.choice, self.tile, self.values = choice[order], tile[order], values[order]
+
+    def batches(self) -> Iterator[slice]:
+        """Yield all of them, as many at a time as take a moment."""
+        begin, many = 0, FIRST_PAIRS
+        while begin < len(self.choice):
+            before = perf_counter()
+            yield slice(begin, min(begin + many, len(self.choice)))
+            begin, took = begin + many, perf_counter() - before
+            many = 2 * many if took < QUICK else max(1, many // 2) if took > SLOW else many
+
+    def together(self, some: slice, best: float | None = None) -> tuple[float, Floats, Ints]:
+        """Return what some of them cost with outer tiles, as `least_together`.
+
+        Parameters
+        ----------
+        some : slice
+        best : float, optional
+            The least value of pairs looked at before; all pairs are of interest without it.
+        """
+        ceilings = np.array([self.ceiling, self.ceiling if best is None else best])
+        return least_together(
+            self.ns, self.tiles, self.choices, self.actives, self.choice[some], self.tile[some],
+            self.values[some], self.goal, ceilings, best is None,
+        )  # fmt: skip
+
+
 @interruptible()
 def least_tiles(
     ns: Nest,
@@ -162,25 +228,18 @@ def least_tiles(
     stop: Callable[[], bool],
 ) -> tuple[float, list[BothSides]]:
     """Return what a bypass choice costs at least, or 0 where that takes too long, and tiles."""
-    goal = objective.goal()
-    choices, actives = one_of_mirrored(ns, *spatial)
-    around = around_inner(least, ns, keep, actives)
-    choice, tile, values, finished = likely(
-        ns, tiles, choices, actives, around, goal, ceiling, MOST_PAIRS
-    )
-    if not finished or len(choice) > MOST_LIKELY:
+    pairs = Pairs(ns, tiles, keep, spatial, objective, ceiling, least)
+    if not pairs.finished:
         return 0.0, []
-    order = np.argsort(values, kind="stable")
-    choice, tile, values = choice[order], tile[order], values[order]
-    value, begin, many = ceiling, 0, FIRST_PAIRS
+    choices, choice, tile, values = pairs.choices, pairs.choice, pairs.tile, pairs.values
+    value, begin = ceiling, 0
     reached, details = np.full(len(choice), np.inf), [np.zeros((0, 0), np.int64)] * len(choice)
-    while begin < len(choice) and values[begin] < value and not stop():
-        some = slice(begin, begin + many)
-        value, reached[some], details[some] = least_together(
-            ns, tiles, choices, actives, choice[some], tile[some], values[some], goal,
-            np.array([ceiling, value]),
-        )  # fmt: skip
-        begin, many = begin + many, min(2 * many, PAIRS)
+    for some in pairs.batches():
+        begin = some.start
+        if values[begin] >= value or stop():
+            break
+        value, reached[some], details[some] = pairs.together(some, value)
+        begin = some.stop
     # pairs that were not looked at
     value = min([value, *values[begin : begin + 1].tolist()])
     names = list(least.layer.bounds)

@@ -175,6 +175,7 @@ def least_together(
     values: Floats,
     goal: Floats,
     ceilings: Floats,
+    every: bool,
 ) -> tuple[float, Floats, Ints]:
     """Return what spatial choices and inner tiles cost at least with outer tiles.
 
@@ -186,6 +187,8 @@ def least_together(
         As `inner_tiles.likely` returns them, in ascending order of `values`.
     ceilings : array of 2
         What costs more is of no interest, and the least value of pairs looked at before.
+    every : bool
+        Whether pairs that cost more than others are of interest, too.
 
     Returns
     -------
@@ -337,5 +340,6 @@ def least_together(
             elif value < limit:
                 reached[i] = value
                 copy(details, found[i])
-        best = min(best, reached[i])
+        if not every:
+            best = min(best, reached[i])
     return best, reached, found

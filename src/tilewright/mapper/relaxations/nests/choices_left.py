@@ -1,0 +1,105 @@
+"""Spatial choices with which a regular mapping may still be better than a ceiling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tilewright.kernels.kernel import interruptible
+from tilewright.mapper.objective.objective import Objective
+from tilewright.mapper.problem.bypass_choices import KeepChoice
+from tilewright.mapper.relaxations.nests.regular_bound import (
+    Inners,
+    Pairs,
+    choices_of,
+    with_tiles,
+)
+from tilewright.mapper.relaxations.stays.least_cost import Least
+
+if TYPE_CHECKING:
+    from tilewright.kernels.types import Ints
+    from tilewright.mapper.relaxations.nests.inner_tiles import Inner
+    from tilewright.mapper.relaxations.nests.nest import Nest
+
+MOST_PAIRS = 1 << 14  # of a bypass choice: more take too long
+
+
+class ChoiceLeft(NamedTuple):
+    """A spatial choice with a bypass choice.
+
+    Attributes
+    ----------
+    value : float
+        What mappings cost at least.
+    keep : bypass choice
+    instances : tuple of int
+        Of each dimension: how many tiles of one instance all instances together have, rounded up.
+    """
+
+    value: float
+    keep: KeepChoice
+    instances: tuple[int, ...]
+
+
+def choices_left(
+    least: Least,
+    bounds: Sequence[tuple[float, KeepChoice]],
+    objective: Objective,
+    ceiling: float,
+    stop: Callable[[], bool],
+) -> list[ChoiceLeft] | None:
+    """Return all spatial choices that may cost less than a ceiling, or None if it takes too long.
+
+    Of those that others become when dimensions change places, one is returned.
+
+    Parameters
+    ----------
+    least, bounds, objective, ceiling, stop
+        As for `regular_bound.tightened`.
+    """
+    choices = choices_of(least, objective, ceiling)
+    if choices is None:
+        return None
+    found: list[ChoiceLeft] = []
+    inners: Inners = {}
+    for bound, keep in sorted(bounds):
+        if bound >= ceiling:
+            break
+        best: dict[tuple[int, ...], float] | None = None
+        for ns, tiles in with_tiles(least, keep, inners):
+            own = by_choice(ns, tiles, keep, choices, objective, ceiling, least, stop)
+            # of bounds with other memories, the one that leaves least
+            if own is not None and (best is None or len(own) < len(best)):
+                best = own
+        if best is None:
+            return None
+        found += [ChoiceLeft(max(bound, value), keep, own) for own, value in best.items()]
+    return found
+
+
+@interruptible()
+def by_choice(
+    ns: Nest,
+    tiles: Inner,
+    keep: KeepChoice,
+    choices: tuple[Ints, Ints],
+    objective: Objective,
+    ceiling: float,
+    least: Least,
+    stop: Callable[[], bool],
+) -> dict[tuple[int, ...], float] | None:
+    """Return what spatial choices cost at least that cost less than a ceiling."""
+    pairs = Pairs(ns, tiles, keep, choices, objective, ceiling, least)
+    if not pairs.finished or len(pairs.choice) > MOST_PAIRS:
+        return None
+    found: dict[tuple[int, ...], float] = {}
+    for some in pairs.batches():
+        if stop():
+            return None
+        _, reached, _ = pairs.together(some)
+        for i in np.flatnonzero(reached < ceiling).tolist():
+            own = tuple(pairs.choices[pairs.choice[some.start + i]].tolist())
+            found[own] = min(found.get(own, np.inf), float(reached[i]))
+    return found
