@@ -48,7 +48,7 @@ from tilewright.model.evaluate import evaluate
 from tilewright.workload.layer import Layer
 
 STARTS = 3  # mappings with promising tiles that are improved, and as many that are too large
-BOUNDED = 8  # mappings that a bound stands for
+BOUNDED, MORE = 8, 40  # mappings that a bound stands for, and with one array or at the end
 ROUNDER = 8  # layers with rounder bounds that are searched
 CHOICES, EARLY = 8, 4  # spatial choices with which it is looked for, and the first of these
 SUMS = 1 << 18  # of bounds, before other starting points are looked at
@@ -104,10 +104,9 @@ def with_all_sizes(
         # sizes that divide may be far off, and it takes less time than a bound
         best.climb_from_layers([rounded(layer)], 0.0, annealed=True)
     if stop() and divided.closed_form is None:
-        same = best.mapping == divided.mapping
+        least_memory = divided.least_memory and best.mapping == divided.mapping
         tried = replace(
-            divided, mapping=best.mapping, value=best.value,
-            least_memory=divided.least_memory and same,
+            divided, mapping=best.mapping, value=best.value, least_memory=least_memory
         )  # fmt: skip
         return replace(untried(tried, layer, architecture, objective), reason="")
     boxes = divided.closed_form or closed_form(layer, machine, wanted, stop)
@@ -123,7 +122,8 @@ def with_all_sizes(
         bound = max(bound, higher)
         best.climb_from_tiles(tiles, bound)
     # with windows it takes long, and rounder layers come first
-    best.climb_from_joint_bound(bounds, bound, PROGRAMS if any(least.windows) else MOST_PROGRAMS)
+    few = PROGRAMS if any(least.windows) else MOST_PROGRAMS
+    best.climb_from_joint_bound(bounds, bound, few, BOUNDED if several else MORE)
     bound = max(bound, bounds.bound)
     best.climb_from_rounder(bounds, bound)
     best.finish(bound)
@@ -137,9 +137,9 @@ def with_all_sizes(
         boxes.refine(best.value, stop, SUMS << 2, sized=bound <= boxes.bound * HIGHER)
         best.climb_from_choices(bounds, CHOICES if bound <= boxes.bound else EARLY)
         boxes.lower(best.value, stop, SUMS << 2)
-        if settings.regular_bound:
-            bounds.begin_with_choices(bound, best.value, stop)
         bound = best.settle_jointly(bounds, bound)
+        if settings.regular_bound and bounds.begin_with_choices(bound, best.value, stop):
+            bound = best.settle_jointly(bounds, bound)
     certain = bound_of_all(layer, machine, wanted, keeps, best.value, stop, settings.shares, boxes)
     if layer.operations <= SMALL and not best.reaches(certain) and not stop():
         others = sorted(keeps)[:OTHERS] if layer.operations <= TINY else []
@@ -266,7 +266,7 @@ class BestOfAllSizes:
             boxes.lower(self.value, self.stop, SUMS)
 
     def climb_from_joint_bound(
-        self, bounds: RegularBounds, bound: float, most: int = MOST_PROGRAMS
+        self, bounds: RegularBounds, bound: float, most: int = MOST_PROGRAMS, starts: int = BOUNDED
     ) -> None:
         """Raise the bound of all memories together, and climb from what it stands for, by turns."""
         for _ in range(TURNS):
@@ -275,7 +275,7 @@ class BestOfAllSizes:
             bounds.lower_jointly(self.value, self.stop, most)
             bound = max(bound, bounds.bound)
             before = self.value
-            for start in islice(bounds.mappings(), BOUNDED):
+            for start in islice(bounds.mappings(), starts):
                 if self.reaches(bound) or self.stop():
                     return
                 self.climb_from(start)
@@ -286,7 +286,7 @@ class BestOfAllSizes:
         """Go on with the bound of all memories together while it comes closer; return it."""
         while True:
             before = bound
-            self.climb_from_joint_bound(bounds, bound)
+            self.climb_from_joint_bound(bounds, bound, starts=MORE)
             bound = max(bound, bounds.bound)
             far = self.value - before
             if self.reaches(bound) or self.stop() or bound - before < CLOSER * far:

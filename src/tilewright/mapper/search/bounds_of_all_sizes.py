@@ -102,7 +102,7 @@ class RegularBounds:
             )
         self.left -= joint.lower(ceiling, stop, min(most, self.left))
 
-    def begin_with_choices(self, bound: float, ceiling: float, stop: Callable[[], bool]) -> None:
+    def begin_with_choices(self, bound: float, ceiling: float, stop: Callable[[], bool]) -> bool:
         """Let the bound of all memories together begin anew with single spatial choices.
 
         The enumerated bound leaves few of them where it is close to the best value, so that there
@@ -116,14 +116,19 @@ class RegularBounds:
             The best value so far.
         stop : callable
             Whether there is no time for that.
+
+        Returns
+        -------
+        bool
+            Whether it does.
         """
         if not self.on or bound < NEARLY * ceiling or max(bound, self.bound) >= ceiling:
-            return
+            return False
         costs = self.boxes.costs
         least = costs.least.at(self.boxes.widest())
         left = choices_left(least, self.boxes.keeps(), self.objective, ceiling, stop)
         if left is None:
-            return
+            return False
         self.reached = self.bound if left else ceiling
         keeps: dict[KeepChoice, float] = {}
         for own in left:
@@ -134,6 +139,7 @@ class RegularBounds:
             self.joint = JointBound(every, costs.halves, bounds, self.objective, chosen=left)
         self.allow(ANEW)
         self.is_last = True
+        return True
 
     def allow(self, programs: int) -> None:
         """Let the bound of all memories together solve more programs than it has left."""
