@@ -24,8 +24,8 @@ from tilewright.workload.layer import Layer
 MOST_KEEPS = 512  # that are bounded for irregular mappings, too
 HIGHER = 1.002  # than where the bound of all memories together began: enough to begin anew
 MOST_PROGRAMS = 1 << 15  # for the bound of all memories together
-NEARLY = 0.99  # of the best value
-ANEW = 1 << 13  # of them at least, where it begins with single spatial choices
+ANEW = 1 << 13  # programs that it has at least, where it begins with single spatial choices
+NEARLY = 0.99  # of the best value: with an enumerated bound below it, there are too many of these
 
 
 def closed_form(
@@ -71,7 +71,7 @@ class RegularBounds:
         self.joint: JointBound | None = None
         self.reached, self.began = 0.0, 0.0  # by joint bounds before, and where this one begins
         self.on, self.left = joint, MOST_PROGRAMS if joint else 0
-        self.is_last = False  # whether the second one has begun for the last time
+        self.is_last = False  # whether it has begun with single spatial choices
 
     @property
     def bound(self) -> float:

@@ -242,8 +242,8 @@ class Extents:
                     if self.along((array,), (d,)):
                         yield ArrayChunks(self, array, d, self.known_times[-1, d, every])
 
-    def with_instances(self, instances: Sequence[int]) -> tuple[tuple[int, float, float], ...]:
-        """Return ranges of the elements at work for so many of each dimension, or a part less."""
+    def ranges_of(self, instances: Sequence[int]) -> tuple[tuple[int, float, float], ...]:
+        """Return the ranges of elements at work, of each dimension n - 1 to n for n instances."""
         found = []
         for d in self.dimensions:
             along = self.along(self.arrays, (d,))

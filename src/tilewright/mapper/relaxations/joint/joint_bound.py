@@ -141,7 +141,7 @@ class JointBound:
         nodes = Nodes(Extents(self.least, self.halves, keep, self.objective), ceiling, floors)
         if nodes.none is not None and keep in self.chosen:
             for own in self.chosen[keep]:
-                way = Assumption(ranges=nodes.extents.with_instances(own.instances))
+                way = Assumption(ranges=nodes.extents.ranges_of(own.instances))
                 self.add(Begin(nodes, nodes.none, way), max(least, own.value))
         elif nodes.none is not None:
             if len(floors.values) <= MOST_BEGUN:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,16 +12,11 @@ from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.problem.bypass_choices import KeepChoice
 from tilewright.mapper.relaxations.nests.regular_bound import (
     Inners,
-    Pairs,
+    TilePairs,
     choices_of,
     with_tiles,
 )
 from tilewright.mapper.relaxations.stays.least_cost import Least
-
-if TYPE_CHECKING:
-    from tilewright.kernels.types import Ints
-    from tilewright.mapper.relaxations.nests.inner_tiles import Inner
-    from tilewright.mapper.relaxations.nests.nest import Nest
 
 MOST_PAIRS = 1 << 14  # of a bypass choice: more take too long
 
@@ -68,8 +63,8 @@ def choices_left(
         if bound >= ceiling:
             break
         best: dict[tuple[int, ...], float] | None = None
-        for ns, tiles in with_tiles(least, keep, inners):
-            own = by_choice(ns, tiles, keep, choices, objective, ceiling, least, stop)
+        for both in with_tiles(least, keep, inners):
+            own = by_choice(TilePairs(*both, keep, choices, objective, ceiling, least), stop)
             # of bounds with other memories, the one that leaves least
             if own is not None and (best is None or len(own) < len(best)):
                 best = own
@@ -80,18 +75,8 @@ def choices_left(
 
 
 @interruptible()
-def by_choice(
-    ns: Nest,
-    tiles: Inner,
-    keep: KeepChoice,
-    choices: tuple[Ints, Ints],
-    objective: Objective,
-    ceiling: float,
-    least: Least,
-    stop: Callable[[], bool],
-) -> dict[tuple[int, ...], float] | None:
-    """Return what spatial choices cost at least that cost less than a ceiling."""
-    pairs = Pairs(ns, tiles, keep, choices, objective, ceiling, least)
+def by_choice(pairs: TilePairs, stop: Callable[[], bool]) -> dict[tuple[int, ...], float] | None:
+    """Return what spatial choices cost at least that cost less than the ceiling."""
     if not pairs.finished or len(pairs.choice) > MOST_PAIRS:
         return None
     found: dict[tuple[int, ...], float] = {}
@@ -99,7 +84,7 @@ def by_choice(
         if stop():
             return None
         _, reached, _ = pairs.together(some)
-        for i in np.flatnonzero(reached < ceiling).tolist():
+        for i in np.flatnonzero(reached < pairs.ceiling).tolist():
             own = tuple(pairs.choices[pairs.choice[some.start + i]].tolist())
             found[own] = min(found.get(own, np.inf), float(reached[i]))
     return found

@@ -130,7 +130,8 @@ def least_below(
         for own in known.get(keep, []):
             if stop() or value >= best:
                 break
-            least_one, found_some = least_tiles(*own, keep, choices, objective, best, least, stop)
+            pairs = TilePairs(*own, keep, choices, objective, best, least)
+            least_one, found_some = least_tiles(pairs, list(least.layer.bounds), stop)
             if least_one > value:
                 value, some = least_one, found_some
         found += some
@@ -158,8 +159,8 @@ def with_tiles(least: Least, keep: KeepChoice, inners: Inners) -> list[tuple[Nes
     return found
 
 
-class Pairs:
-    """Inner tiles and spatial choices that may cost less than a ceiling.
+class TilePairs:
+    """Pairs of an inner tile and a spatial choice that may cost less than a ceiling.
 
     Attributes
     ----------
@@ -181,12 +182,14 @@ class Pairs:
         ceiling: float,
         least: Least,
     ) -> None:
-        self.ns, self.tiles, self.goal, self.ceiling = ns, tiles, objective.goal(), ceiling
+        self.ns, self.tiles, self.keep = ns, tiles, keep
+        self.goal, self.ceiling = objective.goal(), ceiling
         self.choices, self.actives = one_of_mirrored(ns, *spatial)
         around = around_inner(least, ns, keep, self.actives)
-        choice, tile, values, finished = likely(
-            ns, tiles, self.choices, self.actives, around, self.goal, ceiling, MOST_PAIRS
-        )
+        with interruptible():
+            choice, tile, values, finished = likely(
+                ns, tiles, self.choices, self.actives, around, self.goal, ceiling, MOST_PAIRS
+            )
         self.finished = finished and len(choice) <= MOST_LIKELY
         order = np.argsort(values, kind="stable")
         self.choice, self.tile, self.values = choice[order], tile[order], values[order]
@@ -218,19 +221,12 @@ class Pairs:
 
 @interruptible()
 def least_tiles(
-    ns: Nest,
-    tiles: Inner,
-    keep: KeepChoice,
-    spatial: tuple[Ints, Ints],
-    objective: Objective,
-    ceiling: float,
-    least: Least,
-    stop: Callable[[], bool],
+    pairs: TilePairs, names: Sequence[str], stop: Callable[[], bool]
 ) -> tuple[float, list[BothSides]]:
     """Return what a bypass choice costs at least, or 0 where that takes too long, and tiles."""
-    pairs = Pairs(ns, tiles, keep, spatial, objective, ceiling, least)
     if not pairs.finished:
         return 0.0, []
+    ns, tiles, ceiling = pairs.ns, pairs.tiles, pairs.ceiling
     choices, choice, tile, values = pairs.choices, pairs.choice, pairs.tile, pairs.values
     value, begin = ceiling, 0
     reached, details = np.full(len(choice), np.inf), [np.zeros((0, 0), np.int64)] * len(choice)
@@ -242,7 +238,6 @@ def least_tiles(
         begin = some.stop
     # pairs that were not looked at
     value = min([value, *values[begin : begin + 1].tolist()])
-    names = list(least.layer.bounds)
 
     def named(own: Ints) -> dict[str, int]:
         return dict(zip(names, map(int, own), strict=True))
@@ -269,7 +264,7 @@ def least_tiles(
         found.append(
             BothSides(
                 value=float(reached[i]),
-                keep=keep,
+                keep=pairs.keep,
                 outer=tuple(t for t in outer.tolist() if t >= 0),
                 inner=inner,
                 stays=named(stays),
