@@ -236,10 +236,10 @@ def test_parts_of_a_choice_leave_out_no_ratio(seed: int) -> None:
 
 
 def test_elements_share_as_much_as_they_are_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    layer = tw.einsum("O[M,N] += I[M,K] * W[K,N]", M=4, N=4, K=4)
+    layer = tw.einsum("O[M,N] += I[M,K] * W[K,N]", M=6, N=6, K=6)
     levels = (
         Memory("DRAM", 8, read_energy=40.0, write_energy=40.0),
-        Memory("L2", 8, 48, keep=frozenset("IW"), must_keep=frozenset("IW")),
+        Memory("L2", 8, 96, keep=frozenset("IW"), must_keep=frozenset("IW")),
         *(Array("A", {"X": 2}), Array("B", {"X": 3})),
     )
     machine = Architecture("shared", (*levels, Compute("MAC")))

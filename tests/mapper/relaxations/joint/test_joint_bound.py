@@ -17,8 +17,8 @@ from tilewright.mapper.problem.bypass_choices import KeepChoice, keep_choices, n
 from tilewright.mapper.relaxations.boxes.boxes_left import BoxesLeft, Floors
 from tilewright.mapper.relaxations.boxes.halves import halves_of
 from tilewright.mapper.relaxations.joint import node
-from tilewright.mapper.relaxations.joint.decisions import Decisions
 from tilewright.mapper.relaxations.joint.joint_bound import JointBound
+from tilewright.mapper.relaxations.joint.window_decisions import WindowDecisions
 from tilewright.mapper.relaxations.nests.choices_left import choices_left
 from tilewright.mapper.relaxations.nests.regular_bound import tightened
 from tilewright.mapper.search.bounds_of_all_sizes import (
@@ -303,13 +303,20 @@ def test_a_bound_of_single_choices_begins_where_the_enumerated_one_ends() -> Non
 
 def test_few_steps_leave_strided_windows_little_to_share(monkeypatch: pytest.MonkeyPatch) -> None:
     """With few steps, elements lie where their windows have few words in common."""
-    layer = tw.einsum("O[K,P] += I[C,P+3*R] * W[K,C,R]", K=8, C=16, P=13, R=7)
-    machine = buffers((16384, 16384), Array("A", {"X": 32, "Y": 4}), 8.0)
-    value = tw.map(layer, machine, "energy", cache=False).layers[0].proof.value
-    with_sets = bounded(layer, machine, "energy", value, 2000)
-    monkeypatch.setattr(Decisions, "sets", lambda self: iter(()))
-    without = bounded(layer, machine, "energy", value, 2000)
-    assert without.bound < with_sets.bound * (1 - 1e-3)
+    layer = tw.einsum("O[K,P] += I[C,P+2*R] * W[K,C,R]", K=4, C=8, P=17, R=7)
+    machine = buffers((16384, 16384), Array("A", {"X": 16, "Y": 4}), 8.0)
+    value = tw.map(layer, machine, "edp", cache=False).layers[0].proof.value
+    with_sets = bounded(layer, machine, "edp", value, 800)
+    monkeypatch.setattr(WindowDecisions, "sets", lambda self: iter(()))
+    without = bounded(layer, machine, "edp", value, 800)
+    assert without.bound < with_sets.bound * (1 - 1e-2)
+
+
+@pytest.mark.long
+def test_a_layer_whose_elements_share_windows_is_proven() -> None:
+    network = tw.load_network("mobilenet_v2")
+    (layer,) = [own for own in network.layers if own.name == "block12.depthwise"]
+    assert tw.map(layer, "four-level", "edp", cache=False).layers[0].proof.optimal
 
 
 def test_a_product_with_a_bound_of_few_divisors_is_proven() -> None:

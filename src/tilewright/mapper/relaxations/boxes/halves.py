@@ -36,8 +36,8 @@ class ArrayChoices(NamedTuple):
     """
 
     elements: Ints
-    alone: Ints
-    chunks: Ints
+    alone: Floats
+    chunks: Floats
 
 
 class Halves:
@@ -105,8 +105,8 @@ class Halves:
         ]
         self.single = np.array([part[0] for part in parts])
         self.widest = self.of_parts(elements, np.maximum)
-        self.alone = self.of_parts(choices.alone.astype(np.float64), np.minimum)
-        self.chunks = self.of_parts(choices.chunks.astype(np.float64), np.minimum)
+        self.alone = self.of_parts(choices.alone, np.minimum)
+        self.chunks = self.of_parts(choices.chunks, np.minimum)
         self.working = self.widest.astype(np.float64)
         self.choice = np.arange(len(parts))
         self.holds = bool((self.alone > 1).any())
@@ -227,22 +227,27 @@ def of_array(bounds: Ints, axes: Sequence[Axis], every: bool) -> ArrayChoices | 
         widest = different(np.minimum(products(widest, own), bounds))
     if len(widest) > MOST_CHOICES:
         return None
-    return ArrayChoices(widest, np.ones_like(widest), np.ones_like(widest))
+    return ArrayChoices(widest, np.ones(widest.shape), np.ones(widest.shape))
 
 
 def every_choice(bounds: Ints, ways: Sequence[Ints]) -> ArrayChoices:
     """Return all spatial choices of an array, from those of its axes."""
-    elements = alone = chunks = np.ones((1, len(bounds)), np.int64)
+    elements = alone = times = np.ones((1, len(bounds)), np.int64)
+    more = np.zeros((1, len(bounds)), np.int64)
     for own in ways:
-        fewer = np.maximum(own - 1, 1)
+        fewer, divided = np.maximum(own - 1, 1), (own > 1).astype(np.int64)
         # whichever is outside of the other
-        outside = np.maximum(products(chunks, own), np.repeat(alone, len(own), axis=0))
+        outside = np.maximum(products(times, own), np.repeat(alone, len(own), axis=0))
         inside = np.maximum(products(alone, fewer), np.tile(own, (len(alone), 1)))
         alone = np.minimum(outside, inside)
         elements = np.minimum(products(elements, own), bounds)
-        chunks = products(chunks, fewer)
+        # n chunks of x, the last of which may be short, have (n - 1) x + 1 iterations at least
+        within = np.repeat(more, len(own), axis=0) + products(times, divided)
+        more = np.minimum(products(more, fewer) + np.tile(divided, (len(more), 1)), within)
+        times = products(times, fewer)
+    chunks = np.minimum(least_share(bounds, times, more), elements)
     rows, which = np.unique(elements, axis=0, return_inverse=True)
-    least = [np.full_like(rows, np.iinfo(np.int64).max) for _ in range(2)]
+    least = [np.full(rows.shape, np.inf) for _ in range(2)]
     for own, to in zip((alone, chunks), least, strict=True):
         np.minimum.at(to, which.reshape(-1), own)
     return ArrayChoices(rows, *least)
@@ -256,12 +261,20 @@ def of_axis(bounds: Ints, axis: Axis, every: bool) -> ArrayChoices:
     if every and axis.size <= MOST_ELEMENTS:
         choices = np.array(axis.choices(), np.int64)
         if len(choices) <= MOST_CHOICES:
-            return ArrayChoices(choices, choices, np.maximum(choices - 1, 1))
+            fewer, divided = np.maximum(choices - 1, 1), (choices > 1).astype(np.int64)
+            chunks = np.minimum(least_share(bounds, fewer, divided), choices)
+            return ArrayChoices(choices, choices.astype(np.float64), chunks)
     choices = np.array(axis.widest(), np.int64)
     for step in (1, 2, 4):
         if len(choices) > MOST_CHOICES:
             choices = different(np.minimum(rounded_up(choices, step), bounds))
-    return ArrayChoices(choices, np.ones_like(choices), np.ones_like(choices))
+    return ArrayChoices(choices, np.ones(choices.shape), np.ones(choices.shape))
+
+
+def least_share(bounds: Ints, times: Ints, more: Ints) -> Floats:
+    """Return how many times x the least number of  times x + more  is that is within bounds."""
+    longest = np.maximum((bounds - more) // times, 1)
+    return np.asarray(times + more / longest)
 
 
 def products(some: Ints, others: Ints) -> Ints:

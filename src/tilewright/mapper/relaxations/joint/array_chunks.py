@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tilewright.mapper.relaxations.joint.extents import Extents
 
 MOST_LISTED = 1 << 12  # extents of a chunk
+MOST_ITERATIONS = 256  # of a dimension for all chunks of its elements to be looked at
 WHOLE = 1e-6  # of a number that may be whole but for rounding
 MORE = 1e-5  # of what a solution has: less is not worth a decision
 TWICE = 2.0  # times as much, for more than that
@@ -145,6 +146,28 @@ def fewest_parts(chunks: DividedChunks | WiderChunks, steps: int) -> float:
     return float(chunks.parts(steps).min())
 
 
+@lru_cache(maxsize=1 << 14)
+def element_chunks(bound: int, fewest: float, most: float, steps: int) -> tuple[int, ...]:
+    """Return what the longest chunk of an element may be, in so many steps at most.
+
+    Parameters
+    ----------
+    bound : int
+        Iterations of the dimension.
+    fewest, most : float
+        Between how many times as many all elements have.
+    steps : int
+    """
+    found = []
+    for own in range(1, min(steps, int(bound / fewest + WHOLE)) + 1):
+        chunks = np.arange(ceil(fewest * own - WHOLE), min(bound, int(most * own + WHOLE)) + 1)
+        # as `DividedChunks.steps`
+        taken = bound // chunks * own + np.minimum(own, bound % chunks)
+        if (taken <= steps).any():
+            found.append(own)
+    return tuple(found)
+
+
 class ArrayChunks:
     """The chunks of a dimension that one array alone divides.
 
@@ -164,7 +187,8 @@ class ArrayChunks:
     """
 
     def __init__(self, extents: Extents, array: int, d: str, steps: int) -> None:
-        self.steps, self.bound, self.place = steps, extents.bounds[d], extents.position[d]
+        self.d, self.steps, self.bound = d, steps, extents.bounds[d]
+        self.place = extents.position[d]
         self.every = extents.halves
         self.halves = [k for k, each in enumerate(extents.halves) if each.array == array]
         others = (k for k in extents.arrays if k != array)
@@ -269,6 +293,38 @@ class ArrayChunks:
             for v in self.parts.get(pair[1], ()):
                 low[v] = max(low[v], log(few))
         return True
+
+    def of_elements(self, parts: Sequence[int], ranges: Floats) -> tuple[int, ...] | None:
+        """Limit tiles to chunks that an element may have, and return these, or None if not known.
+
+        Parameters
+        ----------
+        parts : sequence of int
+            Of spatial choices.
+        ranges : array of (2, variables)
+        """
+        high = ranges[1]
+        if self.bound > MOST_ITERATIONS or not self.divides(parts, high):
+            return None
+        found = self.some_chunks(ranges, whole(min(high[self.steps], log(self.bound))))
+        for v in self.tiles.values() if found else ():
+            high[v] = min(high[v], log(found[-1]))
+        return found
+
+    def some_chunks(self, ranges: Floats, steps: int) -> tuple[int, ...]:
+        """Return the chunks that an element may have in so many steps at most."""
+        fewest, most = (exp(sum(ends[v] for v in self.own)) for ends in ranges)
+        shortest = max((exp(ranges[0, v]) for v in self.tiles.values()), default=1.0)
+        found = element_chunks(self.bound, fewest, most, steps)
+        return tuple(own for own in found if own >= shortest - WHOLE)
+
+    def fewer_chunks(self, parts: Sequence[int], ranges: Floats, point: Floats) -> int | None:
+        """Return the steps of a solution, if an element has other chunks with no more of them."""
+        steps, most = whole(point[self.steps]), whole(min(ranges[1, self.steps], log(self.bound)))
+        if steps == most or self.bound > MOST_ITERATIONS or not self.divides(parts, ranges[1]):
+            return None
+        few = self.some_chunks(ranges, steps)
+        return steps if few != self.some_chunks(ranges, most) else None
 
     def cut(
         self,

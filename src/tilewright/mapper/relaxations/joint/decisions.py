@@ -12,14 +12,11 @@ from tilewright.mapper.relaxations.joint.assumption import Assumption, Decision,
 from tilewright.mapper.relaxations.joint.extents import Extents
 from tilewright.mapper.relaxations.joint.node import BoundNode
 from tilewright.mapper.relaxations.joint.program import Powers, span
-from tilewright.mapper.relaxations.joint.windows.limits import Expression
-from tilewright.mapper.relaxations.joint.windows.tiles_that_return import Back
-from tilewright.mapper.relaxations.joint.windows.words import Slide
+from tilewright.mapper.relaxations.joint.window_decisions import APART, WORTH, WindowDecisions
 
 WHOLE = 1e-6  # of a number that may be whole but for rounding
-APART = 1e-3  # of logarithms that differ
-WORTH = 1e-5  # of the logarithm of a value
 LEAST, SEVERAL = 1e-9, 4.0  # by how much a line is too high, and how many times that counts
+FEW_STEPS = 1e-3  # of the logarithm of a value, which chunks may be worth
 EDGE = 0.1  # of a range, for parts that are not too small
 
 
@@ -38,6 +35,7 @@ class Decisions:
         self.point = node.point
         self.low, self.high = node.ranges
         self.shares = self.of_stays()
+        self.of_windows = WindowDecisions(extents, node, self.shares)
 
     def open(self, close: bool = False) -> list[Decision]:
         """Return all that may be worth something, whole numbers if nothing else is.
@@ -45,10 +43,10 @@ class Decisions:
         Where a bound is close to the ceiling, lines may be worth as little as that.
         """
         lines = list(self.lines())
-        found = [*self.orders(), *self.spaces(), *self.slides(), *self.sets(), *lines]
+        found = [*self.orders(), *self.spaces(), *self.of_windows.open(), *lines]
         found = [own for own in found if own.worth > WORTH]
         if not found:
-            found = [*self.numbers(), *self.chunks()]
+            found = [*self.numbers(), *self.chunks(), *self.steps()]
             found = [own for own in found if own.worth > WORTH]
         return [*found, *(own for own in lines if own.worth <= WORTH)] if close else found
 
@@ -126,164 +124,6 @@ class Decisions:
                     worth = max(worth, EDGE * self.shares[i])
         return worth
 
-    def slides(self) -> Iterator[Decision]:
-        """Yield along which dimensions tiles slide, what that takes, and extents of windows."""
-        extents, windows = self.extents, self.windows
-        for i in windows.run:
-            share = self.shares[i]
-            expressions = windows.expressions[extents.stays[i].tensor]
-            if i not in self.node.slides:
-                yield Decision(("slide", i), self.too_few(i) * share, self.ways_to_slide(i))
-            else:
-                slide = self.node.slides[i]
-                yield from self.runs(i, slide)
-                if slide.back is Back.ANY:
-                    few = self.too_few(i) * share
-                    yield Decision(("return", i), few, self.ways_to_return(i, slide.dimension))
-                for n, shared, rate in windows.rates_of(i):
-                    yield from self.extent_of(i, expressions[n], rate, shared, share)
-            for n, e in enumerate(expressions):
-                if e.two:
-                    m, other = (exp(self.point[extents.extents[i][d]]) for d in e.names)
-                    missing = log(e.words(m, other)) - self.point[windows.words[i, n]]
-                    yield from self.divided(i, e, missing * 0.3 * max(self.shares))
-
-    def sets(self) -> Iterator[Decision]:
-        """Yield steps of windows: with as few as that, elements share fewer words."""
-        for own in self.windows.sets:
-            missing = own.least(self.high, self.point) - self.point[own.rate]
-            if missing > WORTH:
-                steps = [v for d in own.expression.names if (v := own.steps(d)) is not None]
-                ways = [(self.high[v] - self.point[v], v) for v in steps]
-                apart, v = max(ways, default=(0.0, 0))
-                if apart > APART:
-                    at = at_a_number(v, floor(exp(self.point[v]) + WHOLE))
-                    yield Decision(("sets", own.rate), missing * max(self.shares), at)
-
-    def too_few(self, i: int) -> float:
-        """Return how far the words sent to a stay are below those of tiles that do not slide."""
-        missing = 0.0
-        for n, _, rate in self.windows.rates_of(i):
-            e = self.windows.expressions[self.extents.stays[i].tensor][n]
-            tile = [exp(self.point[self.extents.extents[i][d]]) for d in e.names]
-            few = log(e.words(*tile) / (tile[0] * tile[1])) - self.point[rate]
-            missing = max(missing, few)
-        return missing
-
-    def ways_to_slide(self, i: int) -> list[Assumption]:
-        """Return the dimensions that a tile may slide along: those of which it has not all."""
-        extents = self.extents
-        every = self.windows.slides(i)
-        own = extents.extents[i]
-        part = [d for d in every if self.low[own[d]] < log(extents.bounds[d]) - WHOLE]
-        found = [Assumption(slide=((i, Slide(d)),)) for d in part or every[:1]]
-        for e in self.windows.expressions[extents.stays[i].tensor]:
-            if e.two and set(e.names) <= set(part):
-                # both have loops around the tile
-                ranges = tuple((own[d], -inf, log(extents.bounds[d] - 1)) for d in e.names)
-                found += [
-                    Assumption(ranges=ranges, slide=((i, Slide(d, Back.ANY)),))
-                    for d in e.names
-                    if self.ways_to_return(i, d)
-                ]
-        return found
-
-    def ways_to_return(self, i: int, d: str) -> list[Assumption]:
-        """Return the ways in which runs along a dimension may end where others begin."""
-        ways = self.windows.returning[i, d].ways(self.low, self.high)
-        return [Assumption(slide=((i, Slide(d, back)),)) for back in ways]
-
-    def runs(self, i: int, slide: Slide) -> Iterator[Decision]:
-        """Yield stays outside of a tile that slides, which do not have all of its run."""
-        extents, own = self.extents, self.extents.extents[i]
-        decided = {(a, b) for a, b, _ in self.node.runs}
-        relevant = extents.least.relevant[extents.stays[i].tensor]
-        known = self.node.inside | extents.inside
-        for k in range(len(extents.stays)):
-            if k == i or (i, k) in decided or (i, k) in known:
-                continue
-            # how much larger the stay is than the tile, as logarithms
-            larger = {
-                q: self.point[extents.extents[k][q]] - self.value(extents.scale(k, i, q))
-                for q in extents.dimensions
-                if q in relevant
-            }
-            beyond = self.point[self.windows.run[i]] - larger[slide.dimension]
-            for d in self.windows.next_loops(i, slide):
-                beyond = max(beyond, log(exp(self.point[own[d]]) + 1) - larger[d])
-            others = [larger[q] - self.point[own[q]] for q in larger if q != slide.dimension]
-            others.append(larger[slide.dimension] - self.point[self.windows.run[i]])
-            apart = min(beyond, max(others, default=0.0))
-            if apart <= APART:
-                continue
-            ways = [Assumption(run=((i, k, False),)), Assumption(run=((i, k, True),))]
-            if (k, i) not in known:
-                # it has to be known first which one is outside
-                ways = [way._replace(inside=((k, i),)) for way in ways]
-                ways.append(Assumption(inside=((i, k),)))
-            yield Decision(("run", i, k), 0.5 * apart * self.shares[i], ways)
-
-    def extent_of(
-        self, i: int, e: Expression, rate: int, shared: tuple[int, ...], share: float
-    ) -> Iterator[Decision]:
-        """Yield extents of a window that decide how many words are sent for an iteration."""
-        extents, slide = self.extents, self.node.slides[i]
-        if not e.two:
-            return
-        if (rate, slide.dimension) in self.windows.steps:
-            yield from self.of_steps(i, e, rate, share)
-        if slide.returns and slide.dimension in e.names:
-            if e.plain and slide.back is not Back.ANY:
-                yield from self.of_returns(i, e, rate, shared, share)
-            return
-        if shared and not e.plain:
-            return
-        ends = []
-        for d, bound in zip(e.names, e.bounds, strict=True):
-            own = self.windows.run[i] if d == slide.dimension else extents.extents[i][d]
-            along = self.point[own] + self.value(extents.along(shared, (d,)))
-            ends.append(min(float(bound), exp(along)))
-        missing = log(e.words(*ends) / (ends[0] * ends[1])) - self.point[rate]
-        yield from self.divided(i, e, missing * share)
-
-    def of_steps(self, i: int, e: Expression, rate: int, share: float) -> Iterator[Decision]:
-        """Yield extents of a window that decide how many words are new at each step."""
-        slide = self.node.slides[i]
-        few = self.windows.steps[rate, slide.dimension].words(self.point, slide.returns)
-        run = self.windows.run[i]
-        if slide.returns:
-            own = self.windows.returning[i, slide.dimension]
-            few *= own.moving(slide.back, self.point, self.point)
-        yield from self.divided(i, e, (log(few) - self.point[rate]) * share, run)
-
-    def of_returns(
-        self, i: int, e: Expression, rate: int, shared: tuple[int, ...], share: float
-    ) -> Iterator[Decision]:
-        """Yield extents of a window, or of its run, that decide how many words return."""
-        slide = self.node.slides[i]
-        own = self.windows.returning[i, slide.dimension]
-        few = own.words(slide.back, np.maximum(self.point, 0.0))
-        missing = log(few) - self.point[rate]
-        missing -= self.value(self.extents.along(shared, e.names))
-        yield from self.divided(i, e, missing * share, *own.m)
-
-    def divided(
-        self, i: int, e: Expression, worth: float, run: int | None = None
-    ) -> Iterator[Decision]:
-        """Yield the extent of a window's dimension, or the run, with the fewest values, divided."""
-        if worth <= WORTH:
-            return
-        ways = []
-        variables = {d: self.extents.extents[i][d] for d in e.names}
-        for d, v in (variables if run is None else variables | {"": run}).items():
-            low, high = ceil(exp(self.low[v]) - WHOLE), floor(exp(self.high[v]) + WHOLE)
-            if high > low:
-                ways.append((high / low, low, high, v, d))
-        if ways:
-            _, low, high, v, d = min(ways)
-            middle = min(max(floor(exp(self.point[v]) + WHOLE), low), high - 1)
-            yield Decision(("extent", i, d), worth, at_a_number(v, middle))
-
     def lines(self) -> Iterator[Decision]:
         """Yield ranges of energy or cycles, in which a line is far above what it stands for."""
         for own in self.extents.negative:
@@ -317,6 +157,16 @@ class Decisions:
                     if cut is not None:
                         ways = self.ways_to_cut(cut, known)
                         yield Decision(("chunks", n, i, k), cut.worth, ways)
+
+    def steps(self) -> Iterator[Decision]:
+        """Yield steps, of which few leave elements that share windows other chunks than many."""
+        shared = {d for t in self.windows.expressions for e in t if e.two for d in e.names}
+        for n, own in enumerate(self.extents.chunks):
+            if own.d in shared:
+                steps = own.fewer_chunks(self.node.parts, self.node.ranges, self.point)
+                if steps is not None:
+                    ways = at_a_number(own.steps, steps)
+                    yield Decision(("steps", n), FEW_STEPS * max(self.shares, default=1.0), ways)
 
     def ways_to_cut(self, cut: Cut, known: frozenset[tuple[int, int]]) -> list[Assumption]:
         """Return what is left of a solution that no mapping has, and the ways around it."""

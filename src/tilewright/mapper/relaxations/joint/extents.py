@@ -141,6 +141,7 @@ class Extents:
             self.add_time()
         if energy > 0 or objective.most_energy < inf:
             self.add_energy()
+        self.windows.compare_rates()
         self.chunks = list(self.divided())
         self.limits, self.logs, self.always = program.compiled()
 

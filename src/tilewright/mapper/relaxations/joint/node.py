@@ -14,7 +14,13 @@ from tilewright.mapper.relaxations.joint.assumption import Assumption
 from tilewright.mapper.relaxations.joint.extents import Extents
 from tilewright.mapper.relaxations.joint.interior_point import least_value
 from tilewright.mapper.relaxations.joint.program import NodeLimits, span
-from tilewright.mapper.relaxations.joint.ranges import PartLimits, Times, Total, line_places
+from tilewright.mapper.relaxations.joint.ranges import (
+    PartLimits,
+    Ratios,
+    Times,
+    Total,
+    line_places,
+)
 from tilewright.mapper.relaxations.joint.windows.words import Slide
 
 EMPTY = 1e-9
@@ -80,6 +86,7 @@ class Nodes:
         self.ceiling = self.logarithm(ceiling)
         self.of_parts: dict[tuple[int, int], PartLimits] = {}
         self.times = Times.of(extents)
+        self.ratios = Ratios(extents)
         self.lines = [(own, *line_places(extents, own)) for own in extents.negative]
         less = {own.limit: own for own in extents.negative}
         self.totals = [
@@ -192,8 +199,17 @@ class Nodes:
         powers, logs, active = limits.powers.copy(), extents.logs.copy(), extents.always.copy()
         if not self.divide_arrays(node.parts, ranges, logs):
             return nothing
+        if not self.ratios.narrow(ranges):
+            return nothing
         inside = node.inside | extents.inside
         if not all(own.settle(inside, node.parts, ranges) for own in extents.chunks):
+            return nothing
+        chunks: dict[str, tuple[int, ...]] = {}
+        for each in extents.chunks:
+            found = each.of_elements(node.parts, ranges)
+            if found is not None:
+                chunks[each.d] = found
+        if () in chunks.values():
             return nothing
         for pair in node.inside:
             active[extents.within[pair]] = True
@@ -205,6 +221,10 @@ class Nodes:
             active=active,
             first=self.first,
             start=self.start,
+            widest={
+                v: n for own in enumerate(node.parts) for v, n in self.of_parts[own].widest.items()
+            },
+            chunks=chunks,
         )
         extents.windows.settle(here, node.slides)
         for i, k, part in node.runs:

@@ -74,6 +74,10 @@ class NodeLimits(NamedTuple):
         Whether they hold.
     first, start : lists of int
         Where the terms of each limit begin, and the powers of each term.
+    widest : mapping of int to int
+        Elements of arrays along each dimension, at most.
+    chunks : mapping of str to tuple of int
+        What the longest chunk of an element may be of dimensions that one array divides alone.
     """
 
     low: list[float]
@@ -83,6 +87,8 @@ class NodeLimits(NamedTuple):
     active: Bools
     first: Sequence[int]
     start: Sequence[int]
+    widest: Mapping[int, int]
+    chunks: Mapping[str, tuple[int, ...]]
 
     def set_numbers(self, limit: int, *numbers: float) -> None:
         """Let a limit hold, with other numbers of its terms."""
@@ -91,9 +97,9 @@ class NodeLimits(NamedTuple):
             self.logs[at + k] = logarithm(number)
         self.active[limit] = True
 
-    def set_powers(self, limit: int, place: int, number: int, power: float) -> None:
-        """Set some powers of the first term of a limit: so many, from one place on."""
-        begin = self.start[self.first[limit]] + place
+    def set_powers(self, limit: int, place: int, number: int, power: float, term: int = 0) -> None:
+        """Set some powers of a term of a limit: so many, from one place on."""
+        begin = self.start[self.first[limit] + term] + place
         self.powers[begin : begin + number] = power
 
 
@@ -217,3 +223,11 @@ def span(powers: Powers, low: Values, high: Values) -> tuple[float, float]:
     """Return between what the logarithm of a product is in the ranges of its variables."""
     ends = [(power * low[i], power * high[i]) for i, power in powers.items()]
     return float(sum(map(min, ends))), float(sum(map(max, ends)))
+
+
+def reach(powers: Powers, ends: Values) -> float:
+    """Return the logarithm of a product at one end of all ranges."""
+    total = 0.0
+    for i, power in powers.items():
+        total += power * ends[i]
+    return total

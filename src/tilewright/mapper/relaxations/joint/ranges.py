@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect, bisect_left
 from collections.abc import Sequence
+from functools import lru_cache
 from math import exp, inf, log
 from typing import NamedTuple
 
@@ -12,6 +14,8 @@ from tilewright.kernels.types import Floats, Ints
 from tilewright.mapper.relaxations.joint.extents import Extents, Negative
 
 CLOSE = 1e-13  # to a sum, but for rounding
+CLOSEST = 1e-8  # to a number that is meant, as logarithms
+MOST_FRACTIONS = 64  # iterations of a dimension: with more, they are next to each other
 
 
 class PartLimits(NamedTuple):
@@ -21,6 +25,8 @@ class PartLimits(NamedTuple):
     ----------
     variables, low, high : arrays of dimensions
         Variables of the elements along each, and logarithms of the fewest and most.
+    widest : dict of int to int
+        By variable, how many elements there are.
     terms, logs : arrays
         Terms of how many there are along several dimensions together, and their numbers.
     """
@@ -28,6 +34,7 @@ class PartLimits(NamedTuple):
     variables: Ints
     low: Floats
     high: Floats
+    widest: dict[int, int]
     terms: Ints
     logs: Floats
 
@@ -45,6 +52,7 @@ class PartLimits(NamedTuple):
             variables=np.array(list(own.values()), np.int64),
             low=np.log(low),
             high=np.log(high),
+            widest=dict(zip(own.values(), each.widest[part, at].tolist(), strict=True)),
             terms=np.array([term for _, term in together], np.int64),
             logs=-np.log(most),
         )
@@ -106,6 +114,43 @@ class Times(NamedTuple):
             of_one=log(extents.least.architecture.compute.cycles),
             divided=divided,
         )
+
+
+@lru_cache(maxsize=1 << 10)
+def fractions(bound: int) -> list[float]:
+    """Return the logarithms of all n / m of whole numbers m <= n <= bound, in order."""
+    every = np.arange(1, bound + 1)
+    found = np.divide.outer(every, every)
+    logs: list[float] = np.log(np.unique(found[found >= 1.0])).tolist()
+    return logs
+
+
+class Ratios:
+    """What elements at work may be: the iterations of all of them by those of one of them.
+
+    Parameters
+    ----------
+    extents : Extents
+    """
+
+    def __init__(self, extents: Extents) -> None:
+        self.known = [
+            (v, fractions(extents.bounds[d]))
+            for own in extents.elements
+            for d, v in own.items()
+            if extents.bounds[d] <= MOST_FRACTIONS
+        ]
+
+    def narrow(self, ranges: Floats) -> bool:
+        """Narrow ranges to such numbers; False if there is none."""
+        low, high = ranges
+        for v, every in self.known:
+            first, last = bisect_left(every, low[v] - CLOSEST), bisect(every, high[v] + CLOSEST)
+            if first >= last:
+                return False
+            low[v] = max(low[v], every[first])
+            high[v] = min(high[v], every[last - 1])
+        return True
 
 
 def line_places(extents: Extents, own: Negative) -> tuple[slice, Ints]:

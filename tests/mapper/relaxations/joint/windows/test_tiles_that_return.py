@@ -17,6 +17,7 @@ from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.problem.bypass_choices import keep_choices, narrowed
 from tilewright.mapper.relaxations.joint.extents import Extents
 from tilewright.mapper.relaxations.joint.program import Term
+from tilewright.mapper.relaxations.joint.windows.steps import StepLimits
 from tilewright.mapper.relaxations.joint.windows.tiles_that_return import Back, ReturningTile
 from tilewright.mapper.results.regular import is_regular_along
 from tilewright.mapper.search.bounds_of_all_sizes import box_costs
@@ -154,6 +155,8 @@ def compare(counts: tuple[int, int], whole: tuple[int, int], found: Counter[Back
             if returning.rates:
                 assert returning.words(back, point) <= rate * (1 + 1e-9)
             for steps in returning.steps:
+                if not isinstance(steps, StepLimits):
+                    continue
                 few = steps.words(point, True) * returning.moving(back, point, point)
                 assert few <= rate * (1 + 1e-9), (counts, whole, loops, back, few, rate)
             found[back] += 1
@@ -286,7 +289,7 @@ def holds(
     few = [
         steps.words(point, True) * returning.moving(back, point, high)
         for steps in returning.steps
-        if not any(high[v] > 0 for v in steps.divided)
+        if isinstance(steps, StepLimits) and not any(high[v] > 0 for v in steps.divided)
     ]
     if returning.rates:
         numbers = returning.numbers(back, point, high)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import exp, log
+from math import ceil, exp, log
 from random import Random
 
 import numpy as np
@@ -46,6 +46,11 @@ def total(extents: Extents, node: NodeLimits, limit: int, point: np.ndarray) -> 
     return found
 
 
+def numbers_of(limits: WindowLimits, point: np.ndarray) -> list[float]:
+    """Return the elements that divide both dimensions."""
+    return [exp(sum(point[v] for v in own)) for own in limits.divided]
+
+
 @pytest.mark.parametrize("window", ["P+R", "2*P+R", "P+2*R", "3*P+2*R"])
 @pytest.mark.parametrize("seed", range(6))
 def test_words_of_all_extents_keep_to_the_limits(window: str, seed: int) -> None:
@@ -59,7 +64,8 @@ def test_words_of_all_extents_keep_to_the_limits(window: str, seed: int) -> None
     every = [own for _, _, _, own in extents.windows.every if isinstance(own, WindowLimits)]
     tried = 0
     for bundle in [*extents.windows.tiles, *every]:
-        variables = [v for side in bundle.sides for v in side]
+        variables = [v for side in (*bundle.sides, *bundle.divided) for v in side]
+        variables = list(dict.fromkeys(variables))
         low, high = np.array([extents.program.low, extents.program.high])
         ends = {}
         for v in variables:
@@ -76,6 +82,8 @@ def test_words_of_all_extents_keep_to_the_limits(window: str, seed: int) -> None
             active=np.zeros(len(extents.always), np.bool_),
             first=extents.limits.first.tolist(),
             start=extents.limits.start.tolist(),
+            widest={},
+            chunks={},
         )
         bundle.settle(node)
         # elements at work need not be a whole number
@@ -90,6 +98,16 @@ def test_words_of_all_extents_keep_to_the_limits(window: str, seed: int) -> None
             m, n = (exp(sum(point[v] for v in side)) for side in bundle.sides)
             if m > 7 or n > 6:
                 continue
+            if bundle.each:
+                # the fewest tiles that there may be are as long as these in the mean
+                m, n = (
+                    min(own, whole / max(ceil(whole / own - 1e-9), ceil(number - 1e-9)))
+                    if linear
+                    else own
+                    for own, whole, linear, number in zip(
+                        (m, n), (7, 6), bundle.are_linear, numbers_of(bundle, point), strict=True
+                    )
+                )
             words = bundle.expression.words(m, n)
             # whatever the loops, there are as many as that
             least = extents.program.low[own]

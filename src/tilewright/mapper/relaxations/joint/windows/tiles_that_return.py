@@ -19,7 +19,9 @@ from tilewright.mapper.relaxations.joint.program import (
 
 if TYPE_CHECKING:
     from tilewright.mapper.relaxations.joint.extents import Extents
-    from tilewright.mapper.relaxations.joint.windows.limits import Expression, StepLimits
+    from tilewright.mapper.relaxations.joint.windows.expression import Expression
+    from tilewright.mapper.relaxations.joint.windows.limits import NewTile
+    from tilewright.mapper.relaxations.joint.windows.steps import StepLimits
 
 CLOSE = 1e-9
 NOT_IN_TWOS = 3  # steps, which are not pairs, nor pairs and more than one
@@ -87,6 +89,12 @@ class ReturningTile:
     dimension, those may be several p. Less holds then: steps other than the first of a run move
     words.
 
+    But where one array divides one of the dimensions, into so many elements that a step past all of
+    them is longer than what such a return takes, the loops of a return are below the array, as if
+    there were none. An element has several steps of its dimension in a row then, and its tile no
+    word that others have: along d, neighbours are m apart, s p + r or more, or 2 r with r of s p or
+    more. Along the other dimension they are 2 p apart with r of s p or less, or r / s + p.
+
     Parameters
     ----------
     extents : Extents
@@ -115,9 +123,14 @@ class ReturningTile:
             if each.array in above and d in own
         ]
         self.others = list(extents.along(above, (expression.names[1 - k],)))
+        self.arrays = [
+            [k for k in above if extents.along((k,), (names,))]
+            for names in (d, expression.names[1 - k])
+        ]
         self.always = self.of_extents()
-        self.rates: list[int] = []
-        self.steps: list[StepLimits] = []
+        self.rates: list[tuple[int, int]] = []
+        self.apart: list[int] = []
+        self.steps: list[StepLimits | NewTile] = []
 
     def of_extents(self) -> dict[Back, list[Limit]]:
         """Return the limits of p, r and m."""
@@ -168,19 +181,60 @@ class ReturningTile:
         }
         return {back: [*every, *own] for back, own in found.items()}
 
-    def divided(self, high: Values) -> tuple[bool, bool]:
-        """Return whether elements of arrays above divide d, and the other dimension."""
+    def divided(
+        self, high: Values, low: Values | None = None, back: Back = Back.ANY
+    ) -> tuple[bool, bool]:
+        """Return whether elements of arrays above divide d, and the other dimension.
+
+        With the low ends of ranges, whether they divide the loops of a return.
+        """
+        if low is not None and self.is_below(back, low, high):
+            return False, False
         return any(high[v] > CLOSE for v, _ in self.axes), any(high[v] > CLOSE for v in self.others)
+
+    def is_below(self, back: Back, low: Values, high: Values) -> bool:
+        """Whether the loops of a return are below the array that divides one of the dimensions."""
+        (p,), (r,), (m,) = self.other, self.own, self.m
+        own, other = self.divided(high)
+        if own == other or len(self.arrays[0 if own else 1]) != 1:
+            return False
+        if own:
+            past_all = exp(low[r] + sum(low[v] for v, _ in self.axes))
+            if back is Back.AFTER_SHORT:
+                return False
+            once = back in (Back.ACROSS, Back.AFTER_SEVERAL)
+            longest = self.scale * (exp(high[p]) if once else self.other_bound)
+        else:
+            past_all = self.scale * exp(low[p] + sum(low[v] for v in self.others))
+            once = back in (Back.ACROSS, Back.AFTER_SHORT)
+            longest = min(exp(high[m]), self.bound) if once else self.bound
+        return back is not Back.ANY and past_all > longest * (1 + CLOSE)
+
+    def alone(self, shared: Sequence[int]) -> bool:
+        """Whether only arrays whose elements share words divide its dimensions."""
+        return bool(shared) and set(self.arrays[0] + self.arrays[1]) <= set(shared)
+
+    def compare(self, rate: int, shared: Sequence[int], received: int) -> None:
+        """Add the limit that all that elements receive is sent, where they share nothing."""
+        if self.alone(shared):
+            term = Term(0.0, {received: 1.0, rate: -1.0})
+            self.apart.append(self.extents.program.limit(term, always=False))
 
     def add_rate(self, rate: int, shared: Sequence[int]) -> None:
         """Add the limit of words sent for an iteration, by those that some arrays share."""
         if not self.expression.plain:
             return
         # each of those that share it receives no less
-        alone = product({rate: -1.0}, inverse(self.extents.along(shared, self.expression.names)))
+        by_all = inverse(self.extents.along(shared, self.expression.names))
+        limit = known = self.add_parts(product({rate: -1.0}, by_all))
+        if self.alone(shared):
+            known = self.add_parts({rate: -1.0})
+        self.rates.append((limit, known))
+
+    def add_parts(self, alone: Powers) -> int:
+        """Add a limit with parts of m, of p and of one."""
         parts = product(alone, inverse(self.m)), product(alone, inverse(self.other)), alone
-        terms = (Term(0.0, powers) for powers in parts)
-        self.rates.append(self.extents.program.limit(*terms, always=False))
+        return self.extents.program.limit(*(Term(0.0, own) for own in parts), always=False)
 
     def ways(self, low: Values, high: Values) -> list[Back]:
         """Return those that are possible with the ranges of extents."""
@@ -207,14 +261,18 @@ class ReturningTile:
 
     def settle(self, back: Back, node: NodeLimits) -> None:
         """Let the limits of one way hold, with numbers for the ranges of variables."""
-        own, other = self.divided(node.high)
-        for limit in self.always[back]:
-            node.active[limit.limit] = limit.holds(own, other)
+        own, other = self.divided(node.high, node.low, back)
+        for each in self.always[back]:
+            node.active[each.limit] = each.holds(own, other)
+        below = self.is_below(back, node.low, node.high)
+        for limit in self.apart:
+            node.active[limit] = below
         for steps in self.steps:
             steps.settle(node, self.moving(back, node.low, node.high))
         if back is not Back.ANY:
-            for rate in self.rates:
-                node.set_numbers(rate, *self.numbers(back, node.low, node.high))
+            numbers = self.numbers(back, node.low, node.high)
+            for rate, apart in self.rates:
+                node.set_numbers(apart if below else rate, *numbers)
 
     def moving(self, back: Back, low: Values, high: Values) -> float:
         """Return the part of iterations whose steps move words, at least: not the first of a run.
@@ -230,7 +288,9 @@ class ReturningTile:
             run = max(exp(low[m]), longest + 1)
             first = (1 + shorter) * longest / (run + shorter * (longest + 1))
         if back is Back.ALONG:
-            several = 1.0 if any(self.divided(high)) else exp(low[r] - high[p]) / self.scale
+            several = (
+                1.0 if any(self.divided(high, low, back)) else exp(low[r] - high[p]) / self.scale
+            )
             first /= 1 + max(1.0, several)
         return 1 - first
 
@@ -252,7 +312,7 @@ class ReturningTile:
         (p,), (r,), (m,) = self.other, self.own, self.m
         fewest, shortest, run = exp(low[p]), exp(low[r]), exp(low[m])
         shorter = self.shorter(high)
-        own, other = self.divided(high)
+        own, other = self.divided(high, low, back)
         if back is Back.ACROSS:
             run = run if own else max(run, fewest + 1)
             return 1.0, 0.0, (1 - 1 / run) / self.other_bound

@@ -12,13 +12,12 @@ from tilewright.mapper.relaxations.joint.program import (
     inverse,
     product,
 )
-from tilewright.mapper.relaxations.joint.windows.limits import (
-    Expression,
-    SetLimits,
-    StepLimits,
-    WholeSide,
-    WindowLimits,
-)
+from tilewright.mapper.relaxations.joint.windows.expression import Expression
+from tilewright.mapper.relaxations.joint.windows.limits import WindowLimits
+from tilewright.mapper.relaxations.joint.windows.rates import RateLimits, TileRate
+from tilewright.mapper.relaxations.joint.windows.sets import SetLimits
+from tilewright.mapper.relaxations.joint.windows.steps import StepLimits
+from tilewright.mapper.relaxations.joint.windows.tiles_apart import TilesApart
 from tilewright.mapper.relaxations.joint.windows.tiles_that_return import Back, ReturningTile
 from tilewright.mapper.windows.pairs import sliding
 
@@ -83,8 +82,8 @@ class WindowWords:
         whether that is the window's own, with a run.
     still : list of (int, set of str, int)
         Limits of rates of tiles that slide along other dimensions.
-    steps : dict of (int, str) to StepLimits
-        For each rate and dimension along which a tile slides.
+    rates_of_tiles : dict of int to TileRate
+        By variable.
     known : dict of (int, int, tuple of int, int) to int
         Variables of rates, by stay, tensor, arrays that share, and expression.
     """
@@ -109,10 +108,10 @@ class WindowWords:
         self.words: dict[tuple[int, int], int] = {}
         self.tiles: list[WindowLimits] = []
         self.every: list[
-            tuple[int, str, bool, WindowLimits | WholeSide | StepLimits | SetLimits]
+            tuple[int, str, bool, RateLimits | TilesApart | StepLimits | SetLimits]
         ] = []
         self.still: list[tuple[int, frozenset[str], int]] = []
-        self.steps: dict[tuple[int, str], StepLimits] = {}
+        self.rates_of_tiles: dict[int, TileRate] = {}
         self.known: dict[tuple[int, int, tuple[int, ...], int], int] = {}
         for i, stay in enumerate(extents.stays):
             own = self.expressions[stay.tensor]
@@ -245,60 +244,39 @@ class WindowWords:
     def add_rate(self, i: int, n: int, e: Expression, shared: tuple[int, ...], rate: int) -> None:
         """Add the limits of words sent for an iteration, for each dimension that may slide."""
         extents = self.extents
-        own = {rate: 1.0}
-        along = [extents.along(shared, (d,)) for d in e.names]
-        # iterations of several elements may lie apart, and have fewer words than others
-        known = e.apart() if shared else e
         if i < 0:
-            self.every.append((-1, "", False, WindowLimits(extents, known, own, along, each=True)))
+            along = [extents.along(shared, (d,)) for d in e.names]
+            known = e.apart() if shared else e
+            limits = WindowLimits(extents, known, {rate: 1.0}, along, each=True)
+            self.every.append((-1, "", False, limits))
             if not e.plain:
                 self.sets.append(SetLimits(extents, e, rate, shared))
                 self.every.append((-1, "", False, self.sets[-1]))
             return
-        self.add_instance(i, e, shared, rate)
-        alone = [extents.extent(i, d) for d in e.names]
-        tile = [product(t, a) for t, a in zip(alone, along, strict=True)]
+        self.rates_of_tiles[rate] = own = TileRate(extents, i, e, rate, shared, self.run[i])
         others = frozenset(self.slides(i)) - set(e.names)
-        for d in others:
-            self.every.append((i, d, False, WindowLimits(extents, known, own, tile, each=True)))
+        self.every += [(-1, "", False, limits) for limits in own.anyhow]
+        self.every += [(i, d, False, limits) for d in others for limits in own.still]
+        for d, apart in own.apart:
+            self.every += [(i, other, bool(d), apart) for other in ((d,) if d else others)]
         if others and not shared:
-            still = product({self.words[i, n]: 1.0}, *map(inverse, (*tile, own)))
-            limit = extents.program.limit(Term(0.0, still), always=False)
+            words = product({self.words[i, n]: 1.0}, {rate: -1.0}, *map(inverse, own.tile))
+            limit = extents.program.limit(Term(0.0, words), always=False)
             self.still.append((i, others, limit))
-        above = range(extents.segment[extents.stays[i].receiver])
-        for k, d in enumerate(e.names):
-            divided = extents.along(above, (d,))
-            if shared or not e.plain:
-                steps = StepLimits(extents, e, d, rate, alone, along, divided, self.run[i])
-                self.steps[rate, d] = steps
-                self.every.append((i, d, True, steps))
-                self.returning[i, d].steps.append(steps)
-            if not e.plain and not shared and divided:
-                continue
-            sides = list(tile)
-            sides[k] = product({self.run[i]: 1.0}, along[k])
-            self.every.append((i, d, True, WindowLimits(extents, known, own, sides, each=True)))
+        for d in e.names:
+            self.every += [(i, d, True, limits) for limits in own.sliding[d]]
+            if d in own.steps:
+                self.every.append((i, d, True, own.steps[d]))
+                self.returning[i, d].steps.append(own.steps[d])
+            self.returning[i, d].steps += own.new.get(d, [])
 
-    def add_instance(self, i: int, e: Expression, shared: tuple[int, ...], rate: int) -> None:
-        """Add the limit of all that the elements which share words ever need of a window.
-
-        They have some of the iterations of each dimension, perhaps apart from each other, and the
-        fewer these are, the less is a word used.
-        """
-        extents = self.extents
-        above = range(extents.segment[extents.stays[i].receiver])
-        apart = [k for k in above if k not in shared]
-        divided = [extents.along(apart, (d,)) for d in e.names]
-        if not any(divided):
-            return
-        sides = [{extents.times(-1, d, apart): 1.0} for d in e.names]
-        limits = WindowLimits(extents, e.apart(), {rate: 1.0}, sides, each=True)
-        self.every.append((-1, "", False, limits))
-        if not e.plain:
-            for k, count in enumerate((e.a, e.b)):
-                if count == 1:
-                    whole = WindowLimits(extents, e, {rate: 1.0}, sides, each=True)
-                    self.every.append((-1, "", False, WholeSide(whole, divided[k])))
+    def compare_rates(self) -> None:
+        """Add what words that are sent say of those that elements receive, where both count."""
+        for (i, t, shared, n), rate in self.known.items():
+            received = self.known.get((i, t, (), n))
+            if shared and received is not None and self.expressions[t][n].two:
+                for d in self.expressions[t][n].names:
+                    self.returning[i, d].compare(rate, shared, received)
 
     def settle(self, node: NodeLimits, slides: Mapping[int, Slide]) -> None:
         """Set what depends on the ranges of variables and on which dimensions slide.
