@@ -77,9 +77,20 @@ class WindowDecisions:
                     yield Decision(("sets", own.rate), missing * max(self.shares, default=1.0), at)
                     continue
             missing = own.least(self.point, self.high) - self.point[own.rate]
-            shared = [v for along in own.along for v in along]
-            if missing > WORTH:
-                yield from self.elements(shared, missing * max(self.shares, default=1.0), own.rate)
+            worth = missing * max(self.shares, default=1.0)
+            if missing > WORTH and (space := self.space(own.shared, worth)) is not None:
+                yield space
+            elif missing > WORTH:
+                yield from self.elements([v for d in own.along for v in d], worth, own.rate)
+
+    def space(self, arrays: Sequence[int], worth: float) -> Decision | None:
+        """Return parts of spatial choices of some arrays, if they have several."""
+        for k, each in enumerate(self.extents.halves):
+            part = self.node.parts[k]
+            if each.ranges[part] > 0.0 and each.array in arrays:
+                ways = [Assumption(part=((k, int(child)),)) for child in each.children[part]]
+                return Decision(("space", k), worth, ways)
+        return None
 
     def elements(self, some: Iterable[int], worth: float, rate: int) -> Iterator[Decision]:
         """Yield of which of some elements there may be the most more than there are, divided."""
@@ -170,6 +181,9 @@ class WindowDecisions:
             if e.plain and slide.back is not Back.ANY:
                 yield from self.of_returns(i, e, rate, shared, share)
             return
+        if shared and not e.plain:
+            # what these share has to do with more than their extents
+            return
         missing = own.least(slide.dimension, self.point) - self.point[rate]
         if missing > 0:
             run = self.windows.run[i] if slide.dimension in e.names else None
@@ -229,6 +243,9 @@ class WindowDecisions:
             yield Decision(("extent", i, d), worth, at_a_number(v, middle))
             return
         above = range(self.extents.segment[self.extents.stays[i].receiver])
+        if (space := self.space(shared or above, worth)) is not None:
+            yield space
+            return
         for v in self.extents.along(shared or above, e.names):
             least, most = float(self.low[v]), float(self.high[v])
             if most - least > APART:

@@ -36,6 +36,7 @@ class SetLimits:
         self, extents: Extents, expression: Expression, rate: int, shared: Sequence[int]
     ) -> None:
         self.extents, self.expression, self.rate = extents, expression, rate
+        self.shared = shared
         apart = [k for k in extents.arrays if k not in shared]
         self.along = [extents.along(shared, (d,)) for d in expression.names]
         self.apart = [extents.along(apart, (d,)) for d in expression.names]
