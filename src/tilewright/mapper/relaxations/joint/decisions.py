@@ -12,7 +12,12 @@ from tilewright.mapper.relaxations.joint.assumption import Assumption, Decision,
 from tilewright.mapper.relaxations.joint.extents import Extents
 from tilewright.mapper.relaxations.joint.node import BoundNode
 from tilewright.mapper.relaxations.joint.program import Powers, span
-from tilewright.mapper.relaxations.joint.window_decisions import APART, WORTH, WindowDecisions
+from tilewright.mapper.relaxations.joint.window_decisions import (
+    APART,
+    WORTH,
+    WindowDecisions,
+    halves_of_part,
+)
 
 WHOLE = 1e-6  # of a number that may be whole but for rounding
 LEAST, SEVERAL = 1e-9, 4.0  # by how much a line is too high, and how many times that counts
@@ -110,8 +115,8 @@ class Decisions:
             rows = each.choices[each.members(part)][:, [extents.position[d] for d in own]]
             more = self.point[list(own.values())] - np.log(rows)
             missing = float(np.maximum(more, 0.0).sum(axis=1).min())
-            ways = [Assumption(part=((k, int(child)),)) for child in each.children[part]]
-            yield Decision(("space", k), max(missing, self.of_elements(own.values())), ways)
+            worth = max(missing, self.of_elements(own.values()))
+            yield Decision(("space", k), worth, halves_of_part(k, each, part))
 
     def of_elements(self, own: Iterable[int]) -> float:
         """Return what it may be worth to know that elements do not divide windows that return."""

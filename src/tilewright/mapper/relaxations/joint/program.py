@@ -97,9 +97,9 @@ class NodeLimits(NamedTuple):
             self.logs[at + k] = logarithm(number)
         self.active[limit] = True
 
-    def set_powers(self, limit: int, place: int, number: int, power: float, term: int = 0) -> None:
-        """Set some powers of a term of a limit: so many, from one place on."""
-        begin = self.start[self.first[limit] + term] + place
+    def set_powers(self, limit: int, place: int, number: int, power: float) -> None:
+        """Set some powers of the first term of a limit: so many, from one place on."""
+        begin = self.start[self.first[limit]] + place
         self.powers[begin : begin + number] = power
 
 

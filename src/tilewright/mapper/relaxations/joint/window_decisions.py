@@ -7,6 +7,7 @@ from math import ceil, exp, floor, inf, log
 
 import numpy as np
 
+from tilewright.mapper.relaxations.boxes.halves import Halves
 from tilewright.mapper.relaxations.joint.assumption import Assumption, Decision, at_a_number
 from tilewright.mapper.relaxations.joint.extents import Extents
 from tilewright.mapper.relaxations.joint.node import BoundNode
@@ -19,6 +20,11 @@ WHOLE = 1e-6  # of a number that may be whole but for rounding
 APART = 1e-3  # of logarithms that differ
 WORTH = 1e-5  # of the logarithm of a value
 EDGE = 0.1  # of a range, for parts that are not too small
+
+
+def halves_of_part(k: int, each: Halves, part: int) -> list[Assumption]:
+    """Return the ways for spatial choices to be in one half of a part, or in the other one."""
+    return [Assumption(part=((k, int(child)),)) for child in each.children[part]]
 
 
 class WindowDecisions:
@@ -88,8 +94,7 @@ class WindowDecisions:
         for k, each in enumerate(self.extents.halves):
             part = self.node.parts[k]
             if each.ranges[part] > 0.0 and each.array in arrays:
-                ways = [Assumption(part=((k, int(child)),)) for child in each.children[part]]
-                return Decision(("space", k), worth, ways)
+                return Decision(("space", k), worth, halves_of_part(k, each, part))
         return None
 
     def elements(self, some: Iterable[int], worth: float, rate: int) -> Iterator[Decision]:

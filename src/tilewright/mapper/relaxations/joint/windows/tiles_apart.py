@@ -161,7 +161,7 @@ class TilesApart:
     ) -> None:
         self.d, self.bound = expression.names[k], expression.bounds[k]
         # of the other dimension, for no loop to be left that it could slide along
-        self.least = float(expression.bounds[1 - k]) if slides else 0.0
+        self.fewest_others = float(expression.bounds[1 - k]) if slides else 0.0
         self.counts, self.rate, self.axes = (expression.a, expression.b)[k], rate, axes
         self.other, self.own = tile[1 - k], tile[k]
         self.others, self.elements = along[1 - k], along[k]
@@ -170,7 +170,7 @@ class TilesApart:
         """Whether neighbours are known to be x apart, and tiles to be all next to each other."""
         if self.axes > 1 and not are_full(self.elements, self.bound, node):
             return False
-        fewest = max(float(self.counts), self.least)
+        fewest = max(float(self.counts), self.fewest_others)
         contiguous = exp(reach(self.other, node.low)) >= fewest - WHOLE
         return contiguous and reach(self.others, node.high) < CLOSE
 
