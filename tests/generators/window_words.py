@@ -40,15 +40,31 @@ class WindowLoops:
     @property
     def tile(self) -> tuple[int, int]:
         """What the tile of an element spans of both dimensions."""
-        i, j = (min([self.parts[d], *(n for own, n in self.below if own == d)]) for d in range(2))
+        loops = self.above + self.below
+        i, j = (min([self.parts[d], *(n for own, n in loops if own == d)]) for d in range(2))
         return i, j
+
+    @property
+    def run(self) -> int:
+        """The dimension along which tiles slide: that of the innermost loops."""
+        return (self.above + self.below)[-1][0]
 
     def words(self) -> tuple[int, int, int]:
         """Return the words sent, once for all elements, those received, and the most in a tile."""
+        sent, received, most, _ = self.moves()
+        return sent, received, most
+
+    def comes_back(self) -> bool:
+        """Whether a loop around a run leaves a tile as it is."""
+        return self.moves()[3]
+
+    def moves(self) -> tuple[int, int, int, bool]:
+        """Return `words`, and whether a tile comes back."""
         both = self.above + self.below
         slides = len(both)
-        while slides > 0 and both[slides - 1][0] == both[-1][0]:
+        while slides > 0 and both[slides - 1][0] == self.run:
             slides -= 1
+        back = False
         held: dict[tuple[int, int], set[int]] = {}
         before: tuple[int, ...] = ()
         sent = received = most = 0
@@ -64,8 +80,10 @@ class WindowLoops:
                         + self.coefficients[1] * j[y * self.parts[1] + v]
                         for u in p
                         for v in q
+                        if x * self.parts[0] + u < len(i) and y * self.parts[1] + v < len(j)
                     }
                     own = held.get((x, y), set())
+                    back |= not keeps and words == own != set()
                     new = set() if words == own else words - own if keeps else words
                     received += len(new)
                     moved |= new
@@ -73,7 +91,7 @@ class WindowLoops:
                     most = max(most, len(words))
                 sent += len(moved)
                 before = at
-        return sent, received, most
+        return sent, received, most, back
 
 
 def steps(

@@ -1,5 +1,8 @@
 """What a tile of a window of two dimensions serves at most, whatever loops move it."""
 
+from collections.abc import Iterator
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,11 +13,23 @@ from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.kernels.kernel import kernel
 from tilewright.kernels.types import Ints
 from tilewright.mapper.relaxations.nests.nest import Nest, nest
+from tilewright.mapper.relaxations.nests.sliding.case_serves import (
+    HEAD,
+    REACH,
+    ROOM,
+    SLID,
+    WAY,
+    case_serves,
+    is_never_back,
+)
+from tilewright.mapper.relaxations.nests.sliding.cases import case_fields
 from tilewright.mapper.relaxations.nests.sliding.returns import come_back_in_line
-from tilewright.mapper.relaxations.nests.sliding.served import WAYS, parts_serve, served
+from tilewright.mapper.relaxations.nests.sliding.served import RETURNS, WAYS, parts_serve, served
 from tilewright.mapper.relaxations.nests.sliding.window_spans import Instances
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from window_words import WindowLoops, window_loops
+
+ROOMY = 1 << 20
 
 MACHINE = Architecture(
     "small", (Memory("DRAM", 8), Array("A", {"X": 4}), Memory("RF", 8), Compute("MAC"))
@@ -36,6 +51,32 @@ def most_served(ns: Nest, tile: Ints, elements: Ints, rows: Ints, together: bool
 
 
 @kernel
+def in_cases(
+    ns: Nest, tile: Ints, elements: Ints, rows: Ints, together: bool, run: int
+) -> tuple[float, bool]:
+    """Return the most that a tile of just this size serves in any of its cases.
+
+    And whether it is known that no loop brings it back after a run.
+    """
+    e = ns.terms.shape[1] - 1
+    case, far = np.zeros(case_fields(ns), np.int64), np.ones((4, len(ns.bounds)), np.int64)
+    case[SLID], case[ROOM] = e, ROOMY
+    instances = Instances(np.ones(len(ns.bounds), np.int64), np.ones(len(ns.bounds), np.int64))
+    for k in range(2):
+        d = ns.terms[ns.window, e, 2 * k]
+        case[REACH + k] = far[0, d] = ns.bounds[d]
+        far[3, d] = rows[k]
+        case[HEAD + 4 * e + 2 * k] = case[HEAD + 4 * e + 2 * k + 1] = tile[k]
+        instances.spread[d] = instances.active[d] = elements[k]
+    most = 1.0
+    for way in range(-1, WAYS):
+        case[WAY] = way
+        most = max(most, case_serves(ns, case, instances, far, together, 1.0))
+    case[WAY] = RETURNS + run
+    return most, is_never_back(ns, case, e, (tile[0], tile[1]), instances.spread, far)
+
+
+@kernel
 def parts(m: int, n: int, row: int, count: int, whole: int, a: int, b: int) -> float:
     """Return what words serve at most that elements share which lie apart."""
     return float(parts_serve(m, n, row, count, whole, a, b))
@@ -47,6 +88,15 @@ def line(m: int, n: int, run: int, other: int) -> float:
     return float(come_back_in_line(m, n, run, other, 1))
 
 
+def of_elements(loops: WindowLoops) -> tuple[Ints, Ints, Ints]:
+    """Return tiles, elements, and what an element has in a row, of both dimensions."""
+    rows = [
+        part if cut > 1 else bound
+        for part, cut, bound in zip(loops.parts, loops.elements, loops.bounds, strict=True)
+    ]
+    return np.array(loops.tile), np.array(loops.elements), np.array(rows)
+
+
 @settings(max_examples=600, deadline=None)
 @given(window_loops())
 def test_no_loops_serve_more(loops: WindowLoops) -> None:
@@ -55,14 +105,53 @@ def test_no_loops_serve_more(loops: WindowLoops) -> None:
     ns = nest(Least(layer, MACHINE), ((0, 1),) * 3)
     assert ns is not None
     sent, received, _ = loops.words()
-    rows = [
-        part if cut > 1 else bound
-        for part, cut, bound in zip(loops.parts, loops.elements, loops.bounds, strict=True)
-    ]
-    tile, elements, known = (np.array(own) for own in (loops.tile, loops.elements, rows))
+    tile, elements, known = of_elements(loops)
     for words, together in ((received, False), (sent, True)):
         most = most_served(ns, tile, elements, known, together)
         assert loops.iterations <= most * words * (1 + 1e-9), together
+        most, never = in_cases(ns, tile, elements, known, together, loops.run)
+        assert loops.iterations <= most * words * (1 + 1e-9), together
+        assert not never or not loops.comes_back()
+
+
+def regular(chunks: set[int], tile: int) -> bool:
+    """Whether a loop has several steps in every chunk."""
+    return min(chunks) > tile
+
+
+def runs_with_others(elements: int) -> Iterator[WindowLoops]:
+    """Yield runs with a loop around that is on the other dimension, and perhaps one around both."""
+    for part, leaps, other in product(range(1, 4), range(1, 9), range(2, 5)):
+        unit = part * elements if elements > 1 else 1
+        bound = unit * leaps
+        for inner, outer, step in product(
+            range(unit, bound, unit), range(unit, bound + 1, unit), range(1, other)
+        ):
+            chunks = {outer, bound % outer or outer}
+            if (elements == 1 and part > 1) or (outer < bound and not regular({bound}, outer)):
+                continue
+            if not regular(chunks, inner) or (elements > 1 and inner > unit):
+                continue
+            around = ((0, outer),) if outer < bound else ()
+            own = part if elements > 1 else bound
+            yield WindowLoops(
+                (own, other), (elements, 1), (bound, other), (*around, (1, step), (0, inner)), (),
+                (1, 1),
+            )  # fmt: skip
+
+
+@pytest.mark.parametrize("elements", [1, 2])
+def test_no_tile_comes_back_of_which_that_is_known(elements: int) -> None:
+    known = back = 0
+    for loops in runs_with_others(elements):
+        i, j = loops.bounds
+        ns = nest(Least(tw.einsum("O[P] += I[P+R] * W[R]", P=i, R=j), MACHINE), ((0, 1),) * 3)
+        assert ns is not None
+        _, never = in_cases(ns, *of_elements(loops), False, loops.run)
+        comes = loops.comes_back()
+        assert not never or not comes, loops
+        known, back = known + never, back + comes
+    assert min(known, back) > 20
 
 
 def test_a_last_chunk_that_is_shorter_begins_anew() -> None:

@@ -116,7 +116,7 @@ def with_all_sizes(
     bound = bounds.bound
     least = boxes.costs.least.at(boxes.widest())
     keeps = boxes.keeps(apart=not several and not stop())
-    before = best.value
+    before, tiles = best.value, list[BothSides]()
     if settings.regular_bound and not best.reaches(bound):
         higher, tiles = tightened(least, keeps, wanted, best.value, stop)
         bound = max(bound, higher)
@@ -136,6 +136,7 @@ def with_all_sizes(
     if not best.reaches(bound):
         boxes.refine(best.value, stop, SUMS << 2, sized=bound <= boxes.bound * HIGHER)
         best.climb_from_choices(bounds, CHOICES if bound <= boxes.bound else EARLY)
+        best.climb_from_tiles(tiles, bound, pairs=True)
         boxes.lower(best.value, stop, SUMS << 2)
         bound = best.settle_jointly(bounds, bound)
         if settings.regular_bound and bounds.begin_with_choices(bound, best.value, stop):
@@ -182,7 +183,7 @@ class BestOfAllSizes:
     stop: Callable[[], bool]
     mapping: Mapping
     value: float
-    begun: set[tuple[float, tuple[str, ...]]] = field(default_factory=set)
+    begun: set[tuple[float, tuple[str, ...], bool, bool]] = field(default_factory=set)
     tried: set[tuple[int, ...]] = field(default_factory=set)  # rounder layers
     choices: set[bytes] = field(default_factory=set)  # spatial choices
     polished: Mapping | None = None  # the one of which two tile sizes at a time were changed last
@@ -201,24 +202,29 @@ class BestOfAllSizes:
         cost = evaluate(self.layer, self.architecture, start, check=False)
         return self.goal.value(cost.energy_pj, float(cost.cycles))
 
-    def climb_from(self, start: Mapping) -> bool:
+    def climb_from(self, start: Mapping, pairs: bool = False) -> bool:
         """Climb from another mapping, which may be too large, unless constraints exclude it.
 
         One of a value that has been tried, with axes in the same order, is the same with dimensions
-        in each other's places: it is left out, and False is returned.
+        in each other's places: it is left out, and False is returned. But one that is too large may
+        cost what one that fits does.
         """
-        constrained = self.architecture.statements
-        if constrained and not allowed(start, self.layer, self.architecture):
+        fits = allowed(start, self.layer, self.architecture)
+        if self.architecture.statements and not fits:
             return False
-        axes = tuple(node.axis for node in start.nodes if isinstance(node, Spatial))
-        begin = self.begin(start), axes
+        kinds = tuple(
+            node.axis if isinstance(node, Spatial) else type(node).__name__ for node in start.nodes
+        )
+        begin = self.begin(start), kinds, fits, pairs
         if begin in self.begun:
             return False
         self.begun.add(begin)
-        self.climb(start, pairs=False)
+        self.climb(start, pairs)
         return True
 
-    def climb_from_tiles(self, tiles: Sequence[BothSides], bound: float) -> None:
+    def climb_from_tiles(
+        self, tiles: Sequence[BothSides], bound: float, pairs: bool = False
+    ) -> None:
         """Climb from the best mappings with promising tiles, unless the best reaches a bound."""
         if self.reaches(bound) or self.stop():
             return
@@ -228,13 +234,15 @@ class BestOfAllSizes:
             for start in mappings_of(own, self.layer, self.architecture)
         ]
         begun = [0, 0]
-        for own, start in sorted(starts, key=lambda pair: self.begin(pair[1])):
+        if not pairs:
+            starts.sort(key=lambda pair: self.begin(pair[1]))
+        for own, start in starts:
             # its value is the least of such mappings
             better = own.value < self.value and not self.reaches(bound)
             # those that are too large cost less, and would take the place of others
             fits = allowed(start, self.layer, self.architecture)
             if better and not self.stop() and begun[fits] < STARTS:
-                begun[fits] += self.climb_from(start)
+                begun[fits] += self.climb_from(start, pairs)
 
     def anneal_rounder(self, bounds: RegularBounds, several: bool) -> None:
         """Anneal layers with rounder bounds and raise bounds, by turns, until they are final.

@@ -65,8 +65,8 @@ def mappings_of(tiles: BothSides, layer: Layer, machine: Architecture) -> Iterat
     """Yield different mappings with such tiles: sizes rounded to whole chunks, then as they are.
 
     Where a dimension is cut on several axes, each of them comes first once. The loops on a sliding
-    window are above the tile in the outer, or the inner memory, or below it. Where a tensor has
-    several memories above the array, one of them has the tile; those outside of it keep all of the
+    window are above the tile in the outer, or the inner memory, or below it; above the array it
+    slides along the first expression or the last. Where a tensor has several memories above the array, one of them has the tile; those outside of it keep all of the
     tensor, or each has the same tile, or those inside keep what the array takes.
     """
     array = machine.arrays[0]
@@ -91,11 +91,14 @@ def mappings_of(tiles: BothSides, layer: Layer, machine: Architecture) -> Iterat
     turned = (*tiles.window[:-2], *tiles.window[:-3:-1])
     moved += [(own, loops, True) for own in late if 1 in own for loops in (tiles.window, turned)]
     seen = []
-    for order, (sides, window, below), rounded, here in product(
-        orders, moved, (True, False), places
+    turns = (False, True) if set(windows) & {*tiles.outer} else (False,)
+    for order, (sides, window, below), rounded, here, turned in product(
+        orders, moved, (True, False), places, turns
     ):
         own_tiles = replace(tiles, window=window)
-        nodes = tuple(nodes_of(own_tiles, layer, machine, order, rounded, sides, here, below))
+        nodes = tuple(
+            nodes_of(own_tiles, layer, machine, order, rounded, sides, here, below, turned)
+        )
         if nodes not in seen:
             seen.append(nodes)
             yield LoopNest(nodes)
@@ -110,6 +113,7 @@ def nodes_of(
     late: Sequence[int],
     places: Sequence[Sequence[int]],
     below: bool,
+    turned: bool,
 ) -> Iterator[Node]:
     """Yield the nodes of a mapping.
 
@@ -122,6 +126,8 @@ def nodes_of(
     late : sequence of int
         Sides of the array, above (0) or below it (1), where tiles span their windows, or what
         `BothSides.window` says.
+    turned : bool
+        Whether loops above a tile come in the reverse order of the tensor's dimensions.
     """
     tensors, bounds = layer.tensors, layer.bounds
     owners = {d: tiles.owner(layer, d) for d in bounds}
@@ -166,7 +172,8 @@ def nodes_of(
             if rounded:
                 target[d] = whole_chunks(bounds[d], target[d], together[d])
         carries = t == len(tensors)
-        yield from loops(tensors[first].dimensions if carries else above(t, 0), target)
+        around = tensors[first].dimensions if carries else above(t, 0)
+        yield from loops(around[::-1] if turned else around, target)
         if not carries:
             yield from stores(t, places[t])
     last = [d for d in bounds if owners[d] == first]

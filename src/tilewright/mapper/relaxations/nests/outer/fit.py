@@ -143,6 +143,18 @@ def longest_stay(bound: int, stay: int) -> int:
     return int((bound - 1) // (count - 1) if count > 1 else bound)
 
 
+@leaf
+def most_inside(ns: Nest, tiles: OuterTiles, j: int, d: int) -> int:
+    """Return what the j-th tile spans of a dimension at most if it fits.
+
+    Inside of the carried tile, that is no more than what this one spans.
+    """
+    below = tiles.place[len(ns.words)]
+    if 0 <= below < j and ns.relevant[tiles.carried, d]:
+        return int(min(ns.bounds[d], max(tiles.spans[0, d], tiles.least[d])))
+    return int(ns.bounds[d])
+
+
 @called_leaf
 def holds(
     ns: Nest,
@@ -168,6 +180,8 @@ def holds(
             grown[d] = size[row, d]
         elif whole:
             grown[d] = spans_least(ns, tiles, j, d)
+        if grown[d] > most_inside(ns, tiles, place[ns.window], d):
+            return False
     return fits_outer(ns, tiles, place[ns.window])
 
 
@@ -206,7 +220,7 @@ def grows_to(
 ) -> int:
     """Return how much of a dimension tiles up to the j-th span at most, and `grown` of others."""
     grown = tiles.grown
-    low, high = 1, ns.bounds[d]
+    low, high = 1, most_inside(ns, tiles, j, d)
     while low < high:
         grown[d] = (low + high + 1) // 2
         if fits_outer(ns, tiles, j):

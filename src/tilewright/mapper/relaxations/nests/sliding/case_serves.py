@@ -62,7 +62,9 @@ def case_serves(
     second, end = case[at + 2], most_in(ns, case, slid, 1, instances.spread, far)
     way = case[WAY]
     best = known
-    whole = slid_serves(ns, case, slid, (last, end), (first, second), instances, far, together)
+    whole = slid_serves(
+        ns, case, slid, (last, end), (first, second), instances, far, together, False
+    )
     if whole * beside * rest <= best:
         return best
     for m in range(first, (first if way == SLIDES else last) + 1):
@@ -74,7 +76,7 @@ def case_serves(
             wide = last if way == SLIDES else m
             high = end if way == SLIDES + 1 else n
             served_here = rest * slid_serves(
-                ns, case, slid, (wide, high), (m, n), instances, far, together
+                ns, case, slid, (wide, high), (m, n), instances, far, together, way >= RETURNS
             )
             if served_here * beside <= best:
                 continue
@@ -163,14 +165,23 @@ def slid_serves(
     instances: Instances,
     limits: Ints,
     together: bool,
+    exactly: bool,
 ) -> float:
     """Return what the expression serves along which the tile does not stay.
 
     Where an array cuts a dimension, loops above it move the tile by more than what all instances
     have. A tile of at least `least` that shares no word then with the one before slides through the
     part of one instance only.
+
+    Parameters
+    ----------
+    exactly : bool
+        Whether it is that of a tile which spans just that, not less.
     """
     m, n = span
+    if exactly and is_never_back(ns, case, e, span, instances.spread, limits):
+        steps = steps_of(ns, e, 1, 0, limits)
+        return served(ns, e, STAYS, span, (1, 1), instances, together, steps)
     first, second = least
     spread = instances.spread
     far = min(case[REACH], limits[0, ns.terms[ns.window, e, 0]])
@@ -184,3 +195,31 @@ def slid_serves(
             wide = min(wide, (ns.bounds[o] - 1) // (spread[o] - 1))
     steps = steps_of(ns, e, long, case[NEAR], limits)
     return served(ns, e, case[WAY], span, (far, wide), instances, together, steps)
+
+
+@leaf
+def is_never_back(
+    ns: Nest, case: Ints, e: int, span: tuple[int, int], spread: Ints, limits: Ints
+) -> bool:
+    """Whether no loop brings back a tile of just this size, with coefficients of 1.
+
+    Let it span m of the run's dimension and n of the other one. A step on that one moves it by n,
+    and the run has moved it by m or more. A loop around both, on the run's dimension, moves it by m
+    more than the run has, to a tile that is as large again, so the other one has moved it by m.
+    Where the tile has all that an instance has of a dimension, steps on that go past all instances.
+    """
+    first = case[WAY] % 2
+    d, a = ns.terms[ns.window, e, 2 * first], ns.terms[ns.window, e, 2 * first + 1]
+    o, b = ns.terms[ns.window, e, 2 - 2 * first], ns.terms[ns.window, e, 3 - 2 * first]
+    if a != 1 or b != 1:
+        return False
+    m, n = span[first], span[1 - first]
+    many, several = spread[d], spread[o]
+    past = many == 1 or limits[3, d] == m
+    moved = (many - 1) * m + 1 if past and many > 1 else m
+    step = (several - 1) * n + 1 if several > 1 and limits[3, o] == n else n
+    by_step = step < min(ns.bounds[d], ns.bounds[o]) and (several > 1 or moved <= step)
+    around = 2 * moved + m <= ns.bounds[d] and max(moved, step) + n <= ns.bounds[o]
+    if past and step > many * m:
+        around = False
+    return not (by_step or around)

@@ -121,10 +121,10 @@ def come_back_in_line(m: int, n: int, run: int, other: int, a: int) -> float:
     a tile of the same size comes back: where n does not divide the bound, or where other loops cut
     that into several parts, two runs begin anew, at least, one of them perhaps with a tile of one
     line. Tiles of m = n / a may also come back when another loop on the first dimension advances,
-    if the second one takes two steps inside.
+    if the second one takes two steps of n inside.
     """
     n //= a
-    twice = 2 * a * min(m, n)
+    twice = 2 * a * min(m, n, other // (2 * a))
     most = twice * run / (twice + a * (run - 1))
     size = n
     while size > 0 and other % (a * size) > 0 and other >= 2 * a * size:
