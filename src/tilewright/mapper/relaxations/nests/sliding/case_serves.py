@@ -206,7 +206,8 @@ def is_never_back(
     Let it span m of the run's dimension and n of the other one. A step on that one moves it by n,
     and the run has moved it by m or more. A loop around both, on the run's dimension, moves it by m
     more than the run has, to a tile that is as large again, so the other one has moved it by m.
-    Where the tile has all that an instance has of a dimension, steps on that go past all instances.
+    Loops above the array move it past all other instances. They are the only ones where the tile
+    has all that its instance has.
     """
     first = case[WAY] % 2
     d, a = ns.terms[ns.window, e, 2 * first], ns.terms[ns.window, e, 2 * first + 1]
@@ -217,8 +218,11 @@ def is_never_back(
     many, several = spread[d], spread[o]
     past = many == 1 or limits[3, d] == m
     moved = (many - 1) * m + 1 if past and many > 1 else m
-    step = (several - 1) * n + 1 if several > 1 and limits[3, o] == n else n
-    by_step = step < min(ns.bounds[d], ns.bounds[o]) and (several > 1 or moved <= step)
+    inside = several == 1 or limits[3, o] > n
+    beyond = (several - 1) * n + 1
+    least = min(ns.bounds[d], ns.bounds[o])
+    by_step = (inside and moved <= n < least) or (several > 1 and beyond < least)
+    step = n if inside else beyond
     around = 2 * moved + m <= ns.bounds[d] and max(moved, step) + n <= ns.bounds[o]
     if past and step > many * m:
         around = False

@@ -58,7 +58,9 @@ def shapes_of(ns: Nest, case: Ints, spread: Ints, far: Ints) -> Ints:
     while slid < 0:
         slid = e if ns.terms[t, e, 2] >= 0 else -1
         e += 1
-    shapes, more = np.empty((2, MOST_SHAPES, len(case)), np.int64)
+    # two arrays, not parts of one: what takes either is compiled once
+    shapes = np.empty((MOST_SHAPES, len(case)), np.int64)
+    more = np.empty_like(shapes)
     copy(case, more[0])
     n = shapes_along(ns, slid, spread, far, more, 1, shapes)
     if n == 0:
