@@ -21,6 +21,7 @@ from tilewright.mapper.relaxations.nests.sliding.case_serves import (
     WAY,
     case_serves,
     is_never_back,
+    rows_serve,
 )
 from tilewright.mapper.relaxations.nests.sliding.cases import case_fields
 from tilewright.mapper.relaxations.nests.sliding.returns import come_back_in_line
@@ -59,13 +60,13 @@ def in_cases(
     And whether it is known that no loop brings it back after a run.
     """
     e = ns.terms.shape[1] - 1
-    case, far = np.zeros(case_fields(ns), np.int64), np.ones((4, len(ns.bounds)), np.int64)
+    case, far = np.zeros(case_fields(ns), np.int64), np.ones((5, len(ns.bounds)), np.int64)
     case[SLID], case[ROOM] = e, ROOMY
     instances = Instances(np.ones(len(ns.bounds), np.int64), np.ones(len(ns.bounds), np.int64))
     for k in range(2):
         d = ns.terms[ns.window, e, 2 * k]
         case[REACH + k] = far[0, d] = ns.bounds[d]
-        far[3, d] = rows[k]
+        far[3, d], far[4, d] = rows[k], ns.bounds[d] // elements[k]
         case[HEAD + 4 * e + 2 * k] = case[HEAD + 4 * e + 2 * k + 1] = tile[k]
         instances.spread[d] = instances.active[d] = elements[k]
     most = 1.0
@@ -74,6 +75,17 @@ def in_cases(
         most = max(most, case_serves(ns, case, instances, far, together, 1.0))
     case[WAY] = RETURNS + run
     return most, is_never_back(ns, case, e, (tile[0], tile[1]), instances.spread, far)
+
+
+@kernel
+def in_rows(ns: Nest, tile: Ints, elements: Ints, run: int) -> float:
+    """Return what words serve at most that are sent to rows of elements, if a tile comes back."""
+    e = ns.terms.shape[1] - 1
+    case, spread = np.zeros(case_fields(ns), np.int64), np.ones(len(ns.bounds), np.int64)
+    case[WAY] = RETURNS + run
+    for k in range(2):
+        spread[ns.terms[ns.window, e, 2 * k]] = elements[k]
+    return float(rows_serve(ns, case, e, (tile[0], tile[1]), spread))
 
 
 @kernel
@@ -152,6 +164,32 @@ def test_no_tile_comes_back_of_which_that_is_known(elements: int) -> None:
         assert not never or not comes, loops
         known, back = known + never, back + comes
     assert min(known, back) > 20
+
+
+def rows_of_elements() -> Iterator[WindowLoops]:
+    """Yield runs inside of loops below an array that cuts the other dimension."""
+    for run, row, elements in product(range(2, 6), range(2, 7), range(2, 5)):
+        for tile, step, leaps in product(range(1, run), range(1, row), (1, 2)):
+            above = ((1, row * elements),) if leaps > 1 else ()
+            yield WindowLoops(
+                (run, row), (1, elements), (run, row * elements * leaps), above,
+                ((1, step), (0, tile)), (1, 1),
+            )  # fmt: skip
+
+
+def test_rows_of_elements_that_tiles_come_back_in_are_sent_each_for_itself() -> None:
+    checked = equal = 0
+    for loops in rows_of_elements():
+        if loops.comes_back():
+            i, j = loops.bounds
+            ns = nest(Least(tw.einsum("O[P] += I[P+R] * W[R]", P=i, R=j), MACHINE), ((0, 1),) * 3)
+            assert ns is not None
+            tile, elements, _ = of_elements(loops)
+            most, real = in_rows(ns, tile, elements, loops.run), loops.iterations / loops.words()[0]
+            assert real <= most * (1 + 1e-9), loops
+            checked, equal = checked + (most < np.inf), equal + (real == pytest.approx(most))
+    assert checked > 20
+    assert equal > 3
 
 
 def test_a_last_chunk_that_is_shorter_begins_anew() -> None:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright.kernels.copies import copy
-from tilewright.kernels.kernel import called_leaf
+from tilewright.kernels.kernel import called_leaf, leaf
 from tilewright.mapper.relaxations.nests.inner_tiles import value_of
 from tilewright.mapper.relaxations.nests.outer.costs import (
     Between,
     InnerWindow,
     Sought,
     add_outer,
+    most_of_instance,
     slid_value,
     widest_tile,
 )
@@ -90,6 +91,7 @@ def slid_below(
     rare = kind >= 2 + ns.terms.shape[1]
     for d in range(len(spread)):
         far[0, d], far[1, d], far[3, d] = ns.bounds[d], 1, widest_tile(ns, cuts, spread, d)
+        far[4, d] = most_of_instance(ns, cuts, spread, d)
         if ns.owner[d] == carried and kind == 0:
             far[0, d] = longest_stay(ns.bounds[d], size[1, d])
         elif ns.owner[d] == carried and rare:
@@ -112,6 +114,20 @@ def slid_below(
         sent = got
     for r in range(len(cost)):
         cost[r] = begin[r] + ns.sent[r, t] * sent + ns.received[r, t] * got
+
+
+@leaf
+def spans_more(ns: Nest, cuts: Ints, spread: Ints, case: Ints) -> bool:
+    """Whether the tile of the window spans more than an instance has."""
+    for e in range(ns.terms.shape[1]):
+        for k in range(2 if ns.terms[ns.window, e, 2] >= 0 else 0):
+            d = ns.terms[ns.window, e, 2 * k]
+            most = min(
+                widest_tile(ns, cuts, spread, d), most_of_instance(ns, cuts, spread, d)
+            )
+            if case[HEAD + 4 * e + 2 * k] > most:
+                return True
+    return False
 
 
 @called_leaf
@@ -181,6 +197,7 @@ def limit_carried(
     for d in range(len(active)):
         far[0, d], far[1, d], far[2, d] = ns.bounds[d], 1, 1
         far[3, d] = widest_tile(ns, cuts, instances.spread, d)
+        far[4, d] = most_of_instance(ns, cuts, instances.spread, d)
     # the outermost tile may stay for less than all
     for j in range(1, place[nt]):
         for e in range(ns.terms.shape[1]):
@@ -230,10 +247,13 @@ def closer_value(
 ) -> float:
     """Return the value of tiles with what their windows serve, above and below the array.
 
-    It is infinite where the tile of the window below the array leaves no room to those above it.
+    It is infinite where the tile of the window below the array leaves no room to those above it,
+    or an instance has less than that tile.
     """
     t = ns.window
     if len(window.slide) > 0:
+        if spans_more(ns, cuts, instances.spread, window.slide[0]):
+            return np.inf
         tiles = around_window(ns, tiles, instances.spread, cuts, window.slide[0], between.least)
         if not fits_outer(ns, tiles, -1):
             return np.inf

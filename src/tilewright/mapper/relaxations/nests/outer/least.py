@@ -121,9 +121,9 @@ def least_outer(
 
     Parameters
     ----------
-    cuts : array of (7, dimensions)
+    cuts : array of (8, dimensions)
         Of each dimension, what an element has, the least and the most that all together have, the
-        fewest steps, what `cuts.limit_runs` fills, and `cuts.evenness`.
+        fewest steps, what `cuts.limit_runs` fills, `cuts.evenness`, and the most steps.
     begin : array of costs
         What all else costs.
     found : array of (2 x dimensions + 1)
@@ -136,7 +136,7 @@ def least_outer(
     best = sought.ceiling
     cost = np.empty(len(begin))
     between = Between(
-        reach=np.empty((4, nd), np.int64),
+        reach=np.empty((5, nd), np.int64),
         least=np.empty(nd, np.int64),
         case=np.empty(case_fields(ns), np.int64),
         lower=np.empty(len(begin)),

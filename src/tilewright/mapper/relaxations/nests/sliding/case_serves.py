@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tilewright.kernels.kernel import called_leaf, leaf
 from tilewright.mapper.relaxations.nests.sliding.served import RETURNS, SLIDES, STAYS, served
 from tilewright.mapper.relaxations.nests.sliding.window_spans import Instances
@@ -34,10 +36,10 @@ def case_serves(
 
     Parameters
     ----------
-    far : array of (4, dimensions)
+    far : array of (5, dimensions)
         How far loops along which tiles slide reach at most, and at least; the distance from one
-        iteration of an instance to the next, or 1 where it is not known; and the most that a tile
-        spans.
+        iteration of an instance to the next, or 1 where it is not known; the most that a tile
+        spans; and the most that an instance has.
     """
     t = ns.window
     slid, other = case[SLID], -1
@@ -65,7 +67,8 @@ def case_serves(
     whole = slid_serves(
         ns, case, slid, (last, end), (first, second), instances, far, together, False
     )
-    if whole * beside * rest <= best:
+    every = np.inf if together else instance_serves(ns, far)
+    if min(whole * beside * rest, every) <= best:
         return best
     for m in range(first, (first if way == SLIDES else last) + 1):
         for n in range(second, (second if way == SLIDES + 1 else end) + 1):
@@ -84,7 +87,21 @@ def case_serves(
                 left = int(case[ROOM] / own)
                 served_here *= room_serves(ns, case, other, left, instances, far, together)
             best = max(best, served_here)
-    return best
+    return min(best, every)
+
+
+@called_leaf
+def instance_serves(ns: Nest, far: Ints) -> float:
+    """Return how many iterations of windows give the same word at most of all of an instance.
+
+    Sums of m numbers and n others are m + n - 1 at least.
+    """
+    product = 1.0
+    for e in range(ns.terms.shape[1]):
+        d, o = ns.terms[ns.window, e, 0], ns.terms[ns.window, e, 2]
+        if o >= 0:
+            product *= far[4, d] * far[4, o] / (far[4, d] + far[4, o] - 1.0)
+    return product
 
 
 @leaf
@@ -194,7 +211,10 @@ def slid_serves(
         if spread[o] > 1 and b * (second * (spread[o] - 2) + 2) > a * (m - 1):
             wide = min(wide, (ns.bounds[o] - 1) // (spread[o] - 1))
     steps = steps_of(ns, e, long, case[NEAR], limits)
-    return served(ns, e, case[WAY], span, (far, wide), instances, together, steps)
+    most = served(ns, e, case[WAY], span, (far, wide), instances, together, steps)
+    if exactly and together:
+        most = min(most, rows_serve(ns, case, e, span, spread))
+    return most
 
 
 @leaf
@@ -227,3 +247,23 @@ def is_never_back(
     if past and step > many * m:
         around = False
     return not (by_step or around)
+
+
+@leaf
+def rows_serve(ns: Nest, case: Ints, e: int, span: tuple[int, int], spread: Ints) -> float:
+    """Return what words serve at most that are sent to rows of instances, if a tile comes back.
+
+    Where an array cuts the dimension that brings it back, and moves tiles past what the run does,
+    each instance has several tiles in a row. Two instances then need the words between their rows
+    in different steps, with tiles of two iterations of the run at most: each has all words of its
+    row. Elsewhere it is infinite.
+    """
+    first = case[WAY] % 2
+    d, a = ns.terms[ns.window, e, 2 * first], ns.terms[ns.window, e, 2 * first + 1]
+    o, b = ns.terms[ns.window, e, 2 - 2 * first], ns.terms[ns.window, e, 3 - 2 * first]
+    m, n = span[first], span[1 - first]
+    several, run, other = spread[o], ns.bounds[d], ns.bounds[o]
+    beyond = (several - 1) * n + 1
+    if a != 1 or b != 1 or spread[d] > 1 or m > 2 or beyond < max(min(run, other), m + 1):
+        return np.inf
+    return float(run * other / (other + several * (run - 1)))

@@ -96,7 +96,7 @@ def tighten_same(
 
     Parameters
     ----------
-    far : array of (4, dimensions)
+    far : array of (5, dimensions)
         See `case_serves`.
     """
     for k in range(2):
@@ -123,7 +123,7 @@ def fill_served(
 
     Parameters
     ----------
-    far : array of (4, dimensions)
+    far : array of (5, dimensions)
         See `case_serves`.
     same : array of (2, tensors)
         What is served at most in any case.

@@ -34,7 +34,7 @@ def served_of(
 
     Parameters
     ----------
-    far : array of (4, dimensions)
+    far : array of (5, dimensions)
         See `case_serves`.
     most : array of 2
         What the case serves at most, in an instance and of what all share.
