@@ -8,7 +8,7 @@ are changed as long as that helps. What is reached is optimal where it equals a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
@@ -42,7 +42,7 @@ from tilewright.mapper.search.rounder_layers import (
     rounder_layers,
     with_a_choice,
 )
-from tilewright.mapping.nodes import Mapping, Spatial
+from tilewright.mapping.nodes import Mapping
 from tilewright.model.batch import evaluate_batch
 from tilewright.model.evaluate import evaluate
 from tilewright.workload.layer import Layer
@@ -183,7 +183,7 @@ class BestOfAllSizes:
     stop: Callable[[], bool]
     mapping: Mapping
     value: float
-    begun: set[tuple[float, tuple[str, ...], bool, bool]] = field(default_factory=set)
+    begun: set[Hashable] = field(default_factory=set)
     tried: set[tuple[int, ...]] = field(default_factory=set)  # rounder layers
     choices: set[bytes] = field(default_factory=set)  # spatial choices
     polished: Mapping | None = None  # the one of which two tile sizes at a time were changed last
@@ -212,9 +212,7 @@ class BestOfAllSizes:
         fits = allowed(start, self.layer, self.architecture)
         if self.architecture.statements and not fits:
             return False
-        kinds = tuple(
-            node.axis if isinstance(node, Spatial) else type(node).__name__ for node in start.nodes
-        )
+        kinds = tuple(getattr(node, "axis", type(node)) for node in start.nodes)
         begin = self.begin(start), kinds, fits, pairs
         if begin in self.begun:
             return False

@@ -65,9 +65,10 @@ def mappings_of(tiles: BothSides, layer: Layer, machine: Architecture) -> Iterat
     """Yield different mappings with such tiles: sizes rounded to whole chunks, then as they are.
 
     Where a dimension is cut on several axes, each of them comes first once. The loops on a sliding
-    window are above the tile in the outer, or the inner memory, or below it; above the array it
-    slides along the first expression or the last. Where a tensor has several memories above the array, one of them has the tile; those outside of it keep all of the
-    tensor, or each has the same tile, or those inside keep what the array takes.
+    window are above the tile in the outer, or the inner memory, or below it. Above the array, the
+    tile slides along the last expression, or the first. Where a tensor has several memories above
+    the array, one of them has the tile; those outside of it keep all of the tensor, or each has the
+    same tile, or those inside keep what the array takes.
     """
     array = machine.arrays[0]
     factors = on_axes(array, in_letters(machine, layer), tiles.instances)
@@ -91,13 +92,13 @@ def mappings_of(tiles: BothSides, layer: Layer, machine: Architecture) -> Iterat
     turned = (*tiles.window[:-2], *tiles.window[:-3:-1])
     moved += [(own, loops, True) for own in late if 1 in own for loops in (tiles.window, turned)]
     seen = []
-    turns = (False, True) if set(windows) & {*tiles.outer} else (False,)
-    for order, (sides, window, below), rounded, here, turned in product(
-        orders, moved, (True, False), places, turns
+    ways = (False, True) if set(windows) & {*tiles.outer} else (False,)
+    for order, (sides, window, below), rounded, here, reverse in product(
+        orders, moved, (True, False), places, ways
     ):
         own_tiles = replace(tiles, window=window)
         nodes = tuple(
-            nodes_of(own_tiles, layer, machine, order, rounded, sides, here, below, turned)
+            nodes_of(own_tiles, layer, machine, order, rounded, sides, here, below, reverse)
         )
         if nodes not in seen:
             seen.append(nodes)
@@ -113,7 +114,7 @@ def nodes_of(
     late: Sequence[int],
     places: Sequence[Sequence[int]],
     below: bool,
-    turned: bool,
+    reverse: bool,
 ) -> Iterator[Node]:
     """Yield the nodes of a mapping.
 
@@ -126,7 +127,7 @@ def nodes_of(
     late : sequence of int
         Sides of the array, above (0) or below it (1), where tiles span their windows, or what
         `BothSides.window` says.
-    turned : bool
+    reverse : bool
         Whether loops above a tile come in the reverse order of the tensor's dimensions.
     """
     tensors, bounds = layer.tensors, layer.bounds
@@ -173,7 +174,7 @@ def nodes_of(
                 target[d] = whole_chunks(bounds[d], target[d], together[d])
         carries = t == len(tensors)
         around = tensors[first].dimensions if carries else above(t, 0)
-        yield from loops(around[::-1] if turned else around, target)
+        yield from loops(around[::-1] if reverse else around, target)
         if not carries:
             yield from stores(t, places[t])
     last = [d for d in bounds if owners[d] == first]

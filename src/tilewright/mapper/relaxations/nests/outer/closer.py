@@ -122,9 +122,7 @@ def spans_more(ns: Nest, cuts: Ints, spread: Ints, case: Ints) -> bool:
     for e in range(ns.terms.shape[1]):
         for k in range(2 if ns.terms[ns.window, e, 2] >= 0 else 0):
             d = ns.terms[ns.window, e, 2 * k]
-            most = min(
-                widest_tile(ns, cuts, spread, d), most_of_instance(ns, cuts, spread, d)
-            )
+            most = min(widest_tile(ns, cuts, spread, d), most_of_instance(ns, cuts, spread, d))
             if case[HEAD + 4 * e + 2 * k] > most:
                 return True
     return False
