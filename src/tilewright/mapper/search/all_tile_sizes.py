@@ -48,6 +48,7 @@ from tilewright.model.evaluate import evaluate
 from tilewright.workload.layer import Layer
 
 STARTS = 3  # mappings with promising tiles that are improved, and as many that are too large
+MOST_PROMISING, BY_PAIRS = 4, 2  # tiles, and mappings of each of which two sizes are changed
 BOUNDED, MORE = 8, 40  # mappings that a bound stands for, and with one array or at the end
 ROUNDER = 8  # layers with rounder bounds that are searched
 CHOICES, EARLY = 8, 4  # spatial choices with which it is looked for, and the first of these
@@ -136,7 +137,7 @@ def with_all_sizes(
     if not best.reaches(bound):
         boxes.refine(best.value, stop, SUMS << 2, sized=bound <= boxes.bound * HIGHER)
         best.climb_from_choices(bounds, CHOICES if bound <= boxes.bound else EARLY)
-        best.climb_from_tiles(tiles, bound, pairs=True)
+        best.climb_by_pairs(tiles, bound)
         boxes.lower(best.value, stop, SUMS << 2)
         bound = best.settle_jointly(bounds, bound)
         if settings.regular_bound and bounds.begin_with_choices(bound, best.value, stop):
@@ -220,9 +221,7 @@ class BestOfAllSizes:
         self.climb(start, pairs)
         return True
 
-    def climb_from_tiles(
-        self, tiles: Sequence[BothSides], bound: float, pairs: bool = False
-    ) -> None:
+    def climb_from_tiles(self, tiles: Sequence[BothSides], bound: float) -> None:
         """Climb from the best mappings with promising tiles, unless the best reaches a bound."""
         if self.reaches(bound) or self.stop():
             return
@@ -232,15 +231,24 @@ class BestOfAllSizes:
             for start in mappings_of(own, self.layer, self.architecture)
         ]
         begun = [0, 0]
-        if not pairs:
-            starts.sort(key=lambda pair: self.begin(pair[1]))
-        for own, start in starts:
+        for own, start in sorted(starts, key=lambda pair: self.begin(pair[1])):
             # its value is the least of such mappings
             better = own.value < self.value and not self.reaches(bound)
             # those that are too large cost less, and would take the place of others
             fits = allowed(start, self.layer, self.architecture)
             if better and not self.stop() and begun[fits] < STARTS:
-                begun[fits] += self.climb_from(start, pairs)
+                begun[fits] += self.climb_from(start)
+
+    def climb_by_pairs(self, tiles: Sequence[BothSides], bound: float) -> None:
+        """Change two tile sizes at a time of some mappings with the most promising tiles."""
+        for own in tiles[:MOST_PROMISING]:
+            begun = [0, 0]
+            for start in mappings_of(own, self.layer, self.architecture):
+                if self.reaches(bound) or self.stop():
+                    return
+                fits = allowed(start, self.layer, self.architecture)
+                if begun[fits] < BY_PAIRS:
+                    begun[fits] += self.climb_from(start, pairs=True)
 
     def anneal_rounder(self, bounds: RegularBounds, several: bool) -> None:
         """Anneal layers with rounder bounds and raise bounds, by turns, until they are final.
