@@ -128,7 +128,7 @@ def nodes_of(
         Sides of the array, above (0) or below it (1), where tiles span their windows, or what
         `BothSides.window` says.
     reverse : bool
-        Whether loops above a tile come in the reverse order of the tensor's dimensions.
+        Whether loops directly above outer tiles come in the reverse order of dimensions.
     """
     tensors, bounds = layer.tensors, layer.bounds
     owners = {d: tiles.owner(layer, d) for d in bounds}
@@ -148,7 +148,8 @@ def nodes_of(
         """Return the dimensions that have loops directly above a tile."""
         windows = sliding(tensors[t], bounds) if side in late else []
         slid = {term.dimension for terms in windows for term in terms}
-        return [d for d in tensors[t].dimensions if d not in slid]
+        own = [d for d in tensors[t].dimensions if d not in slid]
+        return own[::-1] if reverse and side == 0 else own
 
     def stores(t: int, memories: Sequence[int]) -> Iterator[Node]:
         """Yield the store nodes of a tensor in some memories."""
@@ -173,8 +174,7 @@ def nodes_of(
             if rounded:
                 target[d] = whole_chunks(bounds[d], target[d], together[d])
         carries = t == len(tensors)
-        around = tensors[first].dimensions if carries else above(t, 0)
-        yield from loops(around[::-1] if reverse else around, target)
+        yield from loops(tensors[first].dimensions if carries else above(t, 0), target)
         if not carries:
             yield from stores(t, places[t])
     last = [d for d in bounds if owners[d] == first]
@@ -183,9 +183,7 @@ def nodes_of(
         yield from stores(t, [m for m in others[t] if m > max(own_place, default=m)])
     for n, (axis, factors) in enumerate(axes):
         for d, factor in factors.items():
-            inside = own[d]
-            for _, further in axes[n + 1 :]:
-                inside *= further.get(d, 1)
+            inside = own[d] * prod(further.get(d, 1) for _, further in axes[n + 1 :])
             if factor > 1 and inside < shape[d]:
                 shape[d] = inside
                 yield Spatial(d, inside, axis, machine.arrays[0].name)
