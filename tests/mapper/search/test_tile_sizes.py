@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import isclose
+from math import inf, isclose
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from hypothesis import given, settings
 import tilewright as tw
 from problems import problem
 from strategies import cases
-from tilewright.architecture.machine import Array, Compute, Memory
+from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.errors import InputError
 from tilewright.mapper.heuristics.open_loops import closed, opened
 from tilewright.mapper.objective.objective import parse_objective
@@ -26,7 +26,7 @@ from tilewright.mapper.search.all_tile_sizes import BestOfAllSizes, with_all_siz
 from tilewright.mapper.search.bounds_of_all_sizes import RegularBounds, closed_form
 from tilewright.mapper.search.rounder_layers import cut_down, rounder
 from tilewright.mapper.search.search import Search
-from tilewright.mapping.nodes import For, Store
+from tilewright.mapping.nodes import For, Mapping, Store
 from tilewright.mapping.validity import check
 from tilewright.model.evaluate import evaluate
 
@@ -298,3 +298,31 @@ def test_spatial_choices_of_the_least_bounds_are_searched() -> None:
     before = best.value
     best.climb_from_choices(RegularBounds(boxes, goal))
     assert boxes.bound <= best.value < 0.97 * before
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "value"), [("conv1_2", 1.315805600981975e17), ("conv2_1", 3.207198444355584e16)]
+)
+def test_windows_slide_in_either_direction_above_an_array(name: str, value: float) -> None:
+    layer = next(own for own in tw.load_network("vgg16").layers if own.name == name)
+    found = tw.map(layer, tw.load_architecture("eyeriss"), "edp", cache=False, workers=1).layers[0]
+    assert found.proof.optimal
+    assert found.proof.value == pytest.approx(value, rel=1e-12)
+
+
+def test_a_mapping_that_fits_is_tried_after_one_that_is_too_large_and_costs_the_same() -> None:
+    layer = tw.einsum("O[M,N] += I[M,K] * W[K,N]", M=4, N=2, K=2)
+    machine = Architecture(
+        "small",
+        (Memory("DRAM", 8, read_energy=1.0), Memory("B", 8, capacity_bits=40), Compute("MAC")),
+    )
+    large, fits = (
+        Mapping((Store("DRAM", ("I", "W", "O")), For("M", size), Store("B", ("I",)), For("M", 1)))
+        for size in (3, 2)
+    )
+    best = BestOfAllSizes(layer, machine, "energy", lambda: False, fits, inf)
+    assert best.begin(large) == best.begin(fits)
+    assert best.climb_from(large)
+    assert best.climb_from(fits)
+    assert not best.climb_from(fits)
