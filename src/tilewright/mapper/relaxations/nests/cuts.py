@@ -297,7 +297,7 @@ class CutWays(NamedTuple):
     ways : array of (dimensions, ways, WAY)
     number : array of dimensions
         How many there are.
-    cuts : array of (8, dimensions)
+    cuts : array of (7, dimensions)
         See `outer.least.least_outer`.
     """
 
@@ -354,7 +354,7 @@ def limit_runs(ns: Nest, spread: Ints, cuts: Ints) -> bool:
 
     Parameters
     ----------
-    cuts : array of (8, dimensions)
+    cuts : array of (7, dimensions)
         See `outer.least.least_outer`. Filled are how far loops along windows reach in an instance,
         and the distance of iterations, or 1.
     """

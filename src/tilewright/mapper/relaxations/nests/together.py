@@ -24,12 +24,7 @@ from tilewright.mapper.relaxations.nests.cuts import (
     limit_runs,
 )
 from tilewright.mapper.relaxations.nests.inner_tiles import Inner, add_direct, add_inner
-from tilewright.mapper.relaxations.nests.outer.costs import (
-    InnerWindow,
-    Sought,
-    most_of_instance,
-    widest_tile,
-)
+from tilewright.mapper.relaxations.nests.outer.costs import InnerWindow, Sought, widest_tile
 from tilewright.mapper.relaxations.nests.outer.fit import fill_spans
 from tilewright.mapper.relaxations.nests.outer.least import Carried, least_outer
 from tilewright.mapper.relaxations.nests.sliding.case_serves import case_serves
@@ -75,7 +70,7 @@ def fill_ways(
         number[d] = pool[rows[d] - 1, 1]
         copy(pool[rows[d] - 1, 2:5], times[:, d])
         cuts[0, d], cuts[1, d], cuts[2, d], cuts[3, d] = 1, bounds[d], 1, times[0, d]
-        cuts[4, d], cuts[5, d], cuts[6, d], cuts[7, d] = bounds[d], 1, 0, bounds[d]
+        cuts[4, d], cuts[5, d], cuts[6, d] = bounds[d], 1, 0
         for n in range(number[d]):
             copy(pool[rows[d] + n], ways[d, n])
             cuts[1, d] = min(cuts[1, d], ways[d, n, 1])
@@ -115,6 +110,8 @@ def least_of_ways(
     at = np.zeros(nd, np.int64)
     runs, spans = np.ones((5, nd), np.int64), np.ones((5, nd), np.int64)
     copy(ns.bounds, spans[0])
+    copy(ns.bounds, runs[4])
+    copy(ns.bounds, spans[4])
     begin, own = np.empty(len(ns.base)), np.empty(2 * nd + 1, np.int64)
     served = same[0, ns.window] if len(slide) > 0 else 0.0
     shared = same[1, ns.window] if len(slide) > 0 else 0.0
@@ -127,7 +124,6 @@ def least_of_ways(
             copy(ways[d, at[d], :4], cuts[:, d])
             copy(ways[d, at[d], 3:], times[:, d])
             cuts[4, d], cuts[5, d], cuts[6, d] = ns.bounds[d], 1, ways[d, at[d], EVEN]
-            cuts[7, d] = times[0, d]
             steps *= times[0, d]
             if ns.relevant[inner.tensor, d] and ns.owner[d] >= 0:
                 whole &= extent == size[d] or extent <= widest[d]
@@ -136,8 +132,7 @@ def least_of_ways(
             limited = limit_runs(ns, spread, cuts)
             for d in range(nd):
                 runs[3, d] = spans[3, d] = widest_tile(ns, cuts, spread, d)
-                runs[4, d] = spans[4, d] = most_of_instance(ns, cuts, spread, d)
-                limited |= min(runs[3, d], runs[4, d]) < ns.bounds[d]
+                limited |= runs[3, d] < ns.bounds[d]
             if limited:
                 copy(cuts[4], runs[0])
                 copy(cuts[5], runs[2])
@@ -219,7 +214,7 @@ def least_together(
     known = np.zeros((2, nd, most_instances + 1, longest), np.int64)
     number, rows = np.empty(nd, np.int64), np.empty((2, nd), np.int64)
     spans = np.empty((2, nd), np.int64)
-    cuts = np.empty((8, nd), np.int64)
+    cuts = np.empty((7, nd), np.int64)
     times = np.empty((3, nd), np.int64)
     counted = np.empty(nd, np.bool_)
     own, details = np.empty(2 * nd + 1, np.int64), np.empty(3 * nd + 1, np.int64)

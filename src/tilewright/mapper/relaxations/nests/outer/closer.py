@@ -14,7 +14,6 @@ from tilewright.mapper.relaxations.nests.outer.costs import (
     InnerWindow,
     Sought,
     add_outer,
-    most_of_instance,
     slid_value,
     widest_tile,
 )
@@ -75,6 +74,7 @@ def slid_below(
     window: InnerWindow,
     begin: Floats,
     between: Between,
+    sought: Sought,
 ) -> None:
     """Fill what all else costs where the window's tile slides while the carried one stays.
 
@@ -91,7 +91,7 @@ def slid_below(
     rare = kind >= 2 + ns.terms.shape[1]
     for d in range(len(spread)):
         far[0, d], far[1, d], far[3, d] = ns.bounds[d], 1, widest_tile(ns, cuts, spread, d)
-        far[4, d] = most_of_instance(ns, cuts, spread, d)
+        far[4, d] = most_of_instance(ns, cuts, spread, d, begin, sought)
         if ns.owner[d] == carried and kind == 0:
             far[0, d] = longest_stay(ns.bounds[d], size[1, d])
         elif ns.owner[d] == carried and rare:
@@ -122,8 +122,7 @@ def spans_more(ns: Nest, cuts: Ints, spread: Ints, case: Ints) -> bool:
     for e in range(ns.terms.shape[1]):
         for k in range(2 if ns.terms[ns.window, e, 2] >= 0 else 0):
             d = ns.terms[ns.window, e, 2 * k]
-            most = min(widest_tile(ns, cuts, spread, d), most_of_instance(ns, cuts, spread, d))
-            if case[HEAD + 4 * e + 2 * k] > most:
+            if case[HEAD + 4 * e + 2 * k] > widest_tile(ns, cuts, spread, d):
                 return True
     return False
 
@@ -159,14 +158,30 @@ def around_window(
 
 @called_leaf
 def most_steps(ns: Nest, cuts: Ints, d: int, cost: Floats, sought: Sought) -> int:
-    """Return how many steps of a dimension cost less than what is sought at most."""
-    turns, most = cuts[3, d], ns.bounds[d]
+    """Return how many steps of a dimension cost less than what is sought at most.
+
+    All dimensions take the fewest steps otherwise: those that are sought may already count more.
+    """
+    turns, most, others = cuts[3, d], ns.bounds[d], 1.0
+    for k in range(cuts.shape[1]):
+        others *= cuts[3, k] if k != d else 1
     while turns < most:
-        steps = sought.steps / cuts[3, d] * (turns + 1)
-        if value_of(ns, sought.goal, cost, steps) >= sought.ceiling:
-            break
-        turns += 1
+        middle = (turns + most + 1) // 2
+        if value_of(ns, sought.goal, cost, others * middle) >= sought.ceiling:
+            most = middle - 1
+        else:
+            turns = middle
     return int(turns)
+
+
+@leaf
+def most_of_instance(
+    ns: Nest, cuts: Ints, spread: Ints, d: int, cost: Floats, sought: Sought
+) -> int:
+    """Return how many iterations of a window's dimension an instance has: one a step at most."""
+    if spread[d] == 1 or not ns.relevant[ns.window, d]:
+        return int(ns.bounds[d])
+    return most_steps(ns, cuts, d, cost, sought)
 
 
 @called_leaf
@@ -195,7 +210,7 @@ def limit_carried(
     for d in range(len(active)):
         far[0, d], far[1, d], far[2, d] = ns.bounds[d], 1, 1
         far[3, d] = widest_tile(ns, cuts, instances.spread, d)
-        far[4, d] = most_of_instance(ns, cuts, instances.spread, d)
+        far[4, d] = most_of_instance(ns, cuts, instances.spread, d, cost, sought)
     # the outermost tile may stay for less than all
     for j in range(1, place[nt]):
         for e in range(ns.terms.shape[1]):
@@ -276,7 +291,7 @@ def closer_value(
             add_outer(ns, tiles, instances.spread, cuts, np.inf, same, begin, cost)
             value = value_of(ns, sought.goal, cost, sought.steps)
         return value
-    slid_below(ns, tiles, instances, cuts, window, begin, between)
+    slid_below(ns, tiles, instances, cuts, window, begin, between, sought)
     if outside:
         return slid_value(ns, tiles, instances, cuts, same, between.lower, cost, sought)
     add_outer(ns, tiles, instances.spread, cuts, np.inf, same, between.lower, cost)

@@ -91,16 +91,10 @@ def widest_tile(ns: Nest, cuts: Ints, spread: Ints, d: int) -> int:
 
     Parameters
     ----------
-    cuts : array of (8, dimensions)
+    cuts : array of (7, dimensions)
         See `least.least_outer`.
     """
     return int(cuts[0, d] if cuts[6, d] > 0 and spread[d] > 1 else ns.bounds[d])
-
-
-@leaf
-def most_of_instance(ns: Nest, cuts: Ints, spread: Ints, d: int) -> int:
-    """Return how many iterations of a dimension an instance has at most: one in each step."""
-    return int(cuts[7, d] if spread[d] > 1 else ns.bounds[d])
 
 
 @called_leaf

@@ -121,9 +121,9 @@ def least_outer(
 
     Parameters
     ----------
-    cuts : array of (8, dimensions)
+    cuts : array of (7, dimensions)
         Of each dimension, what an element has, the least and the most that all together have, the
-        fewest steps, what `cuts.limit_runs` fills, `cuts.evenness`, and the most steps.
+        fewest steps, what `cuts.limit_runs` fills, and `cuts.evenness`.
     begin : array of costs
         What all else costs.
     found : array of (2 x dimensions + 1)
