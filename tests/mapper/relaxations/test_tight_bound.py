@@ -19,6 +19,7 @@ from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.errors import MappingError
 from tilewright.mapper.objective.objective import Objective, parse_objective
 from tilewright.mapper.problem.bypass_choices import KeepChoice, keep_choices, narrowed
+from tilewright.mapper.relaxations.nests import regular_bound
 from tilewright.mapper.relaxations.nests.inner_tiles import inner_tiles
 from tilewright.mapper.relaxations.nests.instances import spatial_choices
 from tilewright.mapper.relaxations.nests.nest import nest
@@ -338,6 +339,20 @@ def test_too_many_spatial_choices_leave_the_bound_that_is_known() -> None:
     assert spatial_choices(least) is None
     keep = next(keep_choices(layer, least.architecture))
     assert tightened(least, [(5.0, keep)], parse_objective("energy"), 1e12, never) == (5.0, [])
+
+
+def test_spatial_choices_are_looked_at_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bound is the same then, and one that is ended says nothing."""
+    layer = tw.einsum(POINTWISE, K=12, C=9, P=7, Q=7)
+    least, objective = Least(layer, tw.load_architecture("eyeriss")), parse_objective("energy")
+    known = [(float(objective.values(*cost).min()), keep) for keep, *cost in least.all_costs()]
+    bound, tiles = tightened(least, known, objective, 1e12, never)
+    assert tiles
+    monkeypatch.setattr(regular_bound, "AT_A_TIME", 1)
+    assert tightened(least, known, objective, 1e12, never) == (bound, tiles)
+    asked = iter([False] * 3)  # whether to end, before the first choices have been looked at
+    ended = tightened(least, known, objective, 1e12, lambda: next(asked, True))
+    assert ended == (min(value for value, _ in known), [])
 
 
 def test_promising_tiles_become_mappings() -> None:

@@ -64,7 +64,7 @@ def choices_left(
             break
         best: dict[tuple[int, ...], float] | None = None
         for both in with_tiles(least, keep, inners):
-            own = by_choice(TilePairs(*both, keep, choices, objective, ceiling, least), stop)
+            own = by_choice(TilePairs(*both, keep, choices, objective, ceiling, least, stop), stop)
             # of bounds with other memories, the one that leaves least
             if own is not None and (best is None or len(own) < len(best)):
                 best = own

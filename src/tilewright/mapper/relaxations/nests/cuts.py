@@ -37,6 +37,18 @@ def turns_of(bound: int, extent: int, together: int) -> int:
 
 
 @leaf
+def tiles_in_parts(bound: int, size: int, instances: int, together: int) -> int:
+    """Return the fewest tiles of all instances when these have no more than some extent together.
+
+    Loops above the array cut the bound into parts of that extent and into shorter ones. In a
+    regular mapping each loop has a full part in every chunk, so there are no more short parts than
+    full ones. A full part has a tile in each instance; a lower extent leaves more parts.
+    """
+    full = chunks(bound, 2 * together - 1)
+    return full * instances + chunks(max(0, bound - full * together), size)
+
+
+@leaf
 def short_parts(instances: int, active: int) -> int:
     """Return how many instances may have less than the others at a time.
 
@@ -167,9 +179,10 @@ def ways_to_cut(
         steps = turns_of(bound, size, high)
         ways[n, 0], ways[n, 1], ways[n, 2] = size, least, high
         even = evenness(bound, active, steps, which)
+        tiles = tiles_in_parts(bound, size, instances, high)
         for more in range(2 if even else 1):
             ways[n, 0], ways[n, 1], ways[n, 2], ways[n, 3] = size, least, high, steps + more
-            ways[n, 4], ways[n, 5] = chunks(bound, size), chunks(steps + more, size)
+            ways[n, 4], ways[n, 5] = tiles, chunks(steps + more, size)
             ways[n, EVEN] = even if more == 0 else 0
             n += 1
         high = least - 1

@@ -250,8 +250,7 @@ def likely(
     around: Floats,
     goal: Floats,
     ceiling: float,
-    most: int,
-) -> tuple[Ints, Ints, Floats, bool]:
+) -> tuple[Ints, Ints, Floats, int]:
     """Return the spatial choices and inner tiles that may cost less than a ceiling.
 
     Parameters
@@ -261,8 +260,6 @@ def likely(
     around : array of (spreads, tensors + 1)
         Energy that the outer memory needs at least together with the outermost inner tile, by whose
         tile that is, and together with all that is sent past it.
-    most : int
-        Pairs that are looked at; where there are more, it ends.
 
     Returns
     -------
@@ -270,8 +267,8 @@ def likely(
         Rows of `spreads`, and of the tiles.
     array of pairs
         What they cost at least.
-    bool
-        Whether these are all.
+    int
+        Pairs that were looked at.
     """
     nr, nd = len(ns.base), len(ns.bounds)
     room = 1 << 10
@@ -322,8 +319,6 @@ def likely(
     ascending(floor[:, 0], ranking, unused)
     looks = 0
     for s in range(len(spreads)):
-        if looks > most:
-            return choice[:n], tile[:n], values[:n], False
         instances = Instances(spreads[s], actives[s])
         steps = 1.0
         for d in range(nd):
@@ -374,4 +369,4 @@ def likely(
                     room *= 2
                 choice[n], tile[n], values[n] = s, c, value
                 n += 1
-    return choice[:n], tile[:n], values[:n], True
+    return choice[:n], tile[:n], values[:n], looks

@@ -21,7 +21,8 @@ from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.relaxations.stays.links import Link, Price
 
 MOST_TILES = 200_000  # in the inner memory
-MOST_PAIRS = 5_000_000  # of such tiles and spatial choices that are looked at
+MOST_PAIRS = 200_000_000  # of such tiles and spatial choices that are looked at
+AT_A_TIME = 20_000_000  # before time is looked at again
 FIRST_PAIRS = 2  # that get outer tiles before time is looked at again
 QUICK, SLOW = 0.05, 0.15  # seconds after which there are more of them the next time, or fewer
 MOST_LIKELY = 100_000  # that get outer tiles
@@ -130,7 +131,7 @@ def least_below(
         for own in known.get(keep, []):
             if stop() or value >= best:
                 break
-            pairs = TilePairs(*own, keep, choices, objective, best, least)
+            pairs = TilePairs(*own, keep, choices, objective, best, least, stop)
             least_one, found_some = least_tiles(pairs, list(least.layer.bounds), stop)
             if least_one > value:
                 value, some = least_one, found_some
@@ -181,16 +182,28 @@ class TilePairs:
         objective: Objective,
         ceiling: float,
         least: Least,
+        stop: Callable[[], bool],
     ) -> None:
         self.ns, self.tiles, self.keep = ns, tiles, keep
         self.goal, self.ceiling = objective.goal(), ceiling
         self.choices, self.actives = one_of_mirrored(ns, *spatial)
         around = around_inner(least, ns, keep, self.actives)
-        with interruptible():
-            choice, tile, values, finished = likely(
-                ns, tiles, self.choices, self.actives, around, self.goal, ceiling, MOST_PAIRS
-            )
-        self.finished = finished and len(choice) <= MOST_LIKELY
+        many = max(1, AT_A_TIME // max(1, len(tiles.which)))
+        looks = count = 0
+        found = []
+        for begin in range(0, len(self.choices), many):
+            some = slice(begin, begin + many)
+            with interruptible():
+                choice, tile, values, own = likely(
+                    ns, tiles, self.choices[some], self.actives[some], around[some], self.goal,
+                    ceiling,
+                )  # fmt: skip
+            found.append((choice + begin, tile, values))
+            looks, count = looks + own, count + len(choice)
+            if looks > MOST_PAIRS or count > MOST_LIKELY or stop():
+                break
+        self.finished = looks <= MOST_PAIRS and count <= MOST_LIKELY and not stop()
+        choice, tile, values = map(np.concatenate, zip(*found, strict=True))
         order = np.argsort(values, kind="stable")
         self.choice, self.tile, self.values = choice[order], tile[order], values[order]
 
