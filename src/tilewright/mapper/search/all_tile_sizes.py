@@ -56,7 +56,11 @@ SUMS = 1 << 18  # of bounds, before other starting points are looked at
 HIGHER = 1.01  # than bounds by spatial choices: not worth it to divide these further
 RISES = 1.0005  # times the bound before: as long as it does, more of these are solved
 PROGRAMS = 1 << 8  # the same, for memories together
-CLOSER = 0.1  # part of the way to the best value: as long as it does, more of these are solved
+CLOSER = 0.05  # part of the way to the best value: as long as it does, more of these are solved
+HALFWAY = 0.6  # from the joint bound to the best value: past a bound beyond that it seldom rises
+NEAR = 0.99  # of the best value
+FAINT = 0.0004  # of the best value for each layer that is annealed at last
+MOST_AT_LAST = 128  # of these
 TURNS = 4  # that better mappings found for a bound make it worth to go on
 FAR = 0.75  # of the best value: with a bound below it, other starting points may be much better
 SMALL = 1 << 12  # operations of a layer whose loops are looked at in other orders at last
@@ -128,7 +132,10 @@ def with_all_sizes(
     bound = max(bound, bounds.bound)
     best.climb_from_rounder(bounds, bound)
     best.finish(bound)
-    if settings.regular_bound and best.value < before * (1 - TIE) and not best.reaches(bound):
+    best.anneal_more(bounds, bound)
+    settled = any(one.value <= bound for one in tiles)  # no mapping changes such a bound
+    better = best.value < before * (1 - TIE) and not best.reaches(bound)
+    if settings.regular_bound and better and not settled:
         # fewer tiles cost less than what is best now
         higher, tiles = tightened(least, keeps, wanted, best.value, stop)
         bound = max(bound, higher)
@@ -297,13 +304,19 @@ class BestOfAllSizes:
                 return
 
     def settle_jointly(self, bounds: RegularBounds, bound: float) -> float:
-        """Go on with the bound of all memories together while it comes closer; return it."""
+        """Go on with the bound of all memories together while it comes closer; return it.
+
+        Where it is far behind a bound that is near, it would take long to get there.
+        """
+        behind = bound > bounds.bound + HALFWAY * (self.value - bounds.bound)
+        if behind and bound > NEAR * self.value:
+            return bound
         while True:
-            before = bound
+            before = bounds.bound
             self.climb_from_joint_bound(bounds, bound, starts=MORE)
             bound = max(bound, bounds.bound)
             far = self.value - before
-            if self.reaches(bound) or self.stop() or bound - before < CLOSER * far:
+            if self.reaches(bound) or self.stop() or bounds.bound - before < CLOSER * far:
                 return bound
             bounds.allow(PROGRAMS << 5)
 
@@ -325,6 +338,12 @@ class BestOfAllSizes:
         least = boxes.costs.least.at(boxes.widest())
         rounder = rounder_layers(self.layer, least, boxes.values, annealed)
         self.climb_from_layers(islice(rounder, most), bound, annealed)
+
+    def anneal_more(self, bounds: RegularBounds, bound: float) -> None:
+        """Anneal more rounder layers, as many as the distance from a bound is worth."""
+        far = max(0, int((1 - bound / self.value) / FAINT))
+        self.climb_from_rounder(bounds, bound, annealed=True, most=min(far, MOST_AT_LAST))
+        self.finish(bound)
 
     def climb_from_layers(self, rounder: Iterable[Layer], bound: float, annealed: bool) -> None:
         """Climb from mappings of some rounder layers until the best reaches a bound."""

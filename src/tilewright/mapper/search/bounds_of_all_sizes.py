@@ -137,7 +137,7 @@ class RegularBounds:
         bounds = [(own, keep) for keep, own in keeps.items()]
         if left:
             self.joint = JointBound(every, costs.halves, bounds, self.objective, chosen=left)
-        self.allow(ANEW)
+        self.left = ANEW
         self.is_last = True
         return True
 

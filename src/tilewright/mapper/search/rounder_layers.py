@@ -27,7 +27,8 @@ MANY_MORE = 16  # times as many shapes, for a layer to have few
 MOST_SHAPES = 8192  # of the layer with rounder bounds
 MOST_ANNEALED = 1 << 16  # of one that is annealed only
 SHORT = 256  # iterations of a window, for which annealing takes no longer than for others
-FEWEST = 100  # steps of annealing
+ENOUGH = STEPS // 2  # steps of annealing: what it finds is improved for the true bounds
+FEWEST = 100  # of these
 MOST_ROUNDER = 1 << 20  # larger bounds that are looked at for a rounder one
 
 
@@ -113,7 +114,7 @@ def cut_down(
     search.only_below(growth * cost.energy_pj, ceil(growth * cost.cycles))
     if annealed:
         # a step takes longer the longer windows are
-        search.anneal(WALKS, max(STEPS * SHORT // max(SHORT, longest_window(layer)), FEWEST), stop)
+        search.anneal(WALKS, max(ENOUGH * SHORT // max(SHORT, longest_window(layer)), FEWEST), stop)
         found = search.found
     else:
         found = search.solve(stop)
