@@ -238,7 +238,7 @@ def way_of_a_call() -> Picture:
         ("every different layer once, in parallel", "mapper/network/network.py: map_network"),
         ("looked up in the cache, or searched", "mapper/network/solved_layers.py, layer_search.py"),
         ("the best mapping whose sizes divide", "mapper/search/search.py: Search.solve"),
-        ("other tile sizes, and their bound", "mapper/search/all_tile_sizes.py"),
+        ("other tile sizes, and their bound", "mapper/search/all_sizes/all_tile_sizes.py"),
         ("the model confirms the mapping", "mapper/search/confirmed.py, model/evaluate.py"),
         ("a mapping with its proof", "mapper/results/result.py, proof.py"),
     )

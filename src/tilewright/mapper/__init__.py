@@ -24,7 +24,7 @@ Stations on the way of a call, each of which imports only those before it:
 
 `tilewright.map` calls `network.network.map_network`. It hands each different layer to
 `network.layer_search`, which calls `search.search.Search.solve` and then
-`search.all_tile_sizes.with_all_sizes`. docs/how-it-works has the way of this call from file to
-file, and which file relies on which proof (`proofs.md`); the proofs themselves are in
+`search.all_sizes.all_tile_sizes.with_all_sizes`. docs/how-it-works has the way of this call from
+file to file, and which file relies on which proof (`proofs.md`); the proofs themselves are in
 docs/mapper.md.
 """

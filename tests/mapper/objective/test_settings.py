@@ -11,7 +11,7 @@ from problems import problem
 from tilewright.architecture.files import load_architecture
 from tilewright.mapper.objective.settings import EVERY_PART, Settings
 from tilewright.mapper.problem.bypass_choices import narrowed
-from tilewright.mapper.search.all_tile_sizes import with_all_sizes
+from tilewright.mapper.search.all_sizes.all_tile_sizes import with_all_sizes
 from tilewright.mapper.search.found import Found
 from tilewright.mapper.search.search import Search
 from tilewright.workload.einsum import einsum

@@ -16,7 +16,7 @@ from tilewright.mapper.relaxations.stays.at_once import (
 )
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.relaxations.stays.links import links_of
-from tilewright.mapper.search.bounds_of_all_sizes import closed_form
+from tilewright.mapper.search.all_sizes.bounds_of_all_sizes import closed_form
 
 LAYER = tw.einsum("O[N] += I[K] * W[K,N]", K=16, N=6)
 

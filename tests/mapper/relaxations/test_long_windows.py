@@ -13,7 +13,7 @@ import tilewright as tw
 from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.problem.bypass_choices import narrowed
-from tilewright.mapper.search.bounds_of_all_sizes import closed_form
+from tilewright.mapper.search.all_sizes.bounds_of_all_sizes import closed_form
 from tilewright.workload.layer import Layer
 
 EXPRESSIONS = (

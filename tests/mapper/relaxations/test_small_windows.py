@@ -13,7 +13,7 @@ from tilewright.mapper.problem.bypass_choices import narrowed
 from tilewright.mapper.relaxations.nests.regular_bound import tightened
 from tilewright.mapper.relaxations.nests.tiles_to_mapping import mappings_of
 from tilewright.mapper.relaxations.stays.least_cost import Least
-from tilewright.mapper.search.climbing import allowed
+from tilewright.mapper.search.all_sizes.climbing import allowed
 from tilewright.mapper.search.search import Search
 from tilewright.model.evaluate import evaluate
 from tilewright.workload.layer import Layer

@@ -20,7 +20,7 @@ from tilewright.mapper.problem.bypass_choices import keep_choices, narrowed
 from tilewright.mapper.relaxations.boxes import spatial_boxes
 from tilewright.mapper.relaxations.boxes.halves import halves_of
 from tilewright.mapper.relaxations.stays.least_cost import Least
-from tilewright.mapper.search.bounds_of_all_sizes import closed_form
+from tilewright.mapper.search.all_sizes.bounds_of_all_sizes import closed_form
 from tilewright.mapping.constraints import violations
 from tilewright.mapping.nodes import Mapping, Spatial, Store
 from tilewright.workload.layer import Layer

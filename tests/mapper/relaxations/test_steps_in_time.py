@@ -18,7 +18,7 @@ from tilewright.mapper.problem.bypass_choices import narrowed
 from tilewright.mapper.relaxations.boxes import spatial_boxes
 from tilewright.mapper.relaxations.boxes.steps import StepRanges
 from tilewright.mapper.relaxations.stays.least_of_orders import least_of_whole
-from tilewright.mapper.search.bounds_of_all_sizes import closed_form
+from tilewright.mapper.search.all_sizes.bounds_of_all_sizes import closed_form
 from tilewright.mapping.nodes import For, Mapping, Spatial, Store
 
 PRODUCT = "O[M,N] += I[M,K] * W[K,N]"

@@ -28,7 +28,7 @@ from tilewright.mapper.relaxations.nests.tiles_to_mapping import covers, mapping
 from tilewright.mapper.relaxations.stays.elements import Pays
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.relaxations.stays.links import Link, Price
-from tilewright.mapper.search.climbing import climb
+from tilewright.mapper.search.all_sizes.climbing import climb
 from tilewright.mapper.search.search import Search
 from tilewright.mapping.nodes import For, Spatial, Store
 from tilewright.mapping.validity import check

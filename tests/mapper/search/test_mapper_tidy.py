@@ -14,7 +14,7 @@ from tilewright.mapper.canonical.polish import Cost, beyond, costs, occupied
 from tilewright.mapper.canonical.tidy import is_even, neighbours, tidied
 from tilewright.mapper.heuristics.neighbourhood import items_of, mapping_of
 from tilewright.mapper.pipelined.best_even import EvenSearch
-from tilewright.mapper.search.all_tile_sizes import with_all_sizes
+from tilewright.mapper.search.all_sizes.all_tile_sizes import with_all_sizes
 from tilewright.mapper.search.search import Search
 from tilewright.mapping.constraints import under, violations
 from tilewright.mapping.given import given_constraints

@@ -22,9 +22,9 @@ from tilewright.mapper.problem.widest_choices import different, widest_choices
 from tilewright.mapper.relaxations.boxes.spatial_boxes import SpatialBoxes
 from tilewright.mapper.relaxations.stays.least_cost import Least
 from tilewright.mapper.relaxations.stays.least_of_orders import least_sums
-from tilewright.mapper.search.all_tile_sizes import BestOfAllSizes, with_all_sizes
-from tilewright.mapper.search.bounds_of_all_sizes import RegularBounds, closed_form
-from tilewright.mapper.search.rounder_layers import cut_down, rounder
+from tilewright.mapper.search.all_sizes.all_tile_sizes import BestOfAllSizes, with_all_sizes
+from tilewright.mapper.search.all_sizes.bounds_of_all_sizes import RegularBounds, closed_form
+from tilewright.mapper.search.all_sizes.rounder_layers import cut_down, rounder
 from tilewright.mapper.search.search import Search
 from tilewright.mapping.nodes import For, Mapping, Store
 from tilewright.mapping.validity import check

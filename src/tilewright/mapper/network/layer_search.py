@@ -17,7 +17,7 @@ from tilewright.mapper.objective.objective import Objective, parse_objective
 from tilewright.mapper.problem.bypass_choices import narrowed
 from tilewright.mapper.problem.lattice import divisors
 from tilewright.mapper.problem.space_size import mappings_in_space
-from tilewright.mapper.search.all_tile_sizes import with_all_sizes
+from tilewright.mapper.search.all_sizes.all_tile_sizes import with_all_sizes
 from tilewright.mapper.search.confirmed import DisagreementError
 from tilewright.mapper.search.forwarding import forwards_words, of_reading_all
 from tilewright.mapper.search.search import Search

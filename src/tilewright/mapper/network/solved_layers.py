@@ -174,7 +174,7 @@ class SolvedLayers:
         """Return what a search says of the tile sizes that were asked for, which may be more."""
         if self.tiles in (DIVISORS, searched.found.tiles):
             return searched
-        from tilewright.mapper.search.all_tile_sizes import untried
+        from tilewright.mapper.search.all_sizes.all_tile_sizes import untried
 
         found = untried(searched.found, layer, self.architecture, self.objective)
         return replace(searched, found=found)

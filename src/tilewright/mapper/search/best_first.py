@@ -20,7 +20,7 @@ from tilewright.mapper.bounds.root import First
 from tilewright.mapper.bounds.spatial_choices import SpatialBounds
 from tilewright.mapper.label import labels
 from tilewright.mapper.relaxations.stays.least_cost import Least
-from tilewright.mapper.search.bounds_of_all_sizes import closed_form
+from tilewright.mapper.search.all_sizes.bounds_of_all_sizes import closed_form
 from tilewright.mapper.search.label_walk import walk_labels
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from tilewright.mapper.label.labels import objective_value
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.problem.bypass_choices import narrowed
 from tilewright.mapper.problem.lattice import divisors_of
-from tilewright.mapper.search.bounds_of_all_sizes import closed_form
+from tilewright.mapper.search.all_sizes.bounds_of_all_sizes import closed_form
 from tilewright.mapper.search.found import Found
 from tilewright.mapping.nodes import Mapping
 from tilewright.mapping.validity import check

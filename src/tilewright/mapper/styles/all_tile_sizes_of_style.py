@@ -24,7 +24,7 @@ from tilewright.mapper.network.solved_layers import Searched, SolvedLayers
 from tilewright.mapper.problem.bypass_choices import narrowed
 from tilewright.mapper.results.dataflow import dataflow
 from tilewright.mapper.results.searched_space import ALL
-from tilewright.mapper.search.all_tile_sizes import with_all_sizes
+from tilewright.mapper.search.all_sizes.all_tile_sizes import with_all_sizes
 from tilewright.mapper.search.found import Found
 from tilewright.mapper.styles.best_style import BestStyle
 from tilewright.mapper.styles.ranking import Ranking

@@ -21,7 +21,7 @@ from tilewright.mapper.relaxations.joint.joint_bound import JointBound
 from tilewright.mapper.relaxations.joint.window_decisions import WindowDecisions
 from tilewright.mapper.relaxations.nests.choices_left import choices_left
 from tilewright.mapper.relaxations.nests.regular_bound import tightened
-from tilewright.mapper.search.bounds_of_all_sizes import (
+from tilewright.mapper.search.all_sizes.bounds_of_all_sizes import (
     NEARLY,
     RegularBounds,
     box_costs,

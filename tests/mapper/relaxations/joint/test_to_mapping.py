@@ -10,7 +10,7 @@ import tilewright as tw
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.problem.bypass_choices import narrowed
 from tilewright.mapper.relaxations.joint.joint_bound import JointBound
-from tilewright.mapper.search.bounds_of_all_sizes import box_costs, closed_form
+from tilewright.mapper.search.all_sizes.bounds_of_all_sizes import box_costs, closed_form
 from tilewright.mapping.validity import check_loops, check_placement, check_stores
 from tilewright.model.evaluate import evaluate
 

@@ -36,7 +36,7 @@ from tilewright.mapper.fused.space.segment_problem import SegmentProblem
 from tilewright.mapper.network.solution_key import likeness
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.relaxations.stays.least_cost import Least
-from tilewright.mapper.search.all_tile_sizes import with_all_sizes
+from tilewright.mapper.search.all_sizes.all_tile_sizes import with_all_sizes
 from tilewright.mapper.search.search import Search
 from tilewright.model.energy import read_cost, write_cost
 from tilewright.workload.footprint import footprint

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from tilewright.mapper.search.rounder_layers import rounder
+from tilewright.mapper.search.all_sizes.rounder_layers import rounder
 from tilewright.mapping.fused import Branch, Fuse, FusedMapping, Segment, Turn
 from tilewright.mapping.fused.connections.names import named_dimensions
 from tilewright.mapping.fused.scopes import resolve_fused

@@ -95,7 +95,7 @@ def compile_tiles() -> None:
     from tilewright.mapper.problem.bypass_choices import keep_choices
     from tilewright.mapper.relaxations.nests.regular_bound import tightened
     from tilewright.mapper.relaxations.stays.least_cost import Least
-    from tilewright.mapper.search.bounds_of_all_sizes import RegularBounds, closed_form
+    from tilewright.mapper.search.all_sizes.bounds_of_all_sizes import RegularBounds, closed_form
 
     (layer, machine), goal = tiny_problem(None), parse_objective("edp")
     keep = next(iter(keep_choices(layer, machine)))

@@ -18,7 +18,7 @@ from tilewright.mapper.relaxations.nests.regular_bound import (
 )
 from tilewright.mapper.relaxations.stays.least_cost import Least
 
-MOST_PAIRS = 1 << 14  # of a bypass choice: more take too long
+MOST_PAIRS = 1 << 16  # of a bypass choice: more take too long
 
 
 class ChoiceLeft(NamedTuple):
@@ -64,10 +64,15 @@ def choices_left(
             break
         best: dict[tuple[int, ...], float] | None = None
         for both in with_tiles(least, keep, inners):
+            if best is not None and not best:
+                break
             own = by_choice(TilePairs(*both, keep, choices, objective, ceiling, least, stop), stop)
-            # of bounds with other memories, the one that leaves least
-            if own is not None and (best is None or len(own) < len(best)):
+            # what bounds with other memories leave, too; of choices that become each other when
+            # dimensions change places, each has the lexicographically largest one
+            if best is None:
                 best = own
+            elif own is not None:
+                best = {of: max(best[of], value) for of, value in own.items() if of in best}
         if best is None:
             return None
         found += [ChoiceLeft(max(bound, value), keep, own) for own, value in best.items()]

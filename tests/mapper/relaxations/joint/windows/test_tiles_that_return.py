@@ -20,7 +20,7 @@ from tilewright.mapper.relaxations.joint.program import Term
 from tilewright.mapper.relaxations.joint.windows.steps import StepLimits
 from tilewright.mapper.relaxations.joint.windows.tiles_that_return import Back, ReturningTile
 from tilewright.mapper.results.regular import is_regular_along
-from tilewright.mapper.search.bounds_of_all_sizes import box_costs
+from tilewright.mapper.search.all_sizes.bounds_of_all_sizes import box_costs
 from tilewright.mapping.nodes import For, Spatial
 
 Loops = tuple[tuple[int, int], ...]  # dimension, 0 or 1, and tile

@@ -22,7 +22,7 @@ from tilewright.mapper.relaxations.joint.program import NodeLimits
 from tilewright.mapper.relaxations.joint.windows.limits import WindowLimits, growth
 from tilewright.mapper.relaxations.joint.windows.tiles_that_return import Back
 from tilewright.mapper.relaxations.joint.windows.words import Slide
-from tilewright.mapper.search.bounds_of_all_sizes import box_costs
+from tilewright.mapper.search.all_sizes.bounds_of_all_sizes import box_costs
 
 MACHINE = Architecture(
     "one",

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from tilewright.architecture.machine import Architecture
+from tilewright.kernels.types import Ints
 from tilewright.mapper.objective.objective import Objective
 from tilewright.mapper.problem.bypass_choices import KeepChoice, keep_choices
 from tilewright.mapper.relaxations.boxes.box_costs import BoxCosts, widest_of
@@ -25,7 +26,7 @@ MOST_KEEPS = 512  # that are bounded for irregular mappings, too
 HIGHER = 1.002  # than where the bound of all memories together began: enough to begin anew
 MOST_PROGRAMS = 1 << 15  # for the bound of all memories together
 ANEW = 1 << 13  # programs that it has at least, where it begins with single spatial choices
-NEARLY = 0.99  # of the best value: with an enumerated bound below it, there are too many of these
+NEARLY = 0.95  # of the best value: with an enumerated bound below it, there are too many of these
 
 
 def closed_form(
@@ -64,6 +65,8 @@ class RegularBounds:
     ----------
     boxes : SpatialBoxes
         Of each memory alone, by spatial choices.
+    chosen : list of arrays of (1, dimensions)
+        Single spatial choices that the bound of all memories together has begun with.
     """
 
     def __init__(self, boxes: SpatialBoxes, objective: Objective, joint: bool = True) -> None:
@@ -71,6 +74,7 @@ class RegularBounds:
         self.joint: JointBound | None = None
         self.reached, self.began = 0.0, 0.0  # by joint bounds before, and where this one begins
         self.on, self.left = joint, MOST_PROGRAMS if joint else 0
+        self.chosen: list[Ints] = []
         self.is_last = False  # whether it has begun with single spatial choices
 
     @property
@@ -137,6 +141,10 @@ class RegularBounds:
         bounds = [(own, keep) for keep, own in keeps.items()]
         if left:
             self.joint = JointBound(every, costs.halves, bounds, self.objective, chosen=left)
+        self.chosen = [
+            np.array([instances])
+            for instances in dict.fromkeys(own.instances for own in sorted(left))
+        ]
         self.left = ANEW
         self.is_last = True
         return True
