@@ -18,7 +18,8 @@ from tilewright.mapper.relaxations.nests.regular_bound import (
 )
 from tilewright.mapper.relaxations.stays.least_cost import Least
 
-MOST_PAIRS = 1 << 16  # of a bypass choice: more take too long
+MOST_PAIRS = 1 << 15  # of a bypass choice: more take too long
+MOST_LEFT = 256  # spatial choices of a bypass choice: a bound that leaves more says too little
 
 
 class ChoiceLeft(NamedTuple):
@@ -81,12 +82,12 @@ def choices_left(
 
 @interruptible()
 def by_choice(pairs: TilePairs, stop: Callable[[], bool]) -> dict[tuple[int, ...], float] | None:
-    """Return what spatial choices cost at least that cost less than the ceiling."""
+    """Return what spatial choices below the ceiling cost at least, if they are few."""
     if not pairs.finished or len(pairs.choice) > MOST_PAIRS:
         return None
     found: dict[tuple[int, ...], float] = {}
     for some in pairs.batches():
-        if stop():
+        if stop() or len(found) > MOST_LEFT:
             return None
         _, reached, _ = pairs.together(some)
         for i in np.flatnonzero(reached < pairs.ceiling).tolist():
