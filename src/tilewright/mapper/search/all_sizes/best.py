@@ -47,9 +47,9 @@ RISES = 1.0005  # times the bound before: as long as it does, more of these are 
 PROGRAMS = 1 << 8  # the same, for memories together
 CLOSER = 0.05  # part of the way to the best value: as long as it does, more of these are solved
 HALFWAY = 0.6  # from the joint bound to the best value: past a bound beyond that it seldom rises
-NEAR = 0.99  # of the best value
-FAINT = 0.0004  # of the best value for each layer that is annealed at last
-MOST_AT_LAST = 128  # of these
+NEAR = 0.99  # of the best value: a bound above it is not worth the time that takes
+WORTH_ONE = 0.0004  # part of the best value that a bound is below it, for one more layer
+MOST_AT_LAST = 128  # layers that are annealed for that
 TURNS = 4  # that better mappings found for a bound make it worth to go on
 FAR = 0.75  # of the best value: with a bound below it, other starting points may be much better
 DRAWN = 1 << 12  # mappings for each
@@ -216,7 +216,7 @@ class BestOfAllSizes:
 
     def anneal_more(self, bounds: RegularBounds, bound: float) -> None:
         """Anneal more rounder layers, as many as the distance from a bound is worth."""
-        far = max(0, int((1 - bound / self.value) / FAINT))
+        far = max(0, int((1 - bound / self.value) / WORTH_ONE))
         self.climb_from_rounder(bounds, bound, annealed=True, most=min(far, MOST_AT_LAST))
         self.finish(bound)
 
