@@ -50,6 +50,7 @@ def feed_forward(tokens=197, width=192, hidden=768):
     return parse_network(Document(data, "ffn"))
 
 
+@pytest.mark.long
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(12))
 def test_no_tree_costs_less_than_the_bound(seed):

@@ -43,6 +43,7 @@ def problem(random):
     return found, replace(target, levels=tuple(levels))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(6))
 def test_no_mapping_is_below_the_bounds_of_a_front(seed):
     random = Random(seed)
@@ -100,6 +101,7 @@ def blocks():
     return parse_network(parse(BLOCKS, "net")), machine
 
 
+@pytest.mark.long
 def test_runs_of_a_block_are_mapped_differently_within_a_limit():
     network, target = blocks()
     front = tilewright.pareto(network, target, fuse=True)
@@ -123,6 +125,7 @@ def test_runs_of_a_block_are_mapped_differently_within_a_limit():
     assert not again.missing
 
 
+@pytest.mark.long
 def test_the_fewest_cycles_within_an_energy():
     network, target = blocks()
     front = tilewright.pareto(network, target, fuse=True)
@@ -147,6 +150,7 @@ def test_a_limit_that_leaves_all_mappings_changes_nothing():
     assert found.value == pytest.approx(free.value)
 
 
+@pytest.mark.long
 def test_limits_that_nothing_keeps_say_what_there_is():
     network, target = blocks()
     with pytest.raises(NoMappingError, match=r"^no mapping of network 'net'.* 10 cycles in total"):
@@ -216,6 +220,7 @@ def two_arrays(random):
     )  # fmt: skip
 
 
+@pytest.mark.long
 def test_a_front_of_a_machine_of_several_arrays_that_leaks():
     target = two_arrays(Random(2))
     found = network(4, [4, 6, 4])
@@ -268,6 +273,7 @@ variants:
 """
 
 
+@pytest.mark.long
 def test_a_variant_that_no_limit_allows_has_no_value():
     network, (_, target) = parse_network(parse(VARIANTS, "net")), blocks()
     fewest = [tilewright.map(own, target, "latency", fuse=True).value for own in network.variants]
@@ -309,6 +315,7 @@ def test_an_interrupted_search_that_has_nothing_says_so(monkeypatch):
         tilewright.pareto(network, target, fuse=True)
 
 
+@pytest.mark.long
 def test_a_limit_is_as_good_as_the_front():
     network, target = blocks()
     front = tilewright.pareto(network, target, fuse=True)

@@ -102,6 +102,7 @@ def test_what_is_known_is_told_of_the_layers_that_it_is_about():
     assert not answer.found.beyond(known.about([first, second])).chunks
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", range(3))
 def test_what_a_search_leaves_undone_is_in_its_bounds(number):
     found, target, _ = list(problems())[number]

@@ -485,7 +485,7 @@ def test_a_cache_that_cannot_be_written_is_one_note(
 
 
 def test_results_of_all_tile_sizes_are_kept_though_not_proven(cache_directory: Path) -> None:
-    layer = tw.einsum("O[P,Q] += I[P+R,Q+S] * W[R,S]", P=13, Q=7, R=3, S=3)
+    layer = tw.einsum("O[P,Q] += I[P+R,Q+S] * W[R,S]", P=5, Q=3, R=3, S=3)
     machine = tw.load_architecture("eyeriss")
     first, _ = mapped(layer, architecture=machine, tiles="all")
     second, recorder = mapped(layer, architecture=machine, tiles="all")

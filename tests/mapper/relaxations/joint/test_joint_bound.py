@@ -319,6 +319,7 @@ def test_a_layer_whose_elements_share_windows_is_proven() -> None:
     assert tw.map(layer, "four-level", "edp", cache=False).layers[0].proof.optimal
 
 
+@pytest.mark.long
 def test_a_product_with_a_bound_of_few_divisors_is_proven() -> None:
     """The head of GPT-2 on `eyeriss`: chunks of 216 take 0.14 % more steps than all in all."""
     (layer,) = [own for own in tw.load_network("gpt2").layers if own.name == "head"]
