@@ -66,6 +66,9 @@ class Nest(NamedTuple):
         Which of several memories on that side keeps the tensor.
     outer_room, inner_room : arrays of groups
         Bits that all tiles of a memory may take together.
+    copies : array of (tensors, groups)
+        Bits that a word of the outer tile takes in a memory further out, if that keeps the tensor
+        as well: its tile there spans no less.
     price : array of (costs, tensors)
         Of a word that comes into the outer memory. Costs are pJ, then the cycles of each port of
         limited bandwidth.
@@ -101,6 +104,7 @@ class Nest(NamedTuple):
     outer_share: Floats
     outer_group: Ints
     outer_room: Floats
+    copies: Floats
     inner_bits: Floats
     inner_share: Floats
     inner_group: Ints
@@ -176,6 +180,7 @@ def nest(least: Least, keep: KeepChoice, memories: tuple[Side, Side] | None = No
         outer_share=outer_share,
         outer_group=outer_group,
         outer_room=outer_room,
+        copies=copies(least, keep, outer),
         inner_bits=inner_bits,
         inner_share=inner_share,
         inner_group=inner_group,
@@ -232,6 +237,18 @@ def room(least: Least, memories: Side) -> tuple[Floats, Floats, Ints, Floats]:
         elif level.capacity_bits is not None:
             rooms[group[t]] = float(level.capacity_bits)
     return bits, own, group, rooms
+
+
+def copies(least: Least, keep: KeepChoice, memories: Side) -> Floats:
+    """Return `copies` of a `Nest`."""
+    different = sorted({m for m in memories if m is not None})
+    found = np.zeros((len(keep), max(len(different), 1)))
+    for t, (chain, own) in enumerate(zip(keep, memories, strict=True)):
+        for group, m in enumerate(different):
+            shared = least.architecture.memories[m].tensor_bits is None
+            if own is not None and shared and m < own and m in chain[1:]:
+                found[t, group] = float(least.rooms.bits(Link(t, 0, m)))
+    return found
 
 
 def prices(

@@ -27,7 +27,8 @@ FIRST_PAIRS = 2  # that get outer tiles before time is looked at again
 QUICK, SLOW = 0.05, 0.15  # seconds after which there are more of them the next time, or fewer
 MOST_LIKELY = 100_000  # that get outer tiles
 MOST_AROUND = 20_000  # spatial choices for which these are bounded first
-SOME = 4  # tiles of each bypass choice that are returned
+SOME, MANY = 4, 16  # tiles of each bypass choice that are returned
+MOST_FAR = 1 << 15  # pairs of a bypass choice of which also those far from the best are looked at
 CLOSE = 1e-12
 CLOSER = 1.05  # times the bound that is known: the first ceiling
 MOST_CLOSER = 1.5
@@ -232,11 +233,48 @@ class TilePairs:
         )  # fmt: skip
 
 
+def tiles_below(
+    least: Least,
+    bounds: Sequence[tuple[float, KeepChoice]],
+    objective: Objective,
+    ceiling: float,
+    stop: Callable[[], bool],
+) -> list[BothSides]:
+    """Return tiles that may cost less than a ceiling, the best first, also those far from the best.
+
+    Parameters
+    ----------
+    least, bounds, objective, ceiling, stop
+        As for `tightened`.
+    """
+    choices = choices_of(least, objective, ceiling)
+    found: list[BothSides] = []
+    inners: Inners = {}
+    for bound, keep in sorted(bounds):
+        if bound >= ceiling or choices is None or stop():
+            break
+        value, some = 0.0, list[BothSides]()
+        for own in with_tiles(least, keep, inners):
+            pairs = TilePairs(*own, keep, choices, objective, ceiling, least, stop)
+            if len(pairs.choice) <= MOST_FAR and value < ceiling:
+                least_one, tiles = least_tiles(pairs, list(least.layer.bounds), stop, every=True)
+                if least_one > value:
+                    value, some = least_one, tiles
+        found += some
+    return sorted(found, key=lambda tiles: tiles.value)
+
+
 @interruptible()
 def least_tiles(
-    pairs: TilePairs, names: Sequence[str], stop: Callable[[], bool]
+    pairs: TilePairs, names: Sequence[str], stop: Callable[[], bool], every: bool = False
 ) -> tuple[float, list[BothSides]]:
-    """Return what a bypass choice costs at least, or 0 where that takes too long, and tiles."""
+    """Return what a bypass choice costs at least, or 0 where that takes too long, and tiles.
+
+    Parameters
+    ----------
+    every : bool, optional
+        Whether tiles that cost more than others are of interest, too.
+    """
     if not pairs.finished:
         return 0.0, []
     ns, tiles, ceiling = pairs.ns, pairs.tiles, pairs.ceiling
@@ -247,7 +285,7 @@ def least_tiles(
         begin = some.start
         if values[begin] >= value or stop():
             break
-        value, reached[some], details[some] = pairs.together(some, value)
+        value, reached[some], details[some] = pairs.together(some, None if every else value)
         begin = some.stop
     # pairs that were not looked at
     value = min([value, *values[begin : begin + 1].tolist()])
@@ -259,7 +297,7 @@ def least_tiles(
     equal: set[tuple[int, int]] = set()
     # of those that cost the same, loops reach least far with the first kind
     for i in np.lexsort((tiles.kinds[tile], reached)).tolist():
-        if not reached[i] < ceiling or len(found) == SOME:
+        if not reached[i] < ceiling or len(found) == (MANY if every else SOME):
             break
         if found and reached[i] > found[-1].value * (1 + CLOSE):
             equal = set()

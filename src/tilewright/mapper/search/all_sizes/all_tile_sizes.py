@@ -16,7 +16,7 @@ from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.objective.settings import EVERY_PART, Settings
 from tilewright.mapper.objective.tolerances import TIE
 from tilewright.mapper.problem.bypass_choices import narrowed
-from tilewright.mapper.relaxations.nests.regular_bound import tightened
+from tilewright.mapper.relaxations.nests.regular_bound import tightened, tiles_below
 from tilewright.mapper.relaxations.nests.tiles_to_mapping import BothSides
 from tilewright.mapper.results.proof import UNTRIED
 from tilewright.mapper.results.searched_space import ALL
@@ -44,6 +44,7 @@ from tilewright.mapper.search.found import Found
 from tilewright.workload.layer import Layer
 
 HIGHER = 1.01  # than bounds by spatial choices: not worth it to divide these further
+NEARLY = 0.95  # of the best value: with a bound below it, too many tiles are left to look at
 SMALL = 1 << 12  # operations of a layer whose loops are looked at in other orders at last
 TINY = 1 << 9  # operations of a layer of which other bypass choices are looked at, too
 OTHERS = 12  # bypass choices for which mappings of such a layer are drawn
@@ -123,6 +124,9 @@ def with_all_sizes(
     if not best.reaches(bound):
         boxes.refine(best.value, stop, SUMS << 2, sized=bound <= boxes.bound * HIGHER)
         best.climb_from_choices(bounds, CHOICES if bound <= boxes.bound else EARLY)
+        if settings.regular_bound and bound > NEARLY * best.value:
+            tiles = tiles_below(least, keeps, wanted, best.value, stop)
+            best.climb_from_tiles(tiles, bound)
         best.climb_by_pairs(tiles, bound)
         boxes.lower(best.value, stop, SUMS << 2)
         bound = best.settle_jointly(bounds, bound)

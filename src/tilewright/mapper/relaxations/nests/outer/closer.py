@@ -66,6 +66,48 @@ def cut_into_parts(ns: Nest, tiles: OuterTiles, spread: Ints, shape: Ints, case:
 
 
 @called_leaf
+def met_by_next(ns: Nest, tiles: OuterTiles, active: Ints, case: Ints, changes: float) -> float:
+    """Return the share of words at most that are there when the carried tile begins a next stay.
+
+    It may stay for a part of a dimension of the window, and change with loops of several steps that
+    are irrelevant to the window: these bring in all words of the part again. But their last step
+    ends where the next part begins, so the tile of the window slides on, or is the same. What else
+    the carried tile stays through is part of that tile then.
+
+    Parameters
+    ----------
+    changes : float
+        How many steps the loops have that are irrelevant to the window, at least.
+    """
+    e = case[SLID]
+    if e < 0 or changes < 2:
+        return 0.0
+    size, share = tiles.size, 0.0
+    for k in range(2):
+        d, a = ns.terms[ns.window, e, 2 * k], ns.terms[ns.window, e, 2 * k + 1]
+        o, b = ns.terms[ns.window, e, 2 - 2 * k], ns.terms[ns.window, e, 3 - 2 * k]
+        parts = chunks(ns.bounds[d], size[1, d])
+        if ns.owner[d] != tiles.carried or parts == 1:
+            continue
+        inside = True
+        for other in range(ns.terms.shape[1]):
+            for i in range(2 if ns.terms[ns.window, other, 2] >= 0 and other != e else 0):
+                x = ns.terms[ns.window, other, 2 * i]
+                most = case[HEAD + 4 * other + 2 * i + 1] * active[x]
+                inside &= ns.owner[x] != tiles.carried or size[1, x] <= most
+        if not inside:
+            continue
+        m, n = case[HEAD + 4 * e + 2 * k + 1], case[HEAD + 4 * e + 3 - 2 * k]
+        for together in range(2):
+            p, q = (m * active[d], n * active[o]) if together else (m, n)
+            long = size[1, d] if together else chunks(size[1, d], active[d])
+            words = pair_words(min(p, long), q, a, b, False) / pair_words(long, q, a, b, False)
+            share = max(share, words * (parts - 1) / parts)
+    # each loop has several steps
+    return share * (changes // 2) / changes
+
+
+@called_leaf
 def slid_below(
     ns: Nest,
     tiles: OuterTiles,
@@ -105,6 +147,9 @@ def slid_below(
     for d in range(len(spread)):
         far[0, d], far[2, d] = min(far[0, d], cuts[4, d]), cuts[5, d]
     first = min(same[0, t], case_serves(ns, case, instances, far, False, 1.0))
+    if kind == 0:
+        less = 1.0 - met_by_next(ns, tiles, active, case, sent)
+        first, second = min(same[0, t], first / less), min(same[1, t], second / less)
     more = max(ns.words[t], ns.points[t] / first) - max(ns.words[t], ns.points[t] / same[0, t])
     got *= more
     if ns.unites[t]:
@@ -184,6 +229,32 @@ def most_of_instance(
     return most_steps(ns, cuts, d, cost, sought)
 
 
+@leaf
+def changes_inside(ns: Nest, tiles: OuterTiles, j: int, e: int) -> bool:
+    """Whether the carried tile has other words at the end of the j-th one's stay than at its begin.
+
+    It does if that one stays through more of a dimension than the carried tile spans in all
+    instances. A loop on it then stands inside of the j-th tile. It has several steps in every
+    instance, and begins anew with every loop around: the carried tile then has none of the words
+    that it had before.
+
+    Parameters
+    ----------
+    e : int
+        The expression of the window whose dimensions do not count.
+    """
+    for d in range(len(ns.bounds)):
+        if ns.owner[d] != tiles.order[j] or not ns.relevant[ns.window, d]:
+            continue
+        if d == ns.terms[ns.window, e, 0] or d == ns.terms[ns.window, e, 2]:
+            continue
+        # the shortest stay that cuts the bound into as many chunks
+        stay = chunks(ns.bounds[d], chunks(ns.bounds[d], tiles.size[0, d]))
+        if tiles.spans[0, d] < stay:
+            return True
+    return False
+
+
 @called_leaf
 def limit_carried(
     ns: Nest,
@@ -198,8 +269,8 @@ def limit_carried(
 
     Where a tile around it stays through all of one dimension of an expression, other loops on the
     second one than those inside of that tile begin a run anew. That finds what the first tile has
-    in common with the last one before, each instance for itself. The cost between is that without
-    such limits.
+    in common with the last one before, each instance for itself, or nothing, see `changes_inside`.
+    The cost between is that without such limits.
     """
     t, nt = ns.window, len(ns.words)
     order, place, size = tiles.order, tiles.place, tiles.size
@@ -230,7 +301,8 @@ def limit_carried(
                 n = spans_at_most(ns, tiles, j, y)
                 if n >= far[0, y]:
                     continue
-                found = met_again(m, n, run, a, b, n)
+                anew = changes_inside(ns, tiles, j, e)
+                found = 0.0 if anew else met_again(m, n, run, a, b, n)
                 words = pair_words(run, n, a, b, False)
                 every = pair_words(ns.bounds[x], n, a, b, False)
                 several = found * active[x] * active[y]

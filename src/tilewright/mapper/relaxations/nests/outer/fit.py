@@ -90,7 +90,10 @@ def fits_one(
     total = 0.0
     for i in range(len(order)):
         t = order[i]
-        if t < 0 or t == nt or ns.outer_group[t] != group:
+        if t < 0 or t == nt:
+            continue
+        own_memory = ns.outer_group[t] == group
+        if not own_memory and ns.copies[t, group] == 0:
             continue
         for d in range(len(least)):
             own = ns.owner[d]
@@ -103,10 +106,10 @@ def fits_one(
                 extents[d] = max(extents[d], size[0, d])
             if own == carried and place[nt] > i:
                 extents[d] = max(extents[d], size[1, d])
-        bits = ns.outer_bits[t] * tile_words(ns, t, extents)
-        if bits > ns.outer_share[t]:
+        words = tile_words(ns, t, extents)
+        if own_memory and ns.outer_bits[t] * words > ns.outer_share[t]:
             return False
-        total += bits
+        total += words * (ns.outer_bits[t] if own_memory else ns.copies[t, group])
     return bool(total <= ns.outer_room[group])
 
 

@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright.kernels.kernel import called_leaf, leaf
-from tilewright.mapper.relaxations.nests.sliding.served import RETURNS, SLIDES, STAYS, served
-from tilewright.mapper.relaxations.nests.sliding.window_spans import Instances
+from tilewright.mapper.relaxations.nests.sliding.served import (
+    RARELY,
+    RETURNS,
+    SLIDES,
+    STAYS,
+    served,
+)
+from tilewright.mapper.relaxations.nests.sliding.window_spans import Instances, chunks
 from tilewright.mapper.windows.slides import gcd, pair_words
 
 if TYPE_CHECKING:
@@ -19,6 +25,8 @@ if TYPE_CHECKING:
 # both dimensions reach, the words that fit, and what `cases.around_run` returns; then the least and
 # the most extents of both dimensions of each expression
 SLID, WAY, REACH, ROOM, NEAR, HEAD = 0, 1, 2, 4, 5, 6
+# what brings back a tile, see `comes_back`
+NEVER, AROUND, BY_STEP = 0, 1, 2
 
 
 @called_leaf
@@ -196,32 +204,51 @@ def slid_serves(
         Whether it is that of a tile which spans just that, not less.
     """
     m, n = span
-    if exactly and is_never_back(ns, case, e, span, instances.spread, limits):
-        steps = steps_of(ns, e, 1, 0, limits)
-        return served(ns, e, STAYS, span, (1, 1), instances, together, steps)
+    way = case[WAY]
+    if exactly:
+        back = comes_back(ns, case, e, span, instances.spread, limits)
+        if back == NEVER:
+            steps = steps_of(ns, e, 1, 0, limits)
+            return served(ns, e, STAYS, span, (1, 1), instances, together, steps)
+        if back == AROUND and way < RARELY:
+            way += RARELY - RETURNS
     first, second = least
     spread = instances.spread
     far = min(case[REACH], limits[0, ns.terms[ns.window, e, 0]])
     wide = min(case[REACH + 1], limits[0, ns.terms[ns.window, e, 2]])
-    long = limits[1, ns.terms[ns.window, e, 2 * (case[WAY] % 2)]]
-    if not together and case[WAY] < RETURNS:
+    long = limits[1, ns.terms[ns.window, e, 2 * (way % 2)]]
+    if not together and way < RETURNS:
         d, a, o, b = ns.terms[ns.window, e]
         if spread[d] > 1 and a * (first * (spread[d] - 2) + 2) > b * (n - 1):
             far = min(far, (ns.bounds[d] - 1) // (spread[d] - 1))
         if spread[o] > 1 and b * (second * (spread[o] - 2) + 2) > a * (m - 1):
             wide = min(wide, (ns.bounds[o] - 1) // (spread[o] - 1))
     steps = steps_of(ns, e, long, case[NEAR], limits)
-    most = served(ns, e, case[WAY], span, (far, wide), instances, together, steps)
+    most = served(ns, e, way, span, (far, wide), instances, together, steps)
+    if exactly and way < RARELY:
+        k = way % 2
+        d, o = ns.terms[ns.window, e, 2 * k], ns.terms[ns.window, e, 2 - 2 * k]
+        one = ns.terms[ns.window, e, 1] == 1 and ns.terms[ns.window, e, 3] == 1
+        reach = (far, wide)[k]
+        if one and span[k] == 1 and spread[d] == 1 and spread[o] == 1 and reach < ns.bounds[d]:
+            most = min(most, runs_in_parts_serve(ns.bounds[d], reach, span[1 - k]))
     if exactly and together:
         most = min(most, rows_serve(ns, case, e, span, spread))
+    if together:
+        if way >= RETURNS:
+            far, wide = ns.bounds[ns.terms[ns.window, e, 0]], ns.bounds[ns.terms[ns.window, e, 2]]
+        most = min(most, short_rows_serve(ns, e, span, (far, wide), spread, limits))
     return most
 
 
 @leaf
-def is_never_back(
+def comes_back(
     ns: Nest, case: Ints, e: int, span: tuple[int, int], spread: Ints, limits: Ints
-) -> bool:
-    """Whether no loop brings back a tile of just this size, with coefficients of 1.
+) -> int:
+    """Return which loops bring back a tile of just this size, with coefficients of 1.
+
+    Those on the other dimension, or only those around them on that of the run: then it comes back
+    after some runs.
 
     Let it span m of the run's dimension and n of the other one. A step on that one moves it by n,
     and the run has moved it by m or more. A loop around both, on the run's dimension, moves it by m
@@ -233,7 +260,7 @@ def is_never_back(
     d, a = ns.terms[ns.window, e, 2 * first], ns.terms[ns.window, e, 2 * first + 1]
     o, b = ns.terms[ns.window, e, 2 - 2 * first], ns.terms[ns.window, e, 3 - 2 * first]
     if a != 1 or b != 1:
-        return False
+        return BY_STEP
     m, n = span[first], span[1 - first]
     many, several = spread[d], spread[o]
     past = many == 1 or limits[3, d] == m
@@ -241,12 +268,38 @@ def is_never_back(
     inside = several == 1 or limits[3, o] > n
     beyond = (several - 1) * n + 1
     least = min(ns.bounds[d], ns.bounds[o])
-    by_step = (inside and moved <= n < least) or (several > 1 and beyond < least)
+    if (inside and moved <= n < least) or (several > 1 and beyond < least):
+        return BY_STEP
     step = n if inside else beyond
     around = 2 * moved + m <= ns.bounds[d] and max(moved, step) + n <= ns.bounds[o]
     if past and step > many * m:
         around = False
-    return not (by_step or around)
+    return AROUND if around else NEVER
+
+
+@leaf
+def runs_in_parts_serve(bound: int, reach: int, lines: int) -> float:
+    """Return what words serve at most where runs come back, in parts of a dimension at most.
+
+    Let the tile have one iteration of the run and n others: a step on these brings it back after
+    a run of n + 1, and after no other. What such runs leave of the bound takes runs that bring in
+    all of their words. The last chunk of the other dimension is shorter: all tiles are looked at as
+    if they had the n that serves best. One of n = 1 may also come back with other loops.
+
+    Parameters
+    ----------
+    reach : int
+        How long a run is at most.
+    lines : int
+        The most others.
+    """
+    best = 1.0
+    for n in range(1, lines + 1):
+        # runs that come back, and others
+        back = bound // (n + 1) if n < reach else 0
+        rest = chunks(bound - back * (n + 1), reach) if n > 1 else 0
+        best = max(best, bound / ((bound - back - rest) / n + rest))
+    return best
 
 
 @leaf
@@ -267,3 +320,27 @@ def rows_serve(ns: Nest, case: Ints, e: int, span: tuple[int, int], spread: Ints
     if a != 1 or b != 1 or spread[d] > 1 or m > 2 or beyond < max(min(run, other), m + 1):
         return np.inf
     return float(run * other / (other + several * (run - 1)))
+
+
+@leaf
+def short_rows_serve(
+    ns: Nest, e: int, span: tuple[int, int], reach: tuple[int, int], spread: Ints, limits: Ints
+) -> float:
+    """Return what words serve at most that are sent to instances of which the rows are known.
+
+    Where an array cuts a dimension and all instances work in every step, each of them has the same
+    `row` of iterations for every loop above the array, and the next one is behind the rows of all
+    others. It needs all words of a row, or of each part of it as long as loops reach, and has none
+    of them before. Tiles of no more words than a row have none in common at a time, so each word is
+    sent to one instance. Elsewhere it is infinite.
+    """
+    for k in range(2):
+        d, a = ns.terms[ns.window, e, 2 * k], ns.terms[ns.window, e, 2 * k + 1]
+        o, b = ns.terms[ns.window, e, 2 - 2 * k], ns.terms[ns.window, e, 3 - 2 * k]
+        several, row, other = spread[d], limits[3, d], ns.bounds[o]
+        if several == 1 or spread[o] > 1 or a != 1 or b != 1 or ns.bounds[d] % (several * row) > 0:
+            continue
+        if span[0] + span[1] - 1 <= row and other - 1 <= (several - 1) * row:
+            long = min(row, reach[k])
+            return float(other * long / (long + other - 1.0))
+    return np.inf

@@ -176,10 +176,11 @@ def served(
     most = along
     if way >= RETURNS:
         most = pairs_of(length, width, whole, other, cut, torn, a, b)
+    leaps = torn if first else cut
     if not first:
         m, n, far, wide, whole, other, a, b = n, m, wide, far, other, whole, b, a
     if way >= RARELY:
-        if not apart and lines == 1 and a > 1 and not (torn if first else cut):
+        if not apart and lines == 1 and a > 1 and not leaps:
             slid = rarely_in_line(m, other, a, b, long)
         else:
             tiles = 2.0 if apart else max(2.0, long / m)
@@ -190,13 +191,13 @@ def served(
         slid = slid_along(m, n, far, a, b)
     elif cut and torn and near <= 0:
         slid = come_back_cut(m, n, whole, other, a, b)
-    elif (torn if first else cut) and near <= 0:
+    elif leaps and near <= 0:
         slid = come_back_around(m, n, far, other, a, b)
     else:
         cut = (cut or torn) and near <= 0
         slid = come_back(m, n, whole if cut else far, wide, a, b, other, cut)
-    # with a negative one, a run may take all
-    inside = near > 0 or (near < 0 and m + b * (n // a) < whole)
+    # with a negative one, a run may take all: that of a loop of larger steps is longer
+    inside = near > 0 or (near < 0 and not leaps and m + b * (n // a) < whole)
     if RETURNS <= way < RARELY and inside and not apart and n >= a:
         slid = min(slid, inside_serves(m, n - n % a, far if near > 0 else whole, a, b, abs(near)))
     return float(min(ns.pairs[ns.window, e], max(own, min(slid, most))))
