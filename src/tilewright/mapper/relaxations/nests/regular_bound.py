@@ -288,7 +288,7 @@ def least_tiles(
         value, reached[some], details[some] = pairs.together(some, None if every else value)
         begin = some.stop
     # pairs that were not looked at
-    value = min([value, *values[begin : begin + 1].tolist()])
+    value = min([value, *reached.tolist(), *values[begin : begin + 1].tolist()])
 
     def named(own: Ints) -> dict[str, int]:
         return dict(zip(names, map(int, own), strict=True))
