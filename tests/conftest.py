@@ -25,7 +25,7 @@ FEWEST = 4
 # of the cases that a sampled test asks for, how many run by default: the same ones in each run
 CASES = 0.4
 # of long tests, one in so many runs by default, unless a run has few tests
-PARTS, MANY = 4, 500
+PARTS, MANY = 8, 500
 GOLDEN = (5**0.5 - 1) / 2
 
 
@@ -33,7 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Let a run take every case there is."""
     parser.addoption(
         "--part", type=int, choices=range(PARTS), default=date.today().toordinal() % PARTS,
-        help="which quarter of the long tests to run; by default another one each day",
+        help="which eighth of the long tests to run; by default another one each day",
     )  # fmt: skip
     parser.addoption(
         "--whole", action="store_true", help="slow tests, and all cases of those that are sampled"

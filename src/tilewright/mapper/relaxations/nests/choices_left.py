@@ -18,7 +18,7 @@ from tilewright.mapper.relaxations.nests.regular_bound import (
 )
 from tilewright.mapper.relaxations.stays.least_cost import Least
 
-MOST_PAIRS = 1 << 15  # of a bypass choice: more take too long
+MOST_PAIRS = 1 << 16  # of a bypass choice: more take too long
 MOST_LEFT = 256  # spatial choices of a bypass choice: a bound that leaves more says too little
 
 
