@@ -287,7 +287,7 @@ def least_tiles(
             break
         value, reached[some], details[some] = pairs.together(some, None if every else value)
         begin = some.stop
-    # pairs that were not looked at
+    # and of pairs that were not looked at, the first one costs least
     value = min([value, *reached.tolist(), *values[begin : begin + 1].tolist()])
 
     def named(own: Ints) -> dict[str, int]:

@@ -31,6 +31,7 @@ from tilewright.mapper.search.all_sizes.best import (
 )
 from tilewright.mapper.search.all_sizes.bounds_of_all_sizes import (
     MOST_PROGRAMS,
+    NEARLY,
     RegularBounds,
     bound_of_all,
     closed_form,
@@ -44,7 +45,6 @@ from tilewright.mapper.search.found import Found
 from tilewright.workload.layer import Layer
 
 HIGHER = 1.01  # than bounds by spatial choices: not worth it to divide these further
-NEARLY = 0.95  # of the best value: with a bound below it, too many tiles are left to look at
 SMALL = 1 << 12  # operations of a layer whose loops are looked at in other orders at last
 TINY = 1 << 9  # operations of a layer of which other bypass choices are looked at, too
 OTHERS = 12  # bypass choices for which mappings of such a layer are drawn

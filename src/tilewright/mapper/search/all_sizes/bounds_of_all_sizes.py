@@ -26,7 +26,7 @@ MOST_KEEPS = 512  # that are bounded for irregular mappings, too
 HIGHER = 1.002  # than where the bound of all memories together began: enough to begin anew
 MOST_PROGRAMS = 1 << 15  # for the bound of all memories together
 ANEW = 1 << 13  # programs that it has at least, where it begins with single spatial choices
-NEARLY = 0.95  # of the best value: with an enumerated bound below it, there are too many of these
+NEARLY = 0.95  # of the best value: an enumerated bound below it leaves too much to look at
 
 
 def closed_form(
