@@ -1,4 +1,4 @@
-"""Named tuples that kernels are given by pointer, and what makes them compile sooner."""
+"""Named tuples that kernels are given by pointer."""
 
 from __future__ import annotations
 
@@ -10,12 +10,9 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
-import pytest
-from numba.core.compiler import Flags
 from numpy.typing import NDArray
 
 from tilewright.kernels.kernel import kernel, leaf
-from tilewright.kernels.parts import KernelFlags, no_collection
 from tilewright.kernels.record import record
 
 
@@ -145,25 +142,3 @@ def test_what_older_code_has_kept_is_given_up_unread(tmp_path, monkeypatch):
 def test_records_of_other_fields_are_other_kinds():
     given = table()
     assert total(given._replace(scale=2))[0] == 4 * total(given)[0]
-
-
-@pytest.mark.parametrize("enabled", [True, False])
-def test_collection_is_afterwards_as_it_was(enabled):
-    was = gc.isenabled()
-    try:
-        (gc.enable if enabled else gc.disable)()
-        with no_collection():
-            assert not gc.isenabled()
-        assert gc.isenabled() == enabled
-    finally:
-        (gc.enable if was else gc.disable)()
-
-
-def test_flags_of_kernels_are_looked_up_as_other_flags_are():
-    usual, other = Flags(), Flags()
-    other.nrt = not usual.nrt
-    own = KernelFlags(usual)
-    assert own == usual and usual == own and hash(own) == hash(usual)
-    assert own != other and other != own
-    usual.nrt = own.nrt  # set to what it is by default
-    assert own == usual and KernelFlags(usual) == own

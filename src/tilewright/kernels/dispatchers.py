@@ -8,8 +8,8 @@ from typing import Any
 from numba import njit, types
 
 import tilewright.kernels.record_type
+from tilewright.kernels.compiling.compiler import KernelCompiler, PartCompiler
 from tilewright.kernels.on_disk.kept import keeping
-from tilewright.kernels.parts import KernelCompiler, PartCompiler
 
 assert tilewright.kernels.record_type  # imported for what it tells Numba
 
@@ -28,6 +28,7 @@ def pasted(function: Callable[..., object], options: dict[str, bool]) -> Any:
 def stamped(function: Callable[..., object], options: dict[str, bool], stamp: str) -> Any:
     """Return the dispatcher of a function whose code is kept under a stamp."""
     compiler: Any = njit
+    options = {"no_cfunc_wrapper": True} | options  # C calls none
     compiled = compiler(nogil=True, pipeline_class=KernelCompiler, **options)(function)
     compiled._cache = keeping(function, stamp)
     return with_general_arguments(compiled)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from llvmlite import ir
 from llvmlite.binding import create_target_data
@@ -93,17 +93,81 @@ def load_field(context: Any, builder: Any, kind: Record, pointer: Any, name: str
 
 @unbox(Record)
 def unbox_record(kind: Record, value: Any, c: Any) -> NativeValue:
-    """Put the fields of a named tuple on the stack of the way into the kernel."""
-    fields = c.unbox(kind.fields, value)
-    pointer = cgutils.alloca_once_value(c.builder, fields.value)
+    """Put the fields of a named tuple on the stack of the way into the kernel.
+
+    Functions do that, one for each kind of field. Without them the way into a kernel would be
+    longer than many a kernel: a record has dozens of fields, and each would be read, and given back
+    in two places, where it stands.
+    """
+    with c.builder.goto_entry_block():
+        pointer = c.builder.alloca(c.context.get_value_type(kind.fields))
+    failed = c.builder.call(reader(kind.fields, c), [value, pointer])
+    cleanups = []
+    for i, field in enumerate(kind.fields):
+        if isinstance(field, Record):
+            # a pointer as well, to this stack
+            native = c.unbox(field, c.pyapi.tuple_getitem(value, i))
+            c.builder.store(native.value, cgutils.gep_inbounds(c.builder, pointer, 0, i))
+            failed = c.builder.or_(failed, native.is_error)
+            cleanups.append(native.cleanup)
 
     def cleanup() -> None:
-        if fields.cleanup is not None:
-            fields.cleanup()
+        for inner in cleanups:
+            inner()
         if c.context.enable_nrt:
-            c.context.nrt.decref(c.builder, kind.fields, fields.value)
+            c.builder.call(releaser(kind.fields, c), [pointer])
 
-    return NativeValue(pointer, is_error=fields.is_error, cleanup=cleanup)
+    return NativeValue(pointer, is_error=failed, cleanup=cleanup)
+
+
+def reader(kind: Any, c: Any) -> ir.Function:
+    """Return a function that puts a Python object at an address, and returns whether it failed."""
+    at = c.context.get_value_type(kind).as_pointer()
+    function, inner = out_of_line(f"read {kind}", [c.pyapi.pyobj, at], c)
+    if inner is None:
+        return function
+    value, pointer = function.args
+    if isinstance(kind, types.BaseNamedTuple):
+        failed, fields = cgutils.false_bit, cast("Any", kind)
+        for i, field in enumerate(fields):
+            if isinstance(field, Record):
+                continue
+            item = inner.pyapi.tuple_getitem(value, i)
+            place = cgutils.gep_inbounds(inner.builder, pointer, 0, i)
+            wrong = inner.builder.call(reader(field, inner), [item, place])
+            failed = inner.builder.or_(failed, wrong)
+        inner.builder.ret(failed)
+    else:
+        native = inner.pyapi.to_native_value(kind, value)
+        assert native.cleanup is None  # numbers and arrays leave nothing to do after the call
+        inner.builder.store(native.value, pointer)
+        inner.builder.ret(native.is_error)
+    return function
+
+
+def releaser(kind: Any, c: Any) -> ir.Function:
+    """Return a function that gives back what stands at an address."""
+    at = c.context.get_value_type(kind).as_pointer()
+    function, inner = out_of_line(f"release {kind}", [at], c)
+    if inner is None:
+        return function
+    for i, field in enumerate(kind):
+        place = cgutils.gep_inbounds(inner.builder, function.args[0], 0, i)
+        inner.context.nrt.decref(inner.builder, field, inner.builder.load(place))
+    inner.builder.ret(cgutils.false_bit)
+    return function
+
+
+def out_of_line(name: str, takes: list[ir.Type], c: Any) -> tuple[ir.Function, Any]:
+    """Return a function of this module, and what writes it, unless it is written already."""
+    shape = ir.FunctionType(ir.IntType(1), takes)
+    function = cgutils.get_or_insert_function(c.builder.module, shape, f"tilewright {name}")
+    if not function.is_declaration:
+        return function, None
+    function.linkage = "internal"
+    function.attributes.add("noinline")
+    builder = ir.IRBuilder(function.append_basic_block())
+    return function, type(c)(c.context, builder, c.context.get_python_api(builder))
 
 
 TOLD.append(tell)  # before the loop: what is declared meanwhile is told, if twice

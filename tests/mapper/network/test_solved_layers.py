@@ -131,7 +131,7 @@ def test_what_a_time_limit_leads_to_is_compiled_before(monkeypatch: pytest.Monke
     # else a search that its limit ends would first compile what gives it a mapping
     annealed: list[Search] = []
     monkeypatch.setattr(Search, "anneal", lambda search, *_: annealed.append(search))
-    compilation.compile_rest()
+    compilation.compile_search()
     assert annealed
 
 

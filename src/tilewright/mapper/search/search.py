@@ -152,7 +152,7 @@ class Search:
 
     def only_below(self, energy_pj: float, cycles: float) -> None:
         """Search for mappings alone that are better than one of this energy and these cycles."""
-        value, _ = objective_value(self.goal, energy_pj, cycles)
+        value, _ = objective_value(self.goal, energy_pj, float(cycles))
         self.best = np.array([value, -inf, energy_pj, cycles])
 
     def priced(self, mapping: Mapping, checked: bool = False) -> Floats:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import subprocess
 import sys
 from math import inf
@@ -10,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.kernels.announcement import announce
 from tilewright.kernels.on_disk.folders import folder_of
-from tilewright.processes import other_process, processors
+from tilewright.processes import other_process
 
 # the walk alone needs no tables under this constraint; it excludes nothing
 WITHOUT_TABLES = "GLB.even=true"
@@ -39,57 +42,61 @@ def can_keep() -> bool:
 
 
 def compile_kernels() -> None:
-    """Compile the walk here, and the rest in other processes meanwhile.
+    """Compile in several processes, for Numba compiles one function at a time in each.
 
-    Numba compiles one function at a time in a process. What other processes compile is found on
-    disk; where nothing can be kept there, it is compiled again when it is needed.
+    This one finds on disk what they have compiled. Where nothing can be kept there, it compiles
+    alone.
     """
-    from tilewright.kernels.parts import no_collection
-
-    others = []
-    if processors() > 1 and sys.executable and can_keep():
-        for part in PARTS:
-            others.append(other_process(__name__, part, subprocess.DEVNULL))
+    announce()
+    if not (sys.executable and can_keep()):
+        for compile_share in SHARES.values():
+            compile_share()
+        return
+    others = [other_process(__name__, share, subprocess.DEVNULL) for share in SHARES]
     try:
-        with no_collection():
-            compile_walk()
-    finally:
         for other in others:
             other.wait()
+    finally:
+        for other in others:
+            other.kill()
 
 
-def compile_walk() -> None:
-    """Search a tiny layer without tables of bounds, polish what is found, and count mappings."""
+def compile_search() -> None:
+    """Search a tiny layer, with tables of bounds and without, anneal, and polish what is found.
+
+    Annealing gives a search that is ended by its time limit a mapping, so it must not have to be
+    compiled then.
+    """
     from tilewright.mapper.problem.space_size import mappings_in_space
 
     layer, machine = tiny_problem(WITHOUT_TABLES)
     search(layer, machine).solve()
     mappings_in_space(layer, machine)
-
-
-def compile_rest() -> None:
-    """Evaluate a mapping of a tiny layer, fill the tables of a bypass choice, and anneal.
-
-    What is shared with the walk comes late: until then it is on disk. Annealing gives a search
-    that is ended by its time limit a mapping, so it must not have to be compiled then.
-    """
-    from tilewright.mapping.nodes import For, Mapping, Store
-    from tilewright.model.batch import evaluate_batch
-    from tilewright.model.evaluate import evaluate
-
-    layer, machine = tiny_problem(None)
-    everything = tuple(tensor.name for tensor in layer.tensors)
-    mapping = Mapping((Store("DRAM", everything), For("P", 1)))
-    evaluate(layer, machine, mapping)
-    evaluate_batch(layer, machine, mapping, [[1]])
-    tiny = search(layer, machine)
+    tiny = search(*tiny_problem(None))
     plan = next(iter(tiny.plans()))
     for jointly in (False, True):
         tiny.tables.fill(plan, np.diff(tiny.space.unroll_start), jointly, inf)
     tiny.anneal(1, 1, lambda: False)
 
 
-def compile_tiles() -> None:
+def compile_model() -> None:
+    """Evaluate a mapping of a tiny layer, change its tile sizes, and add up prices of words."""
+    from tilewright.mapper.objective.objective import parse_objective
+    from tilewright.mapper.relaxations.stays.least_of_orders import least_sums
+    from tilewright.mapper.search.all_sizes.climbing import climb
+    from tilewright.mapping.nodes import For, Mapping, Store
+    from tilewright.model.evaluate import evaluate
+
+    layer, machine = tiny_problem(None)
+    everything = tuple(tensor.name for tensor in layer.tensors)
+    mapping = Mapping((Store("DRAM", everything), For("P", 1)))
+    evaluate(layer, machine, mapping)
+    climb(layer, machine, parse_objective("edp"), mapping, lambda: False)
+    one = np.ones(1)
+    least_sums(one[None], one[None], one)
+
+
+def compile_bounds() -> None:
     """Find the lower bounds of all tile sizes for a tiny layer."""
     from tilewright.mapper.objective.objective import parse_objective
     from tilewright.mapper.problem.bypass_choices import keep_choices
@@ -123,10 +130,10 @@ def search(layer: Any, machine: Any) -> Any:
     return Search(layer, machine, "edp")
 
 
-PARTS = {"tables": compile_rest, "tiles": compile_tiles}
+# with few kernels in common; two processors are busy with three until the end
+SHARES = {"search": compile_search, "bounds": compile_bounds, "model": compile_model}
 
 if __name__ == "__main__":
-    from tilewright.kernels.parts import no_collection
-
-    with no_collection():
-        PARTS[sys.argv[1]]()
+    gc.disable()  # Numba keeps most of the millions of objects that it makes
+    SHARES[sys.argv[1]]()
+    os._exit(0)  # to free them one by one would take a second

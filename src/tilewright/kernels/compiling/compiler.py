@@ -1,4 +1,4 @@
-"""How kernels are compiled, and parts of kernels that exist as copies in their callers alone."""
+"""The steps that compile kernels and parts of kernels."""
 
 from __future__ import annotations
 
@@ -7,39 +7,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags
 
 from tilewright.kernels.announcement import announce
-
-
-class Part(JITCodeLibrary):
-    """The code of a part as it goes into its callers, which optimise it and make machine code.
-
-    Else each part would be optimised anew with all parts inside it, and its machine code would
-    never run.
-    """
-
-    @property
-    def codegen(self) -> Any:
-        """What is told of the environment of a function that runs: this one does not run."""
-        return self
-
-    def set_env(self, name: str, env: object) -> None:
-        """Forget the environment."""
-
-    def get_pointer_to_function(self, name: str) -> int:
-        """Return that there is none."""
-        return 0
-
-    def _optimize_final_module(self) -> None:
-        """Leave that to the callers."""
-
-    def _finalize_final_module(self) -> None:
-        """Make no machine code."""
-        own: Any = self
-        own._finalize_dynamic_globals()
-        own._finalized = True
+from tilewright.kernels.compiling.known_calls import known_calls
+from tilewright.kernels.compiling.library import Library, Part
 
 
 @contextmanager
@@ -77,22 +49,21 @@ class KernelCompiler(Compiler):
     and again took a sixth of the time.
     """
 
+    library: Any = Library
+
     def compile_extra(self, func: Callable[..., object]) -> Any:
         """Compile a function."""
         usual: Any = super().compile_extra
         flags: Any = KernelFlags
         announce()
         self.state.flags = flags(self.state.flags)
-        with no_collection():
+        self.state.library = self.library(self.state.targetctx.codegen(), func.__qualname__)
+        self.state.library.enable_object_caching()
+        with no_collection(), known_calls():
             return usual(func)
 
 
 class PartCompiler(KernelCompiler):
     """The usual steps, into a `Part`."""
 
-    def compile_extra(self, func: Callable[..., object]) -> Any:
-        """Compile a function."""
-        part: Any = Part
-        usual: Any = super().compile_extra
-        self.state.library = part(self.state.targetctx.codegen(), func.__qualname__)
-        return usual(func)
+    library = Part
