@@ -79,7 +79,7 @@ $(VENV)/installed-dev: pyproject.toml $(VENV)/created
 	@touch $(VENV)/installed $@
 
 define install
-$(PYTHON) -m pip --disable-pip-version-check --no-input --retries 2 install --editable '$(1)' \
+$(PYTHON) -m pip --disable-pip-version-check --no-input --retries 2 install --no-compile --editable '$(1)' \
     >$(VENV)/install.log 2>&1 || { tail -n 15 $(VENV)/install.log >&2; \
     echo "make: the packages could not be installed (see above and $(VENV)/install.log);" \
     "pip needs a network or a package index that it can reach" >&2; exit 1; }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 
@@ -25,6 +26,10 @@ def run() -> NoReturn:
         signal.signal(signal.SIGINT, end)
     # to look for plugins of pydantic takes a twentieth of the time to start; none is of use here
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
+    # NumPy's linear algebra would start threads; the matrices here are too small to share
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # what is imported stays: to look through it for garbage takes a twentieth of the time, too
+    gc.set_threshold(200_000)
     from tilewright.cli import app
 
     signal.signal(signal.SIGINT, before)

@@ -262,3 +262,18 @@ def test_a_comparison_says_what_its_proof_has_reached_in_its_time() -> None:
     found = tw.compare(layer, "eyeriss", strategies=["random"], seconds=0.2, time_limit=0.001)
     assert found.optimum is None or not found.optimum.proven
     assert "proven optimum:" not in found.text().lower()
+
+
+@pytest.mark.parametrize("given", [None, "2"])
+def test_linear_algebra_starts_no_threads_unless_it_is_told_to(given: str | None) -> None:
+    program = (
+        "import os, sys; from tilewright.__main__ import run; sys.argv = ['', 'list']\n"
+        "try: run()\n"
+        "finally: print(os.environ['OPENBLAS_NUM_THREADS'])"
+    )
+    environment = {k: v for k, v in os.environ.items() if k != "OPENBLAS_NUM_THREADS"}
+    environment |= {"OPENBLAS_NUM_THREADS": given} if given else {}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == (given or "1")

@@ -88,6 +88,7 @@ def test_no_fused_mapping_costs_less(kind, target, whole):
     assert max(ratios) > 0.95  # a bound that says something
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["chain", "two readers", "gated"])
 @pytest.mark.parametrize("target", ["limited", "two"])
 def test_no_layer_of_a_tree_costs_less_than_by_itself(kind, target, whole):

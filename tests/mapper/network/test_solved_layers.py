@@ -122,8 +122,8 @@ def test_progress_tells_each_layer_once(bars: bool) -> None:
 
 def test_compilation_takes_nothing_of_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compilation, "is_compiled", lambda: False)
-    monkeypatch.setattr(compilation, "compile_kernels", lambda: time.sleep(2.1))
-    found = tw.map(LAYER, MACHINE, tiles="divisors", time_limit=2.0, cache=False)
+    monkeypatch.setattr(compilation, "compile_kernels", lambda: time.sleep(0.6))
+    found = tw.map(LAYER, MACHINE, tiles="divisors", time_limit=0.5, cache=False)
     assert found.layers
 
 

@@ -8,13 +8,14 @@ that is done when a kernel is compiled, or when another one links this one.
 from __future__ import annotations
 
 import sys
+from functools import cache
 from typing import Any
 
 from llvmlite import binding as llvm
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import compile_result
 from numba.core.environment import Environment, lookup_environment
-from numba.core.runtime.nrt import rtsys
+from numba.core.runtime import nrt
 
 Payload = tuple[Any, ...]
 
@@ -71,7 +72,7 @@ def rebuilt(target: Any, payload: Payload) -> Any:
     (name, kind, codes), defined, needed, rest = payload
     if kind != "object":
         raise ValueError("no machine code")
-    rtsys.initialize(target)
+    know_helpers()
     engine = target.codegen()._engine
     if not all(llvm.address_of_symbol(each) or engine.is_symbol_defined(each) for each in needed):
         target.refresh()  # what the process lacks comes with Numba's other modules, if with any
@@ -90,6 +91,17 @@ def rebuilt(target: Any, payload: Payload) -> Any:
     for other in others:
         library.codegen.set_env(other.env_name, other)
     return result
+
+
+@cache
+def know_helpers() -> None:
+    """Let machine code find the functions that count references and make arrays.
+
+    To initialise Numba's runtime would do that, too, and compile what later compilations link.
+    """
+    runtime: Any = nrt
+    for name, address in runtime._nrt.c_helpers.items():
+        llvm.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
 
 
 def environment(module: str, constants: list[Any], name: str) -> Any:

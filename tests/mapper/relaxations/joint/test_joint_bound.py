@@ -280,6 +280,7 @@ def test_a_bound_that_begins_anew_does_not_fall() -> None:
     assert before <= bounds.bound <= value * (1 + 1e-9)
 
 
+@pytest.mark.long
 def test_a_bound_of_single_choices_begins_where_the_enumerated_one_ends() -> None:
     layer = tw.conv2d(K=16, C=8, P=14, Q=14, R=3, S=3)
     machine = narrowed(tw.load_architecture("eyeriss"), layer)

@@ -15,6 +15,7 @@ from tilewright.mapping.validity import check_loops, check_placement, check_stor
 from tilewright.model.evaluate import evaluate
 
 
+@pytest.mark.long
 def test_a_bound_leads_to_the_mapping_that_reaches_it() -> None:
     """No search among divisors or around them had found it: it was 4 % better."""
     network, machine = tw.load_network("bert_base"), tw.load_architecture("four-level")
