@@ -54,7 +54,7 @@ def search_fused(
 
     `before` is called before segments are searched.
     """
-    compiled()  # counts for no limit
+    compiled(run.progress)  # counts for no limit
     start = perf_counter()
     last = start + run.seconds * SEARCH
     alone = map_alone(network, architecture, objective, run=run, tiles=tiles)

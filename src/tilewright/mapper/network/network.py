@@ -78,7 +78,7 @@ def map_network(
     compiling = 0.0
     if waiting:
         waiting = checked(waiting, architecture, limited)
-        compiling = compiled()
+        compiling = compiled(progress)
     workers = max(1, min(run.workers or processors(), len(waiting)))
     progress.begin(len(layers), objective, tiles)
     work.tell_recalled(layers)
@@ -135,14 +135,15 @@ def checked(layers: Sequence[Layer], architecture: Architecture, limited: bool) 
     return sorted(layers, key=search_effort, reverse=not limited)
 
 
-def compiled() -> float:
+def compiled(progress: Progress) -> float:
     """Compile the kernels where they are not; return the seconds, which count for no limit."""
     from tilewright.mapper.network.running.compilation import compile_kernels, is_compiled
 
     if is_compiled():
         return 0.0
     start = perf_counter()
-    compile_kernels()
+    with progress.working(lambda: f"compiling kernels, {perf_counter() - start:.0f} s so far"):
+        compile_kernels()
     return perf_counter() - start
 
 

@@ -61,7 +61,7 @@ class TradeOffSearch:
         self.network = network
         self.architecture = architecture
         self.run = run
-        compiled()  # counts for no limit
+        compiled(run.progress)  # counts for no limit
         self.start = perf_counter()
         self.known = [PricedSearch(own, architecture) for own in network.variants or (network,)]
         self.totals: list[PooledTotals | None] = []
