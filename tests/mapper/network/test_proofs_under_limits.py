@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from time import perf_counter, sleep
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,7 @@ from tilewright.mapper.network import layer_search
 from tilewright.mapper.network import network as network_module
 from tilewright.mapper.network.cache import Cache
 from tilewright.mapper.network.running import time_shares
+from tilewright.mapper.network.running.progress import Lines
 from tilewright.mapper.network.solved_layers import Searched, SolvedLayers
 from tilewright.mapper.results.proof import UNTRIED
 from tilewright.mapper.search.found import Found
@@ -108,3 +111,49 @@ def test_totals_are_of_the_layers_that_have_a_mapping() -> None:
     assert data["energy_pj"] == sum(each.evaluation.energy_pj for each in whole.layers)
     assert data["value"] == sum(each.proof.value for each in whole.layers)
     assert "There is no mapping yet of c." in part.statement()
+
+
+def test_what_other_layers_leave_of_the_time_goes_to_those_that_were_cut(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    usual, given = layer_search.improved, []
+
+    def improved(layer: tw.Layer, *rest: Any) -> Any:
+        *others, stop = rest
+        begin = perf_counter()
+        while layer.name == "m7" and len(given) == 0 and not stop():
+            sleep(0.01)
+        if layer.name == "m7":
+            given.append(perf_counter() - begin)
+        return usual(layer, *others, stop)
+
+    monkeypatch.setattr(layer_search, "improved", improved)
+    layers = tuple(tw.matmul(M=m, N=3, K=5, name=f"m{m}") for m in range(3, 11))
+    told: list[str] = []
+    found = tw.map(
+        tw.Network("net", layers), "simple", "edp", time_limit=4.0, workers=1, cache=False,
+        progress=Lines(told.append),
+    )  # fmt: skip
+    assert len(given) == 2 and given[0] > 0.1
+    assert found.optimal and not found.stopped
+    assert sum("m7: " in line and "proven optimal" in line for line in told) == 1
+
+
+def test_of_two_searches_the_better_mapping_and_the_higher_bound_count() -> None:
+    first, second = tw.Mapping(()), tw.Mapping(())
+    short = Found(first, value=100.0, bound=90.0)
+    longer = Found(second, value=98.0, bound=80.0)
+    both = network_module.better(short, longer)
+    assert (both.mapping is second, both.value, both.bound, both.finished) == (True, 98, 90, False)
+    settled = network_module.better(replace(short, bound=98.0), longer)
+    assert settled.finished and settled.bound == settled.value == 98.0
+
+
+def test_the_total_is_not_called_proven_where_it_is_not_what_is_minimised() -> None:
+    for objective, last in (("energy", "yes"), ("latency", "yes"), ("edp", "")):
+        found = mapped(None, "divisors", objective)
+        *_, total = found.rows()
+        assert total[-1] == last
+        summed = sum(each.proof.value * each.layer.repeat for each in found.layers)
+        said = f"The sum over all layers is minimised: {summed:.4e} pJ x cycles."
+        assert (said in found.statement()) == (objective == "edp")

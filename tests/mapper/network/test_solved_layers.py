@@ -92,7 +92,7 @@ def test_what_is_found_equals_what_was_searched(objective: str) -> None:
         assert new.to_dict()["proof"]["search_seconds"] == old.to_dict()["proof"]["search_seconds"]
     assert found.optimal
     assert "cache" not in searched.statement()
-    assert "; 3 of 3 layers by earlier searches, whose results were in the cache." in str(found)
+    assert "Taken from the cache in 0." in str(found)
     assert list(found.to_frame()["cached"]) == [True] * 3
 
 
@@ -101,10 +101,10 @@ def test_what_is_found_shows_its_search_in_the_report() -> None:
     found, _ = mapped(LAYER)
     from tilewright.report import html
 
-    assert "; by an earlier search, whose result was in the cache." in found.statement()
+    assert "Taken from the cache in 0." in found.statement()
     page = html(found)
     assert "earlier; from the cache in" in page
-    assert "by an earlier search, whose result was in the cache" in page
+    assert "Taken from the cache" in page
 
 
 @pytest.mark.parametrize("bars", [False, True])
@@ -149,7 +149,7 @@ def test_a_network_that_is_known_in_part_searches_the_rest() -> None:
     result, recorder = mapped()
     assert (recorder.searched, recorder.found) == (["w"], ["a"])
     assert [each.proof.cached for each in result.layers] == [True, True, False]
-    assert "2 of 3 layers by earlier searches" in result.statement()
+    assert "2 of 3 results are from the cache" in result.statement()
 
 
 def test_a_known_layer_takes_no_share_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from tilewright.mapper.network.running.run import UNLIMITED, Run
 from tilewright.mapper.network.solution_key import likeness
 from tilewright.mapper.network.solved_layers import Searched, SolvedLayers
 from tilewright.mapper.objective.objective import parse_objective
+from tilewright.mapper.objective.tolerances import TIE
 from tilewright.mapper.results.result import LayerResult, NetworkResult
 from tilewright.mapper.results.searched_space import ALL, DIVISORS
 from tilewright.mapper.search.found import Found
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from tilewright.mapper.search.questions.front import Front
 
 FIRST = 0.3  # of the time of a layer, for tile sizes that divide
+# times as long as before: with less, a search that begins anew seldom gets farther
+MUCH_LONGER, SOON = 2.0, 0.5  # and in seconds
 
 
 def map_network(
@@ -176,6 +179,12 @@ class NetworkSearch:
         Layers that nothing more is tried for.
     whole : set
         Layers whose search no limit has ended.
+    even : dict
+        What the search of sizes that divide has ended with, by `likeness`.
+    spent : dict
+        Seconds that the last search of a layer has taken, by `likeness`.
+    told : set
+        Layers whose end has been told.
     """
 
     def __init__(
@@ -198,6 +207,9 @@ class NetworkSearch:
         self.cut: set[object] = set()
         self.done: set[object] = set()
         self.whole: set[object] = set()
+        self.even: dict[object, Searched] = {}
+        self.spent: dict[object, float] = {}
+        self.told: set[object] = set()
 
     def recall(self, layers: Sequence[Layer]) -> list[Layer]:
         """Look up what earlier searches have found; return the layers that are to be searched."""
@@ -233,8 +245,11 @@ class NetworkSearch:
         try:
             collect([pool.submit(self.begin, each, budget) for each in waiting], budget.halted)
             left = self.unfinished(waiting)
-            later = Budget(deadline, len(left), workers, budget.halted)
-            collect([pool.submit(self.go_on, each, later) for each in left], budget.halted)
+            while left:
+                later = Budget(deadline, len(left), workers, budget.halted)
+                collect([pool.submit(self.go_on, each, later) for each in left], budget.halted)
+                left = self.worth_more(waiting, later)
+            self.tell(waiting)
         except KeyboardInterrupt:
             interrupted = True
             budget.halted.set()
@@ -242,6 +257,7 @@ class NetworkSearch:
             pool.shutdown(cancel_futures=True)
             for layer in self.unfinished(waiting):
                 self.finish(layer, budget.halted.is_set)
+            self.tell(waiting)
         finally:
             budget.halted.set()
             pool.shutdown(wait=False, cancel_futures=True)
@@ -258,6 +274,13 @@ class NetworkSearch:
         keys = self.searched.keys() - self.done
         return [layer for layer in waiting if likeness(layer) in keys]
 
+    def worth_more(self, waiting: Sequence[Layer], later: Budget) -> list[Layer]:
+        """Return the layers that a limit has ended, if there is time for much longer searches."""
+        cut = [layer for layer in waiting if likeness(layer) in self.spent.keys() - self.whole]
+        share = max(0.0, later.left()) * min(1.0, later.workers / max(1, len(cut)))
+        longer = share / MUCH_LONGER if share >= SOON else 0.0
+        return [layer for layer in cut if self.spent[likeness(layer)] < longer]
+
     def begin(self, layer: Layer, budget: Budget) -> None:
         """Search sizes that divide, and go on to the end where time is not limited.
 
@@ -270,7 +293,7 @@ class NetworkSearch:
             return
         first = part if self.tiles == ALL else stop
         self.progress.started(layer)
-        self.searched[key] = self.known.get(key) or self.divided(layer, first)
+        self.even[key] = self.searched[key] = self.known.get(key) or self.divided(layer, first)
         if first() and not self.searched[key].found.finished:
             self.cut.add(key)
         if not self.limited or (self.tiles != ALL and key not in self.cut):
@@ -278,10 +301,10 @@ class NetworkSearch:
 
     def go_on(self, layer: Layer, later: Budget) -> None:
         """Go on with what had too little time, in what time the other layers have left."""
-        stop, key = later.take(), likeness(layer)
-        earlier = self.searched[key]
+        before, stop, key = perf_counter(), later.take(), likeness(layer)
+        earlier = self.even[key]
         if key in self.cut and self.tiles != ALL and not stop():
-            self.searched[key] = self.divided(layer, stop, earlier)
+            self.even[key] = self.searched[key] = self.divided(layer, stop, earlier)
         # what is proven of sizes that divide says nothing of others, so those come first
         self.finish(layer, stop)
         ended = self.searched[key]
@@ -294,6 +317,7 @@ class NetworkSearch:
                     finished=bound == again.value,
                 )  # fmt: skip
                 self.searched[key] = replace(ended, found=found)
+        self.spent[key] = perf_counter() - before
 
     def divided(
         self, layer: Layer, stop: Callable[[], bool], earlier: Searched | None = None
@@ -315,21 +339,32 @@ class NetworkSearch:
         key = likeness(layer)
         ended = self.searched[key]
         if self.tiles == ALL and not stop():
-            proven = ended.found.finished
+            even = self.even[key]
+            proven = even.found.finished
             if isfinite(ended.found.value):
                 self.progress.widened(layer, ended.found.value)
             ended = self.helpers.compute(
-                improved, layer, self.architecture, self.objective, ended, stop=stop
+                improved, layer, self.architecture, self.objective, even, stop=stop
             )
+            if key in self.done:
+                ended = replace(ended, found=better(self.searched[key].found, ended.found))
             if proven and not stop():
                 self.solved.keep(layer, ended)
         # where there was no time for other sizes, the proof of divisors is none of theirs
-        self.searched[key] = ended = self.solved.asked(layer, ended)
+        self.searched[key] = self.solved.asked(layer, ended)
         self.done.add(key)
         if ended.found.finished or not stop():
             self.whole.add(key)
-        found = ended.found
-        self.progress.done(layer, found.value, found.bound, found.finished)
+        if not self.limited or key in self.whole:
+            self.tell([layer])
+
+    def tell(self, layers: Sequence[Layer]) -> None:
+        """Tell the end of the search of layers, once of each; one that has been cut may go on."""
+        for layer in layers:
+            if (key := likeness(layer)) in self.done - self.told:
+                self.told.add(key)
+                found = self.searched[key].found
+                self.progress.done(layer, found.value, found.bound, found.finished)
 
     def results(self, layers: Sequence[Layer]) -> tuple[list[LayerResult], list[Layer]]:
         """Return the results of some layers, and the layers that have no mapping."""
@@ -341,6 +376,14 @@ class NetworkSearch:
             else:
                 results.append(self.solved.confirm(layer, outcome))
         return results, unmapped
+
+
+def better(one: Found, other: Found) -> Found:
+    """Return the better mapping of two searches of the same space, and the higher bound."""
+    best = min(other, one, key=lambda found: found.value)
+    bound = min(best.value, max(one.bound, other.bound))
+    proven = one.finished or other.finished or bound >= best.value * (1 - TIE)
+    return replace(best, bound=bound, finished=proven)
 
 
 def found_earlier(solved: SolvedLayers, layers: Sequence[Layer]) -> dict[object, Searched]:

@@ -143,6 +143,11 @@ class NetworkResult(ByLayer[LayerResult]):
         """What was minimised: the objective summed over the layers, repeats counted."""
         return sum(r.proof.value * r.layer.repeat for r in self.layers)
 
+    @property
+    def minimises_totals(self) -> bool:
+        """Whether what is minimised is the objective of the totals, not only of each layer."""
+        return self.runs == 1 or parse_objective(self.objective).powers in ((1, 0), (0, 1))
+
     @cached_property
     def lower_bound(self) -> float:
         """What that cannot be less than."""
@@ -228,7 +233,7 @@ class NetworkResult(ByLayer[LayerResult]):
             f"{self.utilization:.1%}",
             "",
             "",
-            "yes" if self.optimal else "no",
+            ("yes" if self.optimal else "no") if self.minimises_totals else "",
         )
         return [*rows, total]
 
@@ -246,10 +251,10 @@ class NetworkResult(ByLayer[LayerResult]):
         cached = sum(result.proof.cached for result in self.layers)
         if not cached:
             return ""
-        which = f"{cached} of {len(self.layers)} layers by" if len(self.layers) > 1 else "by"
-        earlier = "earlier searches" if cached > 1 else "an earlier search"
-        results = "results were" if cached > 1 else "result was"
-        return f"; {which} {earlier}, whose {results} in the cache"
+        if len(self.layers) == 1:
+            return "; the result is from the cache"
+        results = "result is" if cached == 1 else "results are"
+        return f"; {cached} of {len(self.layers)} {results} from the cache"
 
     def text(self, width: int | None = None) -> str:
         """Return a table with a row per layer, the totals, and what is proven."""

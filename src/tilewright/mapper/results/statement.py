@@ -34,7 +34,18 @@ def proven_text(result: NetworkResult) -> str:
     if result.unmapped:
         names = named([layer.name for layer in result.unmapped])
         sentences.append(f"There is no mapping yet of {names}.")
-    return " ".join([*sentences, *irregular_text(result)])
+    return " ".join([*sentences, *irregular_text(result), *minimised_text(result)])
+
+
+def minimised_text(result: NetworkResult) -> list[str]:
+    """Return what is minimised, where that is none of the totals."""
+    if result.minimises_totals or result.unmapped:
+        return []
+    unit = parse_objective(result.objective).unit
+    return [
+        f"The sum over all layers is minimised: {result.value:.4e} {unit}. The total row has the "
+        "product of the totals instead."
+    ]
 
 
 def more(result: NetworkResult) -> bool:
@@ -79,6 +90,8 @@ def why_open(result: NetworkResult) -> str:
 def coverage(result: NetworkResult) -> str:
     """Return what the proof of all layers took."""
     seconds = f"{result.seconds:.1f} s{result.reuse()}"
+    if all(each.proof.cached for each in result.layers):
+        return f"Taken from the cache in {result.seconds:.1f} s."
     if any(each.proof.tiles == ALL for each in result.layers):
         return f"Found and proven in {seconds}."
     sizes = sum(each.proof.mappings_in_space for each in result.layers)
@@ -90,12 +103,13 @@ def irregular_text(result: NetworkResult) -> list[str]:
     irregular = [each for each in result.layers if each.proof.irregular]
     if not irregular:
         return []
-    best = "; no regular one is better" if all(e.proof.optimal for e in irregular) else ""
-    if not more(result):
-        return [f"The mapping is irregular{best}."]
-    names = named([each.layer.name for each in irregular])
     one = len(irregular) == 1
-    return [f"The mapping{'' if one else 's'} of {names} {'is' if one else 'are'} irregular{best}."]
+    of = f" of {named([each.layer.name for each in irregular])}" if more(result) else ""
+    found = f"The mapping{of} lies" if one else f"The mappings{of} lie"
+    best = ""
+    if all(each.proof.optimal for each in irregular):
+        best = ": no regular mapping is better, but another irregular one might be"
+    return [f"{found} outside this space (irregular){best}."]
 
 
 def named(names: list[str]) -> str:

@@ -142,6 +142,11 @@ class UniformResult(NetworkResult):
         return self.best.value
 
     @property
+    def minimises_totals(self) -> bool:
+        """Whether what is minimised is the objective of the totals: it is."""
+        return True
+
+    @property
     def idle(self) -> tuple[Idle, ...]:
         """Arrays that constraints leave mostly idle, in whatever style."""
         return () if self.free is None else self.free.idle

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.results.result import NetworkResult
-from tilewright.mapper.styles.result import UniformResult
 from tilewright.report.quantities import (
     SPACE,
     TIMES,
@@ -43,9 +41,7 @@ def totals_html(result: NetworkResult) -> str:
 
 def minimised(result: NetworkResult) -> list[tuple[str, str, str]]:
     """Return what was minimised where that is none of the totals, with its value."""
-    if isinstance(result, UniformResult) or result.runs == 1:
-        return []
-    if parse_objective(result.objective).powers in ((1.0, 0.0), (0.0, 1.0)):
+    if result.minimises_totals:
         return []
     shown = objective_value(result.objective, result.value)
     return [("minimised", shown, f"{objective_text(result.objective)}, summed over the layers")]

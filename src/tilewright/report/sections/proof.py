@@ -103,6 +103,8 @@ def spaces(result: NetworkResult) -> str:
         return words  # the sentence above has the rest
     sizes = [r.proof.mappings_in_space for r in result.layers if r.proof.tiles != ALL]
     took = f"{duration(result.seconds)}{result.reuse()}"
+    if not sizes and result.optimal:
+        return words
     if not sizes:
         return f"{words}<p>Search: {took}.</p>" if words else ""
     low, high = power_of_ten(min(sizes)), power_of_ten(max(sizes))
@@ -126,8 +128,8 @@ def layer_proof_html(result: LayerResult) -> str:
     if proof.reason:
         text += f" Not proven: {escape(proof.reason)}."
     if proof.irregular:
-        best = "; no regular one is better" if proof.optimal else ""
-        text += f" The mapping is irregular{best}."
+        best = ": no regular mapping is better, but another irregular one might be"
+        text += f" The mapping lies outside this space (irregular){best if proof.optimal else ''}."
     if proof.search_seconds is None:
         return f"<p>{text} Search: {duration(proof.seconds)}.</p>"
     earlier = f"Search: {duration(proof.search_seconds)}, earlier; from the cache"

@@ -33,6 +33,10 @@ class Budget:
     halted: Event = field(default_factory=Event)
     lock: Lock = field(default_factory=Lock)
 
+    def left(self) -> float:
+        """Return the seconds until everything ends; none if it has been ended."""
+        return 0.0 if self.halted.is_set() else self.deadline - perf_counter()
+
     def take(self) -> Callable[[], bool]:
         """Return what one more search asks whether it has to end."""
         return self.shares()[1]
