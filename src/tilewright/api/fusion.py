@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from collections.abc import Mapping as MappingOf
-from math import inf
 from os import PathLike, fspath
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tilewright.api.inputs import (
@@ -26,6 +24,7 @@ from tilewright.document import SUFFIXES, Document, KeyPath, key_text, load, rea
 from tilewright.errors import InputError, MappingError
 from tilewright.fusion import evaluation
 from tilewright.fusion.result import FusedEvaluation, FusedNetworkEvaluation
+from tilewright.kernels.announcement import time_is_up
 from tilewright.mapper.network.running.progress import counted
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapping.fused.connections.connected_layers import segment
@@ -153,11 +152,11 @@ def fused_frontier(
         raise InputError("limits cannot go with sizes of fused layers", key="objective")
     from tilewright.mapper.fused.frontier import fused_frontier as descend
 
-    end = perf_counter() + (inf if time_limit is None else time_limit)
+    stop = time_is_up(time_limit)
     with counted(network.name, "searches", progress) as told:
         return descend(
             network, machine, over, objective,
-            traffic=traffic, stop=lambda: perf_counter() >= end, progress=told,
+            traffic=traffic, stop=stop, progress=told,
         )  # fmt: skip
 
 

@@ -245,9 +245,10 @@ class Exploration:
         ]
         best = "best design" if len(self.axes) == 1 else "front"
         title = f"{self.space.name}: {best} for {', '.join(self.axes)}; mapped for {self.objective}"
-        table = (
-            aligned([headers, *rows], width=width) if rows else ["no design is within the limits"]
-        )
+        none = "no design is within the limits"
+        if not (self.optimal or self.certificate.solved):
+            none = "no design was solved in time"
+        table = aligned([headers, *rows], width=width) if rows else [none]
         statement = wrapped(self.statement(), width)
         if self.worth is not None:
             axis = self.worth[0]

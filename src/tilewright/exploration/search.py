@@ -24,6 +24,9 @@ from tilewright.exploration.proposers import check_strategy, proposer_of
 from tilewright.exploration.result import Certificate, Exploration
 from tilewright.exploration.trial import Proven, proven_front
 from tilewright.exploration.trying import Trying
+from tilewright.kernels.announcement import time_is_up
+from tilewright.mapper.network.network import compiled
+from tilewright.mapper.network.running.progress import Progress
 
 # Designs that a strategy tries by itself.
 DESIGNS = 100
@@ -132,11 +135,12 @@ def explore(
     )  # fmt: skip
     proven = None if against is None else _the_proven(against, problem)
     start = perf_counter()
-    end = float("inf") if time_limit is None else start + time_limit
     kept = Store(store)
     try:
         those = Processes(workers or 1) if scheduler is None else Cluster(scheduler, workers)
-        solver = Solver(kept, lambda: perf_counter() >= end, those)
+        if scheduler is None:
+            compiled(Progress())  # what the other processes need, before time is counted
+        solver = Solver(kept, time_is_up(time_limit), those)
         try:
             if strategy is None:
                 search = Search(problem, solver)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import inf
 from time import perf_counter, thread_time
 
+from tilewright.kernels.announcement import time_is_up
 from tilewright.mapper.network.layer_search import check_possible
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.problem.space_size import mappings_in_space
@@ -73,7 +74,7 @@ def optimum(
     Search(SMALL, architecture, objective).solve()  # compiles what is not compiled yet
     unit, reached = parse_objective(objective).unit, [inf, 0.0]
     begin, start = thread_time(), perf_counter()
-    end = start + (inf if time_limit is None else time_limit)
+    stop = time_is_up(time_limit)
 
     def reach(best: float, bound: float) -> None:
         reached[:] = best, bound
@@ -83,7 +84,7 @@ def optimum(
         return [f"{layer.name}, least {objective}: {state}, {perf_counter() - start:.0f} s"]
 
     with every(lines, tell):
-        found = Search(layer, architecture, objective).solve(lambda: perf_counter() >= end, reach)
+        found = Search(layer, architecture, objective).solve(stop, reach)
     seconds = thread_time() - begin
     if found.mapping is None and not found.finished:
         return None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import inf
-from time import perf_counter
 from typing import TYPE_CHECKING
 
 from tilewright.api.inputs import (
@@ -18,6 +16,7 @@ from tilewright.api.inputs import (
 )
 from tilewright.document import describe
 from tilewright.errors import InputError
+from tilewright.kernels.announcement import time_is_up
 from tilewright.mapper.network.running.progress import Progress, watching
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapping.constraints import under
@@ -163,5 +162,4 @@ def least_memory(result: LayerResult, *, time_limit: float | None = None) -> Lea
         )
     from tilewright.mapper.search.questions.least_memory import prove_least_memory
 
-    end = perf_counter() + (inf if time_limit is None else time_limit)
-    return prove_least_memory(result, lambda: perf_counter() >= end)
+    return prove_least_memory(result, time_is_up(time_limit))

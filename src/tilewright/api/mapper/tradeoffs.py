@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf
-from time import perf_counter
 from typing import TYPE_CHECKING
 
 from tilewright.api.inputs import (
@@ -19,6 +17,7 @@ from tilewright.api.inputs import (
     the_searched_architecture,
 )
 from tilewright.errors import InputError
+from tilewright.kernels.announcement import time_is_up
 from tilewright.mapper.network.running.progress import Progress, counted, watching
 from tilewright.mapper.network.running.run import Run
 from tilewright.mapper.objective.objective import parse_objective
@@ -167,10 +166,10 @@ def frontier(
     machine = the_searched_architecture(architecture)
     from tilewright.mapper.memory_sizes.frontier import least_cost
 
-    end = perf_counter() + (inf if time_limit is None else time_limit)
+    stop = time_is_up(time_limit)
     names = (over,) if isinstance(over, str) else tuple(over)
     with counted(chosen.name, "searches", progress) as told:
         return least_cost(
             chosen, machine, names, objective,
-            traffic=traffic, stop=lambda: perf_counter() >= end, progress=told,
+            traffic=traffic, stop=stop, progress=told,
         )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any
 
 from numba.core.compiler import Compiler, Flags
 
-from tilewright.kernels.announcement import announce
+from tilewright.kernels.announcement import announce, timed
 from tilewright.kernels.compiling.known_calls import known_calls
 from tilewright.kernels.compiling.library import Library, Part
 
@@ -59,7 +59,7 @@ class KernelCompiler(Compiler):
         self.state.flags = flags(self.state.flags)
         self.state.library = self.library(self.state.targetctx.codegen(), func.__qualname__)
         self.state.library.enable_object_caching()
-        with no_collection(), known_calls():
+        with timed(), no_collection(), known_calls():
             return usual(func)
 
 

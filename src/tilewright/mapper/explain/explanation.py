@@ -160,7 +160,9 @@ class Explanation:
         if self.otherwise:
             found = self.otherwise[0].evaluation
             nest = mapping_text(found.mapping, found.layer, found.architecture)
-            lines += ["", nest.rstrip("\n")]
+            above = percent(self.otherwise[0].above)
+            lines += ["", f"Loops of the nearest other dataflow ({above} above):", ""]
+            lines += [nest.rstrip("\n")]
         none = "there is no mapping with" if self.complete else "nothing found in time with"
         return lines or [f"{none} another dataflow"]
 
@@ -190,7 +192,7 @@ class Explanation:
         """Return whether everything is proven, and if not, what is missing."""
         if self.complete:
             return (
-                "Everything above is proven of mappings whose tile sizes divide "
+                "Everything above is proven for mappings whose tile sizes divide "
                 f"({self.seconds:.1f} s)."
             )
         return f"Not proven, {self.stopped()}: {'; '.join(self.open)}."

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from math import inf, isfinite
+from math import isfinite
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import NoMappingError
+from tilewright.kernels.announcement import time_is_up
 from tilewright.mapper.network.cache import Cache
 from tilewright.mapper.network.running.progress import Progress
 from tilewright.mapper.network.running.run import UNLIMITED, Run
@@ -411,9 +412,8 @@ def map_front(
     from tilewright.mapper.search.questions.front import trade_offs
 
     check_possible(layer, architecture)
-    end = perf_counter() + (inf if time_limit is None else time_limit)
     objective = parse_objective(limits)
-    found = trade_offs(layer, architecture, objective, lambda: perf_counter() >= end, progress)
+    found = trade_offs(layer, architecture, objective, time_is_up(time_limit), progress)
     if not found.points and found.optimal:
         raise NoMappingError(beyond_limits(layer, architecture, objective))
     return found
