@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from math import isfinite
 
 from rich.console import Console
 from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as RichProgress
+from rich.table import Column
 
 from tilewright.mapper.network.running.progress import Lines
 from tilewright.mapper.results.searched_space import ALL
 from tilewright.mapper.results.ticking import every, so_far
 from tilewright.workload.layer import Layer
+
+WIDE = 100  # columns of a terminal
 
 
 class Bars(Lines):
@@ -24,11 +28,15 @@ class Bars(Lines):
         super().__init__(
             lambda line: self.console.print(line, markup=False, highlight=False, soft_wrap=True)
         )
+        # on a narrow terminal the state is cut, not the name or the time
+        cut, whole = Column(no_wrap=True, overflow="ellipsis"), Column(no_wrap=True, min_width=7)
         self.bars = RichProgress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=20),
-            TextColumn("{task.fields[status]}", markup=False),
-            TimeElapsedColumn(),
+            TextColumn(
+                "{task.description}", markup=False, table_column=replace(whole, min_width=18)
+            ),
+            BarColumn(bar_width=20 if self.console.width >= WIDE else 8),
+            TextColumn("{task.fields[status]}", markup=False, table_column=cut),
+            TimeElapsedColumn(table_column=whole),
             console=self.console,
             transient=True,
         )
@@ -53,14 +61,12 @@ class Bars(Lines):
         """Move the bar: full when the bound has reached the best value."""
         reached = bound / best if best > 0 and isfinite(best) else 0.0
         with self.lock:
-            self.bars.update(
-                self.tasks[layer], completed=reached, status=so_far(best, bound, self.unit)
-            )
+            self.bars.update(self.tasks[layer], completed=reached, status=so_far(best, bound))
 
     def widened(self, layer: Layer, best: float) -> None:
         """Say that the bar is full, and why the search goes on."""
         with self.lock:
-            text = f"best {best:.5g} {self.unit}{self.first}; now all tile sizes"
+            text = f"best {best:.5g}, now all tile sizes"
             self.bars.update(self.tasks[layer], status=text)
 
     def working(self, line: Callable[[], str]) -> AbstractContextManager[object]:
