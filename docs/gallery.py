@@ -43,6 +43,11 @@ def bars(
     return picture
 
 
+def percent(share: float, digits: int = 0) -> str:
+    """Return a share as sentences have it."""
+    return f"{100 * share:.{digits}f} %"
+
+
 def block(picture: Picture, x: float, y: float, width: float, height: float, colour: str) -> None:
     picture.shapes.append(
         f'<rect x="{x:.1f}" y="{y:g}" width="{width:.1f}" height="{height:g}" '
@@ -104,8 +109,8 @@ def energy() -> tuple[Picture, str]:
     most = max(totals, key=lambda name: totals[name])
     worst = max(result, key=lambda one: one.evaluation.energy_pj)
     return bars("Energy of each layer by level", rows, names), (
-        f"{most} takes {totals[most] / sum(totals.values()):.0%} of the energy, and `{worst.layer.name}` alone "
-        f"{worst.evaluation.energy_pj / result.energy_pj:.0%}: its weights are used once each, so that no "
+        f"{most} takes {percent(totals[most] / sum(totals.values()))} of the energy, and `{worst.layer.name}` alone "
+        f"{percent(worst.evaluation.energy_pj / result.energy_pj)}: its weights are used once each, so that no "
         "mapping can read them less often."
     )
 
@@ -119,8 +124,8 @@ def size() -> tuple[Picture, str]:
     first, last = points[0], points[-1]
     near = next(p for p in points if p[1] < 1.05 * last[1])
     return picture, (
-        f"Without a buffer the layer takes {first[1]:,.0f} uJ. {near[0]:,.1f} KiB are enough to come within 5 % of the least, "
-        f"{last[1]:,.0f} uJ, and beyond {last[0]:,.1f} KiB no size helps: each step is proven."
+        f"Without a buffer the layer takes {first[1]:,.0f} uJ. {near[0]:,g} KiB is enough to come within 5 % of the minimum, "
+        f"{last[1]:,.0f} uJ; beyond {last[0]:,g} KiB a larger buffer saves nothing. Every step is proven."
     )
 
 
@@ -129,8 +134,8 @@ def limits() -> tuple[Picture, str]:
     rows = [(str(one.limit), [one.gain * 100], f"{one.gain:.1%}") for one in found.limits[:6]]
     best, second = found.limits[:2]
     return bars("What energy each limit costs when it alone is relaxed", rows), (
-        f"Doubling `{best.limit}` saves {best.gain:.1%} and `{second.limit}` {second.gain:.1%}. The mapping is near what this "
-        "machine can do at all; a larger array or buffer would hardly pay."
+        f"Doubling `{best.limit}` alone saves {percent(best.gain, 1)}, and doubling `{second.limit}` alone {percent(second.gain, 1)}. "
+        "Relaxing any other single limit saves no more than that."
     )
 
 
@@ -146,12 +151,12 @@ def dataflows() -> tuple[Picture, str]:
         rows.append((name, [found.energy_pj], f"{ratios[name]:.2f}"))
     best, worst = min(ratios, key=lambda n: ratios[n]), max(ratios, key=lambda n: ratios[n])
     more = {
-        name: f"{ratio - 1:.1%} more energy than free choice" if ratio > 1.0005 else "nothing"
+        name: f"{percent(ratio - 1, 1)} more energy" if ratio > 1.0005 else "nothing"
         for name, ratio in ratios.items()
     }
     return bars("Energy of a 1x1 convolution under three dataflows", rows), (
-        f"`{best}` costs {more[best]} and `{worst}` {more[worst]}, each with its best mapping. That is what a "
-        "fixed dataflow costs, whatever the mapper."
+        f"`{best}` costs {more[best]} compared with an unconstrained mapping; `{worst}` costs {more[worst]}. "
+        "Each has its best mapping: that is what a fixed dataflow costs, whatever the mapper."
     )
 
 
@@ -160,9 +165,10 @@ def trade() -> tuple[Picture, str]:
     points = sorted((p.evaluation.cycles * 1e-6, p.evaluation.energy_pj * 1e-6) for p in front)
     picture = steps("Energy against cycles", points, "cycles (millions)", "energy (uJ)")
     fast, frugal = points[0], points[-1]
+    count = {2: "two", 3: "three", 4: "four"}.get(len(points), len(points))
     return picture, (
-        f"There are {len(points)} trade-offs and no more. The fastest takes {fast[0]:.2f} million cycles and {fast[1]:,.0f} uJ; "
-        f"the most frugal saves {1 - frugal[1] / fast[1]:.1%} of the energy for {frugal[0] / fast[0]:.1f} times the cycles."
+        f"There are exactly {count} Pareto-optimal points. The fastest takes {fast[0]:.2f} million cycles and {fast[1]:,.0f} uJ; "
+        f"the one with the least energy takes {percent(1 - frugal[1] / fast[1], 1)} less energy and {frugal[0] / fast[0]:.1f} times the cycles."
     )
 
 
@@ -173,8 +179,8 @@ def style() -> tuple[Picture, str]:
     free = found.styles[0].above_free or 0.0
     quick = min(one.cycles for one in found.styles) / found.styles[0].cycles
     return bars("Energy of AlexNet in the best single styles", rows), (
-        f"`{found.styles[0].style}` is the best of {found.count} styles, and costs {free:.1%} more than a style of its own for every layer. "
-        f"{len(rows)} styles are within 10 % of it; the fastest of them runs in {quick:.0%} of its cycles."
+        f"`{found.styles[0].style}` is the best of {found.count} styles, and costs {percent(free, 1)} more than a style of its own for every layer. "
+        f"{len(rows)} styles are within 10 % of it; the fastest of them runs in {percent(quick)} of its cycles."
     )
 
 
@@ -192,8 +198,8 @@ def language() -> tuple[Picture, str]:
     totals = {phase: sum(parts.values()) for phase, parts in each.items()}
     share = each["decode"]["DRAM"] / totals["decode"]
     return bars("Energy per token of GPT-2, by level", rows, names), (
-        f"A token costs {totals['decode'] / totals['prefill']:.0f} times as much while decoding, and {share:.0%} of that is DRAM: each weight is "
-        "read for one token alone. Larger batches help there, better mappings do not."
+        f"Generating a token costs {totals['decode'] / totals['prefill']:.0f} times as much energy as processing a token of a 512-token prompt. "
+        f"DRAM takes {percent(share)} of it, because each weight is read for one token alone. Larger batches help there, better mappings do not."
     )
 
 
@@ -210,8 +216,8 @@ def machines() -> tuple[Picture, str]:
     ]
     best = min(found, key=lambda name: found[name].edp_pj_cycles)
     return bars("Energy-delay product of AlexNet on four machines", rows), (
-        f"`{best}` has the least energy-delay product, with the best mapping on each machine: the difference is that of the machines, not of "
-        "the mappers' luck. Their energies come from different technologies; `show NAME` names the sources."
+        f"`{best}` has the least energy-delay product, with the best mapping on each machine: the difference is due to the machines, "
+        "not to a lucky search. Their energies come from different technologies; `show NAME` names the sources."
     )
 
 

@@ -303,7 +303,7 @@ LIMIT = 240.0  # seconds for a search
 def own() -> str:
     """Map the six layers in tilewright's space, by its counts; energies in microjoules."""
     names = [level.name for level in MACHINE.levels]
-    rows: list[Row] = [("mapping", "EDP", "ratio", "energy", "cycles", *names, "proven")]
+    rows: list[Row] = [("mapping", "EDP", "ratio", "energy", "cycles", *names, "gap")]
     kept = replace(
         MACHINE,
         levels=tuple(
@@ -350,7 +350,7 @@ def cells(edp: float, base: float, energy_pj: float, cycles: float, levels: Sequ
 
 def pipelined() -> str:
     """Map the six layers under pipelined latency; energies in microjoules."""
-    rows: list[Row] = [("mapping", "EDP", "ratio", "energy", "cycles", "computing", "proven")]
+    rows: list[Row] = [("mapping", "EDP", "ratio", "energy", "cycles", "computing", "gap")]
     for layer in NETWORK.layers:
         best = found(Space(layer, MACHINE))
         same = tw.evaluate(layer, MACHINE, best.mapping, latency="pipelined")
