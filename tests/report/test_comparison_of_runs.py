@@ -24,13 +24,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_ratios_are_those_of_the_totals(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", "simple.json", "eyeriss.json"]) == 0
-    rows = {line.split()[0]: line.split() for line in capsys.readouterr().out.splitlines() if line}
+    rows = {
+        line.split()[0]: line.split()[1:] for line in capsys.readouterr().out.splitlines() if line
+    }
     simple, eyeriss = (
         json.loads((folder / f"{name}.json").read_text())["total"] for name in ("simple", "eyeriss")
     )
-    assert rows["simple"][4] == "1.000"
-    assert rows["eyeriss"][4] == f"{eyeriss['energy_pj'] / simple['energy_pj']:.3f}"
-    assert rows["eyeriss"][6] == f"{eyeriss['cycles'] / simple['cycles']:.3f}"
+    assert rows["simple"][1] == "1.000"
+    assert rows["eyeriss"][1] == f"{eyeriss['energy_pj'] / simple['energy_pj']:.3f}"
+    assert rows["eyeriss"][3] == f"{eyeriss['cycles'] / simple['cycles']:.3f}"
 
 
 def test_the_page_needs_nothing_else_and_escapes_names(folder: Path) -> None:
@@ -44,5 +46,5 @@ def test_the_page_needs_nothing_else_and_escapes_names(folder: Path) -> None:
 def test_what_is_no_result_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "x.json").write_text('{"a": 1}')
     assert main(["report", "x.json"]) == 2
-    assert "x.json: is no result that 'tilewright map --json' writes" in capsys.readouterr().err
+    assert "x.json: is not a result file of 'tilewright map --json'" in capsys.readouterr().err
     assert main(["report", "simple.json", "-o", "simple.json"]) == 2

@@ -86,6 +86,11 @@ def parse_parts(document: Document) -> Parts:
     InputError
         For the first thing that is wrong with one of them.
     """
+    if isinstance(document.data, dict) and "levels" not in document.data:
+        for key in ("layers", "einsum", "op"):
+            if key in document.data:
+                what = "describes a workload, not a machine; the workload comes first"
+                raise document.error(f"{what}, then the machine", (key,))
     keys = document.validate(ArchitectureFile)
     try:
         clock_hz = units.hertz(keys.clock)

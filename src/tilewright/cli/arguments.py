@@ -175,8 +175,8 @@ def parse_arguments(command: Command, words: Sequence[str]) -> dict[str, Any]:
         if name not in options:
             names = [*options, HELP[-1]]
             raise InputError(
-                f"no option '{name if word.startswith('--') else word}'; "
-                f"accepted: {', '.join(names)}{nearest(name, names)}"
+                f"no option '{name if word.startswith('--') else word}'{nearest(name, names)}; "
+                f"accepted: {', '.join(names)}"
             )
         option = options[name]
         if attached is not None and not option.words:

@@ -29,7 +29,7 @@ SECTIONS = {
         "export": "interop",
         "compare-counts": "interop",
     },
-    "What ships and what is kept": {
+    "Built-in files and the cache": {
         "list": "catalogue",
         "show": "catalogue",
         "cache": "catalogue",

@@ -87,7 +87,7 @@ Workload = Annotated[
     str,
     Argument(
         metavar="WORKLOAD",
-        help="A name that ships, a file, or - for the standard input. Files of tilewright, "
+        help="A built-in name, a file, or - for the standard input. Files of tilewright, "
         "Timeloop, ZigZag and AccelForge (.yaml), ONNX (.onnx), torch.export (.pt2), Keras "
         "(.keras), SCALE-Sim (.csv) and MAESTRO (.m); the config.json of a language model.",
     ),
@@ -96,7 +96,7 @@ Machine = Annotated[
     str,
     Argument(
         metavar="ARCH",
-        help="A name that ships, a file, or - for the standard input. Files of tilewright, "
+        help="A built-in name, a file, or - for the standard input. Files of tilewright, "
         "Timeloop, ZigZag and AccelForge (.yaml) and SCALE-Sim (.cfg).",
     ),
 ]
@@ -155,7 +155,7 @@ Layouts = Annotated[
         "--layout",
         metavar="TENSOR=AXES",
         help="How a tensor lies in the outermost memory, such as I=N,P,Q,C; may be repeated. "
-        "Or best, for all tensors.",
+        "'best' chooses the layouts of all tensors.",
     ),
 ]
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from tilewright.document import load
 from tilewright.errors import InputError
+from tilewright.mapper.objective.objective import parse_objective
 from tilewright.report.page import package_text, package_version
 from tilewright.report.quantities import NOTHING, TIMES, cycles, energy, energy_delay, percent
 from tilewright.text import aligned, wrapped
@@ -51,6 +52,12 @@ class Run:
     data: dict[str, Any]
 
     @property
+    def title(self) -> str:
+        """What was mapped onto what, and what was minimised."""
+        goal = parse_objective(self.data["objective"]).least
+        return f"{self.data['network']} on {self.data['architecture']}, {goal}"
+
+    @property
     def proven(self) -> str:
         """How many layers are proven optimal, of how many."""
         layers = self.data["layers"]
@@ -68,29 +75,29 @@ def read_run(path: str, name: str) -> Run:
     data = load(path).data
     known = isinstance(data, dict) and {"network", "architecture", "layers", "total"} <= set(data)
     if not known or not all("proof" in each for each in data["layers"]):
-        raise InputError("is no result that 'tilewright map --json' writes", source=path)
+        raise InputError("is not a result file of 'tilewright map --json'", source=path)
     return Run(name, data)
 
 
 def comparison_text(runs: Sequence[Run], width: int | None = None) -> str:
     """Return a table with a row per run: totals, and how they compare with the first."""
-    headers = ("run", "network", "machine", "energy (uJ)", "ratio", "cycles", "ratio",
-               "EDP (pJ x cycles)", "ratio", "proven")  # fmt: skip
+    headers = ("run", "energy (uJ)", "ratio", "cycles", "ratio", "EDP (pJ x cycles)", "ratio",
+               "proven")  # fmt: skip
     first = runs[0].data["total"]
     rows = []
     for run in runs:
         total = run.data["total"]
         rows.append((
-            run.name, run.data["network"], run.data["architecture"],
+            run.name,
             f"{total['energy_pj'] * 1e-6:,.2f}", ratio(total, first, "energy_pj"),
             f"{total['cycles']:,.0f}", ratio(total, first, "cycles"),
             f"{total['edp_pj_cycles']:.4e}", ratio(total, first, "edp_pj_cycles"),
             run.proven,
         ))  # fmt: skip
-    drop = ("network", "machine")
-    lines = aligned([headers, *rows], (0, 1, 2), width=width, drop=drop)
-    ending = wrapped(f"Ratios are to the first run, {runs[0].name}.", width)
-    return "\n".join([*lines, "", ending])
+    titles = [wrapped(f"{run.name}: {run.title}", width) for run in runs]
+    lines = aligned([headers, *rows], (0,), width=width)
+    ending = f"Ratios are to the first run, {runs[0].name}. EDP is total energy x total cycles."
+    return "\n".join([*titles, "", *lines, "", wrapped(ending, width)])
 
 
 def ratio(values: dict[str, Any], first: dict[str, Any], key: str) -> str:

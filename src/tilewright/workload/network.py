@@ -195,6 +195,11 @@ def _check_kind(
         return given[0]
     if given:
         raise document.error(f"give either '{given[0]}' or '{given[1]}', not both", path)
+    if not path and "levels" in data:
+        raise document.error(
+            "describes a machine, not a workload; the workload comes first, then the machine",
+            ("levels",),
+        )
     guess = next((hint for key in data if (hint := nearest(key, accepted))), "")
     shown = ", ".join(f"'{kind}' ({KINDS[kind]})" for kind in accepted)
     raise document.error(f"needs one of the keys {shown}{guess}", path)

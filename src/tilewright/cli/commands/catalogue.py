@@ -28,9 +28,7 @@ def list_command(
 
 
 def show_command(
-    name: Annotated[
-        str, Argument(metavar="NAME", help="A name that ships, or a file of any kind.")
-    ],
+    name: Annotated[str, Argument(metavar="NAME", help="A built-in name, or a file of any kind.")],
 ) -> int:
     """Show a workload, an architecture, a dataflow or a style, with its source."""
     from tilewright.cli.output.catalogue import shown

@@ -85,7 +85,8 @@ def evaluate_command(
 ) -> int:  # fmt: skip
     """Show what a mapping costs, or the mappings of all layers.
 
-    Without --layer, a file that `map -o` wrote or a style evaluates all layers.
+    Without --layer, all layers are evaluated if MAPPING is a file that `map -o` wrote, or a
+    style.
     """
     import tilewright
     from tilewright.api.mappings import is_for_networks

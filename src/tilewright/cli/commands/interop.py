@@ -18,7 +18,7 @@ def export_command(
     workload: Workload,
     arch: Annotated[
         str | None,
-        Argument(metavar="[ARCH]", help="A name that ships, or a file."),
+        Argument(metavar="[ARCH]", help="A built-in name, or a file."),
     ] = None,
     mapping: MaybeMapping = None,
     timeloop: Annotated[

@@ -13,10 +13,16 @@ def report_command(
         Argument(metavar="RUN.json ...", help="Results that `map --json` wrote."),
     ],
     output: Annotated[
-        str | None, Option("-o", "--output", metavar="FILE.html", help="Write a page.")
+        str | None,
+        Option(
+            "-o",
+            "--output",
+            metavar="FILE.html",
+            help="Write a page that also compares the layers.",
+        ),
     ] = None,
 ) -> int:
-    """Compare results of `map --json`: totals, and the same layers side by side."""
+    """Compare results of `map --json`: totals, and on a page the same layers side by side."""
     from pathlib import Path
 
     from tilewright.cli.output.files import check_outputs, write_file, write_out

@@ -84,7 +84,8 @@ StylesWithin = Annotated[
     Option(
         "--within",
         metavar="SHARE",
-        help="Also list styles within this fraction of the best, such as 5% or 0.05.",
+        help="With --uniform: also list styles within this fraction of the best, such as 5% "
+        "or 0.05.",
     ),
 ]
 Figures = Annotated[
@@ -269,7 +270,8 @@ def frontier_command(
         str | None, Option("--plot", metavar="FILE.html", help="Write an interactive plot.")
     ] = None,
     fuse: Annotated[
-        bool, Option("--fuse", help="Of a whole network, fused where that is better.")
+        bool,
+        Option("--fuse", help="Trace the whole network, with layers fused where that is better."),
     ] = False,
 ) -> int:
     """Show the least cost for every size of one or two memories (tile sizes that divide)."""
