@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilewright.architecture.machine import Architecture, Array, Compute, Memory
+from tilewright.architecture.machine import Architecture, Array, Compute, Level, Memory
 from tilewright.architecture.units import size_text
 from tilewright.text import html_table
 
@@ -37,13 +37,16 @@ def architecture_html(architecture: Architecture) -> str:
 
 
 def chain(architecture: Architecture) -> str:
-    """Return the levels of a machine in one line."""
-    return " > ".join(
-        f"{level.name} {'x'.join(str(size) for size in level.axes.values())}"
-        if isinstance(level, Array)
-        else level.name
-        for level in architecture.levels
-    )
+    """Return the levels of a machine in one line, with sizes of arrays and memories."""
+
+    def shown(level: Level) -> str:
+        if isinstance(level, Array):
+            return f"{level.name} {'x'.join(str(size) for size in level.axes.values())}"
+        if isinstance(level, Memory) and (level.capacity_bits or level.tensor_bits):
+            return f"{level.name} {size(level)}"
+        return level.name
+
+    return " > ".join(map(shown, architecture.levels))
 
 
 def size(memory: Memory) -> str:

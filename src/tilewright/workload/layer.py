@@ -159,10 +159,9 @@ class Network(ByLayer["Layer"]):
     variants: tuple[Network, ...] = field(default=(), hash=False)
 
     def __repr__(self) -> str:
-        return (
-            f"<Network {self.name}: {len(self.layers)} different layers, "
-            f"{self.operations:,} operations>"
-        )
+        count = len(self.layers)
+        layers = f"{count} different layers" if count > 1 else "1 layer"
+        return f"<Network {self.name}: {layers}, {self.operations:,} operations>"
 
     def _repr_html_(self) -> str:
         return html_table(repr(self)[1:-1], *layer_cells(self.layers))
