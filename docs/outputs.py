@@ -123,6 +123,7 @@ def run(command: str, folder: str) -> str:
         text=True,
         timeout=3600,
     )
+    assert "Traceback" not in done.stderr, f"{command}\n{done.stderr}"
     # a message that stands alone is what a page wants to show
     text = done.stdout.strip("\n").rstrip() or done.stderr.strip()
     assert text, command

@@ -25,7 +25,7 @@ from tilewright.interop.dmazerunner.result import MethodCost
 from tilewright.interop.dmazerunner.search import best_of
 from tilewright.interop.dmazerunner.space import PRUNED, Pruning, Space
 from tilewright.kernels.types import Bools, Ints
-from tilewright.text import aligned
+from tilewright.text import aligned as lines_of
 
 NETWORK = tw.load_network(str(Path(__file__).with_suffix(".yaml")))
 MACHINE = tw.load_architecture("dmazerunner-256")
@@ -49,6 +49,11 @@ class Mechanism(Space):
         for d in self.always:
             kept = kept & (factors[:, names.index(d)] > 1)
         return kept
+
+
+def aligned(rows: Sequence[Row]) -> str:
+    """Return a table as text."""
+    return "\n".join(lines_of(rows, (0,)))
 
 
 def found(space: Space, goal: str = "edp") -> MethodCost:
