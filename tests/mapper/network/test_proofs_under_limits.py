@@ -19,7 +19,7 @@ from tilewright.mapper.network.running import time_shares
 from tilewright.mapper.network.running.progress import Lines
 from tilewright.mapper.network.solved_layers import Searched, SolvedLayers
 from tilewright.mapper.results.proof import UNTRIED
-from tilewright.mapper.search.found import Found
+from tilewright.mapper.search.found import Found, better
 
 # tile sizes that divide are far from the best
 LAYERS = (tw.matmul(M=13, N=7, K=11, name="a"), tw.matmul(M=29, N=9, K=14, name="b"))
@@ -143,9 +143,9 @@ def test_of_two_searches_the_better_mapping_and_the_higher_bound_count() -> None
     first, second = tw.Mapping(()), tw.Mapping(())
     short = Found(first, value=100.0, bound=90.0)
     longer = Found(second, value=98.0, bound=80.0)
-    both = network_module.better(short, longer)
+    both = better(short, longer)
     assert (both.mapping is second, both.value, both.bound, both.finished) == (True, 98, 90, False)
-    settled = network_module.better(replace(short, bound=98.0), longer)
+    settled = better(replace(short, bound=98.0), longer)
     assert settled.finished and settled.bound == settled.value == 98.0
 
 

@@ -20,10 +20,9 @@ from tilewright.mapper.network.running.run import UNLIMITED, Run
 from tilewright.mapper.network.solution_key import likeness
 from tilewright.mapper.network.solved_layers import Searched, SolvedLayers
 from tilewright.mapper.objective.objective import parse_objective
-from tilewright.mapper.objective.tolerances import TIE
 from tilewright.mapper.results.result import LayerResult, NetworkResult
 from tilewright.mapper.results.searched_space import ALL, DIVISORS
-from tilewright.mapper.search.found import Found
+from tilewright.mapper.search.found import Found, better
 from tilewright.processes import processors
 from tilewright.workload.layer import Layer, Network
 
@@ -377,14 +376,6 @@ class NetworkSearch:
             else:
                 results.append(self.solved.confirm(layer, outcome))
         return results, unmapped
-
-
-def better(one: Found, other: Found) -> Found:
-    """Return the better mapping of two searches of the same space, and the higher bound."""
-    best = min(other, one, key=lambda found: found.value)
-    bound = min(best.value, max(one.bound, other.bound))
-    proven = one.finished or other.finished or bound >= best.value * (1 - TIE)
-    return replace(best, bound=bound, finished=proven)
 
 
 def found_earlier(solved: SolvedLayers, layers: Sequence[Layer]) -> dict[object, Searched]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING
 
 from tilewright.architecture.machine import Architecture
 from tilewright.kernels.types import Floats
 from tilewright.mapper.label.labels import objective_value
-from tilewright.mapper.objective.tolerances import TOLERANCE
+from tilewright.mapper.objective.tolerances import TIE, TOLERANCE
 from tilewright.mapper.results.searched_space import DIVISORS
 from tilewright.mapping.nodes import Mapping
 from tilewright.model.evaluate import evaluate
@@ -68,3 +68,15 @@ class Found:
         value, _ = objective_value(goal, result.energy_pj, float(result.cycles))
         if value > self.value * (1 + TOLERANCE):
             self.value, self.finished = value, False
+
+
+def better(one: Found, other: Found) -> Found:
+    """Return the better mapping of two searches of the same space, and the higher bound."""
+    best = min(other, one, key=lambda found: found.value)
+    bound = min(best.value, max(one.bound, other.bound))
+    proven = one.finished or other.finished or bound >= best.value * (1 - TIE)
+    irregular = max(one.irregular_bound or 0.0, other.irregular_bound or 0.0)
+    return replace(
+        best, bound=best.value if proven else bound, finished=proven,
+        irregular_bound=min(irregular, best.value), reason="" if proven else best.reason,
+    )  # fmt: skip
