@@ -17,6 +17,7 @@ import tilewright
 import tilewright as tw
 from tilewright.architecture import preset_names
 from tilewright.architecture.constraints.dataflow import dataflow_names
+from tilewright.architecture.files import dump_architecture
 from tilewright.cli import main
 from tilewright.interop.maestro.styles import style_names
 from tilewright.mapping import load_mapping
@@ -418,3 +419,18 @@ def test_the_help_knows_the_module_of_every_command() -> None:
     }
     # the command line looks for a function by its command's name
     assert named == {name.replace("-", "_"): module for name, module in listed.MODULES.items()}
+
+
+def test_mappings_of_another_machine_are_noted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(tmp_path / "mappings.yaml")
+    assert main(["map", "bert_base", "simple", "--tiles", "divisors", "-o", file]) == 0
+    capsys.readouterr()
+    assert main(["evaluate", "bert_base", "simple", file]) == 0
+    assert "note:" not in capsys.readouterr().err
+    other = tmp_path / "other.yaml"
+    text = dump_architecture(tw.load_architecture("simple"))
+    other.write_text(text.replace("name: simple", "name: own", 1))
+    assert main(["evaluate", "bert_base", str(other), file]) == 0
+    assert "were found for 'simple', not for 'own'" in capsys.readouterr().err

@@ -122,6 +122,7 @@ def evaluate_command(
             if trace is not None:
                 put_trace(found, trace)
             put_network_evaluation(found, json, statistics=statistics)
+            note_another_machine(mapping, found.architecture.name)
             return 0
     layouts = read_layouts(layout)
     # another name of a counting is refused there
@@ -136,7 +137,19 @@ def evaluate_command(
     if trace is not None:
         put_trace(one, trace)
     put_evaluation(one, json, statistics=statistics)
+    note_another_machine(mapping, one.architecture.name)
     return 0
+
+
+def note_another_machine(mapping: str, name: str) -> None:
+    """Say that a file of mappings names another machine than the one with this name."""
+    from tilewright.api.mappings import of_several_layers
+    from tilewright.text import say
+
+    document = of_several_layers(mapping)
+    written = document.data.get("architecture") if document else None
+    if written is not None and written != name:
+        say(f"note: the mappings in {mapping} were found for '{written}', not for '{name}'")
 
 
 def simulate_command(
