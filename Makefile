@@ -78,6 +78,7 @@ $(VENV)/installed-dev: pyproject.toml $(VENV)/created
 	@$(call install,.[dev])
 	@touch $(VENV)/installed $@
 
+# Python compiles what is imported when it is: to compile all packages takes a third of the time.
 define install
 $(PYTHON) -m pip --disable-pip-version-check --no-input --retries 2 install --no-compile --editable '$(1)' \
     >$(VENV)/install.log 2>&1 || { tail -n 15 $(VENV)/install.log >&2; \

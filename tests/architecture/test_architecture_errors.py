@@ -124,6 +124,16 @@ def test_a_wrong_machine_key_is_named(head: str, message: str) -> None:
     assert message in str(failure.value)
 
 
+def test_a_workload_in_place_of_a_machine_is_told_apart() -> None:
+    with pytest.raises(InputError, match="describes a workload, not a machine") as failure:
+        parse_architecture(parse("name: n\nlayers: []", "net.yaml"))
+    assert (failure.value.source, failure.value.line, failure.value.key) == (
+        "net.yaml",
+        2,
+        "layers",
+    )
+
+
 def test_a_missing_energy_is_answered_with_both_ways_out() -> None:
     with pytest.raises(InputError) as failure:
         read("- {memory: DRAM, word: 16 bits}", MAC)

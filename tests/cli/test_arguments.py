@@ -126,7 +126,7 @@ def test_after_two_dashes_everything_is_an_argument() -> None:
         (["a", "--number", "1.5"], "--number: expected a whole number, found '1.5'"),
         (["a", "--weight", "x"], "--weight: expected a number, found 'x'"),
         (["a", "--flag=yes"], "--flag: takes no value"),
-        (["a", "--txet", "x"], "no option '--txet'; did you mean '--text'.; accepted: "),
+        (["a", "--txet", "x"], r"no option '--txet' \(did you mean '--text'?\); accepted: "),
         (["a", "-x"], "no option '-x'"),
     ],
 )

@@ -106,7 +106,7 @@ def test_json_is_read_as_well(tmp_path: Path) -> None:
     [
         ("name: x", "net.yaml:1: ", "needs one of the keys 'layers'"),
         ("layrs: []", "net.yaml:1: ", "did you mean 'layers'?"),
-        ("name: m\nlevels: []", "net.yaml:2: levels: ", "the workload comes first"),
+        ("name: m\nlevels: []", "net.yaml:2: levels: ", "commands take the workload first"),
         ("- 1", "net.yaml:1: ", "found a list"),
         ("layers: []", "net.yaml:1: ", "missing key 'name'"),
         ("name: x\nlayers: []", "net.yaml:2: layers: ", "at least one layer"),

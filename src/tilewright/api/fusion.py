@@ -24,7 +24,7 @@ from tilewright.document import SUFFIXES, Document, KeyPath, key_text, load, rea
 from tilewright.errors import InputError, MappingError
 from tilewright.fusion import evaluation
 from tilewright.fusion.result import FusedEvaluation, FusedNetworkEvaluation
-from tilewright.kernels.announcement import time_is_up
+from tilewright.kernels.time_limits import time_is_up
 from tilewright.mapper.network.running.progress import counted
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapping.fused.connections.connected_layers import segment

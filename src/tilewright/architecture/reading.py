@@ -89,8 +89,11 @@ def parse_parts(document: Document) -> Parts:
     if isinstance(document.data, dict) and "levels" not in document.data:
         for key in ("layers", "einsum", "op"):
             if key in document.data:
-                what = "describes a workload, not a machine; the workload comes first"
-                raise document.error(f"{what}, then the machine", (key,))
+                raise document.error(
+                    "describes a workload, not a machine; commands take the workload first, then "
+                    "the machine",
+                    (key,),
+                )
     keys = document.validate(ArchitectureFile)
     try:
         clock_hz = units.hertz(keys.clock)

@@ -174,9 +174,11 @@ def parse_arguments(command: Command, words: Sequence[str]) -> dict[str, Any]:
             raise HelpWanted
         if name not in options:
             names = [*options, HELP[-1]]
+            # there are many, so the one that may be meant comes first
+            guess = nearest(name, names).removeprefix("; ")
             raise InputError(
-                f"no option '{name if word.startswith('--') else word}'{nearest(name, names)}; "
-                f"accepted: {', '.join(names)}"
+                f"no option '{name if word.startswith('--') else word}'"
+                f"{f' ({guess})' if guess else ''}; accepted: {', '.join(names)}"
             )
         option = options[name]
         if attached is not None and not option.words:

@@ -24,7 +24,7 @@ from tilewright.exploration.proposers import check_strategy, proposer_of
 from tilewright.exploration.result import Certificate, Exploration
 from tilewright.exploration.trial import Proven, proven_front
 from tilewright.exploration.trying import Trying
-from tilewright.kernels.announcement import time_is_up
+from tilewright.kernels.time_limits import time_is_up
 from tilewright.mapper.network.network import compiled
 from tilewright.mapper.network.running.progress import Progress
 

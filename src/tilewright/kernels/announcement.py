@@ -1,15 +1,12 @@
-"""Who is told that kernels are compiled, and how long that has taken: it happens once.
+"""Who is told that kernels are compiled: that takes long, and happens once.
 
 Whoever shows how far a search has come listens, and is told when the first kernel of the process
-is compiled, whichever it is. Limits of time do not count what compilation takes.
+is compiled, whichever it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from math import inf
-from time import perf_counter
+from collections.abc import Callable
 
 MESSAGE = "compiling kernels, at the first use only (up to 30 s)"
 
@@ -27,29 +24,3 @@ def announce() -> None:
     if _listeners and not _told:
         _told.append(MESSAGE)
         _listeners[0](MESSAGE)
-
-
-class Compiling:
-    """How many compilations are under way, one inside the other, and the seconds of all so far."""
-
-    depth = 0
-    seconds = 0.0
-
-
-@contextmanager
-def timed() -> Iterator[None]:
-    """Count the time of a compilation, unless it is part of another one."""
-    begin = perf_counter()
-    Compiling.depth += 1
-    try:
-        yield
-    finally:
-        Compiling.depth -= 1
-        if Compiling.depth == 0:
-            Compiling.seconds += perf_counter() - begin
-
-
-def time_is_up(seconds: float | None) -> Callable[[], bool]:
-    """Return what tells whether so many seconds have passed, without those of compilation."""
-    end = perf_counter() - Compiling.seconds + (inf if seconds is None else seconds)
-    return lambda: perf_counter() - Compiling.seconds >= end

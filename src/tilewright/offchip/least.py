@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from math import inf
 from threading import Event
 from time import perf_counter
 
 from tilewright.errors import NoMappingError
+from tilewright.kernels.time_limits import time_is_up
 from tilewright.offchip.arrays.extents import Elements
 from tilewright.offchip.nest import Nest, read_nest
 from tilewright.offchip.network_result import NetworkTraffic
@@ -35,14 +35,14 @@ def least_of_network(
     told: Callable[[str], None] = lambda line: None,
 ) -> NetworkTraffic:
     """Return the least traffic of every layer; layers of the same shape are searched once."""
-    end = inf if time_limit is None else perf_counter() + time_limit
+    is_up = time_is_up(time_limit)
     known: dict[tuple[object, ...], LayerTraffic] = {}
     results: list[LayerTraffic] = []
     interrupted = False
     for at, layer in enumerate(network.layers, start=1):
         key = (layer.einsum, tuple(layer.bounds.items()))
         if key not in known:
-            known[key], interrupted = least_of_layer(layer, memory, end, array)
+            known[key], interrupted = least_of_layer(layer, memory, is_up, array)
         found = known[key]
         results.append(replace(found, layer=layer))
         standing = "proven" if found.optimal else f"gap {found.gap:.2%}"
@@ -56,7 +56,10 @@ def least_of_network(
 
 
 def least_of_layer(
-    layer: Layer, memory: Banks, end: float = inf, array: WeightedArray | None = None
+    layer: Layer,
+    memory: Banks,
+    is_up: Callable[[], bool] = lambda: False,
+    array: WeightedArray | None = None,
 ) -> tuple[LayerTraffic, bool]:
     """Return the least traffic of a layer, and whether Ctrl-C ended the search."""
     begin = perf_counter()
@@ -68,7 +71,7 @@ def least_of_layer(
     with ThreadPoolExecutor(1) as pool:
         try:
             searched = pool.submit(
-                run, nest, memory, found, array, lambda: stopped.is_set() or perf_counter() >= end
+                run, nest, memory, found, array, lambda: stopped.is_set() or is_up()
             )
             searched.result()
         except KeyboardInterrupt:

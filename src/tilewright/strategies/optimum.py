@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import inf
 from time import perf_counter, thread_time
 
-from tilewright.kernels.announcement import time_is_up
+from tilewright.kernels.time_limits import time_is_up
 from tilewright.mapper.network.layer_search import check_possible
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.problem.space_size import mappings_in_space

@@ -197,7 +197,8 @@ def _check_kind(
         raise document.error(f"give either '{given[0]}' or '{given[1]}', not both", path)
     if not path and "levels" in data:
         raise document.error(
-            "describes a machine, not a workload; the workload comes first, then the machine",
+            "describes a machine, not a workload; commands take the workload first, then the "
+            "machine",
             ("levels",),
         )
     guess = next((hint for key in data if (hint := nearest(key, accepted))), "")

@@ -16,7 +16,7 @@ from tilewright.api.inputs import (
 )
 from tilewright.document import describe
 from tilewright.errors import InputError
-from tilewright.kernels.announcement import time_is_up
+from tilewright.kernels.time_limits import time_is_up
 from tilewright.mapper.network.running.progress import Progress, watching
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapping.constraints import under

@@ -17,7 +17,7 @@ from tilewright.api.inputs import (
     the_searched_architecture,
 )
 from tilewright.errors import InputError
-from tilewright.kernels.announcement import time_is_up
+from tilewright.kernels.time_limits import time_is_up
 from tilewright.mapper.network.running.progress import Progress, counted, watching
 from tilewright.mapper.network.running.run import Run
 from tilewright.mapper.objective.objective import parse_objective
@@ -99,8 +99,7 @@ def pareto(
 
         run = Run(time_limit, workers, watching() if progress else Progress())
         return trade_off_front(network, machine, parse_objective(limits), run=run)
-    from tilewright.mapper.network.front_of_network import map_network_front
-    from tilewright.mapper.network.network import map_front
+    from tilewright.mapper.network.front_of_network import map_front, map_network_front
 
     with counted(network.name, "points", progress) as told:
         if len(network.layers) == 1:

@@ -9,9 +9,10 @@ from typing import Any
 
 from numba.core.compiler import Compiler, Flags
 
-from tilewright.kernels.announcement import announce, timed
+from tilewright.kernels.announcement import announce
 from tilewright.kernels.compiling.known_calls import known_calls
 from tilewright.kernels.compiling.library import Library, Part
+from tilewright.kernels.time_limits import timed
 
 
 @contextmanager
@@ -43,7 +44,7 @@ class KernelFlags(Flags):
 
 
 class KernelCompiler(Compiler):
-    """The usual steps.
+    """Numba's steps, with a library and look-ups that take less time.
 
     Numba makes millions of objects and keeps most of them: to look through them for garbage again
     and again took a sixth of the time.
@@ -64,6 +65,6 @@ class KernelCompiler(Compiler):
 
 
 class PartCompiler(KernelCompiler):
-    """The usual steps, into a `Part`."""
+    """The same steps, into a `Part`."""
 
     library = Part

@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import NoMappingError
+from tilewright.kernels.time_limits import time_is_up
 from tilewright.mapper.network.front_totals import Sums, total
-from tilewright.mapper.network.layer_search import check_possible
+from tilewright.mapper.network.layer_search import beyond_limits, check_possible
 from tilewright.mapper.network.running.time_shares import Budget, run_together
 from tilewright.mapper.network.solution_key import likeness
-from tilewright.mapper.objective.objective import Objective
+from tilewright.mapper.objective.objective import Objective, parse_objective
 from tilewright.mapper.results.result import LayerResult
 from tilewright.mapper.results.searched_space import DIVISORS, SIZES
 from tilewright.mapper.results.text import number
@@ -320,3 +321,26 @@ def within(sums: Sums, limits: Objective, network: Network, architecture: Archit
             f"{limits.within('').strip()} together: {', '.join(facts)}"
         )
     return sums[np.flatnonzero(fits)]
+
+
+def map_front(
+    layer: Layer,
+    architecture: Architecture,
+    limits: str,
+    *,
+    time_limit: float | None = None,
+    progress: Told = lambda count, now="": None,
+) -> Front:
+    """Find every trade-off of energy against cycles of a layer, see `front.trade_offs`.
+
+    Raises
+    ------
+    NoMappingError
+        When no mapping can run the layer, or none within the limits.
+    """
+    check_possible(layer, architecture)
+    objective = parse_objective(limits)
+    found = trade_offs(layer, architecture, objective, time_is_up(time_limit), progress)
+    if not found.points and found.optimal:
+        raise NoMappingError(beyond_limits(layer, architecture, objective))
+    return found

@@ -12,8 +12,6 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from tilewright.architecture.machine import Architecture
-from tilewright.errors import NoMappingError
-from tilewright.kernels.announcement import time_is_up
 from tilewright.mapper.network.cache import Cache
 from tilewright.mapper.network.running.progress import Progress
 from tilewright.mapper.network.running.run import UNLIMITED, Run
@@ -28,8 +26,6 @@ from tilewright.workload.layer import Layer, Network
 
 if TYPE_CHECKING:
     from tilewright.mapper.network.running.time_shares import Budget
-    from tilewright.mapper.results.ticking import Told
-    from tilewright.mapper.search.questions.front import Front
 
 FIRST = 0.3  # of the time of a layer, for tile sizes that divide
 # times as long as before: with less, a search that begins anew seldom gets farther
@@ -309,7 +305,8 @@ class NetworkSearch:
         self.finish(layer, stop)
         ended = self.searched[key]
         if key in self.cut and self.tiles == ALL and not ended.found.finished and not stop():
-            again = self.divided(layer, stop, earlier).found
+            self.even[key] = self.divided(layer, stop, earlier)
+            again = self.even[key].found
             if again.value < ended.found.value:
                 bound = min(ended.found.bound, again.value)
                 found = replace(
@@ -382,29 +379,3 @@ def found_earlier(solved: SolvedLayers, layers: Sequence[Layer]) -> dict[object,
     """Return what is kept of some layers."""
     earlier = {likeness(layer): solved.find(layer) for layer in layers}
     return {kind: hit for kind, hit in earlier.items() if hit}
-
-
-def map_front(
-    layer: Layer,
-    architecture: Architecture,
-    limits: str,
-    *,
-    time_limit: float | None = None,
-    progress: Told = lambda count, now="": None,
-) -> Front:
-    """Find every trade-off of energy against cycles of a layer, see `front.trade_offs`.
-
-    Raises
-    ------
-    NoMappingError
-        When no mapping can run the layer, or none within the limits.
-    """
-    from tilewright.mapper.network.layer_search import beyond_limits, check_possible
-    from tilewright.mapper.search.questions.front import trade_offs
-
-    check_possible(layer, architecture)
-    objective = parse_objective(limits)
-    found = trade_offs(layer, architecture, objective, time_is_up(time_limit), progress)
-    if not found.points and found.optimal:
-        raise NoMappingError(beyond_limits(layer, architecture, objective))
-    return found

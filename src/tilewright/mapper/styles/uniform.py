@@ -9,9 +9,10 @@ from time import perf_counter
 
 from tilewright.architecture.machine import Architecture
 from tilewright.errors import InputError, NoMappingError
+from tilewright.kernels.time_limits import time_is_up
 from tilewright.mapper.network.cache import Cache
 from tilewright.mapper.network.layer_search import search_effort
-from tilewright.mapper.network.network import map_network
+from tilewright.mapper.network.network import compiled, map_network
 from tilewright.mapper.network.running.run import UNLIMITED, Run
 from tilewright.mapper.network.solution_key import likeness
 from tilewright.mapper.objective.objective import parse_objective
@@ -65,8 +66,9 @@ def map_uniform(
     NoMappingError
         When no style has a mapping of every layer, or none was found in time.
     """
+    compiled(run.progress)  # counts for no limit
     start = perf_counter()
-    end = start + run.seconds
+    is_up = time_is_up(run.seconds)
     check_machine(architecture)
     share = run.share(FREE)
     free = map_network(
@@ -79,7 +81,7 @@ def map_uniform(
     search = BestStyle(
         kinds, spatial, roles, architecture, Totals(goal, [kind.runs for kind in kinds]),
         within=within, workers=run.workers or processors(),
-        stop=lambda: free.interrupted or perf_counter() >= end, progress=run.progress,
+        stop=lambda: free.interrupted or is_up(), progress=run.progress,
     )  # fmt: skip
     interrupted = search.search() or free.interrupted
     if not search.ended:

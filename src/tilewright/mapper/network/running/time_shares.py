@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from threading import Event, Lock
 from time import perf_counter
 
+from tilewright.kernels.time_limits import Compiling
+
 POLL = 0.2
 
 
@@ -53,11 +55,12 @@ class Budget:
     ) -> tuple[Callable[[], bool], Callable[[], bool]]:
         """Return the same for the first part of its time, by default half, and for all of it."""
         share = self.seconds(weight)
-        now = perf_counter()
-        return (
-            lambda: self.halted.is_set() or perf_counter() >= now + share * first,
-            lambda: self.halted.is_set() or perf_counter() >= now + share,
-        )
+        now = perf_counter() - Compiling.seconds
+
+        def ended(seconds: float) -> bool:
+            return self.halted.is_set() or perf_counter() - Compiling.seconds >= now + seconds
+
+        return lambda: ended(share * first), lambda: ended(share)
 
 
 def run_together(tasks: Sequence[Callable[[], None]], workers: int, halted: Event) -> bool:
