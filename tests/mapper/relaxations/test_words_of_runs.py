@@ -13,13 +13,9 @@ from tilewright.architecture.machine import Architecture, Array, Compute, Memory
 from tilewright.kernels.kernel import kernel
 from tilewright.kernels.types import Ints
 from tilewright.mapper.relaxations.nests.nest import Nest, nest
+from tilewright.mapper.relaxations.nests.sliding.case_numbers import HEAD, REACH, ROOM, SLID, WAY
 from tilewright.mapper.relaxations.nests.sliding.case_serves import (
-    HEAD,
     NEVER,
-    REACH,
-    ROOM,
-    SLID,
-    WAY,
     case_serves,
     comes_back,
     rows_serve,

@@ -14,7 +14,7 @@ from tilewright.mapper.problem.bypass_choices import KeepChoice
 from tilewright.mapper.relaxations.nests.inner_tiles import Inner, inner_tiles, likely
 from tilewright.mapper.relaxations.nests.instances import one_of_mirrored, spatial_choices
 from tilewright.mapper.relaxations.nests.nest import Nest, Side, nest, sides
-from tilewright.mapper.relaxations.nests.sliding.case_serves import HEAD, ROOM, SLID, WAY
+from tilewright.mapper.relaxations.nests.sliding.case_numbers import HEAD, ROOM, SLID, WAY
 from tilewright.mapper.relaxations.nests.tiles_to_mapping import BothSides
 from tilewright.mapper.relaxations.nests.together import least_together
 from tilewright.mapper.relaxations.stays.least_cost import Least

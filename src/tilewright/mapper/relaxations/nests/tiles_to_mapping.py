@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
@@ -87,18 +87,27 @@ def mappings_of(tiles: BothSides, layer: Layer, machine: Architecture) -> Iterat
     places = [outer]
     if any(len(own) > 1 for own in outer):
         places = [[own[-1:] for own in outer], outer, [own[:1] for own in outer]]
-    # below the array, the tile of a window may slide, in two orders, while another one stays
-    moved = [(own, tiles.window, False) for own in late]
+    # below the array, the tile of a window may slide, in two orders, while another one stays: with
+    # all loops that the carried one stays through, or with those on the window inside of all others
+    slid = frozenset(d for d, _ in tiles.window)
+    every = frozenset(layer.bounds)
+    moved = [(own, tiles.window, frozenset[str](), False) for own in late]
     turned = (*tiles.window[:-2], *tiles.window[:-3:-1])
-    moved += [(own, loops, True) for own in late if 1 in own for loops in (tiles.window, turned)]
+    moved += [
+        (own, loops, below, below is slid)
+        for own in late
+        if 1 in own
+        for loops in (tiles.window, turned)
+        for below in (every, slid)
+    ]
     seen = []
     ways = (False, True) if set(windows) & {*tiles.outer} else (False,)
-    for order, (sides, window, below), rounded, here, reverse in product(
+    for order, (sides, window, below, inside), rounded, here, reverse in product(
         orders, moved, (True, False), places, ways
     ):
         own_tiles = replace(tiles, window=window)
         nodes = tuple(
-            nodes_of(own_tiles, layer, machine, order, rounded, sides, here, below, reverse)
+            nodes_of(own_tiles, layer, machine, order, rounded, sides, here, below, inside, reverse)
         )
         if nodes not in seen:
             seen.append(nodes)
@@ -113,7 +122,8 @@ def nodes_of(
     rounded: bool,
     late: Sequence[int],
     places: Sequence[Sequence[int]],
-    below: bool,
+    below: Set[str],
+    inside: bool,
     reverse: bool,
 ) -> Iterator[Node]:
     """Yield the nodes of a mapping.
@@ -122,8 +132,10 @@ def nodes_of(
     ----------
     places : sequence of sequences of int
         Of each tensor, the memories above the array that have its tile.
-    below : bool
-        Whether loops that the carried tile stays through are below the array.
+    below : set of str
+        Dimensions of which loops that the carried tile stays through are below the array.
+    inside : bool
+        Whether tiles around the window's, below the array, span all that loops on the window do.
     late : sequence of int
         Sides of the array, above (0) or below it (1), where tiles span their windows, or what
         `BothSides.window` says.
@@ -148,6 +160,8 @@ def nodes_of(
         """Return the dimensions that have loops directly above a tile."""
         windows = sliding(tensors[t], bounds) if side in late else []
         slid = {term.dimension for terms in windows for term in terms}
+        if inside and side == 1:
+            slid |= {d for d, _ in tiles.window}
         own = [d for d in tensors[t].dimensions if d not in slid]
         return own[::-1] if reverse and side == 0 else own
 
@@ -183,39 +197,43 @@ def nodes_of(
         yield from stores(t, [m for m in others[t] if m > max(own_place, default=m)])
     for n, (axis, factors) in enumerate(axes):
         for d, factor in factors.items():
-            inside = own[d] * prod(further.get(d, 1) for _, further in axes[n + 1 :])
-            if factor > 1 and inside < shape[d]:
-                shape[d] = inside
-                yield Spatial(d, inside, axis, machine.arrays[0].name)
+            chunk = own[d] * prod(further.get(d, 1) for _, further in axes[n + 1 :])
+            if factor > 1 and chunk < shape[d]:
+                shape[d] = chunk
+                yield Spatial(d, chunk, axis, machine.arrays[0].name)
     for i, t in enumerate(tiles.inner):
-        spans = {
-            d: tiles.sizes[d]
-            if owner in tiles.inner[i + 1 :] or (i == 0 and owner not in tiles.inner)
-            else 1
-            for d, owner in owners.items()
-        }
-        yield from loops(above(t, 1), spans)
+        yield from loops(above(t, 1), inner_spans(tiles, owners, i))
         if 1 in late and sliding(tensors[t], bounds):
             yield from loops([d for d, _ in tiles.window], dict(tiles.window))
         yield from stores(t, [m for m in tiles.keep[t][1:] if segment[m] == 1])
 
 
-def extents_of(tiles: BothSides, owners: Mapping[str, int], first: int, below: bool) -> Extents:
+def inner_spans(tiles: BothSides, owners: Mapping[str, int], i: int) -> Extents:
+    """Return what the i-th tile below the array spans: what those inside of it stay through."""
+    inside = tiles.inner[i + 1 :]
+    return {
+        d: tiles.sizes[d] if owner in inside or (i == 0 and owner not in tiles.inner) else 1
+        for d, owner in owners.items()
+    }
+
+
+def extents_of(tiles: BothSides, owners: Mapping[str, int], first: int, below: Set[str]) -> Extents:
     """Return what an instance has of each dimension.
 
     Parameters
     ----------
     first : int
         Whose the outermost tile below the array is, or -1.
-    below : bool
+    below : set of str
         As for `nodes_of`.
     """
     own = dict(tiles.extents)
-    if below or any(own[d] > tiles.sizes[d] for d, t in owners.items() if t not in (-1, first)):
+    if any(own[d] > tiles.sizes[d] for d, t in owners.items() if t not in (-1, first)):
         # several tiles pass below the array, and what they stay through lies inside of them
-        own |= {
-            d: -(-tiles.carried[d] // tiles.instances[d]) for d, t in owners.items() if t == first
-        }
+        below = owners.keys()
+    for d in below:
+        if owners[d] == first:
+            own[d] = -(-tiles.carried[d] // tiles.instances[d])
     return own
 
 

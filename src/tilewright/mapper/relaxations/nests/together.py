@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright.kernels.copies import copy
-from tilewright.kernels.kernel import kernel, leaf, part
+from tilewright.kernels.kernel import kernel, leaf
 from tilewright.mapper.relaxations.nests.cuts import (
     ALIKE,
-    EVEN,
     EXACT,
     FIRST_ROWS,
     MOST_KNOWN,
@@ -20,14 +19,17 @@ from tilewright.mapper.relaxations.nests.cuts import (
     CutWays,
     known_ways,
     least_value,
-    leave_out,
-    limit_runs,
+)
+from tilewright.mapper.relaxations.nests.each_way import (
+    CaseShapes,
+    fill_ways,
+    least_of_shapes,
+    least_of_ways,
 )
 from tilewright.mapper.relaxations.nests.inner_tiles import Inner, add_direct, add_inner
-from tilewright.mapper.relaxations.nests.outer.costs import InnerWindow, Sought, widest_tile
+from tilewright.mapper.relaxations.nests.outer.costs import InnerWindow, Sought
 from tilewright.mapper.relaxations.nests.outer.fit import fill_spans
 from tilewright.mapper.relaxations.nests.outer.least import Carried, least_outer
-from tilewright.mapper.relaxations.nests.sliding.case_serves import case_serves
 from tilewright.mapper.relaxations.nests.sliding.cases import (
     case_fields,
     fill_served,
@@ -36,7 +38,6 @@ from tilewright.mapper.relaxations.nests.sliding.cases import (
     tighten_same,
 )
 from tilewright.mapper.relaxations.nests.sliding.served import fill_same
-from tilewright.mapper.relaxations.nests.sliding.shapes import served_of, shapes_of
 from tilewright.mapper.relaxations.nests.sliding.window_spans import (
     Instances,
     Nested,
@@ -58,112 +59,6 @@ def largest(rows: Ints) -> int:
         for k in range(rows.shape[1]):
             most = max(most, rows[i, k])
     return int(most)
-
-
-@part
-def fill_ways(
-    pool: Ints, rows: Ints, ways: Ints, number: Ints, times: Ints, cuts: Ints, bounds: Ints
-) -> float:
-    """Fill all ways to cut dimensions, and the best of each of their numbers; return the steps."""
-    steps = 1.0
-    for d in range(len(rows)):
-        number[d] = pool[rows[d] - 1, 1]
-        copy(pool[rows[d] - 1, 2:5], times[:, d])
-        cuts[0, d], cuts[1, d], cuts[2, d], cuts[3, d] = 1, bounds[d], 1, times[0, d]
-        cuts[4, d], cuts[5, d], cuts[6, d] = bounds[d], 1, 0
-        for n in range(number[d]):
-            copy(pool[rows[d] + n], ways[d, n])
-            cuts[1, d] = min(cuts[1, d], ways[d, n, 1])
-            cuts[2, d] = max(cuts[2, d], ways[d, n, 2])
-        steps *= times[0, d]
-    return steps
-
-
-@part
-def least_of_ways(
-    ns: Nest,
-    nested: Nested,
-    inner: Carried,
-    widest: Ints,
-    instances: Instances,
-    every: CutWays,
-    window: InnerWindow,
-    sought: Sought,
-    found: Ints,
-) -> float:
-    """Return the least value below a limit of all ways to cut dimensions, or infinity.
-
-    Parameters
-    ----------
-    widest : array of dimensions
-        What the outermost tile may span beyond what others need.
-    window : InnerWindow
-        What is served of it in an instance begins, and ends, as that of any case.
-    found : array
-        Filled with the numbers of the best, see `least_together`.
-    """
-    order, size, spread, active = nested.order, nested.size, instances.spread, instances.active
-    ways, number, cuts = every.ways, every.number, every.cuts
-    slide, same, times = window.slide, window.same, window.times
-    nd = len(size)
-    best = np.inf
-    at = np.zeros(nd, np.int64)
-    runs, spans = np.ones((5, nd), np.int64), np.ones((5, nd), np.int64)
-    copy(ns.bounds, spans[0])
-    copy(ns.bounds, runs[4])
-    copy(ns.bounds, spans[4])
-    begin, own = np.empty(len(ns.base)), np.empty(2 * nd + 1, np.int64)
-    served = same[0, ns.window] if len(slide) > 0 else 0.0
-    shared = same[1, ns.window] if len(slide) > 0 else 0.0
-    more = leave_out(ns, order, inner.limits, instances, every, window, begin, sought)
-    while more:
-        steps = 1.0
-        whole = inner.whole
-        for d in range(nd):
-            extent = ways[d, at[d], 0]
-            copy(ways[d, at[d], :4], cuts[:, d])
-            copy(ways[d, at[d], 3:], times[:, d])
-            cuts[4, d], cuts[5, d], cuts[6, d] = ns.bounds[d], 1, ways[d, at[d], EVEN]
-            steps *= times[0, d]
-            if ns.relevant[inner.tensor, d] and ns.owner[d] >= 0:
-                whole &= extent == size[d] or extent <= widest[d]
-        if len(slide) > 0:
-            same[0, ns.window], same[1, ns.window] = served, shared
-            limited = limit_runs(ns, spread, cuts)
-            for d in range(nd):
-                runs[3, d] = spans[3, d] = widest_tile(ns, cuts, spread, d)
-                limited |= runs[3, d] < ns.bounds[d]
-            if limited:
-                copy(cuts[4], runs[0])
-                copy(cuts[5], runs[2])
-                most = case_serves(ns, slide[0], instances, runs, False, 1.0)
-                same[0, ns.window] = min(most, served)
-                most = case_serves(ns, slide[0], instances, spans, True, 1.0)
-                same[1, ns.window] = min(most, shared)
-        copy(ns.base, begin)
-        add_direct(ns, active, times, begin)
-        add_inner(ns, order, same, times, begin)
-        now = Carried(inner.tensor, whole, inner.held, inner.spans, inner.limits, nested)
-        limit = min(best, sought.ceiling)
-        value = least_outer(
-            ns, now, cuts, instances, window, begin, Sought(sought.goal, steps, limit), own
-        )
-        if value < limit:
-            best = value
-            copy(own, found)
-            for d in range(nd):
-                found[2 * nd + 1 + d] = ways[d, at[d], 0]
-        more = False
-        d = nd - 1
-        while d >= 0 and not more:
-            at[d] += 1
-            more = at[d] < number[d]
-            if not more:
-                at[d] = 0
-                d -= 1
-    if len(slide) > 0:
-        same[0, ns.window], same[1, ns.window] = served, shared
-    return best
 
 
 @kernel
@@ -323,21 +218,21 @@ def least_together(
                 if value >= limit:
                     break
             if slides and value < limit:
-                # what an instance and all together are served at most may not be the same shape's
-                value = limit
-                shapes = shapes_of(ns, slide[0], spread, anywhere)
-                for k in range(len(shapes)):
-                    served_of(ns, shapes[k], instances, anywhere, serves[c - 1], same)
-                    window = InnerWindow(shapes[k : k + 1], kind, same, times)
-                    fill_ways(pool, rows[1], ways, number, times, cuts, ns.bounds)
-                    own_value = least_of_ways(
-                        ns, nested, outermost, widest, instances, CutWays(ways, number, cuts),
-                        window, Sought(goal, steps, value), details,
-                    )  # fmt: skip
-                    if own_value < value:
-                        value = own_value
-                        copy(details, found[i])
-                        copy(shapes[k], found[i, 3 * nd + 1 :])
+                tried = CaseShapes(
+                    case=slide[0],
+                    kind=kind,
+                    most=serves[c - 1],
+                    limits=limits,
+                    pool=pool,
+                    rows=rows[1],
+                    same=same,
+                    times=times,
+                    far=anywhere,
+                )
+                value = least_of_shapes(
+                    ns, outermost, widest, instances, CutWays(ways, number, cuts), tried,
+                    Sought(goal, steps, limit), found[i],
+                )  # fmt: skip
                 if value < limit:
                     reached[i] = value
             elif value < limit:

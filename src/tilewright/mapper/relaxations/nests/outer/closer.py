@@ -24,7 +24,8 @@ from tilewright.mapper.relaxations.nests.outer.fit import (
     spans_at_most,
 )
 from tilewright.mapper.relaxations.nests.outer.runs import met_again
-from tilewright.mapper.relaxations.nests.sliding.case_serves import HEAD, SLID, case_serves
+from tilewright.mapper.relaxations.nests.sliding.case_numbers import HEAD, SLID
+from tilewright.mapper.relaxations.nests.sliding.case_serves import case_serves
 from tilewright.mapper.relaxations.nests.sliding.window_spans import Instances, chunks
 from tilewright.mapper.windows.slides import pair_words
 
@@ -132,7 +133,8 @@ def slid_below(
     cut_into_parts(ns, tiles, spread, window.slide[0], case)
     rare = kind >= 2 + ns.terms.shape[1]
     for d in range(len(spread)):
-        far[0, d], far[1, d], far[3, d] = ns.bounds[d], 1, widest_tile(ns, cuts, spread, d)
+        far[0, d], far[1, d], far[2, d] = ns.bounds[d], 1, 1
+        far[3, d] = widest_tile(ns, cuts, spread, d)
         far[4, d] = most_of_instance(ns, cuts, spread, d, begin, sought)
         if ns.owner[d] == carried and kind == 0:
             far[0, d] = longest_stay(ns.bounds[d], size[1, d])

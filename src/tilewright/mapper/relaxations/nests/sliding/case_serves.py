@@ -7,6 +7,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright.kernels.kernel import called_leaf, leaf
+from tilewright.mapper.relaxations.nests.sliding.case_numbers import (
+    HEAD,
+    NEAR,
+    REACH,
+    ROOM,
+    SLID,
+    WAY,
+)
+from tilewright.mapper.relaxations.nests.sliding.known_rows import (
+    known_runs_serve,
+    rows_of,
+    rows_serve,
+    short_rows_serve,
+)
+from tilewright.mapper.relaxations.nests.sliding.parts_come_back import runs_in_parts_serve
 from tilewright.mapper.relaxations.nests.sliding.served import (
     RARELY,
     RETURNS,
@@ -14,17 +29,13 @@ from tilewright.mapper.relaxations.nests.sliding.served import (
     STAYS,
     served,
 )
-from tilewright.mapper.relaxations.nests.sliding.window_spans import Instances, chunks
+from tilewright.mapper.relaxations.nests.sliding.window_spans import Instances
 from tilewright.mapper.windows.slides import gcd, pair_words
 
 if TYPE_CHECKING:
     from tilewright.kernels.types import Ints
     from tilewright.mapper.relaxations.nests.nest import Nest
 
-# of a case: the expression along which the tile does not stay, what it does there, how far loops on
-# both dimensions reach, the words that fit, and what `cases.around_run` returns; then the least and
-# the most extents of both dimensions of each expression
-SLID, WAY, REACH, ROOM, NEAR, HEAD = 0, 1, 2, 4, 5, 6
 # what brings back a tile, see `comes_back`
 NEVER, AROUND, BY_STEP = 0, 1, 2
 
@@ -192,6 +203,32 @@ def slid_serves(
     together: bool,
     exactly: bool,
 ) -> float:
+    """Return what the expression serves along which the tile does not stay, see `slides_alone`.
+
+    Where tiles of instances have no words in common at a time, each word is sent to one of them.
+    """
+    most = slides_alone(ns, case, e, span, least, instances, limits, together, exactly)
+    if together and exactly:
+        for k in range(2):
+            rows = rows_of(ns, e, k, instances.spread, limits)
+            if 0 < span[0] + span[1] - 1 <= rows:
+                own = slides_alone(ns, case, e, span, least, instances, limits, False, True)
+                most = min(most, own)
+    return most
+
+
+@called_leaf
+def slides_alone(
+    ns: Nest,
+    case: Ints,
+    e: int,
+    span: tuple[int, int],
+    least: tuple[int, int],
+    instances: Instances,
+    limits: Ints,
+    together: bool,
+    exactly: bool,
+) -> float:
     """Return what the expression serves along which the tile does not stay.
 
     Where an array cuts a dimension, loops above it move the tile by more than what all instances
@@ -225,6 +262,8 @@ def slid_serves(
             wide = min(wide, (ns.bounds[o] - 1) // (spread[o] - 1))
     steps = steps_of(ns, e, long, case[NEAR], limits)
     most = served(ns, e, way, span, (far, wide), instances, together, steps)
+    rows = rows_serve(ns, case, e, span, spread) if exactly and together else np.inf
+    most = min(most, rows)
     if exactly and way < RARELY:
         k = way % 2
         d, o = ns.terms[ns.window, e, 2 * k], ns.terms[ns.window, e, 2 - 2 * k]
@@ -232,13 +271,15 @@ def slid_serves(
         reach = (far, wide)[k]
         if one and span[k] == 1 and spread[d] == 1 and spread[o] == 1 and reach < ns.bounds[d]:
             most = min(most, runs_in_parts_serve(ns.bounds[d], reach, span[1 - k]))
-    if exactly and together:
-        most = min(most, rows_serve(ns, case, e, span, spread))
-    if together:
-        if way >= RETURNS:
-            far, wide = ns.bounds[ns.terms[ns.window, e, 0]], ns.bounds[ns.terms[ns.window, e, 2]]
-        most = min(most, short_rows_serve(ns, e, span, (far, wide), spread, limits))
-    return most
+        apart = together and max(instances.active[d], instances.active[o]) > 1 and rows == np.inf
+        if way >= RETURNS and not apart:
+            # what is sent to one instance alone
+            own = served(ns, e, STAYS, span, (1, 1), instances, False, steps)
+            parts = known_runs_serve(ns, case, e, span, reach, spread, limits)
+            most = min(most, max(own, parts))
+    if way >= RETURNS:
+        far, wide = ns.bounds[ns.terms[ns.window, e, 0]], ns.bounds[ns.terms[ns.window, e, 2]]
+    return min(most, short_rows_serve(ns, e, way, span, (far, wide), spread, limits, together))
 
 
 @leaf
@@ -275,72 +316,3 @@ def comes_back(
     if past and step > many * m:
         around = False
     return AROUND if around else NEVER
-
-
-@leaf
-def runs_in_parts_serve(bound: int, reach: int, lines: int) -> float:
-    """Return what words serve at most where runs come back, in parts of a dimension at most.
-
-    Let the tile have one iteration of the run and n others: a step on these brings it back after
-    a run of n + 1, and after no other. What such runs leave of the bound takes runs that bring in
-    all of their words. The last chunk of the other dimension is shorter: all tiles are looked at as
-    if they had the n that serves best. One of n = 1 may also come back with other loops.
-
-    Parameters
-    ----------
-    reach : int
-        How long a run is at most.
-    lines : int
-        The most others.
-    """
-    best = 1.0
-    for n in range(1, lines + 1):
-        # runs that come back, and others
-        back = bound // (n + 1) if n < reach else 0
-        rest = chunks(bound - back * (n + 1), reach) if n > 1 else 0
-        best = max(best, bound / ((bound - back - rest) / n + rest))
-    return best
-
-
-@leaf
-def rows_serve(ns: Nest, case: Ints, e: int, span: tuple[int, int], spread: Ints) -> float:
-    """Return what words serve at most that are sent to rows of instances, if a tile comes back.
-
-    Where an array cuts the dimension that brings it back, and moves tiles past what the run does,
-    each instance has several tiles in a row. Two instances then need the words between their rows
-    in different steps, with tiles of two iterations of the run at most: each has all words of its
-    row. Elsewhere it is infinite.
-    """
-    first = case[WAY] % 2
-    d, a = ns.terms[ns.window, e, 2 * first], ns.terms[ns.window, e, 2 * first + 1]
-    o, b = ns.terms[ns.window, e, 2 - 2 * first], ns.terms[ns.window, e, 3 - 2 * first]
-    m, n = span[first], span[1 - first]
-    several, run, other = spread[o], ns.bounds[d], ns.bounds[o]
-    beyond = (several - 1) * n + 1
-    if a != 1 or b != 1 or spread[d] > 1 or m > 2 or beyond < max(min(run, other), m + 1):
-        return np.inf
-    return float(run * other / (other + several * (run - 1)))
-
-
-@leaf
-def short_rows_serve(
-    ns: Nest, e: int, span: tuple[int, int], reach: tuple[int, int], spread: Ints, limits: Ints
-) -> float:
-    """Return what words serve at most that are sent to instances of which the rows are known.
-
-    Where an array cuts a dimension and all instances work in every step, each of them has the same
-    `row` of iterations for every loop above the array, and the next one is behind the rows of all
-    others. It needs all words of a row, or of each part of it as long as loops reach, and has none
-    of them before. Tiles of no more words than a row have none in common at a time, so each word is
-    sent to one instance. Elsewhere it is infinite.
-    """
-    for k in range(2):
-        d, a = ns.terms[ns.window, e, 2 * k], ns.terms[ns.window, e, 2 * k + 1]
-        o, b = ns.terms[ns.window, e, 2 - 2 * k], ns.terms[ns.window, e, 3 - 2 * k]
-        several, row, other = spread[d], limits[3, d], ns.bounds[o]
-        if several == 1 or spread[o] > 1 or a != 1 or b != 1 or ns.bounds[d] % (several * row) > 0:
-            continue
-        if span[0] + span[1] - 1 <= row and other - 1 <= (several - 1) * row:
-            long = min(row, reach[k])
-            return float(other * long / (long + other - 1.0))
-    return np.inf

@@ -6,16 +6,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tilewright.kernels.copies import copy
 from tilewright.kernels.kernel import called_leaf, leaf, part
-from tilewright.mapper.relaxations.nests.sliding.case_serves import (
+from tilewright.mapper.relaxations.nests.sliding.case_numbers import (
     HEAD,
+    LEVEL,
+    LONG,
     NEAR,
     REACH,
     ROOM,
     SLID,
     WAY,
-    case_serves,
 )
+from tilewright.mapper.relaxations.nests.sliding.case_serves import case_serves
 from tilewright.mapper.relaxations.nests.sliding.served import RARELY, RETURNS, STAYS, WAYS
 from tilewright.mapper.relaxations.nests.sliding.window_spans import (
     BACK,
@@ -27,7 +30,7 @@ from tilewright.mapper.relaxations.nests.sliding.window_spans import (
     is_narrow,
     most_spanned,
     tile_words,
-    within,
+    within_grown,
 )
 
 if TYPE_CHECKING:
@@ -42,7 +45,7 @@ MOST_PARTS = 8  # of what the tile spans of another expression, with a case for 
 @leaf
 def case_fields(ns: Nest) -> int:
     """Return how many numbers a case has."""
-    return int(HEAD + 4 * ns.terms.shape[1])
+    return int(HEAD + 4 * ns.terms.shape[1] + len(ns.bounds))
 
 
 @leaf
@@ -204,7 +207,9 @@ def passes(
     for k in range(len(size)):
         if ns.owner[k] != order[level] or ns.bounds[k] == 1:
             continue
-        own = k == run or (returns and k == other)
+        # where a tile changes with each step of a run, loops that bring back the tile have no
+        # steps inside of it
+        own = k == run or (k == other and (way >= RARELY or (returns and level == 0)))
         if own and not (returns and narrow and level == 0):
             continue
         if level > 0:
@@ -237,10 +242,10 @@ def stays_around(ns: Nest, nested: Nested, e: int, way: int, level: int) -> int:
 def around_run(ns: Nest, nested: Nested, e: int, way: int, level: int) -> int:
     """Return how far loops reach that bring back a tile, if that is known, or 0.
 
-    It is positive where all loops are inside of a tile other than the outermost one, below the
-    array. It is negative where only those are that bring it back after a run which does not take
-    all: if all of the run's dimension is part of what another tile stays through, other loops on it
-    are around those, and inside of that tile.
+    It is positive where all loops are inside of a tile below the array. Those that the outermost
+    tile stays through may be above the array. It is negative where only those are that bring it
+    back after a run which does not take all: if all of the run's dimension is part of what another
+    tile stays through, other loops on it are around those, and inside of that tile.
     """
     if RETURNS <= way < RARELY:
         run, other = (
@@ -248,11 +253,12 @@ def around_run(ns: Nest, nested: Nested, e: int, way: int, level: int) -> int:
             ns.terms[ns.window, e, 2 - 2 * (way % 2)],
         )
         own = ns.owner[run]
-        if level > 0:
-            return int(within(ns, nested, level, other))
+        if level > 0 or (level == 0 and ns.owner[other] != nested.order[0]):
+            return int(within_grown(ns, nested, nested.place[ns.window], level, other))
         inside = own >= 0 and 0 < nested.place[own] < nested.place[ns.window]
         if inside and nested.size[run] == ns.bounds[run]:
-            return -int(within(ns, nested, nested.place[own], other))
+            last = nested.place[ns.window]
+            return -int(within_grown(ns, nested, last, nested.place[own], other))
     return 0
 
 
@@ -311,11 +317,28 @@ def fill_case(
     case: Ints,
 ) -> None:
     """Fill a case in which loops reach as far as the tile of a level, or -1, spans or stays."""
+    t = ns.window
+    case[SLID], case[WAY], case[LEVEL] = e, way if e >= 0 else STAYS, level
+    copy(nested.grown, case[HEAD + 4 * ns.terms.shape[1] :])
+    limit_case(ns, nested, case)
+    for x in range(ns.terms.shape[1]):
+        for k in range(2):
+            if ns.terms[t, x, 2] >= 0:
+                at = HEAD + 4 * x + 2 * k
+                d = ns.terms[t, x, 2 * k]
+                own = extent(ns, nested.size, nested.place, nested.place[t], d)
+                case[at] = max(own, nested.grown[d])
+                case[at + 1] = max(case[at], most_spanned(ns, nested, t, d))
+
+
+@called_leaf
+def limit_case(ns: Nest, nested: Nested, case: Ints) -> None:
+    """Fill how far loops reach, and the words that fit, where tiles are `grown`."""
     order, size, place, grown = nested.order, nested.size, nested.place, nested.grown
     extents = nested.extents
+    e, way, level = case[SLID], case[WAY], case[LEVEL]
     t = ns.window
     p = place[t]
-    case[SLID], case[WAY] = e, way if e >= 0 else STAYS
     for k in range(2):
         case[REACH + k] = 1
         if e >= 0:
@@ -323,8 +346,14 @@ def fill_case(
             case[REACH + k] = ns.bounds[d]
             around = stays_around(ns, nested, e, way, level) if way % 2 == k else level
             if around >= 0:
-                case[REACH + k] = within(ns, nested, around, d)
-    case[NEAR] = around_run(ns, nested, e, way, level)
+                case[REACH + k] = within_grown(ns, nested, p, around, d)
+    case[NEAR], case[LONG] = around_run(ns, nested, e, way, level), 0
+    if RETURNS <= way < RARELY:
+        run, other = ns.terms[t, e, 2 * (way % 2)], ns.terms[t, e, 2 - 2 * (way % 2)]
+        own = ns.owner[run]
+        # a tile that stays through the run changes with each loop that brings back the window's
+        if own >= 0 and max(level, 0) < place[own] < p and ns.relevant[own, other]:
+            case[LONG] = size[run]
     others = single = 0.0
     for i in range(len(order)):
         for d in range(len(size)):
@@ -340,15 +369,5 @@ def fill_case(
         for x in range(ns.terms.shape[1]):
             if ns.terms[t, x, 2] < 0 <= ns.terms[t, x, 0]:
                 single *= extents[ns.terms[t, x, 0]]
-            for k in range(2):
-                if ns.terms[t, x, 2] >= 0:
-                    case[HEAD + 4 * x + 2 * k] = extents[ns.terms[t, x, 2 * k]]
     room = min(ns.inner_share[t], ns.inner_room[ns.inner_group[t]] - others)
     case[ROOM] = int(min(float(MOST_WORDS), room / single))
-    for x in range(ns.terms.shape[1]):
-        for k in range(2):
-            if ns.terms[t, x, 2] >= 0:
-                at = HEAD + 4 * x + 2 * k
-                d = ns.terms[t, x, 2 * k]
-                most = most_spanned(ns, nested, t, d)
-                case[at + 1] = max(case[at], most)

@@ -167,7 +167,9 @@ def served(
         # loops that reach no further than what an instance has in a row make no larger steps
         cut = cut and leap == 1 and (row >= whole or far > row)
         torn = torn and jump == 1 and (column >= other or wide > column)
-    own = min(pairs_of(m, n, whole, other, cut, torn, a, b), parts)
+    rows = in_a_row(whole, spread[d], row) if not apart and not cut and leap == 1 else whole
+    columns = in_a_row(other, spread[o], column) if not apart and not torn and jump == 1 else other
+    own = min(pairs_of(m, n, rows, columns, cut, torn, a, b), parts)
     if way == STAYS or not overlaps or (way >= RETURNS and not loops):
         return float(min(ns.pairs[ns.window, e], own))
     first = way % 2 == 0
@@ -201,6 +203,12 @@ def served(
     if RETURNS <= way < RARELY and inside and not apart and n >= a:
         slid = min(slid, inside_serves(m, n - n % a, far if near > 0 else whole, a, b, abs(near)))
     return float(min(ns.pairs[ns.window, e], max(own, min(slid, most))))
+
+
+@leaf
+def in_a_row(whole: int, spread: int, row: int) -> int:
+    """Return what every instance has of a dimension, or all of it where that differs."""
+    return int(row) if spread > 1 and row < whole and whole % (spread * row) == 0 else int(whole)
 
 
 @called_leaf

@@ -101,16 +101,16 @@ def windows_of(
         slides, back = kind == 1, kind == 1 or kind == 2 + e or kind == 2 + ne + e
         for k in range(2):
             d, o = ns.terms[t, e, 2 * k], ns.terms[t, e, 2 - 2 * k]
-            far = reach(ns, nested, t, d, d, -1, slides, False)
-            around = reach(ns, nested, t, o, o, d, back, tight)
+            far = reach(ns, nested, t, d, d, -1, slides, False, False)
+            around = reach(ns, nested, t, o, o, d, back, tight, False)
             windows[e, SPAN + k], windows[e, RUN + k] = spanned[d], far
-            windows[e, FAR + k] = reach(ns, nested, t, d, d, o, back, tight)
+            windows[e, FAR + k] = reach(ns, nested, t, d, d, o, back, tight, False)
             windows[e, BACK + k] = far > 1 and around > 1
             if kind == 1 and ns.owner[d] != order[0]:
-                near = reach(ns, nested, t, d, d, -1, False, False)
+                near = reach(ns, nested, t, d, d, -1, False, False, True)
                 differs |= far > near
             if kind > 1 and back and ns.owner[d] == order[0]:
-                near = reach(ns, nested, t, o, o, d, False, tight)
+                near = reach(ns, nested, t, o, o, d, False, tight, True)
                 differs |= around > near and (kind == 2 + e or tight)
             if kind == 2 + ne + e:
                 windows[e, RARE + k] = windows[e, BACK + k] > 0 and ns.owner[d] == order[0]

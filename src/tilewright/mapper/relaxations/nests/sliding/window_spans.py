@@ -92,8 +92,14 @@ def fits(
     last: int,
 ) -> bool:
     """Whether the tiles fit the inner memories, those up to the last-th, if any, grown at least."""
+    return fits_with(ns, nested, last, (-1, 0, 1))
+
+
+@called_leaf
+def fits_with(ns: Nest, nested: Nested, last: int, wide: tuple[int, int, int]) -> bool:
+    """Whether the tiles fit if some span more, see `fits_one`."""
     group = 0
-    while group < len(ns.inner_room) and fits_one(ns, nested, last, group):
+    while group < len(ns.inner_room) and fits_one(ns, nested, last, wide, group):
         group += 1
     return group == len(ns.inner_room)
 
@@ -103,9 +109,18 @@ def fits_one(
     ns: Nest,
     nested: Nested,
     last: int,
+    wide: tuple[int, int, int],
     group: int,
 ) -> bool:
-    """Whether the tiles fit that one of several inner memories keeps."""
+    """Whether the tiles fit that one of several inner memories keeps.
+
+    Parameters
+    ----------
+    last : int
+        Tiles up to this one are grown at least, if any.
+    wide : tuple of three int
+        A place up to which tiles span so much of a dimension: place or -1, dimension, extent.
+    """
     order, size, place, grown = nested.order, nested.size, nested.place, nested.grown
     extents = nested.extents
     total = 0.0
@@ -117,6 +132,8 @@ def fits_one(
             extents[d] = extent(ns, size, place, i, d)
             if i <= last:
                 extents[d] = max(extents[d], grown[d])
+        if i <= wide[0]:
+            extents[wide[1]] = max(extents[wide[1]], wide[2])
         bits = ns.inner_bits[t] * tile_words(ns, t, extents)
         if bits > ns.inner_share[t]:
             return False
@@ -133,16 +150,22 @@ def most_of(
     most: int,
 ) -> int:
     """Return how much of a dimension fits at most in the tiles up to the last-th."""
-    grown = nested.grown
-    before = grown[d]
-    low, high = before, max(before, most)
+    return most_with(ns, nested, last, last, d, most)
+
+
+@called_leaf
+def most_with(ns: Nest, nested: Nested, last: int, i: int, d: int, most: int) -> int:
+    """Return how much of a dimension fits at most in the tiles up to the i-th.
+
+    Those up to the last-th are grown at least.
+    """
+    low, high = nested.grown[d], max(nested.grown[d], most)
     while low < high:
-        grown[d] = (low + high + 1) // 2
-        if fits(ns, nested, last):
-            low = grown[d]
+        middle = (low + high + 1) // 2
+        if fits_with(ns, nested, last, (i, d, middle)):
+            low = middle
         else:
-            high = grown[d] - 1
-    grown[d] = before
+            high = middle - 1
     return int(low)
 
 
@@ -175,12 +198,18 @@ def within(
     d: int,
 ) -> int:
     """Return how far loops on a dimension reach inside the i-th tile: what it spans, or stays."""
+    return within_grown(ns, nested, i, i, d)
+
+
+@called_leaf
+def within_grown(ns: Nest, nested: Nested, last: int, i: int, d: int) -> int:
+    """Return that where tiles up to the last-th are grown at least."""
     order, size, place = nested.order, nested.size, nested.place
     if ns.owner[d] == order[i]:
         return int(size[d] if i > 0 else ns.bounds[d])
     if i == 0 and ns.owner[d] >= 0 and place[ns.owner[d]] < 0:
         return int(size[d])
-    return int(most_of(ns, nested, i, d, ns.bounds[d]))
+    return int(most_with(ns, nested, last, i, d, ns.bounds[d]))
 
 
 @called_leaf
@@ -193,6 +222,7 @@ def reach(
     other: int,
     beyond: bool,
     narrow: bool,
+    least: bool,
 ) -> int:
     """Return how far loops on a dimension reach that no other loop relevant to a tile is inside of.
 
@@ -207,6 +237,8 @@ def reach(
         Whether they reach beyond the outermost tile.
     narrow : bool
         Whether loops on the other dimension that the outermost tile stays through hinder that.
+    least : bool
+        Whether the outermost tile spans no more than it has to.
     """
     order, size, place, grown = nested.order, nested.size, nested.place, nested.grown
     far = int(ns.bounds[d])
@@ -223,6 +255,8 @@ def reach(
             for k in range(len(size)):
                 grown[k] = 1
             far = within(ns, nested, i, d)
+            if least and i == 0 and ns.owner[d] != order[0]:
+                far = extent(ns, size, place, 0, d)
             break
     for k in range(len(size)):
         grown[k] = 1
