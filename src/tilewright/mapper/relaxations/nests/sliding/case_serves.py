@@ -16,6 +16,7 @@ from tilewright.mapper.relaxations.nests.sliding.case_numbers import (
     WAY,
 )
 from tilewright.mapper.relaxations.nests.sliding.known_rows import (
+    idle_at_last,
     known_runs_serve,
     rows_of,
     rows_serve,
@@ -295,7 +296,8 @@ def comes_back(
     and the run has moved it by m or more. A loop around both, on the run's dimension, moves it by m
     more than the run has, to a tile that is as large again, so the other one has moved it by m.
     Loops above the array move it past all other instances. They are the only ones where the tile
-    has all that its instance has.
+    has all that its instance has. After a chunk that ends with fewer iterations they move it less,
+    and may bring it back once.
     """
     first = case[WAY] % 2
     d, a = ns.terms[ns.window, e, 2 * first], ns.terms[ns.window, e, 2 * first + 1]
@@ -315,4 +317,11 @@ def comes_back(
     around = 2 * moved + m <= ns.bounds[d] and max(moved, step) + n <= ns.bounds[o]
     if past and step > many * m:
         around = False
-    return AROUND if around else NEVER
+    # by how much less: what instances lack in blocks of rows, where that is known
+    block, less = several * limits[3, o], 0
+    if limits[3, o] == ns.bounds[o]:
+        less = beyond - 1
+    elif block < ns.bounds[o]:
+        less = idle_at_last(ns.bounds[o], block)
+    short = several > 1 and less > 0 and max(moved, beyond - less) < least
+    return AROUND if around or short else NEVER

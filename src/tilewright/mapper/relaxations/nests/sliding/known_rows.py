@@ -128,17 +128,17 @@ def known_runs_serve(
     m, n, near, long = span[k], span[1 - k], case[NEAR], case[LONG]
     row = rows_of(ns, e, 1 - k, spread, limits)
     idle = idle_at_last(ns.bounds[o], spread[o] * max(row, 1))
-    # how far the next row of an instance is behind, but for the tile
-    behind = (spread[o] - 1) * row
-    moved = long - m
-    if row == 0 and spread[d] == 1 < spread[o] and long == bound and moved - n > spread[o] - 1:
-        # rows of one iteration are nearer, others bring it back once at most, and so do last ones
+    # how far the next row of an instance is behind, but for the tile: after one that an instance
+    # lacks, it is two blocks behind
+    behind, moved = (spread[o] - 1) * row, long - m
+    met = behind - idle < moved <= behind + n or (idle > 0 and moved == 2 * spread[o] * row - idle)
+    if row == 0 and spread[d] == 1 < spread[o] <= 3 and long == bound and moved > n * spread[o]:
+        # the next row of one step is nearer. Longer rows bring it back once at most. After short
+        # blocks it comes back once in all instances that work there, or in those that do not
         return float(2.0 * n * long / (2.0 * (long + n - 1) - (m + n - 1)))
     if spread[o] == 1:
         near = near if near > 0 or long == 0 else ns.bounds[o]
-    elif (
-        row > 0 and long > 0 and (moved <= behind - idle or (long == bound and moved > behind + n))
-    ):
+    elif row > 0 and long > 0 and not met and (long == bound or moved <= behind):
         near = min(near, row) if near > 0 else row
     else:
         long = 0
