@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 @leaf
-def ascending(values: Floats, order: Ints, other: Ints) -> None:
+def ascending(values: Floats | Ints, order: Ints, other: Ints) -> None:
     """Fill the positions of values from the least to the largest, those of equal ones in turn.
 
     Parameters

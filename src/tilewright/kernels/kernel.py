@@ -85,12 +85,12 @@ def kernel(function: Kernel) -> Kernel:
     contains that of the kernels that it calls, from other files: here it is kept until any file
     changes that its own imports, lest an old kernel counts on unnoticed.
     """
-    return stamped(function)
+    return stamped(function, forceinline=False)
 
 
 def part(function: Kernel) -> Kernel:
     """Compile a function that only kernels call: without the way in from Python, in less time."""
-    return pasted(function)
+    return pasted(function, forceinline=False)
 
 
 def leaf(function: Kernel) -> Kernel:
@@ -104,12 +104,12 @@ def leaf(function: Kernel) -> Kernel:
 
 def called_leaf(function: Kernel) -> Kernel:
     """Compile a leaf that its callers call: one that takes little, does much, and is long."""
-    return pasted(function, _nrt=False)
+    return pasted(function, forceinline=False, _nrt=False)
 
 
 def leaf_kernel(function: Kernel) -> Kernel:
     """Compile a kernel that makes and returns no arrays, see `leaf`."""
-    return stamped(function, _nrt=False)
+    return stamped(function, forceinline=False, _nrt=False)
 
 
 def pasted(function: Kernel, **options: bool) -> Kernel:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, cast
 
 from llvmlite import ir
@@ -61,10 +62,15 @@ class RecordModel(PrimitiveModel):
 
     def from_argument(self, builder: Any, value: Any) -> Any:
         """Tell LLVM that the fields stay as they are."""
-        layout = create_target_data(builder.module.data_layout)
         value.add_attribute("noalias")
-        value.attributes.dereferenceable = self.fields.get_abi_size(layout)
+        value.attributes.dereferenceable = size(self.fields, builder.module.data_layout)
         return value
+
+
+@cache
+def size(kind: ir.Type, layout: str) -> int:
+    """Return the bytes that a value takes."""
+    return int(kind.get_abi_size(create_target_data(layout)))
 
 
 @infer_getattr

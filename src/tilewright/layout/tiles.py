@@ -294,7 +294,8 @@ def search(
     low, high, tile = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     # a box is halved at most as often as its dimensions have bits, and leaves one half behind
     stack = np.empty((64 * n + 2, 2, n), np.int64)
-    stack[0, 0], stack[0, 1] = start[:-1], start[1:] - 1
+    for d in range(n):
+        stack[0, 0, d], stack[0, 1, d] = start[d], start[d + 1] - 1
     depth = 1
     while depth > 0:
         depth -= 1
@@ -315,7 +316,8 @@ def search(
             inside = sizes[first[cut] : last[cut]]
             mean = np.sqrt(low[cut] * float(high[cut]))
             middle = first[cut] + max(0, np.searchsorted(inside, mean, "right") - 1)
-            stack[depth + 1, 0], stack[depth + 1, 1] = first, last
+            copy(first, stack[depth + 1, 0])
+            copy(last, stack[depth + 1, 1])
             stack[depth + 1, 0, cut] = middle + 1
             last[cut] = middle
             depth += 2

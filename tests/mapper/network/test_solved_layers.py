@@ -18,6 +18,7 @@ from rich.console import Console
 
 import tilewright as tw
 from tilewright.cli import main
+from tilewright.first_use import shares
 from tilewright.mapper.network import layer_search
 from tilewright.mapper.network import network as network_module
 from tilewright.mapper.network.cache import Cache
@@ -131,7 +132,7 @@ def test_what_a_time_limit_leads_to_is_compiled_before(monkeypatch: pytest.Monke
     # else a search that its limit ends would first compile what gives it a mapping
     annealed: list[Search] = []
     monkeypatch.setattr(Search, "anneal", lambda search, *_: annealed.append(search))
-    compilation.compile_search()
+    shares.compile_search()
     assert annealed
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.kernels.kernel import leaf
+from tilewright.kernels.kernel import called_leaf, leaf
 
 if TYPE_CHECKING:
     from tilewright.exploration.bounds.words import Costs, Scratch, Words
@@ -50,7 +50,7 @@ def again(words: Words, costs: Costs, choice: int, t: int, link: int) -> float:
     return float(total)
 
 
-@leaf
+@called_leaf
 def price_of(
     words: Words,
     costs: Costs,
@@ -85,7 +85,7 @@ def price_of(
     return float(total)
 
 
-@leaf
+@called_leaf
 def cycles_of(
     words: Words, costs: Costs, choice: int, t: int, link: int, way: int, port: int, cut: Floats
 ) -> float:

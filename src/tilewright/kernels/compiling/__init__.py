@@ -1,5 +1,6 @@
 """How Numba compiles kernels here, faster than by itself.
 
-`compiler` has the steps, and what does not happen meanwhile; `library` what of a function is
-optimised, and when; `known_calls` remembers what operators and functions of Numba's return.
+`compiler` has the compilers, `steps` the steps that they take, `library` what of a function is
+optimised, and when. `meanwhile` says what Numba does otherwise in the meantime, and `known` what it
+is asked again and again.
 """

@@ -1,30 +1,18 @@
-"""The steps that compile kernels and parts of kernels."""
+"""The compilers of kernels and of parts of kernels."""
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from inspect import iscode
 from typing import Any
 
 from numba.core.compiler import Compiler, Flags
 
 from tilewright.kernels.announcement import announce
-from tilewright.kernels.compiling.known_calls import known_calls
 from tilewright.kernels.compiling.library import Library, Part
+from tilewright.kernels.compiling.meanwhile import quicker
+from tilewright.kernels.compiling.steps import steps_of_kernels
 from tilewright.kernels.time_limits import timed
-
-
-@contextmanager
-def no_collection() -> Iterator[None]:
-    """Look for no garbage meanwhile."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 class KernelFlags(Flags):
@@ -44,13 +32,15 @@ class KernelFlags(Flags):
 
 
 class KernelCompiler(Compiler):
-    """Numba's steps, with a library and look-ups that take less time.
-
-    Numba makes millions of objects and keeps most of them: to look through them for garbage again
-    and again took a sixth of the time.
-    """
+    """Numba's compiler with fewer steps, and a library and look-ups that take less time."""
 
     library: Any = Library
+
+    def define_pipelines(self) -> list[Any]:
+        """Return the steps: all of Numba's for a function with a comprehension or a closure."""
+        usual: Any = super().define_pipelines
+        inside = self.state.func_id.code.co_consts
+        return usual() if any(map(iscode, inside)) else [steps_of_kernels()]
 
     def compile_extra(self, func: Callable[..., object]) -> Any:
         """Compile a function."""
@@ -60,7 +50,7 @@ class KernelCompiler(Compiler):
         self.state.flags = flags(self.state.flags)
         self.state.library = self.library(self.state.targetctx.codegen(), func.__qualname__)
         self.state.library.enable_object_caching()
-        with timed(), no_collection(), known_calls():
+        with timed(), quicker():
             return usual(func)
 
 

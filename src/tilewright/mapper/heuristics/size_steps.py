@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tilewright.kernels.ascending import ascending
+from tilewright.kernels.copies import copy
 from tilewright.kernels.kernel import kernel, part
 
 if TYPE_CHECKING:
@@ -32,13 +34,16 @@ def sizes(tiles: Ints, i: int, outer: Ints, inner: Ints, bounds: Ints) -> Ints:
     for step in range(-1, 2):
         found[n] = tiles[i] + step
         n += 1
-    found.sort()
+    order, other = np.empty(n, np.int64), np.empty(n, np.int64)
+    ascending(found, order, other)
+    result = other
     n = 0
-    for size in found:
-        if least <= size <= most and (n == 0 or found[n - 1] != size):
-            found[n] = size
+    for at in order:
+        size = found[at]
+        if least <= size <= most and (n == 0 or result[n - 1] != size):
+            result[n] = size
             n += 1
-    return found[:n]
+    return result[:n]
 
 
 @part
@@ -77,7 +82,7 @@ def neighbours(tiles: Ints, i: int, outer: Ints, inner: Ints, bounds: Ints, pair
     for size in own:
         if size == tiles[i] and not pairs:
             continue
-        result[n] = tiles
+        copy(tiles, result[n])
         change(result[n], i, size, inner)
         first = n
         n += 1
@@ -90,7 +95,7 @@ def neighbours(tiles: Ints, i: int, outer: Ints, inner: Ints, bounds: Ints, pair
             step = -(-len(some) // SECOND)
             for at in range(0, len(some), step):
                 if some[at] != result[first, k]:
-                    result[n] = result[first]
+                    copy(result[first], result[n])
                     result[n, k] = some[at]
                     n += 1
     return result[:n]

@@ -161,6 +161,21 @@ def take_chain(lk: Links, every: Chains, t: int, c: int) -> None:
                 lk.load[r, t, link, j] = every.load[t, c, r, link, j]
 
 
+@called_leaf
+def charge_once(
+    sp: Space,
+    lk: Links,
+    row: Ints,
+    floats: Floats,
+    t: int,
+    link: int,
+    seg: int,
+    scratch: Scratch,
+) -> None:
+    """`charge`, which is long, once in the code for both of its places."""
+    charge(sp, lk, row, floats, t, link, seg, scratch)
+
+
 @leaf
 def price(
     sp: Space,
@@ -203,7 +218,7 @@ def price(
             used[tokens.memory[node]] += bits
             if bits > lk.share[t, link]:
                 overflow += np.log(bits / max(lk.share[t, link], 1e-9))
-            charge(sp, lk, row, floats, t, link, seg, scratch)
+            charge_once(sp, lk, row, floats, t, link, seg, scratch)
             scratch.placed[t] += 1
         else:
             array = token - factors - nodes
@@ -222,7 +237,7 @@ def price(
             enter_array(sp, row, floats, array, choice, below)
             seg += 1
     for t in range(len(scratch.placed)):
-        charge(sp, lk, row, floats, t, scratch.placed[t], seg, scratch)
+        charge_once(sp, lk, row, floats, t, scratch.placed[t], seg, scratch)
     for m in range(len(used)):
         if used[m] > lk.capacity[m]:
             overflow += np.log(used[m] / max(lk.capacity[m], 1e-9))

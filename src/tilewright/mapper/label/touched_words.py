@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tilewright.kernels.kernel import leaf
+from tilewright.kernels.kernel import called_leaf, leaf
 from tilewright.mapper.label.labels import OPEN
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def cuts_windows(sp: Space, row: Ints, t: int, lo: int, hi: int) -> bool:
     return False
 
 
-@leaf
+@called_leaf
 def first_words(sp: Space, row: Ints, t: int, arrays: int, tile: Ints, marks: Ints) -> float:
     """Return the different words of a sliding tensor below the first element of some arrays."""
     w = sp.windows[t]

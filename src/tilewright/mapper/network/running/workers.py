@@ -99,7 +99,9 @@ class Helper:
     """
 
     def __init__(self, module: str, ready: Callable[[Helper], None]) -> None:
-        self.process = other_process(__name__, module, subprocess.PIPE)
+        self.process = other_process(
+            __name__, module, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
         self.ready = ready
         self.answers: SimpleQueue[Any] = SimpleQueue()
         self.listener = Thread(target=self.listen, name="tilewright-helper", daemon=True)
