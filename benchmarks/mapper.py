@@ -235,7 +235,7 @@ def compilation() -> Section:
         runs = [in_process("every_kernel", NUMBA_CACHE_DIR=folder) for _ in range(2)]
     names = ("first, compiles", "later, loads")
     return Section(
-        "Compilation of the kernels (all but those of `explore`), imports excluded",
+        "Compilation of all kernels, imports excluded",
         ("run", "s", "CPU s"),
         tuple(
             (name, f"{r['wall']:.2f}", f"{r['cpu']:.2f}")

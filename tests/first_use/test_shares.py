@@ -14,6 +14,8 @@ PROGRAM = """
 import sys
 import numpy as np
 import tilewright as tw
+from tilewright.document import parse
+from tilewright.exploration.designs.reading import parse_space
 from tilewright.first_use import shares
 from tilewright.kernels.deferred import Deferred
 
@@ -41,6 +43,7 @@ tw.least_traffic(conv)
 tw.least_traffic(product, weight=0.5)
 tw.best_layout(conv, "marvel-p1", integers=True)
 tw.mapspace(product, "simple")
+tw.explore(product, parse_space(parse(shares.SPACE, "space.yaml")), time_limit=20)
 print(*sorted(compiled() - before), sep="\\n")
 """
 

@@ -20,7 +20,7 @@ from tilewright.mapping.nodes import For, Mapping, Node, Spatial, Store
 from tilewright.model.closed_form import windows
 from tilewright.model.closed_form.boxes import distinct_words, touched_words
 from tilewright.model.closed_form.windows import window
-from tilewright.model.closed_form.words import F, S, T, U, chains, temporal_loops
+from tilewright.model.closed_form.words import F, S, T, U, chains
 from tilewright.model.count import count
 from tilewright.workload.layer import Layer, Tensor, Term
 from tilewright.workload.operators import matmul
@@ -149,7 +149,7 @@ def test_classes_of_equal_instances_count_what_a_walk_counts(
 ) -> None:
     bound, tiles, modes = drawn
     tile, mode = np.array(tiles, np.int64), np.array(modes, np.int64)
-    width = temporal_loops(mode) + 1
+    width = int((mode == T).sum()) + 1
     classes, walked = np.zeros(3 * width, np.int64), np.zeros(4 * width, np.int64)
     # united chunks of a relevant dimension are apart: they add up
     apart = np.where(mode == U, S, mode)
@@ -190,7 +190,7 @@ def cut_windows(draw: st.DrawFn) -> list[list[int]]:
 def test_one_of_like_chunks_stands_for_all(drawn: list[list[int]]) -> None:
     coef, bounds, dim, tile, mode = (np.array(own, np.int64) for own in drawn)
     counted = np.ones(1 + int((coef * (bounds - 1)).sum()), np.bool_)
-    rows = np.zeros((2, 4 * (temporal_loops(mode) + 1)), np.int64)
+    rows = np.zeros((2, 4 * (int((mode == T).sum()) + 1)), np.int64)
     for row, everything in zip(rows, (False, True), strict=True):
         window(coef, bounds, dim, tile, mode, counted, everything, row, 0)
     assert rows[0].tolist() == rows[1].tolist()

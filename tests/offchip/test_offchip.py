@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from itertools import permutations, product
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilewright as tw
+from tilewright.kernels.kernel import kernel
 from tilewright.offchip.least import least_of_layer
 from tilewright.offchip.nest import Nest, block_sizes, read_nest
 from tilewright.offchip.result import Banks
@@ -24,6 +26,29 @@ from tilewright.offchip.spills.belady import trace
 from tilewright.offchip.spills.bound import raise_bound, raise_with_inner
 from tilewright.offchip.spills.drift import raise_with_drift
 from tilewright.offchip.spills.exact import NO_BLOCK, least_spills, spills
+
+
+@kernel
+def raised(
+    way: int,
+    t: int,
+    level: int,
+    inner: int,
+    deeper: int,
+    order: Any,
+    blocks: Any,
+    nest: Any,
+    bank: int,
+    curve: Any,
+) -> None:
+    """Raise a bound in one of three ways."""
+    if way == 0:
+        raise_bound(t, level, order, blocks, nest, bank, curve)
+    elif way == 1:
+        raise_with_inner(t, level, inner, order, blocks, nest, bank, curve)
+    else:
+        raise_with_drift(t, level, inner, deeper, order, blocks, nest, bank, curve)
+
 
 # CNNFlow's names of the dimensions, and those of a conv2d
 NAMES = {"f": "N", "k": "K", "c": "C", "x": "P", "y": "Q", "m": "R", "n": "S"}
@@ -155,17 +180,17 @@ def bounds_of(nest: Nest, tensor: int, loops: list[tuple[int, int]]) -> np.ndarr
     repeats = ~nest.relevant[tensor] | nest.sliding[tensor]
     for level, (d, _) in enumerate(loops):
         if repeats[d]:
-            raise_bound(tensor, level, *arrays, curve)
+            raised(0, tensor, level, 0, 0, *arrays, curve)
             for inner in range(level + 1, len(loops)):
                 if not repeats[loops[inner][0]]:
                     continue
                 if nest.relevant[tensor, d]:
-                    raise_with_inner(tensor, level, inner, *arrays, curve)
+                    raised(1, tensor, level, inner, 0, *arrays, curve)
                     continue
-                raise_with_drift(tensor, level, inner, -1, *arrays, curve)
+                raised(2, tensor, level, inner, -1, *arrays, curve)
                 for deeper in range(inner + 1, len(loops)):
                     if repeats[loops[deeper][0]]:
-                        raise_with_drift(tensor, level, inner, deeper, *arrays, curve)
+                        raised(2, tensor, level, inner, deeper, *arrays, curve)
     return curve
 
 

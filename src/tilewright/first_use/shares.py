@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Callable
 from math import inf
 from typing import Any
 
@@ -12,6 +13,19 @@ import numpy as np
 
 # the walk alone needs no tables under this constraint; it excludes nothing
 WITHOUT_TABLES = "GLB.even=true"
+
+SPACE = """
+name: tiny
+parameters: {size: [64 KiB, 128 KiB]}
+machine:
+  technology: cacti7-45nm
+  levels:
+    - {memory: DRAM, kind: LPDDR4, word: 16 bits, bandwidth: 8}
+    - {memory: GLB, size: $size, word: 16 bits, width: 64 bits, bandwidth: 16}
+    - {array: PE, axes: {X: 4, Y: 4}}
+    - {memory: RF, size: 64 B, word: 16 bits, keep: [weight]}
+    - {compute: MAC}
+"""
 
 
 def compile_search() -> None:
@@ -101,6 +115,21 @@ def compile_comparison() -> None:
     Seen().add(np.ones(1, np.uint64))
 
 
+def compile_exploration() -> None:
+    """Bound what a layer costs on the machines of a tiny design space."""
+    from tilewright.document import parse
+    from tilewright.exploration.bounds.quick import QuickBounds
+    from tilewright.exploration.bounds.totals import Runs
+    from tilewright.exploration.designs.reading import parse_space
+    from tilewright.exploration.designs.space import Box
+
+    quick = QuickBounds(parse_space(parse(SPACE, "space.yaml")), [small_layer()], energy=True)
+    row = quick.numbers.of(Box(((0, 2),)))
+    assert row is not None
+    for maximum in (False, True):
+        Runs([1.0], [[1]], maximum).least(*quick.floors(row, lambda _: False))
+
+
 def small_layer() -> Any:
     """Return a convolution with tile sizes to choose from."""
     from tilewright.workload.operators import conv2d
@@ -135,11 +164,12 @@ def compile_for_search() -> None:
 
 
 # Those of a group share many of their parts, which a process compiles once. The longest come first.
-GROUPS = (
+GROUPS: tuple[tuple[Callable[[], None], ...], ...] = (
     (compile_model, compile_search, compile_memory_sizes),
     (compile_bounds,),
-    (compile_pipelined,),  # finds what `compile_model` has kept by then, if two processors compile
     (compile_traffic,),
+    (compile_exploration,),
+    (compile_pipelined,),  # finds what `compile_model` has kept
     (compile_layout, compile_comparison),
 )
 

@@ -93,6 +93,11 @@ def part(function: Kernel) -> Kernel:
     return pasted(function, forceinline=False)
 
 
+def inlined(function: Kernel) -> Kernel:
+    """Compile a small part into its callers: what it takes, such as tables, is not copied then."""
+    return pasted(function, forceinline=True)
+
+
 def leaf(function: Kernel) -> Kernel:
     """Compile a part that makes no arrays into its callers, without counts of references.
 

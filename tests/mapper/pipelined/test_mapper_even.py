@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from functools import cache
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
 
 import tilewright as tw
 from even_mappings import all_even, even_mappings, even_problem
+from tilewright.kernels.kernel import kernel
 from tilewright.mapper.objective.objective import parse_objective
 from tilewright.mapper.pipelined.best_even import EvenSearch
 from tilewright.mapper.pipelined.even_cost import even_cost
@@ -19,6 +21,14 @@ from tilewright.mapping.validity import check
 from tilewright.model.evaluate import evaluate
 
 EXACT = 1e-9
+
+
+@kernel
+def cost_of(
+    tb: Any, ch: Any, outer: int, choice: int, inner: int, above: Any, below: Any, alone: int
+) -> tuple[float, float]:
+    """Return what an even mapping costs."""
+    return even_cost(tb, ch, outer, choice, inner, above, below, alone)
 
 
 @cache
@@ -83,7 +93,7 @@ def check_bounds(seed: int, rows: int) -> int:
         row = np.array(
             [outer, choice, inner, *(random.randrange(len(search.orders)) for _ in "oi")]
         )
-        energy, cycles = even_cost(
+        energy, cycles = cost_of(
             tb, own, outer, choice, inner, search.orders[row[3]], search.orders[row[4]], UNIT
         )
         spread = own.array == UNIT and (tb.extents[inner] % tb.factors[choice]).any()

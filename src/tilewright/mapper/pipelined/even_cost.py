@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.kernels.inlined import inlined
-from tilewright.kernels.kernel import kernel
+from tilewright.kernels.kernel import inlined, part
 from tilewright.mapper.pipelined.tile_moves import (
     MOVES,
     SLIDES,
@@ -126,7 +125,7 @@ def exchange(
     return cycles + most
 
 
-@kernel
+@part
 def even_cost(
     tb: MoveTables, ch: KeepCosts, outer: int, choice: int, inner: int, order_outer: Ints,
     order_inner: Ints, alone: int,

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright.kernels.copies import copy
-from tilewright.kernels.inlined import inlined
-from tilewright.kernels.kernel import kernel
+from tilewright.kernels.kernel import inlined, kernel
 from tilewright.mapper.pipelined.tile_moves import (
     MOVES,
     SLIDES,

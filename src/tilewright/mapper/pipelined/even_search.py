@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tilewright.kernels.inlined import inlined
-from tilewright.kernels.kernel import kernel
+from tilewright.kernels.kernel import inlined, kernel
 from tilewright.mapper.pipelined.even_cost import even_cost
 from tilewright.mapper.pipelined.even_energies import value_of
 from tilewright.mapper.pipelined.tile_moves import (

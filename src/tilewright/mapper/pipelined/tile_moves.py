@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tilewright.kernels.inlined import inlined
+from tilewright.kernels.kernel import inlined
 from tilewright.mapper.pipelined.move_tables import ALL, APART, BURSTS, COLUMNS, OWN, SLIDING, WHOLE
 
 if TYPE_CHECKING:

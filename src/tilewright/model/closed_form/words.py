@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilewright.kernels.kernel import kernel, part
+from tilewright.kernels.kernel import kernel, leaf, part
 from tilewright.kernels.types import Ints
 
 # What a loop does to the words of the instances or steps that it separates.
@@ -35,7 +35,7 @@ G = 5  # below the tile, spatial: words of the first instance alone count
 H = 6  # below the tile, otherwise
 
 
-@kernel
+@leaf
 def temporal_loops(mode: Ints) -> int:
     """Return the number of temporal loops among the loops of a group."""
     depth = 0

@@ -19,7 +19,7 @@ from math import inf
 import numpy as np
 
 from tilewright.kernels.copies import copy
-from tilewright.kernels.kernel import kernel
+from tilewright.kernels.kernel import kernel, part
 from tilewright.offchip.nest import Array, NestArrays
 from tilewright.offchip.spills.moves import (
     ADVANCES,
@@ -42,7 +42,7 @@ from tilewright.offchip.spills.moves import (
 INSIDE = 64  # place of a loop that has none yet
 
 
-@kernel
+@part
 def raise_bound(
     t: int, level: int, order: Array, blocks: Array, nest: NestArrays, bank: int, curve: Floats
 ) -> None:
@@ -115,7 +115,7 @@ def raise_bound(
         curve[banks] = max(curve[banks], nest.weights[t] * (loads - nest.words[t]))
 
 
-@kernel
+@part
 def raise_with_inner(
     t: int, level: int, inner: int, order: Array, blocks: Array, nest: NestArrays, bank: int,
     curve: Floats,

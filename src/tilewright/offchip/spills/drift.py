@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilewright.kernels.kernel import kernel, part
+from tilewright.kernels.kernel import part
 from tilewright.offchip.nest import Array, NestArrays
 from tilewright.offchip.spills.moves import (
     ADVANCES,
@@ -70,7 +70,7 @@ def kept_of_newest(
     return shift * common_words(t, does, which, blocks, nest, rows) / overlap  # fmt: skip
 
 
-@kernel
+@part
 def raise_with_drift(
     t: int, level: int, inner: int, deeper: int, order: Array, blocks: Array, nest: NestArrays,
     bank: int, curve: Floats,
