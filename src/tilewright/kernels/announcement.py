@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-MESSAGE = "compiling kernels, at the first use only (up to 30 s)"
+MESSAGE = "compiling kernels, at the first use only (up to 30 s on two cores)"
 
 _listeners: list[Callable[[str], None]] = []  # the last one hears it
 _told: list[str] = []
