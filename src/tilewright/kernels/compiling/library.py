@@ -99,5 +99,6 @@ def link(libraries: Iterable[Any], into: Any) -> None:
     for library in (*parts.values(), *others.values()):
         own = isinstance(library, Part)
         module = library._final_module if own else library._get_module_for_linking()
-        into._reload_init.update(library._reload_init)
+        if hasattr(into, "_reload_init"):  # Numba 0.62 has none
+            into._reload_init.update(library._reload_init)
         into._final_module.link_in(module, preserve=True)
