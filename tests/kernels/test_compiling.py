@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tilewright.kernels.compiling.compiler import KernelFlags
 from tilewright.kernels.compiling.known import CALL_TYPE, known_call
-from tilewright.kernels.compiling.meanwhile import quicker
+from tilewright.kernels.compiling.meanwhile import INSTEAD, quicker
 from tilewright.kernels.kernel import kernel, leaf, leaf_kernel, part
 
 
@@ -52,6 +52,14 @@ def test_calls_are_remembered_only_while_a_kernel_is_compiled():
     assert seen == [known_call, known_call]
     assert quadrupled(3) == 12
     assert types.BaseFunction.get_call_type is CALL_TYPE
+
+
+@pytest.mark.parametrize(("place", "name", "instead"), INSTEAD)
+def test_what_numba_does_otherwise_is_afterwards_as_it_was(place, name, instead):
+    usual = getattr(place, name)
+    with quicker():
+        assert getattr(place, name) is instead
+    assert getattr(place, name) is usual is not instead
 
 
 @pytest.mark.parametrize("enabled", [True, False])

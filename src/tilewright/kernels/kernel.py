@@ -23,6 +23,8 @@ IMPORT = re.compile(
     r"^(?:from (tilewright[\w.]*) import (\([^)]*\)|.*)|import (tilewright[\w.]*))", re.MULTILINE
 )
 WORD = re.compile(r"\w+")
+# else a function is copied into its callers if the first of them is: Numba hands that on
+OWN_CODE = {"forceinline": False}
 
 
 @cache
@@ -85,12 +87,12 @@ def kernel(function: Kernel) -> Kernel:
     contains that of the kernels that it calls, from other files: here it is kept until any file
     changes that its own imports, lest an old kernel counts on unnoticed.
     """
-    return stamped(function, forceinline=False)
+    return stamped(function)
 
 
 def part(function: Kernel) -> Kernel:
     """Compile a function that only kernels call: without the way in from Python, in less time."""
-    return pasted(function, forceinline=False)
+    return pasted(function)
 
 
 def inlined(function: Kernel) -> Kernel:
@@ -109,12 +111,12 @@ def leaf(function: Kernel) -> Kernel:
 
 def called_leaf(function: Kernel) -> Kernel:
     """Compile a leaf that its callers call: one that takes little, does much, and is long."""
-    return pasted(function, forceinline=False, _nrt=False)
+    return pasted(function, _nrt=False)
 
 
 def leaf_kernel(function: Kernel) -> Kernel:
     """Compile a kernel that makes and returns no arrays, see `leaf`."""
-    return stamped(function, forceinline=False, _nrt=False)
+    return stamped(function, _nrt=False)
 
 
 def pasted(function: Kernel, **options: bool) -> Kernel:
@@ -123,7 +125,7 @@ def pasted(function: Kernel, **options: bool) -> Kernel:
     def build() -> Any:
         from tilewright.kernels import dispatchers
 
-        return dispatchers.pasted(function, options)
+        return dispatchers.pasted(function, OWN_CODE | options)
 
     return cast("Kernel", Deferred(function, build))
 
@@ -135,6 +137,6 @@ def stamped(function: Kernel, **options: bool) -> Kernel:
         from tilewright.kernels import dispatchers
 
         stamp = module_digest(Path(function.__code__.co_filename))
-        return dispatchers.stamped(function, options, stamp)
+        return dispatchers.stamped(function, OWN_CODE | options, stamp)
 
     return cast("Kernel", Deferred(function, build))

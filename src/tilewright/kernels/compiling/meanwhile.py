@@ -19,10 +19,10 @@ from tilewright.kernels.compiling.library import Part
 
 COMPILE: Any = Compiler.compile_extra
 POST_PROCESS: Any = PostProcessor.run
-LOCK: Any = ffi.lib
+LLVM: Any = ffi.lib
 
 
-def into_kernels(compiler: Any, function: Callable[..., object]) -> Any:
+def compile_into_kernels(compiler: Any, function: Callable[..., object]) -> Any:
     """Compile a function of Numba's as a part of kernels, without machine code of its own."""
     if type(compiler) is Compiler:
         state, part = compiler.state, cast("Any", Part)
@@ -32,7 +32,7 @@ def into_kernels(compiler: Any, function: Callable[..., object]) -> Any:
     return COMPILE(compiler, function)
 
 
-def kept_simple(processor: Any, emit_dels: bool = False, **options: bool) -> None:
+def post_process(processor: Any, emit_dels: bool = False, **options: bool) -> None:
     """Simplify the blocks of a function, and leave where variables live to whoever asks.
 
     Numba finds it out after each step, and uses it after the last: it says then where values end.
@@ -50,9 +50,9 @@ def kept_simple(processor: Any, emit_dels: bool = False, **options: bool) -> Non
 INSTEAD: tuple[tuple[Any, str, Any], ...] = (
     (types.BaseFunction, "get_call_type", known_call),
     (BaseContext, "get_abi_sizeof", known_size),
-    (Compiler, "compile_extra", into_kernels),
-    (PostProcessor, "run", kept_simple),
-    (LOCK._lock, "_cblist", []),  # who hears of each call of LLVM: Numba measures their time
+    (Compiler, "compile_extra", compile_into_kernels),
+    (PostProcessor, "run", post_process),
+    (LLVM._lock, "_cblist", []),  # who hears of each call of LLVM: Numba measures their time
 )
 
 
